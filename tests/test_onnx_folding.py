@@ -14,8 +14,9 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from dml_tile.errors import InputError
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 from dml_tile.readers.onnx import folding
+from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.onnx_graphs import (
     BOOL,
     INT64,
@@ -33,6 +34,10 @@ from tests.helpers.packages import needed
 
 X: Final = typed("x", [2, 3])
 DYNAMIC: Final = typed("x", ["N", 3])
+E: Final = typed("e", [])
+
+SHAPE: Final = "u = Relu(t); s = Shape(u); y = Expand(e, s)"
+KNOWN_SIZE: Final = "i = 1; s = Shape(x); n = Gather(s, i)"
 
 
 def read(*nodes: NodeProto | str, inputs: Sequence[Any] = (X,), opset: int = 21, **fields: Any) -> TileNode:
@@ -189,11 +194,47 @@ def test_an_if_of_a_known_condition_takes_its_branch(known: int, repeats: tuple[
 
 
 def test_a_tile_in_the_branch_that_is_not_taken_does_not_run() -> None:
-    made = model("r = [1, 2]; c = false", choice("y", "t = Tile(x, r)", "e = Tile(x, r)"))
-    assert [(tile.pointer, tile.folded) for tile in nodes_of(made)] == [
-        ("I/then_branch/Tile->t", "the condition of If 'I' is known; its then_branch does not run"),
-        ("I/else_branch/Tile->e", ""),
-    ]
+    tiles = choice("y", "t = Tile(x, r)", "e = Tile(x, r)")
+    reason = "the condition of If 'I' is known; its then_branch does not run"
+    for condition, folded in (("c = false", reason), (f"{KNOWN_SIZE}; k = 4; c = Equal(n, k)", "")):
+        # the second is known of each run, and onnxruntime compiles both branches
+        assert [
+            (tile.pointer, tile.folded) for tile in nodes_of(model("r = [1, 2]", condition, tiles, inputs=[DYNAMIC]))
+        ] == [
+            ("I/then_branch/Tile->t", folded),
+            ("I/else_branch/Tile->e", ""),
+        ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s = Shape(x); f = Cast<to=1>(s); r = [2]; y = Tile(f, r)",
+        f"r = [1, 2]; t = Tile(x, r); {SHAPE}",
+        f"{KNOWN_SIZE}; k = 3; c = Equal(n, k); r = [1, 2]; {choice('y', 't = Neg(x)', 'e = Tile(x, r)')}",
+    ],
+)
+def test_given_sizes_are_those_of_a_run_and_fold_nothing(text: str) -> None:
+    assert tile_in(model(text, inputs=[X, E])).folded
+    sizes = (KnownShapes({"N": 2}), KnownShapes(input_shapes={"x": (2, 3)}))
+    for known_shapes in sizes:
+        found = tile_in(model(text, inputs=[typed("x", ["N", "M"]), E]), known_shapes)
+        assert (found.folded, found.emptied) == ("", False)
+
+
+def test_names_of_dimensions_and_inputs_that_a_model_lacks_have_no_effect(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(FIXABLE, path)
+    reading = read_nodes(path, KnownShapes({"K": 2}, {"X": (4, 3), "r": (4, 3), "w": (7,)}))
+    assert str(next(reading)) == "FLOAT32 {7,3} x {1,2} -> {7,6}"
+    with pytest.raises(StopIteration) as caught:
+        next(reading)
+    assert caught.value.value == ModelNames(frozenset({"N"}), frozenset({"x", "w"}))
+
+
+def test_a_tile_that_a_given_size_empties_is_told_from_one_that_is_empty() -> None:
+    open_tile, empty = model(*TILE, inputs=[DYNAMIC]), model(*TILE, inputs=[typed("x", [0, "N"])])
+    assert [tile_in(made, KnownShapes({"N": 0})).emptied for made in (open_tile, empty)] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -294,16 +335,20 @@ def test_the_node_is_named_that_makes_the_input_unknown() -> None:
     assert tile_in(made).unknown == (
         "InputTensor.Sizes[1]: computed by NonZero 'n12' from the elements of the input 'mask'",
     )
-    made = model("[g] m = com.own.Magic(x); n = Relu(m); r = [1, 2]; y = Tile(n, r)", domains={"com.own": 1})
-    assert tile_in(made).unknown[0] == "InputTensor.DataType: computed by com.own.Magic 'g'"
+    for operator, advice in (
+        ("com.own.Magic", "save the model with shapes"),
+        ("com.microsoft.Gelu", "save the model with shapes, as onnxruntime.tools.symbolic_shape_infer does"),
+    ):
+        text, domain = f"[g] m = {operator}(x); n = Relu(m); r = [1, 2]; y = Tile(n, r)", operator.rpartition(".")[0]
+        found = tile_in(model(text, domains={domain: 1}))
+        assert found.unknown[0] == f"InputTensor.DataType: computed by {operator} 'g' ({advice})"
+        assert not tile_in(model(text, domains={domain: 1}, value_info=[typed("m", [2, 3])])).unknown
     known = tile_in(model("r = [1, 2]; y = Tile(x, r)"))
     assert (known.input_origins, known.repeats_origins) == ((), ())
 
 
 # What onnxruntime does not run
 
-SHAPE: Final = "u = Relu(t); s = Shape(u); y = Expand(e, s)"
-E: Final = typed("e", [])
 SHAPE_ONLY: Final = "only the shape of its output is used, which is known; onnxruntime removes it"
 CONSTANTS: Final = "its inputs are constants; onnxruntime folds it"
 W: Final = tensor("w", [[1.0, 2.0]], "float32")
@@ -320,6 +365,10 @@ W: Final = tensor("w", [[1.0, 2.0]], "float32")
         (f"t = Tile(x, r); {SHAPE}", [X, E], {}, SHAPE_ONLY),
         (f"t = Tile(x, r); {SHAPE}", [DYNAMIC, E], {}, ""),
         (f"t = Tile(x, r); {SHAPE}; v = Neg(t)", [X, E], {}, ""),
+        ("s = Size(x); one = [1, 1]; a = Reshape(s, one); y = Tile(a, r)", [X], {}, ""),
+        ("a = [[1, 2]]; s = Size(a); b = Mul(a, s); y = Tile(b, r)", [X], {}, CONSTANTS),
+        (f"{KNOWN_SIZE}; o = 0; i = 1; q = Range(o, n, i); a = Shape(q); p = [2]; y = Tile(a, p)", [DYNAMIC], {}, ""),
+        (f"{KNOWN_SIZE}; o = 0; i = 1; q = Range(o, n, i); t = Tile(q, p); p = [2]; {SHAPE}", [DYNAMIC, E], {}, ""),
         ("t = Tile(x, r); y = Relu(x)", [X], {}, ""),  # nobody uses its output
     ],
 )
@@ -339,15 +388,14 @@ def test_a_pool_s_padding_is_unknown_since_onnx_s_reference_misplaces_it(
 
 
 @pytest.mark.long
-def test_whatever_onnxruntime_folds_is_known_and_nothing_is_contradicted(tmp_path: Path) -> None:
+def test_whatever_onnxruntime_folds_is_known_and_sizes_contradict_and_hide_nothing(tmp_path: Path) -> None:
     needed("onnxruntime")
     from tests.helpers.onnx_chains import figures_of
 
     figures = figures_of(0, 100, 0.1, tmp_path)
-    assert figures.missed == []
-    assert figures.contradicted == []
+    assert figures.wrong == []
     assert figures.built > 150
-    assert figures.folded_by_onnxruntime > 100
+    assert figures.folded_by_onnxruntime > 50
 
 
 QUANTISED: Final = "c = [1.0, 2.0]; s = 0.5; i = 1; z = Cast<to=2>(i)"
@@ -517,8 +565,6 @@ SEQUENCE: Final = model(*TILE, inputs=[helper.make_tensor_sequence_value_info("x
 @pytest.mark.parametrize(
     ("made", "dims", "shapes", "message"),
     [
-        (FIXABLE, {}, {"X": (4, 3)}, "X: is no input of the model; it has 'x', 'w'"),
-        (FIXABLE, {}, {"r": (4, 3)}, "r: is no input of the model; it has 'x', 'w'"),
         (FIXABLE, {}, {"x": (4, 3, 1)}, "x: has 2 dimensions, (N, 3); (4, 3, 1) was given"),
         (FIXABLE, {}, {"x": (4, 5)}, "x: dimension 1 is 3; 5 was given"),
         (FIXABLE, {"N": 2}, {"x": (4, 3)}, "x: dimension 0, N, is 2; 4 was given"),
@@ -526,7 +572,6 @@ SEQUENCE: Final = model(*TILE, inputs=[helper.make_tensor_sequence_value_info("x
         (FIXABLE, {"N": -1}, {}, f"N: -1 was given; sizes are from 0 to {2**63 - 1}"),
         (FIXABLE, {}, {"x": (2**63, 3)}, f"x: {2**63} was given; sizes are from 0 to {2**63 - 1}"),
         (SEQUENCE, {}, {"x": (2, 3)}, "x: is no tensor; it has no shape to be fixed"),
-        (model("y = Relu(x)"), {}, {"z": (2, 3)}, "z: is no input of the model; it has 'x'"),  # nor has it tiles
     ],
 )
 def test_what_contradicts_the_model_is_refused(made: ModelProto, dims: Any, shapes: Any, message: str) -> None:

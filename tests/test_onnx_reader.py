@@ -384,6 +384,7 @@ def test_what_is_no_model_is_refused(content: bytes, reason: str) -> None:
         nodes_of(content)
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
@@ -500,6 +501,7 @@ def test_external_repeats_are_seen_by_what_computes_with_them(tmp_path: Path) ->
     assert tile_in(model(text, inputs=[typed("x", ["N"])], initializer=[outside]), folder=tmp_path).shape == (2, 5)
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("entries", "reason"),
     [

@@ -13,7 +13,7 @@ from __future__ import annotations
 import mmap
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -34,8 +34,9 @@ from dml_tile.dialects.tiles import INT64_MAX, OPENVINO_TILE_1
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import unreadable
-from dml_tile.readers.file_kinds import SAVED_MODEL, require_no_pointer
-from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
+from dml_tile.readers.contents import require_no_pointer
+from dml_tile.readers.file_kinds import SAVED_MODEL
+from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode, limited_names, tile_node
 from dml_tile.text import shortened, shortened_within
 
 MAX_POINTER_LENGTH: Final = 200
@@ -76,21 +77,24 @@ _MAX_REASON_LENGTH: Final = 300
 _NATIVE_ERRORS: Final = (IndexError, OSError, RuntimeError, TypeError, ValueError)
 
 
-def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode]:
+def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode, None, ModelNames]:
     """Yield the Tiles of the model, then those of the graphs inside its operators, such as ``Loop_3/body/Tile_1``.
 
     TensorFlow Lite's operators have no names; their pointers name the output, as in ``Tile->y``. Known shapes may use
-    any name of an input; named dimensions are ignored, since OpenVINO has none.
+    any name of an input; names that the model lacks are ignored, as are those of dimensions, since OpenVINO has none.
+    Returns the names of the inputs.
 
     Raises InputError for a file that OpenVINO cannot read, or that is ONNX, and for a shape that contradicts the
     model; MemoryError if OpenVINO runs out of memory.
     """
     try:
         model = _read(path)
-        if known_shapes.input_shapes:
-            model.reshape(_shapes(model, known_shapes))
+        inputs = {name: port for port in model.inputs for name in _names(port)}
+        if shapes := _shapes(inputs, known_shapes):
+            model.reshape(shapes)
         for place, node in _tiles(model):
             yield _tile_node(place, node)
+        return ModelNames(inputs=limited_names(inputs, known_shapes.input_shapes))
     except InputError:
         raise
     except UnicodeDecodeError:
@@ -102,7 +106,6 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode]:
 
 
 def _read(path: Path) -> ov.Model:
-    require_no_pointer(path)
     if path.name == SAVED_MODEL:
         path = path.parent
         for variables in path.glob("variables/*"):
@@ -154,14 +157,16 @@ def _weights(folder: Path, name: str) -> Path | None:
     return weights
 
 
-def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
-    inputs = {
-        name: port for port in model.inputs for name in sorted({*port.get_names(), port.get_node().get_friendly_name()})
-    }
+def _names(port: Any) -> list[str]:
+    return sorted({*port.get_names(), port.get_node().get_friendly_name()})
+
+
+def _shapes(inputs: Mapping[str, Any], known_shapes: KnownShapes) -> dict[Any, Any]:
+    """Return the known shapes of inputs, by their ports."""
     shapes = {}
     for name, shape in known_shapes.input_shapes.items():
         if name not in inputs:
-            raise unreadable(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
+            continue
         if any(size is not None and not 0 <= size <= INT64_MAX for size in shape):
             raise unreadable(name, f"{list(shape)} was given; sizes are from 0 to {INT64_MAX}")
         declared = inputs[name].get_partial_shape()

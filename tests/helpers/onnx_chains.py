@@ -1,33 +1,52 @@
-"""Random chains of ONNX operators from constants or shapes to a Tile's repeats, folded here and by onnxruntime."""
+"""Random chains of ONNX operators from constants or shapes to Tiles, folded here and by onnxruntime.
+
+``python -m tests.helpers.onnx_chains CHAINS SEED…`` prints the figures of that many random chains for each seed, and of
+chains through onnx's own test cases of a node, through each of them from 1,000 on. Exits with 1 if anything is wrong.
+"""
 
 from __future__ import annotations
 
 import random
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-from dml_tile.readers.model_tile import TileNode
+from dml_tile.back_ends import BACK_ENDS
+from dml_tile.checks.result import Verdict, results
+from dml_tile.directml.targets import Target
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
-from tests.helpers.onnx_graphs import computed, constant, model, nodes_of, tile_node, typed
+from tests.helpers.onnx_graphs import computed, constant, model, node, nodes_of, tile_node, typed
 
 NEWEST_OPSET: Final = 24
 """The newest opset that onnxruntime is asked to read."""
 
 RANK: Final = 2
 
+SHAPES: Final = ([2, 3], ["N", 3], ["N", "M"], [None, 3])
+"""The shapes that the input may have in the file; a run gives it the first."""
+
+ALL_CASES: Final = 1000
+"""The random chains from which on there is one through each of onnx's test cases, too."""
+
+ELEMENTS: Final = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64)
+TARGETS: Final = [Target.parse(name) for name in ("2_0", "4_0", "6_4")]
+
 _STEPS: Final = (
-    # operators of x, a vector of floats, and of c and i, constants of floats and integers, that give such a vector y
+    # operators of x, a vector of floats, and of c and i, constants of floats and integers, that give such a vector y;
+    # whole is the model's input
     *(
         f"y = {operator}(x)"
         for operator in (
@@ -59,6 +78,18 @@ _STEPS: Final = (
     "one = [1]; two = [2]; p = Slice(x, one, two); pads = [1, 0]; value = 2.0; y = Pad(p, pads, value)",
     "m = ReduceMax<keepdims=1>(x); two = [2]; y = Expand(m, two)",
     "wide = [1, -1]; w = Reshape(x, wide); t = Transpose(w); flat = [-1]; y = Reshape(t, flat)",
+    *(
+        f"{text}; f = Cast<to=1>(t); y = Add(x, f)"
+        for text in (
+            "t = Shape(whole)",
+            "t = Shape<start=1>(whole)",
+            "t = Size(whole)",
+            "s = Shape(whole); k = ConstantOfShape(s); t = Shape(k)",
+            "s = Shape(whole); one = 1; n = Gather(s, one); zero = 0; r = Range(zero, n, one); t = Shape(r)",
+            "s = Shape(whole); column = [2, 1]; w = Reshape(x, column); e = Expand(w, s); t = Shape(e)",
+            "s = Shape(whole); first = [0]; n = Gather(s, first); w = Tile(x, n); t = Shape(w)",
+        )
+    ),
     (
         "m = ReduceMax<keepdims=0>(x); one = 1.0; b = Greater(m, one); y = If(b)<"
         "then_branch = then () => (float[2] t) { t = Neg(x) }, else_branch = other () => (float[2] e) { e = Abs(x) }>"
@@ -84,14 +115,35 @@ _VECTOR: Final = (
 """Computes RANK floats of a tensor of any type and shape."""
 
 
+_NINE: Final = "nine = [2, 1, 1, 1, 1, 1, 1, 1, 1]; y = Reshape(x, nine)"
+"""Gives a vector more dimensions than ONNX Runtime's DirectML provider takes."""
+
+_OPEN: Final = {
+    # what a verdict may become as more is known
+    Verdict.ACCEPTED_SO_FAR: set(Verdict),
+    Verdict.UNDOCUMENTED_SO_FAR: {Verdict.UNDOCUMENTED, Verdict.UNDOCUMENTED_SO_FAR, Verdict.REFUSED},
+}
+
+
 @dataclass
 class Figures:
-    """The numbers of chains built, run and folded by each; and the chains that were missed here, or contradicted."""
+    """The numbers of chains built, and of those folded by onnxruntime, and what is wrong.
+
+    Chains were ``missed`` here, or contradicted; Tiles are called folded that are ``kept``; a size that is given
+    ``hides`` what was found without it. ``followed`` are the Tiles that onnxruntime folds by single elements of shapes.
+    """
 
     built: int = 0
     folded_by_onnxruntime: int = 0
+    followed: int = 0
     missed: list[str] = field(default_factory=list)
     contradicted: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    hides: list[str] = field(default_factory=list)
+
+    @property
+    def wrong(self) -> list[str]:
+        return [*self.missed, *self.contradicted, *self.kept, *self.hides]
 
 
 class Chain:
@@ -99,6 +151,7 @@ class Chain:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
+        self.shape, self.element = rng.choice(SHAPES), rng.choice(ELEMENTS)
         self.nodes: list[NodeProto] = []
         self.initialisers: list[TensorProto] = []
 
@@ -120,7 +173,7 @@ class Chain:
 
     def add(self, text: str, x: str, *, is_step: bool = False, **values: str) -> str:
         """Add the nodes of a text, which compute y of x and other values; return the name of y."""
-        names = {"x": x, **values}
+        names = {"x": x, "whole": "x", **values}
         for each in computed(text):
             if is_step and each.op_type == "Constant":
                 names[each.output[0]] = self.constant(numpy_helper.to_array(each.attribute[0].t))
@@ -140,9 +193,24 @@ class Chain:
         return self.add(text, value, is_step=True, **constants)
 
     def model(self, value: str, opset: int) -> ModelProto:
-        """Return the model that tiles its input x, of the shape {2, 3}, by repeats made of a vector of floats."""
-        tile = tile_node("x", self.add(_REPEATS, value), name="T")
-        return model(*self.nodes, tile, opset=opset, initializer=self.initialisers)
+        """Return the model that tiles its input x by repeats made of a vector of floats, and the vector itself.
+
+        Of the tiled vector, all or only the shape is an output.
+        """
+        repeats, moved = self.add(_REPEATS, value), value
+        counts = [2]
+        if self.rng.random() < 0.3:
+            moved, counts = self.add(_NINE, value), [2] * 9
+        nodes = [tile_node("x", repeats, name="T"), tile_node(moved, self.constant(counts, np.int64), "v", name="V")]
+        if self.rng.random() < 0.5:
+            nodes.append(node("Shape", ["v"], ["z"]))
+        else:
+            nodes.append(node("Cast", ["v"], ["z"], to=TensorProto.INT64))
+        inputs = [typed("x", self.shape, self.element)]
+        made = model(*self.nodes, *nodes, inputs=inputs, opset=opset, initializer=self.initialisers)
+        made.graph.output[0].CopyFrom(typed("y", None, self.element))
+        made.graph.output.append(typed("z", None, TensorProto.INT64))
+        return made
 
 
 def _rename(node: NodeProto, names: Mapping[str, str]) -> None:
@@ -199,26 +267,66 @@ def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
 def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
     """Add a chain to the figures, unless onnxruntime cannot run it."""
     optimised = folder / "optimised.onnx"
-    repeats = model.graph.node[-1].input[1]
+    (whole,) = model.graph.input
+    repeats = next(node.input[1] for node in model.graph.node if node.name == "T")
     tapped = deepcopy(model)
     tapped.graph.output.append(typed(repeats, None, TensorProto.INT64))
+    x = np.ones(SHAPES[0], helper.tensor_dtype_to_np_dtype(whole.type.tensor_type.elem_type))
     try:
         session(model, "ORT_ENABLE_BASIC", optimised)
-        (run,) = session(tapped, "ORT_DISABLE_ALL").run([repeats], {"x": np.ones((2, 3), np.float32)})
+        (run,) = session(tapped, "ORT_DISABLE_ALL").run([repeats], {"x": x})
     except Exception:  # of any class: of the chains some are none, or of operators that it lacks
         return
     figures.built += 1
     graph = onnx.load(optimised).graph
     constants = {tensor.name for tensor in graph.initializer}
     is_folded = all(node.input[1] in constants for node in graph.node if node.name == "T")
-    found = next(part for part in nodes_of(model) if part.pointer == "T")
-    known = found.repeats if isinstance(found, TileNode) and not found.error else ()
     figures.folded_by_onnxruntime += is_folded
-    report = f"{' '.join(node.op_type for node in model.graph.node)}: {known}; onnxruntime runs {run.tolist()}"
-    if is_folded and (known is None or None in known) and not any(map(is_disputed, model.graph.node)):
-        figures.missed.append(report)
-    if known is not None and any(one not in (None, other) for one, other in zip(known, run.tolist(), strict=False)):
-        figures.contradicted.append(report)
+    chain = (
+        f"{' '.join(node.op_type for node in model.graph.node)} of {[*map(_size, whole.type.tensor_type.shape.dim)]}"
+    )
+    runs = KnownShapes(input_shapes={"x": x.shape})
+    unsized, sized = (
+        {part.pointer: part for part in nodes_of(model, known_shapes) if isinstance(part, TileNode)}
+        for known_shapes in (KnownShapes(), runs)
+    )
+    for found in unsized, sized:
+        known = found["T"].repeats if not found["T"].error else ()
+        report = f"{chain}: {known}; onnxruntime runs {run.tolist()}"
+        if is_folded and (known is None or None in known) and not any(map(is_disputed, model.graph.node)):
+            figures.missed.append(report)
+        if known is not None and any(one not in (None, other) for one, other in zip(known, run.tolist(), strict=False)):
+            figures.contradicted.append(report)
+    _compare_folding(unsized, sized, {node.name for node in graph.node}, figures, chain)
+
+
+def _compare_folding(
+    unsized: Mapping[str, TileNode], sized: Mapping[str, TileNode], kept: set[str], figures: Figures, chain: str
+) -> None:
+    """Compare what is called folded with the Tiles that a session ``kept``."""
+    for name, tile in unsized.items():
+        if bool(tile.folded) and name in kept:
+            figures.kept.append(f"{chain}: {name} is called folded: {tile.folded}")
+        figures.followed += not tile.folded and name not in kept
+        if sized[name].folded != tile.folded:
+            figures.hides.append(f"{chain}: with sizes, {name} is called folded: {sized[name].folded!r}")
+
+
+def _size(dim: Any) -> Any:
+    return dim.dim_param or dim.dim_value or None
+
+
+def compare_verdicts(model: ModelProto, figures: Figures, rng: random.Random) -> None:
+    """Hold the verdicts with random sizes to those without."""
+    asked = KnownShapes({name: rng.choice([0, 1, 2, 3, 2**32]) for name in ("N", "M") if rng.random() < 0.8})
+    unsized, sized = nodes_of(model), nodes_of(model, asked)
+    for before, after in zip(unsized, sized, strict=True):
+        for via in (None, *BACK_ENDS.values()):
+            pairs = zip(*(results("", part, TARGETS, "both", via) for part in (before, after)), strict=True)
+            for first, second in pairs:
+                if second.verdict not in _OPEN.get(first.verdict, {first.verdict}):
+                    text = f"{first.tile} is {first.verdict}, {second.tile} {second.verdict} at {first.target}"
+                    figures.hides.append(f"{text} through {via and via.name}")
 
 
 def figures_of(seed: int, chains: int, share: float, folder: Path) -> Figures:
@@ -226,6 +334,7 @@ def figures_of(seed: int, chains: int, share: float, folder: Path) -> Figures:
     rng, figures = random.Random(seed), Figures()
     for chain in (*(random_chain(rng) for _ in range(chains)), *operator_chains(rng, share)):
         compare(chain, figures, folder)
+        compare_verdicts(chain, figures, rng)
     return figures
 
 
@@ -237,3 +346,22 @@ def session(model: ModelProto, level: str, optimised: Path | None = None) -> Any
     if optimised is not None:
         options.optimized_model_filepath = str(optimised)
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def main(chains: int, seeds: list[int]) -> int:
+    """Print the figures of each seed, and what is wrong; return 1 if anything is."""
+    status = 0
+    for seed in seeds:
+        with TemporaryDirectory() as folder:
+            figures = figures_of(seed, chains, chains / ALL_CASES, Path(folder))
+        counts = f"{figures.built} built, {figures.folded_by_onnxruntime} folded, {figures.followed} followed"
+        lines = [f"seed {seed}: {counts}, {len(figures.wrong)} wrong", *(f"  {report}" for report in figures.wrong)]
+        sys.stdout.write("\n".join([*lines, ""]))
+        sys.stdout.flush()
+        status |= bool(figures.wrong)
+    return status
+
+
+if __name__ == "__main__":
+    count, *numbers = map(int, sys.argv[1:])
+    sys.exit(main(count, numbers))

@@ -23,7 +23,6 @@ from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_he
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import unreadable
-from dml_tile.readers.file_kinds import require_no_pointer
 from dml_tile.text import shown
 
 LARGE: Final = 2**16
@@ -190,7 +189,6 @@ MAX_MODEL_BYTES: Final = 2**31 - 1
 def load(path: Path) -> onnx.ModelProto:
     """Load a model without its external data. Raises InputError for a file that is not a readable ONNX model."""
     try:
-        require_no_pointer(path)
         model = onnx.load_model_from_string(_light(path))
     except OSError as error:
         raise unreadable("", f"cannot be read: {error.strerror}") from None

@@ -79,11 +79,10 @@ def is_disputed(node: NodeProto) -> bool:
     return node.op_type in _SATURATING or (node.op_type in _DISPUTED and _DISPUTED[node.op_type](node))
 
 
-def may_fold(node: NodeProto, operator: OnnxOperator) -> bool:
+def is_deterministic(node: NodeProto, operator: OnnxOperator) -> bool:
     """Return True if the same inputs always give the same outputs, and the node has no subgraph that computes them."""
     return (
         not operator.domain
-        and not is_disputed(node)
         and operator.opset is not None
         and operator.type not in _RANDOM
         and next(subgraphs(node), None) is None
@@ -104,7 +103,7 @@ class ConstantFolding:
 
         ``inputs`` has an unknown value for one that is left out; ``types`` are those inferred for the outputs.
         """
-        if not self._nodes_left or not may_fold(node, operator):
+        if not self._nodes_left or is_disputed(node) or not is_deterministic(node, operator):
             return {}
         values = _folded(node, operator, inputs, types)
         self._nodes_left -= bool(values)

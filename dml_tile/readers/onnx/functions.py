@@ -66,7 +66,13 @@ def move(node: NodeProto, source: int | None, target: int | None) -> None:
     """
     here, there = operator(node, source), operator(node, target)
     if not here.domain and here.opset is not None and here.since != there.since:
-        node.domain = f"{_OTHER}{source}"
+        set_apart(node, source)
+
+
+def set_apart(node: NodeProto, opset: int | None) -> None:
+    """Name a node's opset in its domain, so that onnx infers nothing of it; ``operator`` returns what it was."""
+    if opset is not None and not node.domain.startswith(_OTHER):
+        node.domain = f"{_OTHER}{opset}"
 
 
 DEEPEST: Final = 64

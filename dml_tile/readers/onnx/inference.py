@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from itertools import chain, count, repeat, starmap
@@ -13,6 +13,7 @@ from onnx import (
     GraphProto,
     ModelProto,
     NodeProto,
+    TensorProto,
     TensorShapeProto,
     TypeProto,
     ValueInfoProto,
@@ -23,19 +24,64 @@ from onnx import (
 
 from dml_tile.dialects.tiles import INT64_MAX
 from dml_tile.input_errors import unreadable
-from dml_tile.readers.model_tile import Dimension, KnownShapes
+from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, limited_names
 from dml_tile.readers.onnx.file import graphs
-from dml_tile.readers.onnx.functions import OnnxOperator, default_opset, operator, place
+from dml_tile.readers.onnx.functions import OnnxOperator, default_opset, operator, place, set_apart
 from dml_tile.readers.onnx.values import Value, common, dimensions, is_made_up
 
 
+class Distrust(NamedTuple):
+    """Why onnx's inference of an operator is not believed, and of which nodes when it infers a whole model.
+
+    ``unknown`` returns the outputs whose sizes are unknown if any input's are.
+    """
+
+    reason: str
+    of: Callable[[NodeProto], bool] = lambda node: True
+    unknown: Callable[[NodeProto, Sequence[Value]], Iterable[str]] = lambda node, inputs: ()
+
+
+def _unknown_of_attention(node: NodeProto, inputs: Sequence[Value]) -> Iterable[str]:
+    hidden = [value.shape[-1] for value in inputs[:3] if value.shape and len(value.shape) == _PACKED_RANK]
+    first, *others = node.output
+    return others if all(isinstance(size, int) for size in hidden) else [first, *others]
+
+
+_PACKED_RANK: Final = 3
+"""The rank of queries, keys and values whose heads lie in the last dimension."""
+
+
+_HOLDS_SIZES: Final = frozenset(
+    {TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64, TensorProto.DOUBLE}
+)
+"""Types that hold each size of a tensor as it is."""
+
+DISTRUSTED: Final = {
+    "Attention": Distrust(
+        "gives 0 for a size, or forgets the past, in later outputs, and in the first where a hidden size is not known",
+        unknown=_unknown_of_attention,
+    ),
+    "Cast": Distrust(
+        "passes on the name of a size that the type may not hold, as bool, int8 and float do not",
+        of=lambda node: all(each.name != "to" or each.i not in _HOLDS_SIZES for each in node.attribute),
+    ),
+}
+"""Operators whose inference is not believed; a test holds that of all others to what onnx's own cases compute."""
+
+
 def with_types(model: ModelProto) -> ModelProto:
-    """Return the model with the types that onnx infers, or without where it fails."""
+    """Return the model with the types that onnx infers, or without where it fails.
+
+    Where onnx is not believed, it infers nothing: it would pass on what it infers.
+    """
     opset = default_opset(model.opset_import)
     for node in nodes(model.graph):
-        is_stft = operator(node, opset)[:2] == ("", "STFT")
+        kind = operator(node, opset)
+        is_stft = kind[:2] == ("", "STFT")
         if is_stft and all(attribute.name != "onesided" for attribute in node.attribute):
             node.attribute.append(helper.make_attribute("onesided", 1))  # else onnx's inference takes 0
+        if not kind.domain and kind.type in DISTRUSTED and DISTRUSTED[kind.type].of(node):
+            set_apart(node, opset)
     imported = {entry.domain for entry in model.opset_import}
     for domain in sorted({node.domain for node in nodes(model.graph)} - imported - {"", "ai.onnx"}):
         model.opset_import.add(domain=domain, version=1)  # else onnx gives up on the whole model
@@ -51,8 +97,29 @@ _SIZED_BY_ELEMENTS: Final = frozenset({"ConstantOfShape", "Expand", "Reshape", "
 def inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
     """Return the types of the outputs; none where onnx's inference fails. ``values`` are those of the inputs.
 
-    Where single elements of a shape or of repeats are known, so are the sizes that do not depend on the others.
+    Sizes that onnx is not believed are unknown. Where single elements of a shape or of repeats are known, so are the
+    sizes that do not depend on the others.
     """
+    types = _inferred_by_elements(node, operator, values)
+    inputs = [values.get(name, Value()) for name in node.input]
+    doubted = unbelieved(node, operator, inputs).intersection(types)
+    return types | {name: _without_sizes(types[name]) for name in doubted}
+
+
+def unbelieved(node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value]) -> set[str]:
+    """Return the outputs of a node whose sizes are unknown, whatever onnx infers."""
+    is_known = all(value.is_static for name, value in zip(node.input, inputs, strict=True) if name)
+    if operator.domain or operator.type not in DISTRUSTED or is_known:
+        return set()
+    return set(DISTRUSTED[operator.type].unknown(node, inputs))
+
+
+def _without_sizes(type_: TypeProto) -> TypeProto:
+    sizes = dimensions(type_)
+    return helper.make_tensor_type_proto(type_.tensor_type.elem_type, sizes and [None for _ in sizes])
+
+
+def _inferred_by_elements(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> dict[str, TypeProto]:
     if operator.type not in _SIZED_BY_ELEMENTS or all(value.known is None for value in values.values()):
         return _inferred(node, operator, values)
     types, others = (
@@ -68,7 +135,7 @@ def _filled(value: Value, unknown: int) -> Value:
     return value if elements is None else replace(value, elements=np.where(value.mask, elements, unknown), known=None)
 
 
-def _inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
+def _inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> dict[str, TypeProto]:
     schema = operator.schema
     types = {name: value.type for name, value in values.items() if value.type is not None}
     if schema is None or operator.opset is None or len(types) < len(values):
@@ -77,7 +144,7 @@ def _inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Valu
     try:
         data = {name: numpy_helper.from_array(array, name) for name, array in constants if array is not None}
         imports = [helper.make_opsetid("", operator.opset)]
-        return shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
+        return dict(shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports))
     except Exception:  # of any class: whatever an operator's C++ throws
         return {}
 
@@ -90,18 +157,17 @@ def nodes(graph: GraphProto) -> Iterator[NodeProto]:
 def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
     """Give the graph's inputs their known shapes, and its named dimensions, at any depth, their known sizes.
 
-    A shape also fixes the named dimensions that it replaces. Names of dimensions that the model lacks are ignored.
-    Raises InputError for an unknown input, a shape of another rank or size than the model's, two sizes for one name,
-    and a size that is negative or past int64.
+    A shape also fixes the named dimensions that it replaces. Names of dimensions and inputs that the model lacks are
+    ignored. Raises InputError for a shape of another rank or size than the model's, two sizes for one name, and a size
+    that is negative or past int64.
     """
     sizes = dict(known_shapes.dims)
     for name, size in sizes.items():
         _require_size(name, size)
     inputs = {value.name: value for value in graph.input}
     for name, shape in known_shapes.input_shapes.items():
-        if name not in inputs:
-            raise unreadable(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
-        _fix_shape(inputs[name], shape, sizes)
+        if name in inputs:
+            _fix_shape(inputs[name], shape, sizes)
     if sizes:
         for value in _values(graph):
             for dim in value.type.tensor_type.shape.dim:
@@ -109,15 +175,12 @@ def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
                     dim.dim_value = sizes[dim.dim_param]
 
 
-MAX_DIMENSION_NAMES: Final = 1000
-"""The most names of dimensions that a model is said to have, besides those that were asked for."""
-
-
-def dimension_names(graph: GraphProto, asked: Collection[str]) -> tuple[str, ...]:
-    """Return the names that the graph gives dimensions, at any depth: those ``asked`` for, and some others."""
+def names_in(graph: GraphProto, asked: KnownShapes) -> ModelNames:
+    """Return the names of the graph's inputs, and those that it gives dimensions, at any depth."""
     tensors = (value.type.tensor_type for value in _values(graph))
-    names = {dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param}
-    return (*sorted(names.intersection(asked)), *sorted(names.difference(asked))[:MAX_DIMENSION_NAMES])
+    dimensions = {dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param}
+    inputs = {value.name for value in graph.input}
+    return ModelNames(limited_names(dimensions, asked.dims), limited_names(inputs, asked.input_shapes))
 
 
 def _fix_shape(value: ValueInfoProto, shape: Sequence[int | None], sizes: dict[str, int]) -> None:

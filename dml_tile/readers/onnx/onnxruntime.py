@@ -1,7 +1,9 @@
 """The nodes that onnxruntime folds or removes before it runs a model, as measured of its basic optimisations (1.31).
 
-It folds a node whose inputs are all constant, and a Shape or Size whose input has a static shape, if its inference
-knows the shapes of the outputs and its CPU provider has the operator. It keeps a DequantizeLinear for the providers,
+It folds a node whose inputs are all constant, and a Shape whose input has a static shape, if its inference knows the
+shapes of the outputs and its CPU provider has the operator. Which single elements of a shape its inference follows
+through other nodes differs by release and by operator; what rests on them is taken to be kept, and so is a Tile in the
+branch that an If does not take, unless its condition is folded. It keeps a DequantizeLinear for the providers,
 unless its output is quantised again, as it is or by way of one node. With the last Shape of a value it removes
 the nodes that computed nothing else. A node whose output nobody uses stays.
 
@@ -11,33 +13,42 @@ Source: microsoft/onnxruntime, onnxruntime/core/optimizer/constant_folding.cc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import chdir
-from tempfile import TemporaryDirectory
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TypeProto
 
-from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.file import graphs
-from dml_tile.readers.onnx.folding import may_fold
-from dml_tile.readers.onnx.functions import MICROSOFT, OnnxOperator
-from dml_tile.readers.onnx.values import Value, dimensions
+from dml_tile.readers.onnx.folding import is_deterministic
+from dml_tile.readers.onnx.functions import OnnxOperator
+from dml_tile.readers.onnx.values import Value
 
 _UNSUPPORTED: Final = frozenset({"bfloat16", "complex64", "complex128", "float16", None})
 """Data types that its CPU provider, which folds, has no kernels for, or few; None is an unknown one."""
 
 
+_NEVER_FOLDED: Final = {
+    "CenterCropPad": "is a function, and what it expands to is not folded",
+    "DequantizeLinear": "is kept for the providers",
+    "Dropout": "is removed by another rule, and only where its mask is not used",
+    "NegativeLogLikelihoodLoss": "has no kernel of the CPU provider",
+    "SoftmaxCrossEntropyLoss": "has no kernel of the CPU provider",
+    "Swish": "is a function, and what it expands to is not folded",
+}
+"""Operators whose constant inputs do not suffice, with the reason; random chains through all others are folded."""
+
+
 def is_folded(
     node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]
 ) -> bool:
-    """Return True if onnxruntime has the node's outputs, of the inferred types, as constants."""
-    if operator.type == "DequantizeLinear":
+    """Return True if onnxruntime has the node's outputs, whose early types are ``types``, as constants."""
+    if operator.type in _NEVER_FOLDED:
         return False
-    if not may_fold(node, operator) or not all(Value(types.get(name)).is_typed for name in node.output if name):
+    is_sized = all(Value(types.get(name)).is_typed for name in node.output if name)
+    if not is_sized or not is_deterministic(node, operator):
         return False
-    if operator.type in ("Shape", "Size"):
-        return all(value.is_static for value in inputs.values())
+    if operator.type == "Shape" and all(Value(value.early_type).is_static for value in inputs.values()):
+        return True
     is_supported = all(value.data_type not in _UNSUPPORTED for value in inputs.values())
     return (
         is_supported
@@ -88,85 +99,3 @@ def _used_inside(graph: GraphProto) -> set[str]:
     inside = list(graphs(graph))[1:]
     used = (name for inner in inside for node in inner.node for name in node.input)
     return {*used, *(value.name for inner in inside for value in inner.output)}
-
-
-Inference: TypeAlias = Callable[[NodeProto, OnnxOperator, Mapping[str, Value]], Mapping[str, TypeProto]]
-"""Returns the types of a node's outputs that it knows; the values are those of the node's inputs."""
-
-_PLAIN: Final = {*map(AttributeProto.AttributeType.Value, ("FLOAT", "FLOATS", "INT", "INTS", "STRING", "STRINGS"))}
-"""The kinds of attributes that cannot name files or hold nodes."""
-
-_MISTAKEN: Final = {
-    "DynamicTimeWarping",  # the output is of INT32, not of the input's type
-    "GatherBlockQuantized",  # of packed elements, bytes are taken for elements
-}
-"""Operators of which the inference contradicts onnxruntime's sessions."""
-
-_SPLIT_INTO_HEADS: Final = 4
-"""The rank of keys and values of which the inference does not look at the last size, which the output has."""
-
-_ASSUMING: Final = "Attention"
-"""The last word of operators of which it assumes that a cache, their later outputs, keeps its length."""
-
-
-def onnxruntime_inference() -> Inference:
-    """Return the symbolic shape inference of onnxruntime's tools. Raises ImportError, with what to install.
-
-    It writes a file into the current folder where it fails, so that folder is changed meanwhile.
-    """
-    try:
-        from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
-    except ImportError as error:
-        raise ImportError(
-            f"--infer {ONNXRUNTIME} needs onnxruntime and sympy: pip install onnxruntime sympy"
-        ) from error
-
-    def inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
-        if operator.opset is None or not _is_asked(node, operator, values):
-            return {}
-        try:
-            with TemporaryDirectory() as folder, chdir(folder):
-                model = SymbolicShapeInference.infer_shapes(_single_node_model(node, operator.opset, values))
-        except MemoryError:
-            raise
-        except Exception:  # of any class: assertions, sympy's, what the attributes of a hostile node lead to
-            return {}
-        return {} if model is None else _types(node, model, values.values())
-
-    return inferred
-
-
-def _is_asked(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> bool:
-    ranks = [len(value.shape or ()) for value in values.values()]
-    return (
-        operator.domain == MICROSOFT
-        and operator.type not in _MISTAKEN
-        and not (operator.type == "MultiHeadAttention" and _SPLIT_INTO_HEADS in ranks)
-        and all(attribute.type in _PLAIN for attribute in node.attribute)
-        and all(value.data_type is not None for value in values.values())
-    )
-
-
-def _single_node_model(node: NodeProto, opset: int, values: Mapping[str, Value]) -> ModelProto:
-    """Return a model of the node alone; its inputs are those that are not constant."""
-    inputs = [ValueInfoProto(name=name, type=value.type) for name, value in values.items() if value.constant is None]
-    constants = ((name, value.constant) for name, value in values.items())
-    initializers = [numpy_helper.from_array(array, name) for name, array in constants if array is not None]
-    outputs = [ValueInfoProto(name=name) for name in node.output if name]
-    imports = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
-    return helper.make_model(helper.make_graph([node], "node", inputs, outputs, initializers), opset_imports=imports)
-
-
-def _types(node: NodeProto, model: ModelProto, inputs: Iterable[Value]) -> dict[str, TypeProto]:
-    """Return the types of the node's outputs in the model, without the names of sizes that no input has."""
-    named = {size for value in inputs for size in value.shape or () if isinstance(size, str)}
-    known = {value.name: value.type for value in [*model.graph.value_info, *model.graph.output]}
-    outputs = node.output[:1] if node.op_type.endswith(_ASSUMING) else node.output
-    types = {}
-    for name in filter(None, outputs):
-        type_ = known.get(name)
-        shape = type_ and dimensions(type_)
-        if type_ is not None and type_.tensor_type.elem_type and shape is not None:
-            sizes: list[Any] = [size if isinstance(size, int) or size in named else None for size in shape]
-            types[name] = helper.make_tensor_type_proto(type_.tensor_type.elem_type, sizes)
-    return types

@@ -12,6 +12,7 @@ Pages: https://onnx.ai/onnx/operators/onnx__Tile.html and https://onnx.ai/onnx/r
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -26,11 +27,10 @@ from onnx import ModelProto
 
 from dml_tile.dialects.tiles import onnx_tile
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
+from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
-from dml_tile.readers.onnx.functions import MICROSOFT, default_opset, inline, place
-from dml_tile.readers.onnx.inference import dimension_names, fix, nodes, stated_sizes, take_declared, with_types
-from dml_tile.readers.onnx.onnxruntime import Inference, onnxruntime_inference
+from dml_tile.readers.onnx.functions import default_opset, inline, place
+from dml_tile.readers.onnx.inference import fix, names_in, nodes, stated_sizes, take_declared, with_types
 from dml_tile.readers.onnx.values import Value, ValueOrigin, dimensions
 from dml_tile.readers.onnx.walk import Found, Walk
 
@@ -38,39 +38,45 @@ MAX_CONTRADICTIONS: Final = 10
 """The most contradictions of a model that are reported: a wrong size is often so of the values after it, too."""
 
 
-def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Problem, None, tuple[str, ...]]:
+def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Problem, None, ModelNames]:
     """Yield the Tiles in the order in which they run, and the reasons why one cannot be read.
 
     A pointer is the way to the node, such as ``If_3/then_branch/Tile_1``; a node without a name, or one that shares it,
     is named by its output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind its name. The
     data that a Tile needs are read from other files of the model's folder alone, else a Problem says why not.
 
+    Known shapes are those of a run: onnxruntime has folded what it folds before it gets them. Names that the model
+    lacks are ignored; those that it has are returned.
+
     Raises InputError for a file that is not an ONNX model or cannot be read, and for known shapes that contradict the
-    model; names of dimensions that the model lacks are ignored. Raises ImportError if onnxruntime's inference is asked
-    for, needed and not installed. Returns the names that the model has, as ``dimension_names`` does.
+    model.
     """
     model = load(path)
     if not model.opset_import:  # there were none before IR version 3
         model.opset_import.add(version=1)
     _settle_initialisers(model)
-    names = dimension_names(model.graph, known_shapes.dims)
+    names = names_in(model.graph, known_shapes)
+    unsized = deepcopy(model)
     fix(model.graph, known_shapes)
-    inline(model)
-    if any(node.op_type == "Tile" for node in nodes(model.graph)):
-        declared = take_declared(model.graph)
-        inference: Inference | None = None
-        if known_shapes.infer:  # it is loaded only if the model has nodes for it
-            is_needed = any(node.domain == MICROSOFT for node in nodes(model.graph))
-            inference = onnxruntime_inference() if is_needed else lambda *_: {}
-        walk = Walk(path.parent, default_opset(model.opset_import), declared, stated_sizes(model.graph), inference)
-        tiles = walk.tiles(with_types(model).graph)
-        contradictions = tuple(islice(walk.contradictions.values(), MAX_CONTRADICTIONS))
-        for found in tiles:
-            for part in _tile(found, walk.origins_of_sizes):
-                if isinstance(part, TileNode):
-                    part, contradictions = replace(part, contradictions=contradictions), ()
-                yield part
+    is_sized = model != unsized
+    walk, tiles = _walked(model, path.parent)
+    before = _walked(unsized, path.parent)[1] if is_sized else tiles
+    contradictions = tuple(islice(walk.contradictions.values(), MAX_CONTRADICTIONS))
+    for found, found_before in zip(tiles, before, strict=True):
+        for part in _parts(found, found_before, walk.origins_of_sizes):
+            if isinstance(part, TileNode):
+                part, contradictions = replace(part, contradictions=contradictions), ()
+            yield part
     return names
+
+
+def _walked(model: ModelProto, folder: Path) -> tuple[Walk, list[Found]]:
+    """Return the Tiles of a model, whose functions are inlined, and what was learned on the way to them."""
+    inline(model)
+    declared = take_declared(model.graph)
+    walk = Walk(folder, default_opset(model.opset_import), declared, stated_sizes(model.graph))
+    has_tiles = any(node.op_type == "Tile" for node in nodes(model.graph))
+    return walk, walk.tiles(with_types(model).graph) if has_tiles else []
 
 
 def _settle_initialisers(model: ModelProto) -> None:
@@ -89,8 +95,27 @@ def _settle_initialisers(model: ModelProto) -> None:
         graph.initializer.extend(constants)
 
 
+def _parts(found: Found, before: Found, origins: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
+    """Yield a Tile with known shapes, of which onnxruntime folds what it folds ``before`` it gets them."""
+    is_empty_before = any(map(_is_empty, _tile(before, origins)))
+    for part in _tile(found, origins):
+        if isinstance(part, TileNode):
+            part = replace(
+                part,
+                folded=before.folded,
+                emptied=_is_empty(part) and not is_empty_before,
+                inputs=tuple(map(place, found.node.input)),
+                output=place(*found.node.output[:1]),
+            )
+        yield part
+
+
+def _is_empty(part: TileNode | Problem) -> bool:
+    return isinstance(part, TileNode) and 0 in (*(part.shape or ()), *(part.repeats or ()))
+
+
 def _tile(found: Found, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
-    pointer, node, kind, inputs, folded = found
+    pointer, node, kind, inputs, _ = found
     if kind.opset is None or kind.opset < 1:
         yield Problem(pointer, f"is a Tile; the model imports opset {kind.opset} of onnx's operators, which has none")
         return
@@ -107,10 +132,8 @@ def _tile(found: Found, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator
     sizes = () if value.is_typed else (value.type and dimensions(value.type)) or ("",)  # of the whole, if there is none
     yield replace(
         tile_node(pointer, dialect, value.data_type, shape, [other.argument for other in others]),
-        folded=folded,
         input_origins=tuple(str(origins_of_sizes.get(str(size), value.sizes_origin)) for size in sizes),
         repeats_origins=origins if any(origins) else (),
-        inferred_by=next((each.inferred_by for each in (value, *others) if each.inferred_by), ""),
     )
     reasons = [each.unread for each in [*unknown, *[value] * (not value.is_static)]]
     yield from (Problem(pointer, reason) for reason in dict.fromkeys(filter(None, reasons)))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, TensorShapeProto, TypeProto, helper
 
-from dml_tile.readers.model_tile import MAX_DIMENSIONS, ONNXRUNTIME, Dimension
+from dml_tile.readers.model_tile import MAX_DIMENSIONS, Dimension
 from dml_tile.readers.onnx.functions import MICROSOFT, OnnxOperator, place
 
 Array = NDArray[Any]
@@ -49,21 +49,21 @@ class Value:
     """A tensor: its type, None if unknown; its elements, None if there are many or none is known.
 
     ``known`` is True for each element that is known, and None if all are; unknown elements are 1. ``is_folded`` says
-    that onnxruntime, too, has the value as a constant before it runs. ``unread`` says why more is not known, if that is
+    that onnxruntime, too, has the value as a constant before it runs, and ``early_type`` is the type that it has by
+    then: of declared types and of constants, not of single elements. ``unread`` says why more is not known, if that is
     for want of external data. The origins say what the unknown elements, and what the type or sizes that are unknown,
-    are computed by; ``origins`` those of each element of a vector, where they differ. ``inferred_by`` names an
-    inference beyond onnx's that the type or elements rest on.
+    are computed by; ``origins`` those of each element of a vector, where they differ.
     """
 
     type: TypeProto | None = None
     elements: Array | None = None
     known: Mask | None = None
     is_folded: bool = False
+    early_type: TypeProto | None = None
     unread: str = ""
     elements_origin: ValueOrigin = _NO_ORIGIN
     sizes_origin: ValueOrigin = _NO_ORIGIN
     origins: tuple[ValueOrigin, ...] = ()
-    inferred_by: str = ""
 
     @property
     def mask(self) -> Mask:
@@ -165,7 +165,8 @@ _PASSED_ON: Final = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsque
 UNSIZED: Final = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
 """Operators whose inputs' elements decide the sizes of their outputs, which are about as small as the inputs."""
 
-_ADVICE: Final = f"--infer {ONNXRUNTIME} may know it"
+_ADVICE: Final = "save the model with shapes"
+_ADVICE_OF_TOOL: Final = f"{_ADVICE}, as onnxruntime.tools.symbolic_shape_infer does"
 
 
 def input_origins(name: str) -> tuple[ValueOrigin, ValueOrigin]:
@@ -181,12 +182,9 @@ def node_origin(node: NodeProto, operator: OnnxOperator) -> ValueOrigin:
 
 
 def with_origins(
-    value: Value, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], known: Origins, *, advises: bool
+    value: Value, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], known: Origins
 ) -> Value:
-    """Return the output of a node with the origins of what is unknown of it; ``known`` are those of made-up sizes.
-
-    If it ``advises``, the origin at an operator of onnxruntime's names the option for that one's inference.
-    """
+    """Return the output of a node with the origins of what is unknown of it; ``known`` are those of made-up sizes."""
     if value.constant is None and not value.elements_origin.node:
         value = replace(value, elements_origin=_elements_origin(value, node, operator, inputs))
         origins = _origins(value, node, operator, inputs, known)
@@ -194,8 +192,8 @@ def with_origins(
         value = replace(value, elements_origin=origin, origins=origins)
     if not value.is_typed and not value.sizes_origin.node:
         origin = _sizes_origin(value, node, operator, inputs)
-        if advises and operator.domain == MICROSOFT and origin == node_origin(node, operator):
-            origin = origin._replace(advice=_ADVICE)
+        if operator.domain and origin == node_origin(node, operator):
+            origin = origin._replace(advice=_ADVICE_OF_TOOL if operator.domain == MICROSOFT else _ADVICE)
         value = replace(value, sizes_origin=origin)
     return value
 
@@ -264,7 +262,7 @@ def _origins(
 
 def _sizes_origin(value: Value, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value]) -> ValueOrigin:
     untyped = None if operator.type in UNSIZED else next((given for given in inputs if not given.is_typed), None)
-    if untyped is not None and (not operator.domain or untyped.type is None or value.inferred_by):
+    if untyped is not None and (not operator.domain or untyped.type is None):
         return untyped.sizes_origin
     own = node_origin(node, operator)
     sources = [given.elements_origin.source for given in inputs if given.constant is None]

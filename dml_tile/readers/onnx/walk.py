@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Final, NamedTuple, TypeAlias
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
 from dml_tile.errors import InputError
-from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import OnnxOperator, operator, place
@@ -24,9 +23,10 @@ from dml_tile.readers.onnx.inference import (
     inferred,
     is_kept,
     loop_carried,
+    unbelieved,
     without_shape,
 )
-from dml_tile.readers.onnx.onnxruntime import Inference, is_folded, removed, requantised
+from dml_tile.readers.onnx.onnxruntime import is_folded, removed, requantised
 from dml_tile.readers.onnx.values import (
     Value,
     ValueOrigin,
@@ -60,14 +60,13 @@ class Walk:
     """Remembers what is known of a model's values.
 
     ``declared`` are the types that Loops' bodies declare, by the bodies' names, ``stated`` the sizes that the file does
-    elsewhere. ``inference`` infers what onnx does not, if it was asked for.
+    elsewhere.
     """
 
     folder: Path
     opset: int | None
     declared: Mapping[str, Declared]
     stated: Stated
-    inference: Inference | None
     origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
@@ -77,7 +76,8 @@ class Walk:
 
     def tiles(self, graph: GraphProto) -> list[Found]:
         """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
-        inputs = {value.name: _typed(value.type, *input_origins(value.name)) for value in graph.input}
+        typed = ((value, _typed(value.type, *input_origins(value.name))) for value in graph.input)
+        inputs = {value.name: replace(known, early_type=known.type) for value, known in typed}
         return self._graph(graph, Scope(), inputs, "", "")[0]
 
     def _graph(
@@ -142,15 +142,21 @@ class Walk:
         found: list[Found] = []
         branches: dict[str, list[Value]] = {}
         for attribute, graph in subgraphs(node):
-            is_skipped = taken is not None and attribute != taken
+            is_skipped = taken is not None and attribute != taken and inputs[0].is_folded
             reason = f"the condition of If {node.name!r} is known; its {attribute} does not run" if is_skipped else ""
             inside, values = self._graph(graph, scope, {}, place(where, attribute), skipped or reason)
             found += inside
             branches[attribute] = [values.get(value.name, _UNKNOWN) for value in graph.output]
         if taken in branches:
-            outputs = [replace(value, is_folded=value.is_folded and inputs[0].is_folded) for value in branches[taken]]
+            outputs = branches[taken]
+            if not inputs[0].is_folded:
+                outputs = [replace(value, is_folded=False, early_type=None) for value in outputs]
         elif len(branches) == 2:
-            outputs = [Value(common(one.type, other.type)) for one, other in zip(*branches.values(), strict=False)]
+            pairs = zip(*branches.values(), strict=False)
+            outputs = [
+                Value(common(one.type, other.type), early_type=common(one.early_type, other.early_type))
+                for one, other in pairs
+            ]
         else:
             outputs = []
         return found, dict(zip(node.output, outputs, strict=False))
@@ -181,35 +187,54 @@ class Walk:
         """Yield the known value of each output of a node; ``values`` and the scope already have some."""
         given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
         types = inferred(node, kind, given)
+        early_types = self._early_types(node, kind, given, types)
         constants = self._constant_values(node, kind)
         values = constants or values or self._folding.folded(node, kind, inputs, types)
         names = self._requantised.get(next(iter(node.output), ""))
         folded_from = given if names is None else {name: scope.get(name, _UNKNOWN) for name in names if name}
-        folds = bool(constants) or is_folded(node, kind, folded_from, types)
-        more = self.inference(node, kind, given) if self.inference else {}
+        folds = bool(constants) or is_folded(node, kind, folded_from, early_types)
         origins = self.origins_of_sizes
+        doubted = unbelieved(node, kind, inputs)
         for name in filter(None, node.output):
             value = values.get(name, _UNKNOWN)
             inferred_type = value.type or types.get(name)
             if wrong := contradiction(node, name, inferred_type, self.stated):
                 self.contradictions.setdefault(name, wrong)
             type_ = merged(inferred_type, scope.get(name, _UNKNOWN).type)
-            value = replace(value, type=type_, is_folded=folds or value.is_folded)
-            value = _explained(_extended(value, more.get(name), inputs), inputs)
-            value = with_origins(value, node, kind, inputs, origins, advises=self.inference is None)
+            early = merged(value.early_type or early_types.get(name), self._stated(name, type_))
+            value = replace(value, type=type_, is_folded=folds or value.is_folded, early_type=type_ if folds else early)
+            if name in doubted:
+                value = replace(value, sizes_origin=node_origin(node, kind))
+            value = with_origins(_explained(value, inputs), node, kind, inputs, origins)
             for i, size in enumerate((value.type and dimensions(value.type)) or ()):
                 if is_made_up(size):
                     origins.setdefault(str(size), origin_of_size(value, i, inputs, origins))
             yield name, value
+
+    def _early_types(
+        self, node: NodeProto, kind: OnnxOperator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]
+    ) -> Mapping[str, TypeProto]:
+        """Return the outputs' types by what onnxruntime knows of the inputs; ``types`` are those by all that is."""
+        early = {
+            name: Value(value.early_type, value.elements if value.is_folded else None) for name, value in inputs.items()
+        }
+        pairs = ((early[name], value) for name, value in inputs.items())
+        knows_all = all(each.type == value.type and each.elements is value.elements for each, value in pairs)
+        return types if knows_all else inferred(node, kind, early)
+
+    def _stated(self, name: str, type_: TypeProto | None) -> TypeProto | None:
+        """Return a value's type with the sizes that the file states of it, if it does."""
+        sizes = self.stated.get(name)
+        return helper.make_tensor_type_proto(type_.tensor_type.elem_type, sizes) if type_ and sizes else None
 
     def _tensor_value(self, tensor: TensorProto) -> Value:
         type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
         try:
             values = small(tensor, self.folder)
         except InputError as error:
-            return Value(type_, unread=str(error), is_folded=True)
+            return Value(type_, unread=str(error), is_folded=True, early_type=type_)
         origin = ValueOrigin(source=f"the tensor {place(tensor.name)!r}")
-        return Value(type_, values, is_folded=True, elements_origin=origin)
+        return Value(type_, values, is_folded=True, early_type=type_, elements_origin=origin)
 
     def _constant_values(self, node: NodeProto, kind: OnnxOperator) -> Mapping[str, Value]:
         """Return the value of a Constant by its tensor; nothing for other nodes, and for one without a tensor."""
@@ -235,13 +260,6 @@ def _subgraph_inputs(graph: GraphProto, origin: ValueOrigin) -> dict[str, Value]
 def _retyped(values: Mapping[str, Value], types: Mapping[str, TypeProto]) -> dict[str, Value]:
     """Return the values with the types that ``types`` has for them."""
     return {name: replace(value, type=types.get(name, value.type)) for name, value in values.items()}
-
-
-def _extended(value: Value, more: TypeProto | None, inputs: Iterable[Value]) -> Value:
-    """Return the value with what inference beyond onnx's knows of its type; that of its inputs may rest on it too."""
-    type_ = merged(value.type, more)
-    is_extended = type_ != value.type or (type_ is not None and any(each.inferred_by for each in inputs))
-    return replace(value, type=type_, inferred_by=ONNXRUNTIME if is_extended else "")
 
 
 def _explained(value: Value, inputs: Sequence[Value]) -> Value:

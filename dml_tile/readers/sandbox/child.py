@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 from dml_tile.text import shortened
 
 try:
@@ -58,20 +58,21 @@ class Order:
         fields = json.loads(line)
         known_shapes = fields.pop("known_shapes")
         shapes = {name: tuple(shape) for name, shape in known_shapes["input_shapes"].items()}
-        return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes, known_shapes["infer"]), **fields)
+        return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes), **fields)
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Ends an answer; ``dimensions`` are the names that an ONNX model gives dimensions."""
+    """Ends an answer; ``dimensions`` and ``inputs`` are names by which the sizes of the model may be given."""
 
     dimensions: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 _KEYS: Final[dict[type[Part | End], tuple[str, ...]]] = {
     TileNode: tuple(field.name for field in fields(TileNode)),
     Problem: ("pointer", "message"),
-    End: ("dimensions",),
+    End: ("dimensions", "inputs"),
 }
 _ANSWERS: Final[dict[frozenset[str], TypeAdapter[Part | End]]] = {
     frozenset(keys): TypeAdapter(kind) for kind, keys in _KEYS.items()
@@ -143,12 +144,12 @@ def main() -> None:
 
 def answer(order: Order) -> Iterator[Part | End]:
     """Yield the parts of a file, and the end of the answer."""
-    dimensions = yield from _parts(order)
-    yield End(dimensions)
+    names = yield from _parts(order)
+    yield End(tuple(sorted(names.dimensions)), tuple(sorted(names.inputs)))
 
 
-def _parts(order: Order) -> Generator[Part, None, tuple[str, ...]]:
-    """Yield the parts of a file; return the names of its dimensions."""
+def _parts(order: Order) -> Generator[Part, None, ModelNames]:
+    """Yield the parts of a file; return the names by which its sizes may be given."""
     try:
         if order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes
@@ -156,7 +157,7 @@ def _parts(order: Order) -> Generator[Part, None, tuple[str, ...]]:
             return (yield from read_nodes(Path(order.path), order.known_shapes))
         from dml_tile.readers import openvino
 
-        yield from openvino.read_nodes(Path(order.path), order.known_shapes)
+        return (yield from openvino.read_nodes(Path(order.path), order.known_shapes))
     except InputError as error:
         yield from error.problems
     except ImportError as error:
@@ -166,7 +167,7 @@ def _parts(order: Order) -> Generator[Part, None, tuple[str, ...]]:
     except Exception as error:  # of any class: a hostile file may make a library raise anything
         reason = f"{type(error).__name__}: {shortened(str(error), _MAX_MESSAGE_LENGTH)}"
         yield Problem("", f"{order.reader}'s reader failed: {reason}")
-    return ()
+    return ModelNames()
 
 
 if __name__ == "__main__":

@@ -18,9 +18,11 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import IO, Final, cast
 
-from dml_tile.errors import Problem
+from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import limited_problems
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.contents import require_no_pointer
+from dml_tile.readers.file_kinds import kind_of
+from dml_tile.readers.model_tile import KnownShapes, ModelNames
 from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, End, Order, Part, read_answer
 
 MAX_SECONDS: Final = 60
@@ -69,7 +71,7 @@ class ModelReader:
         self._command = command
         self._max_seconds_lost = seconds_lost
         self._seconds_lost = 0.0
-        self._dimension_names: set[str] = set()
+        self._names = ModelNames()
         self._process: subprocess.Popen[bytes] | None = None
         self._deadline = inf
         """The time, of ``time.monotonic``, at which the process is killed."""
@@ -90,14 +92,18 @@ class ModelReader:
         try:
             if not stat.S_ISREG(path.stat().st_mode):
                 return [Problem("", "is not a regular file")]
+            require_no_pointer(path)
         except OSError as error:
             return [Problem("", error.strerror or str(error))]
-        reader = "ONNX" if path.suffix.lower() == ".onnx" else "OpenVINO"
+        except InputError as error:
+            return [*error.problems]
+        kind = kind_of(path.name)
+        assert kind is not None
         seconds_left = self._max_seconds_lost - self._seconds_lost
         if seconds_left <= 0:
             return [Problem("", "not read: too much time was lost to models that cannot be read")]
         seconds = min(self._seconds, seconds_left)
-        order = Order(str(path.absolute()), reader, self._known_shapes, seconds, self._memory)
+        order = Order(str(path.absolute()), str(kind.reader), self._known_shapes, seconds, self._memory)
         parts: list[Part] = []
         failure: str | None = "interrupted"
         started = time.monotonic()
@@ -105,7 +111,10 @@ class ModelReader:
             self._kill_at(inf)
             process = self._running()
             self._kill_at(time.monotonic() + seconds)
-            failure = _read(process, order, parts, self._dimension_names)
+            end = _read(process, order, parts)
+            failure = end if isinstance(end, str) else None
+            if isinstance(end, End):
+                self._names |= ModelNames(frozenset(end.dimensions), frozenset(end.inputs))
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
@@ -118,10 +127,9 @@ class ModelReader:
         problems = [] if failure is None else [Problem("", failure)]
         return [*limited_problems(parts), *problems]
 
-    def new_dimension_names(self) -> frozenset[str]:
-        """Return the names of dimensions in the ONNX models that were read since the last call."""
-        names = frozenset(self._dimension_names)
-        self._dimension_names.clear()
+    def new_names(self) -> ModelNames:
+        """Return the names in the models that were read since the last call."""
+        names, self._names = self._names, ModelNames()
         return names
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -156,8 +164,8 @@ def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part], dimensions: set[str]) -> str | None:
-    """Add what the child answers; return why it is incomplete, and the child of no further use, or None."""
+def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> End | str:
+    """Add what the child answers; return its end, or why it is incomplete, and the child of no further use."""
     orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     left = MAX_ANSWER_BYTES
     with suppress(OSError):  # it has ended
@@ -172,8 +180,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part], dim
             except ValueError:
                 return f"{order.reader}'s reader sent a malformed reply"
             if isinstance(part, End):
-                dimensions.update(part.dimensions)
-                return None
+                return part
             parts.append(part)
     status = process.wait()
     if status == OUT_OF_MEMORY:
