@@ -19,7 +19,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, descri
 from dml_tile.dialects.tiles import ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE, Request
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
-from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.directml.targets import ONNXRUNTIME_DIRECTML, Target, TargetLike
 from dml_tile.emit.schemas import schemas
 from dml_tile.errors import DialectError
 from dml_tile.execution.executor import execute
@@ -82,9 +82,10 @@ DESCRIBED: Final = [
 NOT_DESCRIBED: Final = [
     # why not, and the field that decides
     (ORT, asked("string", [2], [2]), Outcome.ELSEWHERE, "InputTensor.DataType"),
-    (ORT, ONNX_TILE_13.request("bfloat16", [2], [2]), Outcome.ELSEWHERE, "InputTensor.DataType"),
-    (ORT, ONNX_TILE_1.request("float32", [2], 2, 0), Outcome.ELSEWHERE, ""),
-    (ORT, OPENVINO_TILE_1.request("f32", [2], [2]), Outcome.ELSEWHERE, ""),
+    (ORT, ONNX_TILE_13.request("bfloat16", [2], [2]), Outcome.REFUSED, "InputTensor.DataType"),
+    (ORT, asked("complex64", [2], [2]), Outcome.REFUSED, "InputTensor.DataType"),
+    (ORT, ONNX_TILE_1.request("float32", [2], 2, 0), Outcome.REFUSED, ""),
+    (ORT, OPENVINO_TILE_1.request("f32", [2], [2]), Outcome.REFUSED, ""),
     (ORT, RANK_9, Outcome.REFUSED, "InputTensor.DimensionCount"),
     (ORT, asked("float32", [2], [0]), Outcome.NOTHING, ""),
     (ORT, asked("float32", [0, 2], [1, 1]), Outcome.NOTHING, ""),
@@ -115,8 +116,50 @@ def test_a_back_end_describes_no_tile_and_says_why(
     for against in ("documentation", "runtime", "both"):
         (finding,) = check_via(request_, "6_4", back_end, against)
         assert (finding.rule, finding.basis, finding.hresult) == (rule, Basis.INFERRED, None)
-        assert (finding.path, finding.message, finding.url) == (path, result.reason, BACK_ENDS[back_end].source)
+        url = result.url or BACK_ENDS[back_end].source
+        assert (finding.path, finding.message, finding.url) == (path, result.reason, url)
         assert result.reason
+
+
+def test_a_finding_links_to_the_file_where_the_check_is() -> None:
+    files = {
+        (ORT, RANK_9): "TensorDesc.cpp",
+        (ORT, asked("string", [2], [2])): "OperatorRegistration.cpp",
+        (CHROMIUM, RANK_9): "context_impl_dml.cc",
+    }
+    for (back_end, request), file in files.items():
+        assert [finding.url.rpartition("/")[2] for finding in check_via(request, "6_4", back_end)] == [file]
+    assert check_via(PLAIN, "4_0", ORT)[0].url == "https://github.com/microsoft/onnxruntime/pull/14172"
+
+
+@pytest.mark.parametrize(
+    ("target", "creates", "rules"),
+    [
+        ("onnxruntime-directml-1.9.0", True, {"DML-VIA-elsewhere"}),
+        ("onnxruntime-directml-1.10.0", True, {"DML-VIA-elsewhere"}),
+        ("onnxruntime-directml-1.13.1", True, set()),
+        ("onnxruntime-directml-1.14.0", True, set()),
+        ("4_1", False, {"DML-VIA-refused"}),
+        ("5_0", True, set()),
+        ("directml-1.7.0", False, {"DML-VIA-refused"}),
+    ],
+)
+def test_what_onnx_runtime_asks_of_a_device_is_that_of_the_named_release_or_of_the_newest(
+    target: str, creates: bool, rules: set[str]
+) -> None:
+    assert BACK_ENDS[ORT].creates_a_device(at(target)) == creates
+    assert {finding.rule for finding in check_via(LONG, target, ORT)} == rules
+
+
+def test_the_release_that_is_meant_is_named() -> None:
+    newest = Target.parse("3_0")
+    old = Target(newest.feature_level, "onnxruntime-directml-1.14.0")
+    assert "newest" not in BACK_ENDS[ORT].needs(old)
+    assert BACK_ENDS[ORT].needs(newest).endswith("(as of 1.24, the newest release that was read)")
+    assert [*ONNXRUNTIME_DIRECTML][-1].startswith("1.24.")
+    tile = node("float32", [2, 3, 4, 5], [2, 2, 2, 2])
+    for target, level in ((at("onnxruntime-directml-1.12.1"), "2_0"), (at("6_4"), "5_0")):
+        assert lowest_level_through(tile, BACK_ENDS[ORT], target) == at(level).feature_level
 
 
 VERDICTS: Final = [
@@ -187,7 +230,8 @@ NODES: Final[list[tuple[TileNode, str, str, dict[str, Sequence[str]]]]] = [
     (node("float32", [2, 3], [-1, 2**30]), ORT, "6_4", {}),
     (node("float32", [2, 3], [-1, 0]), CHROMIUM, "6_4", {"DML-VIA-refused": ["Repeats[1]"]}),
     (node(None, None, None), ORT, "6_4", {}),
-    (node("f32", None, None, OF_OPENVINO), ORT, "6_4", {"DML-VIA-elsewhere": [""]}),
+    (node("f32", None, None, OF_OPENVINO), ORT, "6_4", {"DML-VIA-refused": [""]}),
+    (node("bfloat16", ["N"], [2]), ORT, "6_4", {"DML-VIA-refused": ["InputTensor.DataType"]}),
     (node("f32", ["N"], [2], OF_OPENVINO), CHROMIUM, "3_1", {"DML-VIA-refused": [""]}),
     (node("i64", ["N"], [2], OF_OPENVINO), CHROMIUM, "4_0", {"DML-TILE-DataType-level": TYPES}),
 ]

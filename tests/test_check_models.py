@@ -13,24 +13,27 @@ from typing import Any, Final
 import numpy as np
 import onnx
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import Result
 
 import dml_tile
 from dml_tile import Severity, Verdict, check_model, sweep
+from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
+from dml_tile.checks.lowerings import lower_part
 from dml_tile.cli.jobs import counted_files
-from dml_tile.directml.targets import DEFAULT_TARGET
+from dml_tile.directml.targets import DEFAULT_TARGET, Target
+from dml_tile.emit.schemas import schemas
 from dml_tile.errors import InputError, Problem
-from dml_tile.readers.model_tile import MAX_DIMENSIONS, KnownShapes
+from dml_tile.readers.model_tile import MAX_DIMENSIONS, MAX_NAMES, KnownShapes
 from dml_tile.readers.onnx.file import subgraphs
-from dml_tile.readers.onnx.inference import MAX_DIMENSION_NAMES
 from dml_tile.readers.onnx.tiles import MAX_CONTRADICTIONS, read_nodes
 from tests.helpers.check_files import INT64 as LONG_TILE
 from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import page_tile
 from tests.helpers.ir_models import MODELS
-from tests.helpers.onnx_graphs import BOOL, FLOAT, constant, function, if_text, model, tile_node, typed
+from tests.helpers.onnx_graphs import BOOL, FLOAT, INT64, constant, function, if_text, model, nodes_of, tile_node, typed
 from tests.helpers.packages import needed
 from tests.helpers.paths import EXAMPLES
 
@@ -218,7 +221,7 @@ def test_a_back_end_and_the_simulated_target_are_asked() -> None:
     ("source", "options", "error", "message"),
     [
         ("missing.onnx", {}, InputError, "No such file"),
-        (OPEN, {"input_shapes": {"y": [1]}}, InputError, "graph#y: is no input of the model"),
+        (OPEN, {"input_shapes": {"y": [1]}}, ValueError, "no model has an input 'y'; there are 'x'"),
         (OPEN, {"dims": {"M": 1}}, ValueError, "no model names a dimension 'M'; there are 'N'"),
         (7, {}, TypeError, r"a path or an onnx\.ModelProto was expected, not a int"),
         (OPEN, {"via": "otr"}, ValueError, "there is no back end 'otr'"),
@@ -229,7 +232,7 @@ def test_an_unreadable_model_is_an_error(source: Any, options: Any, error: type[
         check_model(source, **options)
 
 
-READ = "ONNX models (.onnx), OpenVINO IR (.xml), TensorFlow Lite (.tflite)"
+READ = "these are: an ONNX model (.onnx), OpenVINO IR (.xml), a TensorFlow Lite model (.tflite)"
 
 
 def test_a_dim_that_no_model_has_is_an_error_with_near_names(check: Call, call: Call) -> None:
@@ -243,8 +246,45 @@ def test_a_dim_that_no_model_has_is_an_error_with_near_names(check: Call, call: 
     assert "none has a name" in check("b.onnx", "--dim", "zzz=4").stderr
 
 
+def test_an_input_that_no_model_has_is_an_error_with_near_names(check: Call, call: Call) -> None:
+    save("a.onnx", inputs=[typed("tokens", [2, 3]), typed("x", ["N", 3])])
+    save("b.onnx", inputs=[typed("x", ["N", 3])])
+    errors = errors_of(check, "a.onnx", "b.onnx", "--input-shape", "token=2,3")
+    assert errors == "dml-tile: --input-shape: no model has an input 'token'; did you mean tokens?\n"
+    for command in "show", "lower":
+        assert call(command, "a.onnx", "--target", "6_2", "--input-shape", "token=2,3").stderr == errors
+    assert check("a.onnx", "b.onnx", "--input-shape", "tokens=2,3").exit_code == 0
+    assert check(write("c.json", TILE), "--input-shape", "tokens=2,3").exit_code == 0
+
+
+def test_an_input_of_no_model_of_openvino_is_an_error_too(check: Call) -> None:
+    needed("openvino")
+    model = MODEL.replace(".onnx", ".xml")
+    assert "no model has an input 'x'; there are " in errors_of(check, model, "--input-shape", "x=2,3")
+    assert check(model, save("a.onnx"), "--input-shape", "x=2,3").exit_code == 0
+
+
+def test_a_given_size_hides_no_refusal_of_what_onnxruntime_gives_to_directml(check: Call) -> None:
+    """Of nine dimensions, the Tile that a session keeps is refused with sizes and without."""
+    shape = [*"abcdefghi"]
+    text = (
+        "s = Shape(x); z = [0]; t = Gather(s, z); c = Expand(t, s); r = [1, 1, 1, 1, 1, 1, 1, 1, 2]; [T] y = Tile(c, r)"
+    )
+    onnx.save(model(text, inputs=[typed("x", shape)]), "a.onnx")
+    sizes = [option for name in shape for option in ("--dim", f"{name}=2")]
+    for options in [], sizes:
+        result = check("a.onnx", "--via", "ort", "-t", "6_4", *options)
+        assert (result.exit_code, "refused at 6_4" in result.stdout) == (1, True)
+    save("b.onnx", inputs=[typed("x", ["N", 3], onnx.TensorProto.DOUBLE)])
+    for options in [], ["--dim", "N=2"], ["--dim", "N=0"]:
+        result = check("b.onnx", "--via", "ort", "-t", "6_4", *options)
+        assert (result.exit_code, "#widen: undocumented" in result.stdout) == (1, True)
+    save("c.onnx", inputs=[typed("x", [0, 3], onnx.TensorProto.DOUBLE)])
+    assert "#widen: elsewhere at 6_4" in check("c.onnx", "--via", "ort", "-t", "6_4").stdout
+
+
 def test_of_a_model_with_many_names_of_dimensions_those_that_were_asked_for_are_known(check: Call) -> None:
-    names = [*(f"n{i:04}" for i in range(MAX_DIMENSION_NAMES)), "z", "zz"]
+    names = [*(f"n{i:04}" for i in range(MAX_NAMES)), "z", "zz"]
     inputs = [typed("x", [2, 3]), *(typed(f"{i}", names[i : i + 64]) for i in range(0, len(names), 64))]
     onnx.save(model(constant("r", (1, 2)), tile_node(), inputs=inputs), "a.onnx")
     assert "no model names" not in check("a.onnx", "--dim", "zz=4").stderr
@@ -291,14 +331,160 @@ def test_a_command_for_standard_input_reads_a_file(check: Call) -> None:
     assert "try: lower it (dml-tile lower - --target 4_0 < FILE), or ship DirectML" in printed
 
 
-@pytest.mark.long
-def test_an_onnx_model_that_is_refused_for_its_rank_alone_may_ship_another_directml(check: Call) -> None:
-    save("a.onnx", inputs=[typed("x", [1, 1, 1, 2, 3])])
-    assert "onnxruntime-directml" not in check("a.onnx").stdout
-    printed = check(save("b.onnx"), "-t", "2_1").stdout
-    assert "ship onnxruntime-directml, which brings a DirectML" in " ".join(printed.split())
+CAST: Final = "Cast to {} before the Tile and back to {} behind it, {}"
+UNSQUEEZE: Final = "Unsqueeze the input and Squeeze the output:"
+BFLOAT16, DOUBLE, UINT64 = (getattr(onnx.TensorProto, name) for name in ("BFLOAT16", "DOUBLE", "UINT64"))
+BIG: Final = "exact for integers from -16777216 to 16777216"
 
-    assert "--via ort" not in check("b.onnx", "-t", "2_1", "--via", "chromium").stdout
+
+@pytest.mark.parametrize(
+    ("shape", "repeats", "element", "options", "advice"),
+    [
+        ([2, 3], (1, 2), FLOAT, ["-t", "2_1"], f"{UNSQUEEZE} tile {{1,1,2,3}} x {{1,1,1,2}}"),
+        (["N", 3], (1, 2), FLOAT, ["-t", "2_1"], f"{UNSQUEEZE} to 4 dimensions"),
+        ([3, 1, 1, 1, 2], (2, 1, 1, 1, 6), FLOAT, ["-t", "2_1"], "tile {1,1,3,2} x {1,1,2,6} between two Reshapes"),
+        ([3, *[1] * 7, 2], (2, *[1] * 7, 6), FLOAT, ["--via", "ort"], "tile {3,2} x {2,6} between two Reshapes"),
+        ([3, *[1] * 7, "N"], (2, *[1] * 7, 6), FLOAT, ["--via", "ort"], "merge dimensions by a Reshape before the"),
+        ([2], (2,), INT64, ["-t", "4_0"], CAST.format("int32", "int64", "exact from -2147483648 to 2147483647")),
+        ([2], (2,), INT64, ["-t", "4_0", "--via", "chromium"], CAST.format("int32", "int64", "exact from -2147483648")),
+        ([1, 1, 1, 2], (1, 1, 1, 2), INT64, ["-t", "1_0"], CAST.format("float32", "int64", BIG)),
+        ([2], (2,), UINT64, ["-t", "4_0"], CAST.format("uint32", "uint64", "exact from 0 to 4294967295")),
+        ([2], (2,), DOUBLE, ["--via", "ort"], CAST.format("float32", "float64", f"which rounds, and is {BIG}")),
+        ([2], (2,), BFLOAT16, ["--via", "ort"], CAST.format("float32", "bfloat16", "which is exact")),
+    ],
+)
+def test_the_advice_on_an_onnx_model_is_what_its_nodes_can_do_with_the_numbers(
+    check: Call, shape: Any, repeats: Any, element: int, options: list[str], advice: str
+) -> None:
+    printed = check(save("a.onnx", repeats, inputs=[typed("x", shape, element)]), *options).stdout
+    assert f"    try: {advice}" in printed
+    if "chromium" in options:
+        assert "ship DirectML" not in printed
+    assert "--via ort" not in printed.partition("note:")[0]
+
+
+def test_no_note_leads_to_onnx_runtime_where_it_makes_no_device(check: Call) -> None:
+    save("a.onnx", inputs=[typed("x", ["N", 3])])
+    assert "--via ort what ONNX Runtime does" in check("a.onnx", "-t", "6_4").stdout
+    for targets in "4_0", "4_0,6_4":
+        printed = check("a.onnx", "-t", targets).stdout
+        assert "; ONNX Runtime makes no device at 4_0: `dml-tile device --via ort` says what to ship" in printed
+        assert ("--via ort what" in printed) == ("6_4" in targets)
+
+
+@pytest.mark.parametrize("via", BACK_ENDS)
+def test_a_model_that_a_back_end_does_not_read_is_an_error_where_it_is_named(
+    check: Call, call: Call, via: str, tmp_path: Path
+) -> None:
+    (tmp_path / "models").mkdir()
+    ir = write("models/a.xml", Path(MODEL.replace(".onnx", ".xml")).read_text())
+    save("models/b.onnx")
+    reason = f"OpenVINO IR, which {BACK_ENDS[via].title} does not read"
+    for command, *options in (["check"], ["lower", "--target", "6_4"]):
+        assert errors_of(call, command, ir, *options, "--via", via) == f"dml-tile: models/a.xml: is {reason}\n"
+    for name in "models", "models/*":
+        result = check(name, "--via", via, "--verbose")
+        assert result.exit_code == 0
+        assert "models/b.onnx#widen: accepted" in result.stdout
+        assert reason in result.stdout + result.stderr
+    write("pyproject.toml", '[tool.dml-tile]\npaths = ["models/a.xml"]\n')
+    assert reason in errors_of(check, "--via", via)
+    with pytest.raises(InputError, match=reason):
+        check_model("models/a.xml", via=via)
+    (file,) = (each for each in sweep(["models/a.xml"], via=via))
+    assert reason in str(file.problems)
+
+
+def test_lower_takes_what_a_back_end_makes_of_a_model(call: Call) -> None:
+    save("a.onnx", [1, 1, 2], inputs=[typed("x", [1, 1, 3], INT64)])
+    for via, target, status, printed in (
+        ([], "4_0", 0, "a.onnx#widen: lowered at 4_0"),
+        (["--via", "chromium"], "4_0", 0, "a.onnx#widen: lowered at 4_0"),
+        (["--via", "ort"], "4_0", 1, "DML-VIA-refused"),
+        (["--via", "ort"], "6_4", 0, "accepted at 6_4; there is nothing to lower"),
+        (["--via", "ort"], "onnxruntime-directml-1.10", 1, "DML-VIA-elsewhere"),
+    ):
+        result = call("lower", "a.onnx", "--target", target, *via)
+        assert (result.exit_code, printed in result.stdout) == (status, True), result.stdout
+    (found,) = nodes_of(onnx.load("a.onnx"))
+    lowered = [lower_part("a.onnx", found, Target.parse("6_4"), via).lowering for via in (None, BACK_ENDS["ort"])]
+    assert [str(each and each.original) for each in lowered] == [
+        "int64 {1,1,3} x {1,1,2} -> {1,1,6}",
+        "INT64 {3} x {2} -> {6}",
+    ]
+    wrong = call("lower", "a.onnx", "--target", "4_0", "--via", "otr")
+    assert (wrong.exit_code, "--via" in wrong.stderr) == (2, True)
+
+
+def test_json_has_sizes_repeats_types_and_names_as_fields(check: Call) -> None:
+    text = "s = Shape(x); z = [0]; n = Gather(s, z); o = [2, 2]; r = Concat<axis=0>(n, o); [T] y = Tile(x, r)"
+    inputs = [typed("x", ["batch", 3, None], INT64)]
+    onnx.save(model(text, "[U] w = Tile(q, p)", inputs=[*inputs, typed("p", None, INT64)]), "a.onnx")
+    known, unknown = results(check("a.onnx", "--format", "json"))
+    assert known["tile"] == "INT64 {batch,3,?} x {?,2,2} -> {?,6,?}"
+    assert known["node"] == {
+        "data_type": "INT64",
+        "sizes": ["batch", 3, None],
+        "repeats": [None, 2, 2],
+        "output_sizes": [None, 6, None],
+        "inputs": ["x", "r"],
+        "output": "y",
+    }
+    assert unknown["node"] == dict.fromkeys(("data_type", "sizes", "repeats", "output_sizes")) | {
+        "inputs": ["q", "p"],
+        "output": "w",
+    }
+    (sized,) = (
+        each for each in results(check("a.onnx", "--dim", "batch=4", "--format", "json")) if each["pointer"] == "T"
+    )
+    assert (sized["node"]["sizes"], sized["node"]["output_sizes"]) == ([4, 3, None], [16, 6, None])
+    (of_descriptor,) = results(check(write("b.json", TILE), "--format", "json"))
+    assert of_descriptor["node"] is None
+    (line,) = check(save("c.onnx"), "--format", "jsonl").stdout.splitlines()
+    assert json.loads(line)["node"]["output_sizes"] == [2, 6]
+    (of_python,) = check_model("c.onnx")
+    assert of_python.node is not None
+    assert (of_python.node.sizes, of_python.node.inputs) == ((2, 3), ("x", "r"))
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "printed"),
+    [
+        (
+            ["-t", "windows-10-22h2"],
+            0,
+            "windows-10-22h2 (2_0): device\n  DirectML 1.1.0, in the box of windows-10-22h2\n",
+        ),
+        (["-t", "5_0", "--via", "ort"], 0, "5_0 through ort: device\n  DirectML 1.8.0 or another of this level\n"),
+        (["-t", "directml-1.7.0", "--via", "ort"], 1, "returns DXGI_ERROR_UNSUPPORTED 0x887A0004: ONNX Runtime's"),
+        (
+            ["-t", "directml-1.7.0", "--via", "ort"],
+            1,
+            "  try: ship DirectML 1.8.0 or later with the application; if Dir",
+        ),
+        (["-t", "onnxruntime-directml-1.9", "--via", "ort"], 0, "  DirectML 1.5.1, in the wheel\n"),
+        (
+            ["-t", "windows-10-22h2", "--via", "chromium"],
+            1,
+            "try: nothing, since a page brings no DirectML: windows-11-21h2",
+        ),
+        (["-t", "5_0,4_1", "--via", "ort"], 1, "4_1 through ort: no device"),
+        (["-t", "5_0", "--via", "otr"], 2, ""),
+    ],
+)
+def test_device_says_whether_one_comes_into_being_and_what_to_ship(
+    call: Call, options: list[str], status: int, printed: str
+) -> None:
+    result = call("device", *options)
+    assert (result.exit_code, printed in result.stdout) == (status, True)
+    if status == 2:
+        return
+    answers = [json.loads(line) for line in call("device", *options, "--format", "json").stdout.splitlines()]
+    validator = Draft202012Validator(schemas()["device_output"])
+    for answer in answers:
+        validator.validate(answer)
+        assert (answer["hresult"] is None) == answer["created"] == (answer["reason"] is None)
+    assert all(answer["created"] for answer in answers) == (status == 0)
 
 
 def test_tiles_of_models_that_are_refused_or_unknown_say_once_as_what_they_were_checked(check: Call) -> None:
@@ -317,7 +503,7 @@ def test_tiles_of_models_that_are_refused_or_unknown_say_once_as_what_they_were_
     ):
         printed = check(*names, *options).stdout
         note = next((line for line in printed.splitlines() if line.startswith(said)), "")
-        assert (printed.count(said), note.count("onnxruntime-directml-VERSION")) == (times, below), names
+        assert (printed.count(said), note.count("makes no device")) == (times, below), names
 
 
 def test_a_tile_that_a_back_end_always_refuses_names_the_back_end(check: Call) -> None:
@@ -381,7 +567,9 @@ def test_any_declared_shape_that_contradicts_the_inferred_one_is_a_warning_in_ea
     onnx.save(built, "a.onnx")
     result = check("a.onnx", "--format", "json", "--format", "sarif:a.sarif")
     assert (result.exit_code, result.stderr) == (0, f"dml-tile: a.onnx: {text}\n")
-    assert json.loads(result.stdout)["sources"] == [{"source": "a.onnx", "tiles": 1, "contradictions": [text]}]
+    assert json.loads(result.stdout)["sources"] == [
+        {"source": "a.onnx", "tiles": 1, "contradictions": [text], "passed_over": ""}
+    ]
     (run,) = json.loads(Path("a.sarif").read_text())["runs"]
     (told,) = run["invocations"][0]["toolExecutionNotifications"]
     assert (told["level"], told["message"]["text"]) == ("warning", text)

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import Result
 
 from dml_tile.checks import lowerings
-from dml_tile.descriptors.tile import OperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
@@ -199,12 +199,21 @@ def test_standard_input_is_lowered_and_an_unreadable_file_exits_2(lower: Call, f
         assert result.stdout == ("0 accepted, 0 lowered\n" if form == "text" else "")
 
 
+@pytest.mark.parametrize("command", ["lower", "show"])
+def test_what_is_passed_over_of_a_folder_is_counted(call: Call, command: str) -> None:
+    Path("in").mkdir()
+    write("in/a.json", LONG)
+    write("in/package.json", {"name": "x"})
+    assert call(command, "in", "--target", OLD).stderr.endswith("1 file passed over: 1 without a tile's keys\n")
+    assert call(command, "in/a.json", "--target", OLD).stderr == ""
+
+
 # Suggestions of check
 
 
 def suggestions(result: Result) -> set[str]:
     """Return the commands that the output of a check suggests."""
-    lines = [line.partition("try: lower it (")[2] for line in result.stdout.splitlines()]
+    lines = [line.partition("lower it (")[2] for line in result.stdout.splitlines()]
     return {line.rpartition(")")[0] for line in lines if line}
 
 

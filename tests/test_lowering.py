@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from dml_tile.checks.lowerings import LoweringResult, lower_part
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.dialects.tiles import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.directml.targets import Target
 from dml_tile.emit.source import lowering_model, lowering_source
@@ -274,7 +275,7 @@ def test_nothing_is_written_before_the_buffers_are_known_to_be_good() -> None:
 
 BROKEN: Final = [
     (None, "6_4", {"DML-OPERATOR-null"}),
-    (OperatorDesc(type=1, desc=None), "6_4", {"DML-OPERATOR-not-a-tile"}),
+    (OperatorDesc(type=0x80000001, desc=None), "6_4", {"DML-OPERATOR-Desc-null"}),
     (page_tile(OutputTensor=None), "6_4", {"DML-TENSOR-null"}),
     (row("UINT4", [4], [1]), "6_4", {"DML-TILE-DataType"}),
     (row("INT64", [4], [2], OutputTensor__Sizes=[9], OutputTensor__TotalTensorSizeInBytes=72), "1_0",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects.tiles import Dialect, Request
@@ -30,7 +30,7 @@ class BackEndResult:
     """The descriptor that a back end makes of a tile, or the reason why it makes none.
 
     ``desc`` is None unless the outcome is TILE; otherwise ``reason`` says why, and ``path`` is the field that it is
-    about, in C names, if there is one.
+    about, in C names, if there is one. ``url`` is the page of the file that decides so; empty for the back end's own.
     """
 
     outcome: Outcome
@@ -38,6 +38,21 @@ class BackEndResult:
     reason: str = ""
     suggestion: str | None = None
     desc: TileOperatorDesc | None = None
+    url: str = ""
+
+
+class Release(NamedTuple):
+    """What a runtime does from a release on, until that of the next row.
+
+    ``minimum_level`` is the lowest feature level at which it creates a device, by the ``page``. Of the ``opaque`` data
+    types, by ONNX's names, it is not known how they reach DirectML; ``opaque_page`` says what is known.
+    """
+
+    since: tuple[int, int]
+    minimum_level: FeatureLevel
+    page: str
+    opaque: frozenset[str] = frozenset()
+    opaque_page: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +67,32 @@ class BackEnd:
     source: str
     convert: Callable[[Request, Target], BackEndResult]
     """The result, at a target that the back end supports, for a tile of a dialect that it takes."""
-    minimum_level: FeatureLevel
-    """The lowest feature level at which it creates a device."""
+    releases: tuple[Release, ...]
+    """Its releases, the oldest first; ``newest`` is the last one that was read."""
+    newest: str = ""
+    release_named: Callable[[Target], tuple[int, int] | None] = lambda target: None
+    """Returns the release that a target's name names, if it does."""
     advice: str | None = None
-    """The suggestion for targets below the minimum level."""
+    """The suggestion for targets at which it creates no device."""
     dialects: tuple[Dialect, ...] | None = None
     """The dialects that it takes; None for all, as if they were converted to its own."""
     folds_constants: bool = False
     """True if onnxruntime optimises the graph first: it folds Tiles of constants, or used for their shape."""
+
+    def release_at(self, target: Target) -> Release:
+        """Return the release that a target names; the newest for a target that names none."""
+        named = self.release_named(target)
+        return next((row for row in reversed(self.releases) if named is None or row.since <= named), self.releases[0])
+
+    def creates_a_device(self, target: Target) -> bool:
+        """Return True if the release that the target means creates a device there."""
+        return target.feature_level >= self.release_at(target).minimum_level
+
+    def needs(self, target: Target) -> str:
+        """Return what the release that the target means needs to create a device, in a sentence."""
+        named = self.release_named(target)
+        newest = f" (as of {self.newest}, the newest release that was read)" if self.newest and not named else ""
+        return f"{self.title} makes no device below {self.release_at(target).minimum_level.name}{newest}"
 
     def describe(self, request: Request, target: TargetLike | None = None) -> BackEndResult:
         """Return the descriptor that it passes to DirectML for a tile, or the reason why there is none.
@@ -67,13 +100,13 @@ class BackEnd:
         None means the current target. Raises ValueError for an unknown target.
         """
         target = resolve(target)
-        if target.feature_level < self.minimum_level:
-            reason = f"{self.title} makes no device below {self.minimum_level.name}; the target is {target.label}"
-            return BackEndResult(Outcome.REFUSED, reason=reason, suggestion=self.advice)
+        if not self.creates_a_device(target):
+            reason = f"{self.needs(target)}; the target is {target.label}"
+            return BackEndResult(Outcome.REFUSED, "", reason, self.advice, url=self.release_at(target).page)
         if self.dialects is not None and request.dialect not in self.dialects:
             registered = " and ".join(dialect.name for dialect in self.dialects)
-            reason = f"{self.title} registers {registered}; {request.dialect} is left to other providers"
-            return BackEndResult(Outcome.ELSEWHERE, reason=reason)
+            reason = f"no provider of ONNX Runtime has {request.dialect}; {registered} are registered"
+            return BackEndResult(Outcome.REFUSED, reason=reason)
         return self.convert(request, target)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
+from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome, Release
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.dialects.tiles import Request
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES
@@ -37,10 +37,10 @@ def _packed_tile(request: Request, target: Target) -> BackEndResult:
     """Return the tile, with the strides of packed tensors."""
     name = "uint8" if request.onnx_type == "bool" else request.onnx_type
     if name not in DATA_TYPES:
-        return _type_error("InputTensor.DataType", f"{name} is not one of {', '.join(DATA_TYPES)}")
+        return _type_error("InputTensor.DataType", f"{name} is not one of {', '.join(DATA_TYPES)}", _CONTEXT)
     rank, most = len(request.shape), DML_TENSOR_DIMENSION_COUNT_MAX1
     if rank > most:
-        return _type_error("InputTensor.DimensionCount", f"{rank} dimensions; the maximum is {most}")
+        return _type_error("InputTensor.DimensionCount", f"{rank} dimensions; the maximum is {most}", _CONTEXT)
     for field, values in (("InputTensor.Sizes", request.shape), ("Repeats", request.repeats)):
         if 0 in values:
             return _type_error(f"{field}[{values.index(0)}]", "is 0; it must be larger than 0")
@@ -52,8 +52,8 @@ def _packed_tile(request: Request, target: Target) -> BackEndResult:
     return BackEndResult(Outcome.TILE, desc=desc)
 
 
-def _type_error(path: str, reason: str) -> BackEndResult:
-    return BackEndResult(Outcome.REFUSED, path, f"TypeError: {reason}")
+def _type_error(path: str, reason: str, url: str = "") -> BackEndResult:
+    return BackEndResult(Outcome.REFUSED, path, f"TypeError: {reason}", url=url)
 
 
 def _tensor(name: str, shape: Sequence[int]) -> BufferTensorDesc:
@@ -61,13 +61,16 @@ def _tensor(name: str, shape: Sequence[int]) -> BufferTensorDesc:
     return BufferTensorDesc(data_type=CARRIERS[name], sizes=sizes, strides=packed_strides(sizes))
 
 
+_SOURCES: Final = "https://github.com/chromium/chromium/blob/c80028acacc05ac6687d44d9af5c95851b88b11e/services/webnn/"
+_CONTEXT: Final = f"{_SOURCES}dml/context_impl_dml.cc"
+"""The file with the limits of the context: the data types and ranks that each operator takes."""
+
 CHROMIUM: Final = BackEnd(
     "chromium",
     "Chromium's WebNN over DirectML",
-    "https://github.com/chromium/chromium/blob/c80028acacc05ac6687d44d9af5c95851b88b11e/services/webnn/dml/"
-    "graph_impl_dml.cc",
+    f"{_SOURCES}dml/graph_impl_dml.cc",
     _packed_tile,
-    FeatureLevel.DML_FEATURE_LEVEL_4_0,
+    (Release((0, 0), FeatureLevel.DML_FEATURE_LEVEL_4_0, f"{_SOURCES}webnn_context_provider_impl.cc"),),
 )
 
 
@@ -112,8 +115,8 @@ def op_support_limits(target: TargetLike | None = None) -> dict[str, Any]:
     Raises DialectError below 4_0, where Chromium creates no context on DirectML, and ValueError for an unknown target.
     """
     target = resolve(target)
-    needed = CHROMIUM.minimum_level
-    if target.feature_level < needed:
+    if not CHROMIUM.creates_a_device(target):
+        needed = CHROMIUM.release_at(target).minimum_level
         message = f"NotSupportedError: WebNN over DirectML needs {needed.name}; the target is {target.label}"
         raise DialectError("WebNN", "context", message)
     row = target.tile_support

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypedDict
 
 import numpy as np
 
 from dml_tile.bindings.memory import POISON, BufferLike, byte_view, element_dtype, require_data_type
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.dialects.directml import dimensions_are_few_enough, elements_can_be_held, sizes_fit, tile_is_not_empty
 from dml_tile.dialects.tiles import Request
 from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError, require_instance
 from dml_tile.execution.executor import compile_tile
@@ -39,7 +41,7 @@ from dml_tile.lowering.steps import (
     steps_are_few_enough,
     with_dimensions_of,
 )
-from dml_tile.rules.check import findings_of
+from dml_tile.rules.check import findings_of, not_a_tile
 from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of
 from dml_tile.rules.tile import (
     data_type_is_ever_supported,
@@ -48,7 +50,7 @@ from dml_tile.rules.tile import (
     dimension_count_is_supported_at_level,
 )
 from dml_tile.simulation.calls import record
-from dml_tile.simulation.target import resolve
+from dml_tile.simulation.target import origin_of, resolve
 
 _DATA_TYPE_RULES: Final = frozenset(
     rule.id
@@ -102,7 +104,7 @@ def lower(
     if max_steps < 1:
         raise ValueError(f"max_steps is {max_steps}; it must be at least 1")
     options = LoweringOptions(allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps)
-    target = resolve(target)
+    named, target = target, resolve(target)
     desc = None if isinstance(tile, Request) else tile
     try:
         lowering = _lower_request(tile, target, options) if isinstance(tile, Request) else _lower(desc, target, options)
@@ -110,14 +112,17 @@ def lower(
         record("lower", target, desc, error.findings)
         raise
     record("lower", target, desc)
-    return lowering
+    origin = origin_of("lowering", named, target)
+    return replace(lowering, _origin=origin) if origin else lowering
 
 
 def _lower(desc: OperatorDesc | TileOperatorDesc | None, target: Target, options: LoweringOptions) -> Lowering:
+    if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
+        raise DmlError([not_a_tile(operator_name(desc.type))])
     findings = findings_of(desc, target)
-    tile = desc.desc if isinstance(desc, OperatorDesc) else desc
+    tile = tile_of(desc)
     source = view_of(Operand("InputTensor", tile.input_tensor)) if tile else None
-    destination = view_of(Operand("OutputTensor", tile.output_tensor)) if tile else None
+    destination = view_of(Operand("OutputTensor", tile.output_tensor, is_output=True)) if tile else None
     lasting = [finding for finding in findings if not _is_repaired(finding, source, destination)]
     if lasting or tile is None or source is None or destination is None:
         raise DmlError(lasting)

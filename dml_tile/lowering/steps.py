@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import mul
 from typing import Any, Final, Literal, TypeAlias
 
@@ -20,6 +20,7 @@ from dml_tile.geometry.axes import Axis, ByteWalk, Dimension, axes_in_units, ind
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
 from dml_tile.lowering.chains import MAX_STEPS, ChainTile
 from dml_tile.rules.check import findings_of
+from dml_tile.simulation.target import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +134,10 @@ def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
         "Strides": max(extent(tensor.sizes, tensor.strides), *(tensor.strides or (0,))),
         "TotalTensorSizeInBytes": tensor.total_in_bytes // ELEMENT_SIZES[tensor.carrier],
     }
-    for field, count in counted.items():
+    for name, count in counted.items():
         if count > UINT_MAX:
             yield Violation(
-                f"{tensor.name}.{field}",
+                f"{tensor.name}.{name}",
                 f"{count} elements of {tensor.carrier.name}, which would carry the bits, are more than {UINT_MAX}",
             )
 
@@ -180,7 +181,7 @@ class Lowering:
 
     original: TileOperatorDesc | Request
     target: Target
-    steps: tuple[LoweringStep, ...]
+    _steps: tuple[LoweringStep, ...]
     scratch_sizes: tuple[int, ...]
     notes: tuple[str, ...]
     original_bytes_read: int
@@ -189,6 +190,14 @@ class Lowering:
     """The bytes of the original output's elements."""
     is_original: bool = False
     """True if the target accepts the original, which is then the only step."""
+    _origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def steps(self) -> tuple[LoweringStep, ...]:
+        """The tiles, in the order in which they run. Raises TargetError in a test at another target than it is for."""
+        if self._origin is not None:
+            self._origin.require_test()
+        return self._steps
 
     @property
     def data_type(self) -> TensorDataType | None:

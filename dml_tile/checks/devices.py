@@ -1,0 +1,77 @@
+"""Whether a DirectML device comes into being at a target, also through a back end, and what to ship if not."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dml_tile.back_ends import BackEnd
+from dml_tile.directml.enums import HRESULT, FeatureLevel
+from dml_tile.directml.targets import (
+    DIRECTML_VERSIONS,
+    ONNXRUNTIME_DIRECTML,
+    WINDOWS_RELEASES,
+    Target,
+    oldest_windows,
+)
+from dml_tile.rules.tile import ship
+
+_LOADED: Final = "if DirectML.dll of Microsoft.AI.DirectML is not beside the executable, that of Windows is loaded"
+
+
+class DeviceOutput(BaseModel):
+    """Whether a device comes into being at a target; a line of the output of `dml-tile device --format json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str
+    feature_level: str = Field(description="The feature level of the target's DirectML.", examples=["2_0"])
+    directml: str = Field(description="The DirectML that is asked for the device, and where it comes from.")
+    via: str = Field(description="The back end that asks for the device; empty for an application itself.")
+    created: bool = Field(description="Whether the device comes into being.")
+    needed: str | None = Field(description="The lowest feature level that is taken; null if any is.")
+    hresult: str | None = Field(description="What DMLCreateDevice1 returns if not; null if it succeeds.")
+    reason: str | None = Field(description="Why no device comes into being; null if one does.")
+    ship: str | None = Field(description="What to ship if not; null if one does.")
+    url: str | None = Field(description="The page of what the back end needs; null without one.")
+
+
+def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
+    """Return whether a device comes into being at a target; an application itself needs no feature level."""
+    release = via.release_at(target) if via else None
+    lacks = via is not None and not via.creates_a_device(target)
+    return DeviceOutput(
+        target=target.name,
+        feature_level=target.feature_level.short,
+        directml=directml_of(target),
+        via=via.name if via else "",
+        created=not lacks,
+        needed=release.minimum_level.short if release else None,
+        hresult=HRESULT.DXGI_ERROR_UNSUPPORTED.hex if lacks else None,
+        reason=via.needs(target) if via and lacks else None,
+        ship=_what_to_ship(via, target) if via and lacks else None,
+        url=release.page if release else None,
+    )
+
+
+def directml_of(target: Target) -> str:
+    """Return a target's DirectML, and where it comes from."""
+    kind, is_named, version = target.name.partition("+")[0].lower().rpartition("directml-")
+    if row := next((row for row in WINDOWS_RELEASES if row.name == version), None):
+        return f"DirectML {row.directml}, in the box of {row.name}"
+    if kind == "onnxruntime-":
+        minor = ".".join(version.split(".")[:2])
+        *_, read = (each for each in ONNXRUNTIME_DIRECTML if each == version or each.rpartition(".")[0] == minor)
+        return f"DirectML {ONNXRUNTIME_DIRECTML.get(version, ONNXRUNTIME_DIRECTML[read])}, in the wheel"
+    if is_named:
+        return f"DirectML {version}, which the application ships"
+    first = next((row.version for row in DIRECTML_VERSIONS if row.level >= target.feature_level), None)
+    return f"DirectML {first}.0 or another of this level" if first else "a DirectML of this level"
+
+
+def _what_to_ship(via: BackEnd, target: Target) -> str:
+    needed: FeatureLevel = via.release_at(target).minimum_level
+    if via.advice is None:
+        return f"nothing, since a page brings no DirectML: {oldest_windows(needed)} and later have it in the box"
+    return f"{ship(needed)}; {_LOADED}"
