@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.plugin_runs import failed, module_of, passed, run, says
+from tests.helpers.plugin_runs import failed, passed, run, says
 
 CHOSEN = ["--dml-target=windows-10-2004,directml-1.6.0,4_1,6_4"]
 
@@ -29,17 +29,19 @@ WITHOUT_A_CHOICE = {
 }
 
 
-@pytest.mark.parametrize(("chosen", "markers"), [(CHOSEN, NARROWED), ([], WITHOUT_A_CHOICE)])
+@pytest.mark.parametrize(
+    ("chosen", "marker", "names"),
+    [
+        *((CHOSEN, marker, names) for marker, names in NARROWED.items()),
+        *(([], marker, names) for marker, names in WITHOUT_A_CHOICE.items()),
+    ],
+)
 def test_a_marker_or_a_decorator_narrows_and_needs_no_fixture(
-    pytester: pytest.Pytester, chosen: list[str], markers: dict[str, list[str]]
+    pytester: pytest.Pytester, chosen: list[str], marker: str, names: list[str]
 ) -> None:
-    decorators = [marker if marker.startswith("simulate(") else f"pytest.mark.dml({marker})" for marker in markers]
-    tests = [
-        f"@{decorator}\ndef test_{number}(request): assert is_right(request)\n"
-        for number, decorator in enumerate(decorators)
-    ]
-    expected = [f"test_{number}[{name}]" for number, names in enumerate(markers.values()) for name in names]
-    assert passed(run(pytester, "".join(tests), *chosen)) == expected
+    decorator = marker if marker.startswith("simulate(") else f"pytest.mark.dml({marker})"
+    test = f"@{decorator}\ndef test_it(request): assert is_right(request)"
+    assert passed(run(pytester, test, *chosen)) == [f"test_it[{name}]" for name in names]
 
 
 MODULE = "pytestmark = pytest.mark.dml(targets=['2_0'], maximum='5_2')\n"
@@ -137,10 +139,12 @@ CLOSEST = {
 }
 
 
-def test_the_closest_targets_count_and_all_bounds_narrow(pytester: pytest.Pytester) -> None:
-    sources = {where: source for where, (source, _) in CLOSEST.items()}
-    result = run(pytester, sources, "-opython_functions=test check_*", "-opython_classes=Test")
-    assert sorted(passed(result)) == sorted(name for _, names in CLOSEST.values() for name in names)
+@pytest.mark.parametrize(("source", "names"), CLOSEST.values(), ids=CLOSEST)
+def test_the_closest_targets_count_and_all_bounds_narrow(
+    pytester: pytest.Pytester, source: str, names: list[str]
+) -> None:
+    result = run(pytester, source, "-opython_functions=test check_*", "-opython_classes=Test")
+    assert sorted(passed(result)) == sorted(names)
 
 
 def test_what_the_chosen_targets_exclude_is_deselected_with_its_reason(pytester: pytest.Pytester) -> None:
@@ -213,18 +217,27 @@ WRONG = {
     "@pytest.mark.dml(minimum='5_0')\n@simulate('4_0')": "no target can meet dml(minimum='5_0') and simulate('4_0')",
     "@pytest.mark.dml(targets=['4_0', '4_1'], minimum='5_0')": "no target can meet dml(targets=['4_0', '4_1'], *",
     "@pytest.mark.dml(targets=['5_0'])\n@simulate('4_0')": "dml(targets=['5_0']) and simulate('4_0') disagree; *",
+    "@pytest.mark.dml(targets=['5_0'])\n@pytest.mark.dml(targets=['4_0'])\nclass TestIt:": (
+        "dml(targets=['5_0']) and dml(targets=['4_0']) disagree; *"
+    ),
+    "@simulate('5_0')\n@simulate('4_0')\nclass TestIt:": "simulate('5_0') and simulate('4_0') disagree; *",
+    "pytestmark = [pytest.mark.dml(targets=['5_0']), pytest.mark.dml(targets=['4_0'])]": "dml(* disagree; *",
     "from hypothesis import given\n@given(None)\n@simulate('4_0')": "@given stands outside @simulate, *",
 }
 
 
-def test_what_cannot_hold_is_a_collection_error_that_names_the_test(pytester: pytest.Pytester) -> None:
-    sources = {
-        f"w{number}": f"{before}\ndef test_it({'_' * before.count('given(')}): pass"
-        for number, before in enumerate(WRONG)
-    }
-    result = run(pytester, sources)
-    result.assert_outcomes(errors=len(WRONG))
-    says(result, *(f"*{module_of(f'w{number}')}.py::test_it: {text}" for number, text in enumerate(WRONG.values())))
+@pytest.mark.parametrize(("before", "text"), WRONG.items())
+def test_what_cannot_hold_is_a_collection_error_that_names_the_test(
+    pytester: pytest.Pytester, before: str, text: str
+) -> None:
+    test = (
+        "    def test_it(self): pass"
+        if before.endswith("TestIt:")
+        else f"def test_it({'_' * before.count('given(')}): pass"
+    )
+    result = run(pytester, f"{before}\n{test}")
+    result.assert_outcomes(errors=1)
+    says(result, f"*test_it.py::{'TestIt::' * before.endswith('TestIt:')}test_it: {text}")
     assert "Traceback" not in result.stdout.str()
     assert "pytest_plugin" not in result.stdout.str()
 
@@ -250,14 +263,13 @@ def test_kind(kind): pass
 """
 
 
-def test_a_marker_that_is_added_at_setup_or_to_a_parameter_alone_is_an_error(pytester: pytest.Pytester) -> None:
+def test_a_marker_that_is_added_at_setup_or_cannot_hold_for_a_parameter_is_an_error(pytester: pytest.Pytester) -> None:
     result = run(pytester, TOO_LATE)
-    result.assert_outcomes(passed=1, failed=2, errors=3)
+    result.assert_outcomes(passed=2, failed=2, errors=2)
     says(
         result,
         "*::test_plain: the dml marker came too late *",
         "*::test_marked[6_4]: the dml marker came too late *",
-        "*::test_unmarked[long]: * one on a pytest.param can only narrow the targets of a marked *",
         "*::test_kind[6_4-unknown]: the dml marker takes *, not min",
         "*::test_kind[6_4-none]: no target can meet dml(targets=['6_4']) and dml(targets=['4_0'])",
     )

@@ -62,6 +62,7 @@ UNKNOWN = "'windows-11-21h1' is no known target; *did you mean windows-11-21h2*"
         ("--dml-target= , ", "4_0", "", "--dml-target is empty; *"),
         ("-v", "", "", "DML_TILE_TARGET is empty; *"),
         ("-v", " ", "4_0", "DML_TILE_TARGET is empty; *"),
+        ("-odml_target=", None, "", "the ini setting dml_target is empty; *"),
         ("-odml_scope=file", None, "", "the ini setting dml_scope is 'file'; expected function, class, module, *"),
     ],
 )
@@ -114,6 +115,55 @@ def test_of_several_targets_tests_that_name_none_run_at_6_4_and_are_counted(pyte
     says(run(pytester, source, both, "--collect-only"), f"dml-tile: {text.format('run')}")
     for arguments in (["--dml-target=6_4"], [both, "--dml-every-test"]):
         assert "no target" not in run(pytester, source, *arguments).stdout.str()
+
+
+LATER = """
+@pytest.fixture(scope="session")
+def older():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DML_TILE_TARGET", "3_0")
+        yield
+
+def at(): return level(), subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True).stdout.strip()
+ASK = "import dml_tile; print(dml_tile.current_target().name)"
+
+def test_plain(): assert at() == ("6_4", "6_4")
+def test_sets(monkeypatch):
+    monkeypatch.setenv("DML_TILE_TARGET", "2_1")
+    assert at() == ("2_1", "2_1")
+def test_wide(older): assert at() == ("3_0", "3_0")
+@pytest.mark.dml
+def test_marked(older): assert at() == (current_target().name,) * 2 != ("3_0",) * 2
+"""
+
+
+@pytest.mark.parametrize("choice", [{"variable": "4_0,6_4"}, {"ini": "4_0 6_4"}])
+def test_a_variable_that_is_set_during_the_run_decides_for_tests_without_a_target(
+    pytester: pytest.Pytester, choice: Any
+) -> None:
+    result = run(pytester, LATER, **choice)
+    assert passed(result) == ["test_plain", "test_sets", "test_wide", "test_marked[4_0]", "test_marked[6_4]"]
+    for line in ("2 tests ran at 6_4, since they name no target", "1 test ran at 3_0, since it names no target"):
+        says(result, f"dml-tile: {line} *")
+
+
+def test_the_lines_of_a_run_say_what_happened(pytester: pytest.Pytester) -> None:
+    source = """
+    @pytest.mark.dml(minimum="4_0")
+    @pytest.mark.parametrize("dml_target", ["2_0", "6_4"], indirect=True)
+    def test_it(dml_target, pytester):
+        pytester.makepyfile("def test_inner(): pass")
+        header = "dml-tile: simulating 6_4 (choose others with --dml-target)"
+        assert header in pytester.runpytest_inprocess(*PLAIN).outlines
+        with simulate("windows-10-2004"):
+            assert header.replace("6_4", "windows-10-2004 (2_0)") in pytester.runpytest_inprocess(*PLAIN).outlines
+
+    PLAIN = ["-p", "no:asyncio", "-p", "no:anyio", "-p", "no:randomly", "-p", "no:rerunfailures"]
+    """
+    result = run(pytester, source, "-p", "pytester")
+    says(result, "dml-tile: 1 test deselected: dml(minimum='4_0') excludes 2_0")
+    both = run(pytester, "def test_it(): raise AssertionError", "--dml-target=4_0,6_4", "--deselect=test_it.py")
+    assert "ran at" not in both.stdout.str()
 
 
 @pytest.mark.parametrize("order", ["", "def pytest_collection_modifyitems(items): items.reverse()"])

@@ -231,6 +231,33 @@ def test_asynchronous_tests_run_at_their_targets(pytester: pytest.Pytester, plug
     says(result, "*::test_elsewhere[*6_4]: this test is for 6_4, but begins at 3_0: simulate('3_0') of *.py:* is open")
 
 
+@pytest.mark.long
+def test_a_context_s_simulation_of_a_fixture_that_anyio_loses_is_an_error(pytester: pytest.Pytester) -> None:
+    source = """
+    pytestmark = pytest.mark.anyio
+
+    @pytest.fixture(scope="module")
+    def anyio_backend(): return "asyncio"
+
+    @pytest.fixture
+    def lost():
+        with simulate("2_0", scope="context"): yield
+    @pytest.fixture
+    async def kept():
+        with simulate("2_0", scope="context"): yield
+
+    async def test_lost(lost): raise AssertionError
+    async def test_kept(kept): assert level() == "2_0"
+    def test_synchronous(lost): assert level() == "2_0"
+    """
+    result = run(pytester, source, plugins=["anyio"])
+    result.assert_outcomes(passed=2, errors=1)
+    says(
+        result,
+        "*::test_lost: the fixture lost enters simulate('2_0', scope='context'), which does not hold in a test *",
+    )
+
+
 def test_a_task_keeps_no_context_s_target_into_another_test(pytester: pytest.Pytester) -> None:
     source = """
     runner = asyncio.Runner()
@@ -274,5 +301,5 @@ def test_each_attempt_of_a_test_that_runs_again_begins_anew(pytester: pytest.Pyt
         assert len(attempts) > 4
     """
     result = run(pytester, source, "--reruns=2", plugins=["rerunfailures"])
-    assert result.parseoutcomes() == {"passed": 1, "failed": 1, "rerun": 4}
+    assert result.parseoutcomes() == {"passed": 1, "failed": 1, "rerun": 3}
     says(result, "*::test_removal[6_4]: the test expects that a device is removed, and none was")

@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dml_tile.simulation.process import FILES_VARIABLE
+from tests.helpers.plugin_runs import run
 
 pytestmark = pytest.mark.long
 
@@ -202,3 +204,91 @@ print(json.dumps([[*eval(reader.stdout.read())], ["6_4", *TARGETS]]))
     seen, known = seen_by(tmp_path, code)
     assert {*seen} <= {*known}
     assert len(seen) > 1
+
+
+@pytest.mark.posix
+def test_a_forked_process_lets_its_children_follow_it(tmp_path: Path) -> None:
+    """It uses os.fork."""
+    code = """
+from contextlib import contextmanager
+simulations = [simulate("4_0"), simulate("5_0")]  # made, and published, before the fork
+read, write = os.pipe()
+with simulations[0]:
+    if not os.fork():
+        with simulations[1]:
+            seen = [level(), in_subprocess(), in_pool("spawn")]
+        os.write(write, json.dumps([*seen, in_subprocess()]).encode())
+        os._exit(0)
+    os.wait()
+print(os.read(read, 99).decode())
+"""
+    assert seen_by(tmp_path, code) == ["5_0", "5_0", "5_0", "4_0"]
+
+
+@pytest.mark.posix
+def test_a_forked_test_is_followed_by_what_it_starts(pytester: pytest.Pytester) -> None:
+    """It runs each test in a fork, as pytest-forked does, whose release does not run on this pytest."""
+    pytester.makeconftest(
+        """
+        import os, pytest
+        from _pytest.runner import runtestprotocol
+
+        def pytest_runtest_protocol(item):
+            if not os.fork():
+                reports = runtestprotocol(item, log=False)
+                os._exit(0 if all(report.passed for report in reports) else 1)
+            assert os.wait()[1] == 0, item
+            return True
+        """
+    )
+    source = """
+    def test_it(dml_target):
+        code = "import dml_tile; print(dml_tile.current_target().name)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout.strip() == dml_target.name
+    """
+    assert run(pytester, source, "--dml-target=2_0,4_0").ret == pytest.ExitCode.OK
+
+
+DAMAGED = {
+    "garbage": lambda path: path.write_bytes(b"\xff" * 4096),
+    "no target": lambda path: path.write_bytes(b"\1".ljust(256, b"\0") + b"windows-7".ljust(3840, b"\0")),
+    "blanks": lambda path: path.write_bytes(b"\1".ljust(256, b"\0") + b" ".ljust(3840, b"\0")),
+    "too short": lambda path: path.write_bytes(b"\1"),
+    "empty": lambda path: path.write_bytes(b""),
+    "a folder": lambda path: path.mkdir(),
+    "a FIFO": lambda path: os.mkfifo(path),
+}
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
+def test_a_file_without_a_target_is_an_error(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    """It makes a FIFO."""
+    damage(tmp_path / "level")
+    code = """
+try:
+    level()
+except TargetError as error:
+    print(json.dumps(str(error)))
+"""
+    assert "the process that started this one" in seen_by(tmp_path, code, **{FILES_VARIABLE: str(tmp_path / "level")})
+
+
+@pytest.mark.posix
+def test_a_file_that_a_killed_process_left_goes_with_the_next_run(tmp_path: Path) -> None:
+    """It kills a process."""
+    code = f"""
+import signal, time
+start = "from dml_tile import simulate; import os; simulate('4_0'); print(os.environ['{FILES_VARIABLE}'], flush=True)"
+waiting = [subprocess.Popen([sys.executable, "-c", start + "; input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            text=True) for _ in range(2)]
+paths = [process.stdout.readline().strip() for process in waiting]
+waiting[0].kill(), waiting[0].wait()
+before = [*map(os.path.exists, paths)]
+simulate("5_0")
+after = [*map(os.path.exists, paths)]
+waiting[1].communicate("")
+print(json.dumps([before, after]))
+"""
+    assert seen_by(tmp_path, code, TMPDIR=str(tmp_path)) == [[True, True], [False, True]]

@@ -23,6 +23,7 @@ from dml_tile import Device, check
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError, TargetError
+from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import current_target, resolve, simulate
 from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call
@@ -110,7 +111,7 @@ async def gathered(scope: Scope) -> list[str]:
     async def task(target: str, seconds: float) -> str:
         with simulate(target, scope=scope):
             await asyncio.sleep(seconds)
-            return level()
+            return level() if scope == "context" else target
 
     return [*await asyncio.gather(task("4_0", 0.01), task("5_0", 0.02))]
 
@@ -141,6 +142,59 @@ def test_that_of_a_thread_holds_in_the_others() -> None:
         seen = level()
         pool.submit(simulation.__exit__).result()
     assert (seen, level()) == ("3_1", "6_4")
+
+
+def test_asking_in_a_block_while_another_thread_is_in_a_later_one_is_an_error() -> None:
+    def later() -> Generator[None, None, None]:
+        with simulate("5_0"):
+            yield
+
+    with simulate("4_0"), ThreadPoolExecutor(1) as pool:
+        block = later()
+        pool.submit(next, block).result()
+        with pytest.raises(
+            TargetError, match=r"within simulate\('4_0'\) .* another thread or task is within simulate\('5_0'"
+        ):
+            level()
+        assert in_a_thread() == "5_0"  # a thread without a block of its own
+        pool.submit(block.close).result()
+        assert level() == "4_0"
+    PROCESS.test_errors.clear()  # which would fail this test
+
+
+def test_a_task_in_a_block_that_is_not_the_latest_may_not_ask() -> None:
+    async def task(target: str, turns: int) -> str:
+        with simulate(target):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return level()
+
+    async def both() -> tuple[str | BaseException, str | BaseException]:
+        return await asyncio.gather(task("4_0", 1), task("5_0", 3), return_exceptions=True)
+
+    first, second = asyncio.run(both())
+    assert isinstance(first, TargetError)
+    assert second == "5_0"
+    PROCESS.test_errors.clear()
+
+
+def test_a_task_follows_a_block_that_another_opens_later_if_it_has_none_itself() -> None:
+    async def server(questions: asyncio.Queue[str], answers: asyncio.Queue[str]) -> None:
+        await questions.get()
+        await answers.put(level())
+
+    async def test() -> str:
+        questions, answers = asyncio.Queue[str](), asyncio.Queue[str]()
+        with simulate("4_0"):
+            serving = asyncio.create_task(server(questions, answers))
+            await asyncio.sleep(0)
+            with simulate("5_0"):
+                await questions.put("level?")
+                seen = await answers.get()
+            await serving
+        return seen
+
+    assert asyncio.run(test()) == "5_0"
 
 
 def test_a_context_s_own_counts_unless_one_of_the_process_began_within_it() -> None:
@@ -409,3 +463,21 @@ def test_a_command_names_the_variable_that_it_cannot_take(
     result = call(command, write("a.json", TILE))
     assert result.exit_code == 2
     assert f"Invalid value for {VARIABLE}{message}" in result.stderr
+
+
+def test_a_decorated_mixin_simulates_in_the_test_cases_that_have_it() -> None:
+    @simulate("4_0")
+    class Mixin:
+        def test_it(self) -> None:
+            seen.append(level())
+
+    class Case(Mixin, unittest.TestCase):
+        def setUp(self) -> None:
+            seen.append(level())
+
+        def test_own(self) -> None:
+            seen.append(level())
+
+    seen: list[str] = []
+    unittest.TestSuite([Case("test_it"), Case("test_own")]).run(unittest.TestResult())
+    assert seen == ["4_0"] * 4

@@ -4,6 +4,7 @@ dml           a marker: run the test at each chosen target, or at some of them; 
 dml_target    a fixture: the Target that the test runs at
 dml_device    a fixture: a Device at that target
 dml_calls     a fixture: the list of calls that were made during the test
+dml_simulate  a fixture: a function that simulates a target until the test has ended
 
 Targets are chosen with ``--dml-target``, the variable ``DML_TILE_TARGET`` or the ini setting ``dml_target``, the first
 of these that is set. A test's target holds in the whole process while the test runs, and in child processes. Importing
@@ -12,23 +13,22 @@ this imports pytest, the standard library, ``simulation.calls`` and ``simulation
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator
-from contextlib import suppress
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from dml_tile.pytest_plugin.choice import brings_its_own, targets_for, wish_of
+from dml_tile.pytest_plugin.choice import brings_its_own, marker_targets, targets_for
 from dml_tile.pytest_plugin.running import RUN, TEST, PlannedTest, Run
 from dml_tile.simulation.process import PROCESS, VARIABLE
 
 if TYPE_CHECKING:
     from dml_tile.device.device import Device
-    from dml_tile.directml.targets import Target
-    from dml_tile.simulation.calls import Call
+    from dml_tile.directml.targets import Target, TargetLike
+    from dml_tile.simulation.calls import Calls
 
 _SCOPES: Final = ("function", "class", "module", "package", "session")
 _USE_TARGET: Final = pytest.mark.usefixtures("dml_target")
@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help=f"{targets}; repeatable, or separated by commas. It goes before the variable {VARIABLE}.",
     )
     group.addoption("--dml-every-test", action="store_true", default=None, help=every)
-    parser.addini("dml_target", targets, type="linelist", default=[])
+    parser.addini("dml_target", targets, type="linelist", default=None)
     parser.addini("dml_every_test", every, type="bool", default=False)
     parser.addini("dml_strict", "fail tests that ask for the target and name none", type="bool", default=False)
     parser.addini("dml_scope", f"the scope of the fixture dml_target: {', '.join(_SCOPES)}", default="function")
@@ -62,14 +62,21 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if (scope := config.getini("dml_scope")) not in _SCOPES:
         raise pytest.UsageError(f"the ini setting dml_scope is {scope!r}; expected {', '.join(_SCOPES)}")
-    config.stash[RUN] = Run(config)
+    config.stash[RUN] = Run(config, config.option)
     PROCESS.publish()
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    from dml_tile.directml.targets import DEFAULT_TARGET
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    with Run(early_config, early_config.known_args_namespace).collecting():
+        return (yield)
 
-    return f"dml-tile: simulating {config.stash[RUN].chosen or f'{DEFAULT_TARGET} (choose others with --dml-target)'}"
+
+def pytest_report_header(config: pytest.Config) -> str:
+    from dml_tile.simulation.target import current_target
+
+    chosen = config.stash[RUN].chosen or f"{current_target()} (choose others with --dml-target)"
+    return f"dml-tile: simulating {chosen}"
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
@@ -82,19 +89,31 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):  # of xdist, whose controller writes the summary
-        session.config.workeroutput["dml_tile"] = dict(session.config.stash[RUN].notes)
+        run = session.config.stash[RUN]
+        session.config.workeroutput["dml_tile"] = dict(run.deselected), dict(run.ran)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    node.config.stash[RUN].notes |= getattr(node, "workeroutput", {}).get("dml_tile", {})  # each collects all tests
+    run = node.config.stash[RUN]
+    deselected, ran = getattr(node, "workeroutput", {}).get("dml_tile", ({}, {}))
+    run.deselected |= deselected  # each worker collects all tests
+    run.ran.update(ran)
 
 
-def pytest_pycollect_makemodule(module_path: Path) -> None:
-    """Make ``st.from_type(TileOperatorDesc)`` work, which ``@given`` may resolve while its module is imported."""
-    if all(name in module_path.read_bytes() for name in (b"hypothesis", b"dml_tile")):
-        with suppress(ImportError):
-            import_module("dml_tile.testing.strategies")
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    with session.config.stash[RUN].collecting():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Iterator[None]:
+    report: Any = yield
+    hidden, PROCESS.test_errors = PROCESS.test_errors, []
+    if hidden and report.passed:
+        report.outcome, report.longrepr = "failed", "\n".join(hidden)
+    return report  # type: ignore[no-any-return]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -120,7 +139,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "dml_target" not in metafunc.fixturenames or brings_its_own(test):
         return
     try:
-        kept = targets_for(chosen, wish_of(test))
+        kept = targets_for(chosen, marker_targets(test))
     except ValueError as error:
         raise pytest.Collector.CollectError(f"{test.nodeid}: {error}") from None
     kept = kept or targets_for(chosen, None)[:1]  # to be deselected: pytest would skip a test without parameters
@@ -164,23 +183,36 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     return result
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    for test in item.config.stash[RUN].tests if call.excinfo is not None else ():
-        test.hidden()  # it has failed, and says why
+    test = item.stash.get(TEST, None)
+    errors = test.hidden() if test is not None and call.excinfo is not None else []  # it has failed, and says why
     report: Any = yield
+    if test is not None and test.has_errors and not report.passed:
+        if hasattr(report, "wasxfail"):
+            del report.wasxfail
+            report.outcome, report.longrepr = (
+                "failed",
+                "\n".join(errors) or str(call.excinfo and call.excinfo.value),
+            )
+        if item.config.pluginmanager.hasplugin("rerunfailures"):
+            item.add_marker(pytest.mark.flaky(condition=False), append=False)
     mismatch = re.search(r"ScopeMismatch: .*\bdml_target\b.* with a (\w+) scoped", report.longreprtext)
     if mismatch:
         report.sections.append(("dml-tile", f"set `dml_scope = {mismatch[1]}` in the ini file"))
     return report  # type: ignore[no-any-return]
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
-    if fixturedef.scope == "function" or fixturedef.argname == "dml_target":
-        return (yield)
-    with request.config.stash[RUN].set_up(fixturedef, request):
-        return (yield)
+    run, function = request.config.stash[RUN], fixturedef.func
+    is_wide = fixturedef.scope != "function" and fixturedef.argname != "dml_target"
+    is_synchronous = not (inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function))
+    with run.set_up(fixturedef, request) if is_wide else nullcontext():
+        value = yield
+        if PROCESS.open and is_synchronous:
+            run.tests[0].require_reach(fixturedef)
+        return value
 
 
 @pytest.fixture(scope=lambda fixture_name, config: config.getini("dml_scope"))
@@ -202,6 +234,15 @@ def dml_device(dml_target: Target) -> Device:
 
 
 @pytest.fixture
-def dml_calls(request: pytest.FixtureRequest) -> list[Call]:
+def dml_simulate() -> Iterator[Callable[[TargetLike], Target]]:
+    """A function that simulates a target until the test has ended, and returns it; raises what ``simulate`` raises."""
+    from dml_tile.simulation.target import simulate
+
+    with ExitStack() as stack:
+        yield lambda target: stack.enter_context(simulate(target))
+
+
+@pytest.fixture
+def dml_calls(request: pytest.FixtureRequest) -> Calls:
     """The calls of dml_tile during the test, in order: what was checked, created, bound, dispatched and tiled."""
     return request.config.stash[RUN].tests[0].calls()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ _level: Final = attrgetter("feature_level")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class RunTargets:
     """The targets that are chosen for the whole run, and where."""
 
     source: str
@@ -32,15 +33,16 @@ class Chosen:
         return f"{', '.join(target.label for target in self.targets)} (from {self.source})"
 
 
-def read_choice(config: pytest.Config) -> Chosen | None:
+def read_choice(config: pytest.Config, options: argparse.Namespace) -> RunTargets | None:
     """Return the choice by option, else by the variable, else by the ini setting. Raises pytest.UsageError."""
-    sources: dict[str, list[str]] = {
-        "--dml-target": config.getoption("--dml-target"),
-        VARIABLE: [os.environ[VARIABLE]] if VARIABLE in os.environ else [],
+    variable = os.environ.get(VARIABLE)
+    sources: dict[str, list[str] | None] = {
+        "--dml-target": options.dml_target or None,
+        VARIABLE: None if variable is None else [variable],
         "the ini setting dml_target": config.getini("dml_target"),
     }
     for source, texts in sources.items():
-        if texts:
+        if texts is not None:
             from dml_tile.simulation.target import targets_in
 
             try:
@@ -49,12 +51,12 @@ def read_choice(config: pytest.Config) -> Chosen | None:
                 raise pytest.UsageError(str(error)) from None
             if not targets:
                 raise pytest.UsageError(f"{source} is empty; name a target, or leave it out")
-            return Chosen(source, targets)
+            return RunTargets(source, targets)
     return None
 
 
 @dataclass(frozen=True)
-class Wish:
+class MarkerTargets:
     """What one ``dml`` marker asks for, or all those of a test together; None: no bound."""
 
     text: str
@@ -63,7 +65,7 @@ class Wish:
     maximum: Target | None = None
 
     @classmethod
-    def of(cls, marker: pytest.Mark) -> Wish:
+    def of(cls, marker: pytest.Mark) -> MarkerTargets:
         """Return what a marker asks for. Raises ValueError for arguments that make no sense."""
         from dml_tile.directml.targets import Target
 
@@ -95,12 +97,12 @@ class Wish:
             and (self.maximum is None or target.feature_level <= self.maximum.feature_level)
         )
 
-    def narrowed(self, other: Wish) -> Wish:
+    def narrowed(self, other: MarkerTargets) -> MarkerTargets:
         """Return what both ask for, with the targets as they are spelled here. Raises ValueError if none meets both."""
-        texts = [wish.text for wish in (self, other) if wish.targets or wish.minimum or wish.maximum]
+        texts = [marked.text for marked in (self, other) if marked.targets or marked.minimum or marked.maximum]
         minimum = max(filter(None, (self.minimum, other.minimum)), key=_level, default=None)
         maximum = min(filter(None, (self.maximum, other.maximum)), key=_level, default=None)
-        both = Wish(" and ".join(texts), None, minimum, maximum)
+        both = MarkerTargets(" and ".join(texts), None, minimum, maximum)
         named = self.targets or other.targets
         targets = named and tuple(dict.fromkeys(one for one in named if both.keeps(one) and other.keeps(one)))
         if targets == () or (minimum and maximum and _level(minimum) > _level(maximum)):
@@ -108,44 +110,64 @@ class Wish:
         return replace(both, targets=targets)
 
 
-def wish_of(item: pytest.Item) -> Wish | None:
+def marker_targets(item: pytest.Item) -> MarkerTargets | None:
     """Return what the markers of a test ask for together; None if it has none.
 
     The closest targets count, and the levels of all. Raises ValueError for what makes no sense, or none can meet.
     """
-    wishes = [*_wishes(item)]
-    return reduce(Wish.narrowed, wishes, Wish("")) if wishes else None
+    asked_for = [*_each_marker(item)]
+    return reduce(MarkerTargets.narrowed, asked_for, MarkerTargets("")) if asked_for else None
 
 
-def _wishes(item: pytest.Item) -> Iterator[Wish]:
-    """Yield what counts of the wishes of a test, the closest first: of farther ones, no targets."""
+def _each_marker(item: pytest.Item) -> Iterator[MarkerTargets]:
+    """Yield what each marker of a test asks for, the closest first; the targets of farther ones do not count."""
     function = next(functions_of(item), None)
     inner = getattr(getattr(function, "hypothesis", None), "inner_test", None)
     if hasattr(inner, "__dml_simulation__") and not hasattr(function, "__dml_simulation__"):
         raise ValueError("@given stands outside @simulate, which then holds in its examples only; write it inside")
-    of_parameters = [*map(id, getattr(getattr(item, "callspec", None), "marks", ()))]
+    of_parameters = parameter_marks(item)
+    numbers = {*map(id, of_parameters)}
     are_named = False
     for node in reversed(item.listchain()):
-        marks = [mark for mark in reversed(node.own_markers) if mark.name == "dml"]  # a base class's come first
-        wishes = [Wish.of(mark) for mark in marks if id(mark) not in of_parameters]
-        named = [Wish(wish.text, wish.targets) for wish in wishes if wish.targets and node is item]
+        marks = [mark for mark in reversed(node.own_markers) if mark.name == "dml" and id(mark) not in numbers]
+        asked_for = [MarkerTargets.of(mark) for mark in marks]  # a base class's come last
+        own = _marks_of(node, marks)
+        named = [
+            MarkerTargets(marked.text, marked.targets)
+            for mark, marked in zip(marks, asked_for, strict=True)
+            if marked.targets and mark in own
+        ]
         if not all(one.keeps(target) for one in named for other in named for target in other.targets or ()):
-            raise ValueError(f"{' and '.join(wish.text for wish in named)} disagree; keep one of them")
-        for wish in wishes:
-            yield replace(wish, targets=None) if are_named else wish
-            are_named = are_named or bool(wish.targets)
-    yield from (Wish.of(mark) for mark in item.own_markers if mark.name == "dml" and id(mark) in of_parameters)
+            raise ValueError(f"{' and '.join(marked.text for marked in named)} disagree; keep one of them")
+        for marked in asked_for:
+            yield replace(marked, targets=None) if are_named else marked
+            are_named = are_named or bool(marked.targets)
+    yield from (MarkerTargets.of(mark) for mark in of_parameters)
 
 
-def targets_for(chosen: Chosen | None, wish: Wish | None) -> list[Target]:
+def parameter_marks(item: pytest.Item) -> list[pytest.Mark]:
+    """Return the markers that stand on the parameters of a test, by ``pytest.param(…, marks=…)``."""
+    return [mark for mark in getattr(getattr(item, "callspec", None), "marks", ()) if mark.name == "dml"]
+
+
+def _marks_of(node: Any, marks: list[pytest.Mark]) -> list[pytest.Mark]:
+    """Return those of a node's markers that do not stand on a base class."""
+    if not isinstance(node, pytest.Class):
+        return marks
+    own: Any = vars(node.obj).get("pytestmark", ())
+    own_marks: list[Any] = [getattr(mark, "mark", mark) for mark in (own if isinstance(own, list | tuple) else [own])]
+    return own_marks
+
+
+def targets_for(chosen: RunTargets | None, marked: MarkerTargets | None) -> list[Target]:
     """Return those of the chosen targets that a test asks for; without a choice, its own targets, or its maximum."""
     from dml_tile.directml.targets import DEFAULT_TARGET
 
     if chosen:
-        return [target for target in chosen.targets if wish is None or wish.keeps(target)]
-    if wish is not None and wish.targets:
-        return [*wish.targets]
-    return [wish.maximum if wish is not None and wish.maximum else DEFAULT_TARGET]
+        return [target for target in chosen.targets if marked is None or marked.keeps(target)]
+    if marked is not None and marked.targets:
+        return [*marked.targets]
+    return [marked.maximum if marked is not None and marked.maximum else DEFAULT_TARGET]
 
 
 def expects_removal(item: pytest.Item) -> bool:

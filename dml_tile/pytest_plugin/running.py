@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import inspect
+import os
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,8 +14,8 @@ from unittest import TestCase
 import pytest
 
 from dml_tile.pytest_plugin import choice
-from dml_tile.simulation.calls import Call, RemovalWatch, record_calls
-from dml_tile.simulation.process import PROCESS, RunningTest
+from dml_tile.simulation.calls import Calls, RemovalWatch, record_calls
+from dml_tile.simulation.process import COLLECTING, EXCEPTED, PROCESS, UNNAMED, VARIABLE, RunningTest
 
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
@@ -21,46 +24,99 @@ if TYPE_CHECKING:
 class Run:
     """One run of pytest; at most one of its tests runs at a time."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.chosen = choice.read_choice(config)
+    def __init__(self, config: pytest.Config, options: argparse.Namespace) -> None:
+        self.chosen = choice.read_choice(config, options)
         self.has_several = self.chosen is not None and len(self.chosen.targets) > 1
-        self.every_test = bool(config.getoption("--dml-every-test") or config.getini("dml_every_test"))
+        self.every_test = bool(options.dml_every_test or config.getini("dml_every_test"))
         self.is_strict = bool(config.getini("dml_strict"))
-        self.notes: Counter[str] = Counter()
-        """The numbers of tests by the reason why they are deselected; by "" for those that name none of the targets."""
+        self.excepted = os.environ.get(VARIABLE, "")[:EXCEPTED] if self.has_several else None
+        """The value of the variable that names several targets, and so none for a test that names none itself."""
+        self.deselected: Counter[str] = Counter()
+        """The numbers of tests by the reason why they are deselected."""
+        self.unnamed = 0
+        """The number of tests that name none of several targets."""
+        self.ran: Counter[str] = Counter()
+        """The numbers of those that ran, by the target that they ran at."""
         self.tests: list[PlannedTest] = []  # the one that runs, if any
-        self.fixtures: dict[int, tuple[pytest.FixtureDef[Any], list[Target]]] = {}
-        """The fixtures that are set up and outlive a test, by their numbers, and the targets that they asked for."""
+        self.fixtures: dict[pytest.FixtureDef[Any], list[Target]] = {}
+        """The fixtures that are set up and outlive a test, and the targets that they asked for."""
 
     def lines(self, run: str) -> Iterator[str]:
-        """Yield the notes, each as a line; ``run`` is "ran" after the tests."""
-        for reason, count in self.notes.items():
-            tests, they_name, them = ("tests", "they name", "them") if count > 1 else ("test", "it names", "it")
-            unnamed = f"{run} at {choice.targets_for(None, None)[0]}, since {they_name} no target"
-            unnamed += f" (dml_every_test = true runs {them} at each)"
-            yield f"dml-tile: {count} {tests} {f'deselected: {reason}' if reason else unnamed}"
+        """Yield a line for each reason why tests are deselected, and for those that name no target."""
+        for reason, number in self.deselected.items():
+            yield f"dml-tile: {number} test{'s' * (number > 1)} deselected: {reason}"
+        unnamed = {str(choice.targets_for(None, None)[0]): self.unnamed} if self.unnamed else {}
+        for target, number in (self.ran if run == "ran" else unnamed).items():
+            tests, they_name, them = ("tests", "they name", "them") if number > 1 else ("test", "it names", "it")
+            unnamed_tests = f"{number} {tests} {run} at {target}, since {they_name} no target"
+            yield f"dml-tile: {unnamed_tests} (dml_every_test = true runs {them} at each)"
 
     @contextmanager
-    def set_up(self, definition: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
-        """Record whether a fixture that outlives a test asks for the target, and tear it down at the same one."""
-        number, asked, before, teardown = next(PROCESS.numbers), list[Any](), PROCESS.asked, ExitStack()
-        test = PROCESS.test._replace(number=number)
-        self.fixtures[number] = definition, asked
-        teardown.callback(self._forget, number)
-        request.addfinalizer(teardown.close)  # the last to run
-        PROCESS.asked = asked
+    def collecting(self) -> Iterator[None]:
+        """Let the target be asked for while tests are collected only if one is chosen, or none has to be.
+
+        Raises pytest.UsageError if a conftest.py, or a hook in one, asks all the same.
+        """
+        test = PROCESS.test._replace(excepted=self.excepted)
+        if self.has_several or (self.is_strict and self.chosen is None):
+            test = test._replace(target=None, refusal=COLLECTING)
+        elif self.chosen is not None:
+            test = test._replace(target=self.chosen.targets[0])
+        before, PROCESS.test_errors = PROCESS.test_errors, []
         try:
             with PROCESS.run(test):
                 yield
         finally:
-            PROCESS.asked = before
+            errors, PROCESS.test_errors = PROCESS.test_errors, before
+            if errors:
+                raise pytest.UsageError("\n".join(errors)) from None
+
+    @contextmanager
+    def set_up(self, definition: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+        """Record whether a fixture that outlives a test asks for the target, and tear it down at the same one.
+
+        What another process asked that it started, and what a wide fixture asked whose value it gets, it asked too.
+        """
+        asked, before, teardown = list[Any](), PROCESS.target_requests, ExitStack()
+        test = PROCESS.test._replace(number=next(PROCESS.numbers))
+        self.fixtures[definition] = asked
+        teardown.callback(self._forget, definition, test.number)
+        request.addfinalizer(teardown.close)  # the last to run
+        value_of: Any = request.getfixturevalue
+
+        def getfixturevalue(name: str) -> Any:
+            value = value_of(name)
+            asked.extend(self.fixtures.get(_used_by(request).get(name), ()))  # type: ignore[arg-type]
+            return value
+
+        vars(request)["getfixturevalue"] = getfixturevalue
+        PROCESS.target_requests = asked
+        try:
+            with PROCESS.run(test):
+                children = PROCESS.asked_by_children
+                yield
+            if PROCESS.asked_by_children > children:
+                asked.append(_unsimulated_target())
+        finally:
+            PROCESS.target_requests = before
         request.addfinalizer(lambda: teardown.enter_context(PROCESS.run(test)))  # the first to run
 
-    def _forget(self, number: int) -> None:
-        del self.fixtures[number]
+    def _forget(self, definition: pytest.FixtureDef[Any], number: int) -> None:
+        del self.fixtures[definition]
         for entered in PROCESS.open:
             if entered.test == number:  # now the test that tore the fixture down has left it open
                 entered.test = PROCESS.test.number
+
+
+def _used_by(request: Any) -> dict[str, Any]:
+    """Return the definitions of the fixtures that a test has used so far, by name; pytest tells the names only."""
+    return getattr(request, "_fixture_defs", {})
+
+
+def _unsimulated_target() -> Target:
+    from dml_tile.simulation.target import unsimulated_target
+
+    return unsimulated_target()
 
 
 class PlannedTest:
@@ -72,6 +128,8 @@ class PlannedTest:
         self.target: Target | None = None
         self.is_named = False
         """True if it asks for its target, by a marker, a decorator or a fixture, or every test does."""
+        self.has_errors = False
+        """True if the attempt fails for what the plugin says of it: this is no expected failure, nor tried again."""
         self._refusal = ""  # why it cannot run; pytest has no collection error for a single item
         try:
             self.is_selected = self._choose()
@@ -81,22 +139,21 @@ class PlannedTest:
     def _choose(self) -> bool:
         """Decide on the target; return False if it is none of those chosen. Raises ValueError."""
         item, chosen = self._item, self._run.chosen
-        wish, raw = choice.wish_of(item), choice.parameter_of(item)
-        self.is_named = bool(wish or raw or self._run.every_test or "dml_target" in _fixtures_of(item))
+        marked, raw = choice.marker_targets(item), choice.parameter_of(item)
+        self.is_named = bool(marked or raw or self._run.every_test or "dml_target" in _fixtures_of(item))
         if not self.is_named:
-            if chosen is not None and not (self._run.has_several and self._run.is_strict):
-                self.target = choice.targets_for(None if self._run.has_several else chosen, None)[0]
-                if self._run.has_several:
-                    self._run.notes[""] += 1
+            self._run.unnamed += self._run.has_several and not self._run.is_strict
+            self.target = choice.targets_for(chosen, None)[0] if chosen and not self._run.has_several else None
             return True
         is_case = issubclass(getattr(item, "cls", None) or object, TestCase)
-        if self._markers and raw is None and isinstance(item, pytest.Function) and not is_case:
+        is_parameters = self._markers == len(choice.parameter_marks(item))
+        if self._markers and raw is None and isinstance(item, pytest.Function) and not (is_case or is_parameters):
             raise ValueError(_TOO_LATE)
-        kept = choice.targets_for(chosen, wish)
+        kept = choice.targets_for(chosen, marked)
         if raw is not None:
             from dml_tile.directml.targets import Target
 
-            kept = [target for target in [Target.parse(raw)] if wish is None or wish.keeps(target)]
+            kept = [target for target in [Target.parse(raw)] if marked is None or marked.keeps(target)]
         if len(kept) > 1:
             names = ", ".join(target.name for target in kept)
             raise ValueError(
@@ -104,9 +161,9 @@ class PlannedTest:
                 f'narrow them with @pytest.mark.dml(targets=["{kept[0].name}"]), or decorate it with '
                 f'@dml_tile.simulate("{kept[0].name}")'
             )
-        if not kept and wish is not None:
-            excluded = raw if choice.brings_its_own(item) else chosen
-            self._run.notes[f"{wish.text} excludes {excluded}"] += 1
+        if not kept and marked is not None:
+            excluded = raw if chosen is None or choice.brings_its_own(item) else chosen
+            self._run.deselected[f"{marked.text} excludes {excluded}"] += 1
         self.target = next(iter(kept), None)
         return bool(kept)
 
@@ -114,18 +171,20 @@ class PlannedTest:
         """Begin an attempt, before anything is set up for it; fail if the test cannot run."""
         for interrupted in [*self._run.tests]:
             interrupted.end()
+        self.has_errors = False
         self._run.tests.append(self)
         self._cleanup = ExitStack()
         self._removals = self._cleanup.enter_context(RemovalWatch())
         self._calls = self._cleanup.enter_context(record_calls()) if "dml_calls" in _fixtures_of(self._item) else None
-        is_strict = self._run.is_strict and self.target is None
-        self._cleanup.enter_context(PROCESS.run(RunningTest(next(PROCESS.numbers), self.target, is_strict)))
-        self._cleanup.callback(setattr, PROCESS, "spared", PROCESS.spared)
-        PROCESS.spared = frozenset([getattr(self._item, "cls", None), *choice.functions_of(self._item)])
+        refusal = UNNAMED if self._run.is_strict and self.target is None else ""
+        test = RunningTest(next(PROCESS.numbers), self.target, refusal, self._run.excepted)
+        self._cleanup.enter_context(PROCESS.run(test))
+        self._cleanup.callback(setattr, PROCESS, "plugin_managed", PROCESS.plugin_managed)
+        PROCESS.plugin_managed = frozenset([getattr(self._item, "cls", None), *choice.functions_of(self._item)])
         PROCESS.unused.clear()
         self._require_plan()
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> Calls:
         """Return the calls since the attempt began, or, if the test did not name the fixture, since now."""
         if self._calls is None:
             self._calls = self._cleanup.enter_context(record_calls())
@@ -133,12 +192,10 @@ class PlannedTest:
 
     def late_target(self) -> Target:
         """Return the target of a test that has no parameter for it; fail if it should have one for several."""
-        from dml_tile.simulation.target import unsimulated_target
-
         if self._run.has_several and not self.is_named:
             self.fail("dml_target was asked for while the test runs, too late for several targets: make it an argument")
-        PROCESS.test = PROCESS.test._replace(is_strict=False)  # now something names the target
-        return unsimulated_target()
+        PROCESS.test = PROCESS.test._replace(refusal="")  # now something names the target
+        return _unsimulated_target()
 
     def _require_plan(self) -> None:
         is_late = _count_markers(self._item) != self._markers
@@ -148,6 +205,8 @@ class PlannedTest:
         """Fail if what was set up keeps the test from its target."""
         self._require_plan()
         self._require_fixtures()
+        if self._run.has_several and not self.is_named and not self._run.is_strict:
+            self._run.ran[_unsimulated_target().label] += 1
         if self.target is None or not self.is_named:
             return
         from dml_tile.simulation.target import current_target
@@ -169,27 +228,36 @@ class PlannedTest:
 
     def _require_fixtures(self) -> None:
         """Fail if a fixture asked for another target when it was made, also one that the test fetched while it ran."""
-        names = _fixtures_of(self._item)
-        for fixture, asked in self._run.fixtures.values():
-            if not asked or fixture.argname not in names or not self._item.nodeid.startswith(fixture.baseid):
-                continue
-            from dml_tile.simulation.target import unsimulated_target
-
-            if not asked[0].simulates_as(target := unsimulated_target()):
+        used = {*_used_by(getattr(self._item, "_request", None)).values()}
+        for fixture, asked in self._run.fixtures.items():
+            if asked and fixture in used and not asked[0].simulates_as(target := _unsimulated_target()):
                 self.fail(
                     f"the {fixture.scope}-scoped fixture {fixture.argname.lstrip('_')} asked which target is simulated "
                     f"when it was made for {asked[0].label}; this test runs at {target.label}: let it take dml_target "
                     f"as an argument, with `dml_scope = {fixture.scope}` in the ini file, or prepare it for each test"
                 )
 
+    def require_reach(self, fixture: pytest.FixtureDef[Any]) -> None:
+        """Fail if a fixture simulates in its context alone, and anyio runs the test in another one."""
+        function = getattr(self._item, "function", None)
+        if "anyio_backend" not in _fixtures_of(self._item) or not inspect.iscoroutinefunction(function):
+            return
+        lost = [entered for entered in PROCESS.open if entered.owner.scope == "context" and entered.is_open]
+        if any(entered.test == PROCESS.test.number for entered in lost):
+            self.fail(
+                f"the fixture {fixture.argname} enters {lost[-1].owner!r}, which does not hold in a test that "
+                "anyio runs in another context: leave out the scope, enter it in the test, or make the fixture async"
+            )
+
     def hidden(self) -> list[str]:
         """Take what happened that is an error, also where the test's code hides it."""
-        complaints, PROCESS.complaints = PROCESS.complaints, []
+        errors, PROCESS.test_errors = PROCESS.test_errors, []
+        self.has_errors = self.has_errors or bool(errors)
         unasked = self._removals.new_unasked()
         if not unasked or choice.expects_removal(self._item):
-            return complaints
+            return errors
         how = "asks for the reason (device.removal), or says so: @pytest.mark.dml(expects_removal=True)"
-        return [*complaints, *unasked, f"A test that expects this {how}"]
+        return [*errors, *unasked, f"A test that expects this {how}"]
 
     def end(self) -> list[str]:
         """End what the attempt left open, and return what is wrong with that and with what the test's code hides."""
@@ -199,7 +267,7 @@ class PlannedTest:
         how = "enter it in a `with` block, or end it in a fixture"
         wrong = [f"the test left {entered.owner!r} open; {how}" for entered in left]
         wrong += [f"{unused!r} of {unused.where} was never entered; {how}" for unused in PROCESS.unused]
-        wrong += self.hidden()
+        wrong += [f"{asked} was never met" for asked in self._removals.unmet.values()] + self.hidden()
         self._run.tests.remove(self)
         self._cleanup.close()
         return wrong
@@ -207,6 +275,7 @@ class PlannedTest:
     def fail(self, *reasons: str) -> None:
         """Fail for these reasons, if there are any."""
         if reasons:
+            self.has_errors = True
             pytest.fail("\n".join([f"{self._item.nodeid}: {reasons[0]}", *reasons[1:]]), pytrace=False)
 
 
@@ -214,8 +283,7 @@ RUN: Final = pytest.StashKey[Run]()
 TEST: Final = pytest.StashKey[PlannedTest]()
 _TOO_LATE: Final = (
     "the dml marker came too late to run this test at each target: mark the test function, its class or its module "
-    "where they are defined, or set `dml_every_test = true` in the ini file; one on a pytest.param can only narrow the "
-    "targets of a marked test"
+    "where they are defined, or set `dml_every_test = true` in the ini file"
 )
 
 

@@ -30,20 +30,33 @@ class Call:
     desc: Descriptor | None
     findings: tuple[Finding, ...]
 
+    def __str__(self) -> str:
+        """Return the call in one line: ``check at 4_0: INT64 {2} x {1} -> {2}: DML-TILE-DataType-level``."""
+        rules = ", ".join(dict.fromkeys(finding.rule for finding in self.findings))
+        parts = [f"{self.name} at {self.target.label}", str(self.desc) if self.desc is not None else "", rules]
+        return ": ".join(filter(None, parts))
 
-_recordings: Final[list[list[Call]]] = []
+
+class Calls(list[Call]):
+    """Calls in order; ``repr`` has a line for each."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no calls"
+
+
+_recordings: Final[list[Calls]] = []
 
 
 @contextmanager
-def record_calls() -> Iterator[list[Call]]:
+def record_calls() -> Iterator[Calls]:
     """Give a list that receives each call of the package within the ``with`` block, in order.
 
     >>> with record_calls() as calls:
     ...     findings = check(desc, "windows-11-21h2")
-    >>> print(calls[0].name, calls[0].target, [finding.rule for finding in calls[0].findings])
-    check windows-11-21h2 (4_0) ['DML-TILE-DataType-level', 'DML-TILE-DataType-level']
+    >>> calls
+    check at windows-11-21h2 (4_0): INT64 {2} x {2} -> {4}: DML-TILE-DataType-level
     """
-    calls: list[Call] = []
+    calls = Calls()
     _recordings.append(calls)
     try:
         yield calls
@@ -65,6 +78,8 @@ class RemovalWatch:
     def __init__(self) -> None:
         self.removals: dict[object, str] = {}  # the reason of each device
         self._known: set[object] = set()
+        self.unmet: dict[object, str] = {}
+        """The faults that the test asked for and no call has met, each with what was asked."""
 
     def __enter__(self) -> RemovalWatch:
         _watches.append(self)
@@ -87,6 +102,18 @@ def report_removal(device: object, reason: str) -> None:
     """Report a device that is removed, because of this call or of an earlier one."""
     if _watches:
         _watches[-1].removals.setdefault(device, reason)
+
+
+def report_fault(fault: object, asked: str) -> None:
+    """Report that a test asks for a fault; if no call meets it, the test fails."""
+    if _watches:
+        _watches[-1].unmet[fault] = asked
+
+
+def report_met(fault: object) -> None:
+    """Report that a call has met a fault."""
+    for watch in _watches:
+        watch.unmet.pop(fault, None)
 
 
 def report_question(device: object) -> None:

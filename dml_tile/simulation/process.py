@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import mmap
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,8 +18,14 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
-from threading import RLock
+from pathlib import Path
+from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+try:
+    import fcntl
+except ImportError:  # Windows, which refuses to remove a file that a process has mapped
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
@@ -28,52 +35,100 @@ VARIABLE: Final = "DML_TILE_TARGET"
 FILES_VARIABLE: Final = "DML_TILE_LEVEL_FILES"
 """Names the files of the processes above, the outermost first; it is set once."""
 
-UNNAMED: Final = "?"  # stands for the target of a strict test that names none
+UNNAMED: Final = "?"
+"""Stands for the target of a test that must name one and does not."""
+COLLECTING: Final = "!"
+"""Stands for the target while tests are collected that run at several targets, or must name one."""
+EXCEPT: Final = "="
+"""Begins a record of a level file that names no target: the variable decides, except by the value that follows."""
+EXCEPTED: Final = 100
+"""The characters of that value that are compared."""
 
-_RECORD: Final = 128  # bytes, for a target's spelling; the longest has 90
+_RECORD: Final = 128  # bytes: the longest spelling has 90, and the last byte says whether the record was read
 _RECORDS: Final = 31
+_PREFIX: Final = "dml_tile_level_"
 
 
-class LevelFile:
-    """A mapped file that one process writes: a count of the changes, and a ring of the latest targets' spellings."""
+class SharedTarget:
+    """A mapped file that one process writes: a count of the changes, and a ring of records of the latest targets.
 
-    def __init__(self, path: str, access: int = mmap.ACCESS_READ) -> None:
-        with open(path, "rb" if access == mmap.ACCESS_READ else "r+b") as file:  # noqa: PTH123
-            self._memory = mmap.mmap(file.fileno(), _RECORD * (1 + _RECORDS), access=access)
+    Raises OSError, and ValueError for what is no such file.
+    """
+
+    def __init__(self, path: str, *, lock: bool = False) -> None:
+        file = os.open(path, os.O_RDWR | getattr(os, "O_NONBLOCK", 0))  # a FIFO would wait for its writer
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise ValueError(f"{path} is no file")
+            if lock and fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_SH)
+            self._memory = mmap.mmap(file, _RECORD * (1 + _RECORDS))
+        finally:
+            if not lock:  # else it stays locked until the process ends, whatever becomes of this object
+                os.close(file)
         self._changes = memoryview(self._memory)[:8].cast("Q")  # one word, which is never read half-written
         self._seen = (0, "")
 
-    def write(self, spelling: str) -> None:
+    @classmethod
+    def create(cls) -> tuple[SharedTarget, str]:
+        """Return a new file and its path; remove those of processes that have ended."""
+        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+            _remove_stale(str(path))
+        while True:
+            with tempfile.NamedTemporaryFile(prefix=_PREFIX, delete=False) as file:
+                file.write(bytes(_RECORD * (1 + _RECORDS)))
+            made = cls(file.name, lock=True)
+            if os.path.exists(file.name):  # noqa: PTH110 - else another process took it for a stale one before the lock
+                return made, file.name
+
+    def write(self, text: str) -> bool:
+        """Add a record, and return whether another process has read the one before."""
         changes = self._changes[0] + 1
-        start = _RECORD * (1 + changes % _RECORDS)
-        self._memory[start : start + _RECORD] = spelling.encode().ljust(_RECORD, b"\0")
+        last, start = (_RECORD * (1 + number % _RECORDS) for number in (changes - 1, changes))
+        self._memory[start : start + _RECORD] = text.encode()[: _RECORD - 1].ljust(_RECORD, b"\0")
         self._changes[0] = changes
+        return bool(self._memory[last + _RECORD - 1])
 
     def read(self) -> str:
-        """Return the latest spelling; empty if no target is named."""
+        """Return the latest record, and mark it as read."""
         while (changes := self._changes[0]) != self._seen[0]:
             start = _RECORD * (1 + changes % _RECORDS)
-            spelling = self._memory[start : start + _RECORD].rstrip(b"\0").decode()
+            text = self._memory[start : start + _RECORD - 1].rstrip(b"\0").decode(errors="replace")
+            self._memory[start + _RECORD - 1] = 1
             if self._changes[0] - changes < _RECORDS - 1:  # else the record may have been written anew meanwhile
-                self._seen = changes, spelling
+                self._seen = changes, text
         return self._seen[1]
 
 
+def _remove_stale(path: str) -> None:
+    """Remove the level file of a process that has ended: nothing locks it, or, on Windows, nothing has it mapped."""
+    with suppress(OSError):
+        if fcntl is not None:
+            file = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            finally:
+                os.close(file)
+        os.unlink(path)  # noqa: PTH108
+
+
 @dataclass(eq=False, slots=True)
-class Entered:
+class OpenSimulation:
     """A simulation that was entered; contexts may refer to it after it has ended."""
 
     owner: Any
     test: int  # the number of the test, or of the wide fixture, that entered it; 0 for others
+    opener: object = None
     is_open: bool = True
 
 
 class RunningTest(NamedTuple):
-    """A test that runs, or a fixture that outlives one and is set up or torn down."""
+    """A test that runs, a fixture that outlives one and is set up or torn down, or the collection of tests."""
 
     number: int = 0
     target: Target | None = None
-    is_strict: bool = False  # it must name a target, and does not
+    refusal: str = ""  # UNNAMED or COLLECTING where asking is an error; else empty
+    excepted: str | None = None  # the value of VARIABLE that does not decide, since it names several targets
 
 
 class Process:
@@ -81,33 +136,39 @@ class Process:
 
     def __init__(self) -> None:
         self.lock = RLock()
-        self.open: list[Entered] = []
+        self.open: list[OpenSimulation] = []
         """The simulations that have not ended, of this process and of contexts, in the order of their beginnings."""
-        self.simulated: Target | None = None  # by the innermost simulation that is process-wide
+        self.innermost: OpenSimulation | None = None  # of those that are process-wide
+        self.simulated: Target | None = None  # by the innermost
         self.test = RunningTest()
         self.numbers = count(1)
         self.is_watched = False  # by pytest's plugin
-        self.asked: list[Target] | None = None
+        self.target_requests: list[Target] | None = None
         """The answers to those who asked for the target where nothing is simulated, while they are recorded."""
-        self.spared: frozenset[object] = frozenset()
+        self.asked_by_children = 0
+        """The number of records of the level file without a simulation that other processes have read."""
+        self.plugin_managed: frozenset[object] = frozenset()
         """The functions and the class of the running test, whose decorators do nothing: the plugin sets the target."""
         self.unused: dict[Any, None] = {}  # the simulations that the test made, and neither entered nor decorated with
-        self.complaints: list[str] = []  # the errors of the test that count also where its code hides them
+        self.test_errors: list[str] = []  # the errors of the test that count also where its code hides them
         self.unread = [path for path in reversed(os.environ.get(FILES_VARIABLE, "").split(os.pathsep)) if path]
-        self.files_above: list[LevelFile] = []
+        self.files_above: list[SharedTarget] = []
         """The files of the processes above, the innermost first; those of ``unread`` come last."""
-        self._own: LevelFile | None = None
+        self._own: SharedTarget | None = None
+        self._told_a_simulation = False
         self._files = ""  # the value of FILES_VARIABLE for child processes, once there is a file
+        self._must_publish = False  # a forked process, once something holds in it
 
-    def change(self, entered: Entered, *, is_open: bool) -> None:
+    def change(self, entered: OpenSimulation, *, is_open: bool) -> None:
         """Begin or end a simulation, in this context and, if it is process-wide, in the process."""
         others = tuple(other for other in CONTEXT.get() if other is not entered)
         CONTEXT.set((*others, entered) if is_open else others)
         with self.lock:
             entered.is_open = is_open
             self.open = [other for other in self.open if other is not entered] + [entered] * is_open
-            wide = [other.owner.target for other in self.open if other.owner.scope == "process"]
-            self.simulated = wide[-1] if wide else None
+            wide = [other for other in self.open if other.owner.scope == "process"]
+            self.innermost = wide[-1] if wide else None
+            self.simulated = self.innermost.owner.target if self.innermost is not None else None
             self._tell_children()
 
     @contextmanager
@@ -127,9 +188,7 @@ class Process:
             if self._files:
                 return
             try:
-                with tempfile.NamedTemporaryFile(prefix="dml_tile_level_", delete=False) as file:
-                    file.write(bytes(_RECORD * (1 + _RECORDS)))
-                self._own, path = LevelFile(file.name, mmap.ACCESS_WRITE), file.name
+                self._own, path = SharedTarget.create()
                 atexit.register(_remove, path, os.getpid())
             except OSError as error:  # child processes cannot read this, and say so
                 path = f"(no file could be made: {error})".replace(os.pathsep, "")
@@ -138,16 +197,22 @@ class Process:
 
     def _tell_children(self) -> None:
         with self.lock:
+            if self._must_publish:
+                self._must_publish = False
+                self.publish()
             if self._own is not None:
-                target = self.simulated or self.test.target
-                self._own.write(target.spelling if target is not None else UNNAMED if self.test.is_strict else "")
+                target, test = self.simulated or self.test.target, self.test
+                excepted = f"{EXCEPT}{test.excepted}" if test.excepted is not None else ""
+                was_read = self._own.write(target.spelling if target else test.refusal or excepted)
+                self.asked_by_children += was_read and not self._told_a_simulation
+                self._told_a_simulation = self.simulated is not None
             if self._files and os.environ.get(FILES_VARIABLE) != self._files:  # a test may restore the environment
                 os.environ[FILES_VARIABLE] = self._files
 
-    def open_files(self) -> list[LevelFile]:
+    def open_files(self) -> list[SharedTarget]:
         """Open the files of the processes above. Raises OSError and ValueError."""
         with self.lock:
-            self.files_above += [LevelFile(path) for path in self.unread]
+            self.files_above += [SharedTarget(path) for path in self.unread]
             self.unread = []
             return self.files_above
 
@@ -158,16 +223,27 @@ class Process:
             self.files_above.insert(0, self._own)
         elif self._files:
             self.unread.insert(0, self._files.rpartition(os.pathsep)[2])
+        self._must_publish = bool(self._files)
         self._own, self._files = None, ""
-        self.test, self.open, self.simulated, self.asked = RunningTest(self.test.number), [], None, None
+        self.test, self.open, self.target_requests = RunningTest(self.test.number), [], None
+        self.innermost = self.simulated = None
         CONTEXT.set(())
 
 
-CONTEXT: Final[ContextVar[tuple[Entered, ...]]] = ContextVar("dml_tile_simulations", default=())
+CONTEXT: Final[ContextVar[tuple[OpenSimulation, ...]]] = ContextVar("dml_tile_simulations", default=())
 PROCESS: Final = Process()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=PROCESS.begin_in_child)
+
+
+def opener() -> object:
+    """Return what stands for this thread and, if there is one, for this task of asyncio."""
+    asyncio = sys.modules.get("asyncio")
+    try:
+        return get_ident(), asyncio and asyncio.current_task()
+    except RuntimeError:  # no loop runs in this thread
+        return get_ident(), None
 
 
 def caller() -> str:

@@ -10,15 +10,28 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from functools import lru_cache, partial, wraps
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
 
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import TargetError
-from dml_tile.simulation.process import CONTEXT, PROCESS, UNNAMED, VARIABLE, Entered, LevelFile, caller
+from dml_tile.simulation.process import (
+    COLLECTING,
+    CONTEXT,
+    EXCEPT,
+    EXCEPTED,
+    PROCESS,
+    UNNAMED,
+    VARIABLE,
+    OpenSimulation,
+    SharedTarget,
+    caller,
+    opener,
+)
 
 Decorated = TypeVar("Decorated")
 
@@ -36,8 +49,8 @@ def current_target() -> Target:
     if (simulated := _simulated() if CONTEXT.get() else PROCESS.simulated) is not None:
         return simulated
     current = unsimulated_target()
-    if PROCESS.asked is not None:
-        PROCESS.asked.append(current)
+    if PROCESS.target_requests is not None:
+        PROCESS.target_requests.append(current)
     return current
 
 
@@ -52,16 +65,10 @@ def unsimulated_target() -> Target:
     """Return the target that is meant where nothing is simulated. Raises what ``current_target`` raises."""
     if PROCESS.test.target is not None:
         return PROCESS.test.target
-    for file in _opened_files() if PROCESS.unread else PROCESS.files_above:
-        if spelling := file.read():
-            return _inherited(spelling)
-    try:
-        named = targets_in(VARIABLE, os.environ[VARIABLE])
-    except KeyError:  # to ask first takes as long
-        named = ()
+    named = _named_outside()
     if not named:
-        if PROCESS.test.is_strict:
-            raise complaint(_UNNAMED.format("the target is asked for in a test that"))
+        if PROCESS.test.refusal:
+            raise test_error(f"the target is asked for in {_REFUSALS[PROCESS.test.refusal]} (asked at {caller()})")
         return DEFAULT_TARGET
     if len(named) > 1:
         names = ", ".join(target.name for target in named)
@@ -71,9 +78,24 @@ def unsimulated_target() -> Target:
 
 def named_targets() -> tuple[Target, ...]:
     """Return the current target, or those that the variable names; empty if nothing does. Raises as the others do."""
-    above = filter(None, (file.read() for file in _opened_files()))
-    target = _simulated() or PROCESS.test.target or next(map(_inherited, above), None)
-    return targets_in(VARIABLE, os.environ.get(VARIABLE, "")) if target is None else (target,)
+    target = _simulated() or PROCESS.test.target
+    return _named_outside() if target is None else (target,)
+
+
+def _named_outside() -> tuple[Target, ...]:
+    """Return the target of a process above this one, else the targets that the variable names; empty if none does."""
+    excepted = PROCESS.test.excepted
+    for file in _opened_files() if PROCESS.unread else PROCESS.files_above:
+        if text := file.read():
+            if not text.startswith(EXCEPT):
+                return (_inherited(text),)
+            excepted = text.removeprefix(EXCEPT)
+            break
+    try:
+        variable = os.environ[VARIABLE]
+    except KeyError:  # to ask first takes as long
+        return ()
+    return () if excepted == variable[:EXCEPTED] else targets_in(VARIABLE, variable)
 
 
 @lru_cache(maxsize=64)
@@ -90,13 +112,31 @@ def _simulated() -> Target | None:
     for entered in reversed(CONTEXT.get()):
         if entered.owner.scope == "process":
             if entered.is_open:
+                _require_innermost(entered)
                 break
         elif entered.is_open or entered.test == PROCESS.test.number:  # a task keeps its target in its test
             return entered.owner.target  # type: ignore[no-any-return]
     return PROCESS.simulated
 
 
-def _opened_files() -> list[LevelFile]:
+def _require_innermost(entered: OpenSimulation) -> None:
+    """Raise TargetError if this thread or task has entered a simulation, and another has entered one within it."""
+    inner = PROCESS.innermost
+    if inner is None or inner in CONTEXT.get() or inner.owner.target.simulates_as(entered.owner.target):
+        return
+    if entered.opener == opener():  # else the context was copied from one that entered it
+        raise test_error(
+            f"{caller()}: the target is asked for within {entered.owner!r} of {entered.owner.where}, while another "
+            f"thread or task is within {inner.owner!r} of {inner.owner.where}; {_AT_ONCE}"
+        )
+
+
+_AT_ONCE: Final = (
+    "code that runs at once, in threads or tasks, and at several targets, needs simulate(..., scope='context')"
+)
+
+
+def _opened_files() -> list[SharedTarget]:
     """Return the files of the processes above. Raises TargetError if one cannot be opened."""
     try:
         return PROCESS.open_files()
@@ -104,20 +144,57 @@ def _opened_files() -> list[LevelFile]:
         raise TargetError(f"the target of the process that started this one cannot be read: {error}") from None
 
 
-def _inherited(spelling: str) -> Target:
-    """Return the target that a process above names. Raises TargetError for a strict test that names none."""
-    if spelling == UNNAMED:
-        raise TargetError(_UNNAMED.format("the process was started by a test that"))
-    return targets_in("the process that started this one", spelling)[0]
+_REFUSALS: Final = {
+    UNNAMED: "a test that names no target, and dml_strict is set: mark it with @pytest.mark.dml, or use simulate",
+    COLLECTING: "the collection of tests, which has no target (several are chosen, or dml_strict is set and none is): "
+    "ask in the test, in a fixture or in a string condition",
+}
 
 
-_UNNAMED: Final = "{} names no target, and dml_strict is set: mark it with @pytest.mark.dml, or use simulate"
+def _inherited(text: str) -> Target:
+    """Return the target that a process above names. Raises TargetError if it names none."""
+    if text in _REFUSALS:
+        raise TargetError(f"the process was started by {_REFUSALS[text]}")
+    source = "the process that started this one"
+    try:
+        (target,) = targets_in(source, text) or [Target.parse(text)]
+    except ValueError as error:
+        raise TargetError(f"the target of {source} cannot be read: {error}") from None
+    return target
 
 
-def complaint(message: str) -> TargetError:
+def test_error(message: str) -> TargetError:
     """Return an error that fails the running test, also where its code hides it."""
-    PROCESS.complaints.append(message)
+    PROCESS.test_errors.append(message)
     return TargetError(message)
+
+
+class Origin:
+    """Where an object was made at the current target; using it in a test at another target is an error.
+
+    ``what`` is the object's name in the message, ``named`` the target that its maker was given.
+    """
+
+    def __init__(self, what: str, named: TargetLike | None, target: Target) -> None:
+        latest = PROCESS.simulated or PROCESS.test.target or DEFAULT_TARGET
+        self._where = caller() if named is None or named is latest else ""  # else it is for the target that was named
+        self._what, self._target, self._test = what, target, PROCESS.test.number
+
+    def require_test(self) -> None:
+        """Raise TargetError in another test, of another target, than the one in which the object was made."""
+        if not self._where or PROCESS.test.number in (0, self._test):
+            return
+        current = current_target()
+        if not current.simulates_as(self._target):
+            raise test_error(
+                f"a {self._what} for {self._target.label}, made at {self._where} in another test or before all, is "
+                f"used in a test for {current.label}: make it in the test, or name its target"
+            )
+
+
+def origin_of(what: str, named: TargetLike | None, target: Target) -> Origin | None:
+    """Return the origin of an object that is made in a run of pytest; None elsewhere, where nothing asks for it."""
+    return Origin(what, named, target) if PROCESS.is_watched else None
 
 
 def simulate(target: TargetLike, *, scope: Literal["process", "context"] = "process") -> Simulation:
@@ -145,7 +222,7 @@ class Simulation:
     def __init__(self, target: TargetLike, *, scope: Literal["process", "context"] = "process") -> None:
         if scope not in ("process", "context"):
             raise ValueError(f"scope is {scope!r}; expected 'process' or 'context'")
-        self.target = Target.parse(target)
+        self.target = copy(Target.parse(target))  # an object of its own, by which Origin knows it
         self.scope = scope
         self.where = caller()
         if scope == "process":
@@ -158,7 +235,7 @@ class Simulation:
 
     def __enter__(self) -> Target:
         PROCESS.unused.pop(self, None)
-        entered = Entered(self, PROCESS.test.number)
+        entered = OpenSimulation(self, PROCESS.test.number, opener())
         PROCESS.change(entered, is_open=True)
         return self.target
 
@@ -171,10 +248,7 @@ class Simulation:
                 PROCESS.change(entered, is_open=False)
                 for other in later:
                     if self.scope == other.scope == "process" and not self.target.simulates_as(other.target):
-                        raise TargetError(
-                            f"{self!r} ends while {other!r}, which began later, is open: code that runs at once, in "
-                            "threads or tasks, and at several targets, needs simulate(..., scope='context')"
-                        )
+                        raise TargetError(f"{self!r} ends while {other!r}, which began later, is open: {_AT_ONCE}")
 
     def mark(self, decorated: Any) -> None:
         """Let pytest's plugin take a function or a class for a marked one."""
@@ -184,7 +258,7 @@ class Simulation:
     def _in_call(self, wrapper: object, owner: object = None, *_: object) -> AbstractContextManager[object]:
         """Return the block in which a decorated function runs: an empty one if the plugin sets the test's target."""
         cls = owner if isinstance(owner, type) else type(owner)
-        return nullcontext() if wrapper in PROCESS.spared or cls in PROCESS.spared else self
+        return nullcontext() if wrapper in PROCESS.plugin_managed or cls in PROCESS.plugin_managed else self
 
     def __call__(self, decorated: Decorated) -> Decorated:
         """Decorate a function, a coroutine function or a class. Raises TypeError for anything else."""
@@ -192,7 +266,7 @@ class Simulation:
         made: Any = decorated
         if isinstance(made, type):
             made.__dml_simulation__ = self  # type: ignore[attr-defined]
-            _decorate_class(made, dir(made))
+            _decorate_class(made)
             _decorate_subclasses(made)
             self.mark(made)
         elif inspect.isgeneratorfunction(made) or inspect.isasyncgenfunction(made):
@@ -228,12 +302,12 @@ def _decorated_function(function: Callable[..., Any], simulation: Simulation) ->
     return called
 
 
-def _decorate_class(decorated: Any, members: Collection[str]) -> None:
+def _decorate_class(decorated: Any) -> None:
     """Simulate in those members of a class that are tests, or that unittest calls of a TestCase."""
     unittest = sys.modules.get("unittest")
     is_case = unittest is not None and issubclass(decorated, unittest.TestCase)
-    names = ("run", "setUpClass", "tearDownClass") if is_case else [name for name in members if name.startswith("test")]
-    for name in [name for name in names if name in members]:
+    tests = [name for name in dir(decorated) if name.startswith("test")]
+    for name in ("run", "setUpClass", "tearDownClass") if is_case else tests:
         method = inspect.getattr_static(decorated, name, None)
         function = method.__func__ if isinstance(method, classmethod | staticmethod) else method
         if inspect.isfunction(function):
@@ -248,6 +322,6 @@ def _decorate_subclasses(decorated: Any) -> None:
 
     def decorate(cls: type, /, **options: Any) -> None:
         own.__func__(cls, **options) if own else super(decorated, cls).__init_subclass__(**options)
-        _decorate_class(cls, [*vars(cls)])
+        _decorate_class(cls)
 
     decorated.__init_subclass__ = classmethod(decorate)

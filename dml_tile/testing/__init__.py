@@ -3,25 +3,30 @@
 assert_accepts()    the descriptor has no findings
 assert_rejects()    it has some, of the rules that are named
 simulate()          a target for where none is named
-record_calls()      a list of the calls that are made, each a Call
+record_calls()      the Calls that are made: a list of which each is a Call
 strategies          random tiles for hypothesis; to be imported, needs hypothesis
 
-The marker ``dml`` and the fixtures ``dml_target``, ``dml_device`` and ``dml_calls`` come with the pytest plugin.
+The marker ``dml`` and the fixtures ``dml_target``, ``dml_device``, ``dml_calls`` and
+``dml_simulate`` come with the pytest plugin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 
 from dml_tile.checks.catalogue import RULES, rule_named
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, finding_lines
+from dml_tile.lowering.lower import lower
 from dml_tile.rules.check import check
-from dml_tile.simulation.calls import Call, record_calls
+from dml_tile.simulation.calls import Call, Calls, record_calls
 from dml_tile.simulation.target import resolve, simulate
 
-__all__ = ["Call", "assert_accepts", "assert_rejects", "record_calls", "simulate"]
+__all__ = ["Call", "Calls", "assert_accepts", "assert_rejects", "record_calls", "simulate"]
 
 
 def assert_accepts(
@@ -31,7 +36,7 @@ def assert_accepts(
     __tracebackhide__ = True
     target = resolve(target)
     if findings := check(desc, target, against):
-        raise AssertionError(_message("it should be accepted", target, against, findings))
+        raise AssertionError(_message("it should be accepted", desc, target, against, findings))
 
 
 def assert_rejects(
@@ -54,11 +59,23 @@ def assert_rejects(
     missing = [rule for rule in rules if rule not in broken]
     if missing or not findings:
         expected = f"it should break {', '.join(missing)}" if missing else "it should be refused"
-        raise AssertionError(_message(expected, target, against, findings))
+        raise AssertionError(_message(expected, desc, target, against, findings))
     return findings
 
 
-def _message(expected: str, target: Target, against: Against, findings: Iterable[Finding]) -> str:
+def _message(
+    expected: str,
+    desc: OperatorDesc | TileOperatorDesc | None,
+    target: Target,
+    against: Against,
+    findings: Iterable[Finding],
+) -> str:
     lines = finding_lines(findings)
     contract = "" if against == "both" else f" against the {against}"
-    return "\n".join([f"{'refused' if lines else 'accepted'} at {target.label}{contract}; {expected}", *lines])
+    verdict = f"{desc or 'null'}: {'refused' if lines else 'accepted'} at {target.label}{contract}; {expected}"
+    with suppress(DmlError):
+        if lines:
+            steps = len(lower(desc, target).steps)
+            where = f"{steps} tile{'s' * (steps > 1)} that write{'s' * (steps == 1)} the same bytes there"
+            lines.append(f"  try: dml_tile.lower, which finds {where}")
+    return "\n".join([verdict, *lines])

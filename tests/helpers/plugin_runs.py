@@ -64,7 +64,8 @@ def run(
         pytest.importorskip(OTHERS[plugin])
     modules = {"it": source} if isinstance(source, str) else source
     pytester.makepyfile(**{module_of(name): f"{HEAD}\n{dedent(text)}" for name, text in modules.items()})
-    pytester.makefile(".ini", pytest=f"[pytest]\naddopts = --strict-markers -W error\ndml_target = {ini}\n")
+    chosen = f"dml_target = {ini}\n" if ini else ""
+    pytester.makefile(".ini", pytest=f"[pytest]\naddopts = --strict-markers -W error\n{chosen}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DML_TILE_TARGET", variable or "")  # in any case, so that what a run leaves is undone
         if variable is None:

@@ -1,0 +1,275 @@
+"""Answers that are kept: those asked for while tests are collected, by wide fixtures, and in objects."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.plugin_runs import OTHERS, failed, passed, run, says, without
+
+BOTH = "--dml-target=windows-10-2004,6_4"
+
+COLLECTED = {
+    "condition": "@pytest.mark.skipif(not check(LONGS), reason='')\ndef test_it(): pass",
+    "parameters": "@pytest.mark.parametrize('target', [current_target()])\ndef test_it(target): pass",
+    "constant": "HAS_LONGS = not check(LONGS)\ndef test_it(): pass",
+    "hidden": "try: current_target()\nexcept Exception: pass\ndef test_it(): pass",
+    "process": """
+code = "import dml_tile; dml_tile.current_target()"
+assert not subprocess.run([sys.executable, "-c", code]).returncode
+def test_it(): pass
+""",
+}
+
+
+@pytest.mark.parametrize("source", COLLECTED.values(), ids=COLLECTED)
+@pytest.mark.parametrize(("arguments", "ini"), [([BOTH], ""), (["-odml_strict=true"], ""), ([], "4_0 6_4")])
+def test_asking_while_tests_are_collected_is_an_error_where_no_one_target_is_chosen(
+    pytester: pytest.Pytester, source: str, arguments: list[str], ini: str
+) -> None:
+    result = run(pytester, source, *arguments, ini=ini)
+    assert result.parseoutcomes() == {"errors": 1}
+    if "process" not in source:
+        says(
+            result,
+            "*the target is asked for in the collection of tests, *: ask in the test, * (asked at *test_it.py:1*",
+        )
+
+
+ANSWERED = """
+AT_IMPORT = level()
+
+@pytest.mark.skipif("current_target().name != AT_IMPORT")
+def test_it(): assert AT_IMPORT == EXPECTED
+"""
+
+
+@pytest.mark.parametrize(("arguments", "level"), [([], "6_4"), (["--dml-target=4_0", "-odml_strict=true"], "4_0")])
+def test_one_chosen_target_or_the_default_answers_while_tests_are_collected(
+    pytester: pytest.Pytester, arguments: list[str], level: str
+) -> None:
+    pytester.makeconftest(f"import dml_tile\nassert dml_tile.current_target().name == {level!r}")
+    assert passed(run(pytester, f"EXPECTED = {level!r}\n{ANSWERED}", *arguments)) == ["test_it"]
+
+
+def test_a_string_condition_is_asked_in_the_test(pytester: pytest.Pytester) -> None:
+    source = """
+    @pytest.mark.skipif("check(LONGS)")
+    @pytest.mark.dml
+    def test_it(): assert level() == "6_4"
+    """
+    assert run(pytester, source, BOTH).parseoutcomes() == {"passed": 1, "skipped": 1}
+
+
+@pytest.mark.parametrize("hook", ["", "def pytest_collection_modifyitems(items): "])
+def test_a_conftest_that_asks_is_held_to_the_same(pytester: pytest.Pytester, hook: str) -> None:
+    pytester.makeconftest(f"import dml_tile\n{hook}dml_tile.current_target()")
+    result = run(pytester, "def test_it(): pass", BOTH)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "the target is asked for in the collection of tests, " in result.stderr.str()
+
+
+WIDE = {
+    "getfixturevalue": """
+@pytest.fixture(scope="session")
+def inner(): return level()
+@pytest.fixture(scope="module")
+def wide(request): return request.getfixturevalue("inner")
+""",
+    "getfixturevalue of one that was made before": """
+@pytest.fixture(scope="session", autouse=True)
+def inner(): return level()
+@pytest.fixture(scope="module")
+def wide(request): return request.getfixturevalue("inner")
+""",
+    "a process": """
+@pytest.fixture(scope="module")
+def wide():
+    code = "import dml_tile; print(dml_tile.current_target().name)"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+""",
+    "a pool of processes": """
+from concurrent.futures import ProcessPoolExecutor
+POOL = ProcessPoolExecutor(1)
+@pytest.fixture(scope="module")
+def wide(): return POOL.submit(level).result()
+""",
+    "an override of itself": """
+@pytest.fixture(scope="module")
+def wide(wide): return wide
+""",
+}
+WIDE_TESTS = """
+@pytest.mark.dml
+def test_it(wide): assert wide == "windows-10-2004"
+"""
+
+
+@pytest.mark.parametrize("source", WIDE.values(), ids=WIDE)
+def test_a_wide_fixture_asks_what_it_lets_others_ask(pytester: pytest.Pytester, source: str) -> None:
+    pytester.makeconftest(
+        "import dml_tile, pytest\n@pytest.fixture(scope='session')\ndef wide(): return dml_tile.current_target().name"
+    )
+    result = run(pytester, source + WIDE_TESTS, BOTH)
+    assert failed(result) == ["test_it[6_4]"]
+    says(
+        result, "*::test_it[6_4]: the *-scoped fixture * asked which target is simulated when it was made for windows*"
+    )
+
+
+def test_a_fixture_is_not_blamed_for_another_of_its_name(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        "import dml_tile, pytest\n@pytest.fixture(scope='session')\ndef wide(): return dml_tile.current_target().name"
+    )
+    asks = "@pytest.mark.dml(targets=['windows-10-2004'])\ndef test_asks(wide): assert wide == level()"
+    own = (
+        "@pytest.fixture(scope='session')\ndef wide(): return 1\n@pytest.mark.dml\ndef test_own(wide): assert wide == 1"
+    )
+    names = ["test_asks[windows-10-2004]", "test_own[windows-10-2004]", "test_own[6_4]"]
+    assert passed(run(pytester, {"a": asks, "b": own}, BOTH)) == names
+
+
+def test_a_fixture_of_an_installed_package_is_held_to_the_same(pytester: pytest.Pytester) -> None:
+    package = pytester.mkpydir("packed")
+    (package / "conftest.py").write_text(
+        "import dml_tile, pytest\n@pytest.fixture(scope='session')\ndef wide(): return dml_tile.current_target().name"
+    )
+    (package / "test_it.py").write_text(f"import pytest\n{WIDE_TESTS}")
+    pytester.syspathinsert()
+    result = pytester.runpytest_inprocess("-v", "--pyargs", "packed.test_it", BOTH, *without(*OTHERS))
+    assert failed(result) == ["test_it[6_4]"]
+
+
+KEPT = """
+from functools import lru_cache
+import numpy as np
+from dml_tile import compile_tile, lower, run_lowering
+
+TILE = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 1, 2], repeats=[1, 1, 1, 2])
+
+@lru_cache
+def compiled(): return compile_tile(TILE)
+@lru_cache
+def bound(): return compiled().bind(bytes(8), bytearray(16))
+@lru_cache
+def lowered(): return lower(TILE)
+@lru_cache
+def device(): return Device(current_target())
+NAMED = [compile_tile(TILE, "6_4"), lower(TILE, "6_4"), Device("6_4")]
+USES = {
+    "compiled tile": lambda: compiled().execute(bytes(8), bytearray(16)),
+    "compiled tile, which is bound": lambda: compiled().bind(bytes(8), bytearray(16)),
+    "compiled tile, bound before": lambda: bound().run(),
+    "lowering": lambda: lowered().steps,
+    "lowering, which is run": lambda: run_lowering(lowered(), bytes(8), bytearray(16)),
+    "device": lambda: device().create_operator(TILE),
+}
+every = pytest.mark.parametrize("use", USES.values(), ids=USES)
+
+@pytest.mark.dml(targets=["6_4"])
+@every
+def test_makes(use): bound(), use()
+
+@pytest.mark.dml(targets=["4_0"])
+@every
+def test_uses(use): use()
+
+@pytest.mark.dml(targets=["directml-1.15.4"])
+@every
+def test_same(use): use()
+
+@pytest.mark.dml(targets=["4_0"])
+def test_named():
+    NAMED[0].execute(bytes(8), bytearray(16))
+    assert NAMED[1].steps and NAMED[2].create_operator(TILE)
+"""
+
+
+def test_what_is_made_for_one_target_is_not_used_at_another(pytester: pytest.Pytester) -> None:
+    result = run(pytester, KEPT)
+    result.assert_outcomes(passed=13, failed=6)
+    for what in ("compiled tile", "lowering", "device"):
+        says(
+            result, f"*TargetError: a {what} for 6_4, made at *.py:* in another test or before all, is used in a test *"
+        )
+
+
+COMPLAINTS = """
+@pytest.mark.xfail(reason="expected")
+def test_swallows():
+    try: check(LONGS)
+    except Exception: pass
+
+@pytest.mark.xfail(reason="expected")
+def test_asks(): check(LONGS)
+
+@pytest.mark.xfail(reason="expected")
+def test_leaves(): simulate("4_0").__enter__()
+
+@pytest.mark.xfail(reason="expected")
+def test_own(): raise ValueError
+"""
+
+
+def test_a_complaint_is_no_expected_failure_and_the_test_is_not_tried_again(pytester: pytest.Pytester) -> None:
+    result = run(pytester, COMPLAINTS, "-odml_strict=true", "--reruns=2", plugins=["rerunfailures"])
+    assert failed(result) == ["test_swallows", "test_asks", "test_leaves"]
+    assert "rerun" not in result.parseoutcomes()
+
+
+FAULTS = """
+from dml_tile import Direct3DDevice, HRESULT, tile
+TILE = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2], repeats=[2])
+
+def test_fails(dml_calls):
+    device = Device()
+    device.fail("CreateOperator", HRESULT.E_OUTOFMEMORY, at=3)
+    device.create_operator(TILE), device.create_operator(TILE)
+    with pytest.raises(DmlError, match="DML-DEVICE-fault") as error: device.create_operator(TILE)
+    assert error.value.hresult is HRESULT.E_OUTOFMEMORY and error.value.call == "CreateOperator"
+    device.create_operator(TILE)
+    assert repr(dml_calls).splitlines()[-2:] == [
+        "CreateOperator at 6_4: DML-DEVICE-fault",
+        "CreateOperator at 6_4: FLOAT32 {2} x {2} -> {4}",
+    ]
+
+def test_removes(dml_calls):
+    direct3d_device = Direct3DDevice()
+    direct3d_device.remove(HRESULT.DXGI_ERROR_DEVICE_HUNG, after_dispatches=3)
+    device = Device(direct3d_device=direct3d_device)
+    device.execute(TILE, bytes(8), bytearray(16))  # initialises, and executes
+    device.execute(TILE, bytes(8), output := bytearray(b"-" * 16))
+    assert device.get_device_removed_reason() is HRESULT.DXGI_ERROR_DEVICE_HUNG
+    assert output == b"-" * 16
+    assert [call.name for call in dml_calls if call.findings] == ["RemoveDevice"]
+
+def test_unmet(): Device().fail("CompileGraph", HRESULT.E_OUTOFMEMORY)
+def test_unmet_removal(): Direct3DDevice().remove(after_dispatches=1)
+
+@pytest.mark.parametrize(("call", "result", "at", "text"), [
+    ("CreateOperators", HRESULT.E_OUTOFMEMORY, 1, "did you mean CreateOperator"),
+    ("BindInputs", HRESULT.E_OUTOFMEMORY, 1, "call is 'BindInputs'"),
+    ("CreateOperator", HRESULT.S_OK, 1, "S_OK is no failure"),
+    ("CreateOperator", HRESULT.E_OUTOFMEMORY, 0, "at is 0; it must be at least 1"),
+])
+def test_wrong(call, result, at, text):
+    with pytest.raises(ValueError, match=text): Device().fail(call, result, at=at)
+    with pytest.raises(ValueError, match="after_dispatches is -1; it must be at least 0"):
+        Direct3DDevice().remove(after_dispatches=-1)
+
+def test_simulates(dml_simulate):
+    assert dml_simulate("2_0").name == level() == "2_0"
+    dml_simulate("4_0")
+    assert level() == "4_0"
+
+def test_after(): assert level() == "6_4"
+"""
+
+
+def test_faults_come_when_a_test_asks_for_them_and_have_to_be_met(pytester: pytest.Pytester) -> None:
+    result = run(pytester, FAULTS)
+    result.assert_outcomes(passed=10, errors=2)
+    says(
+        result,
+        "*::test_unmet: Device.fail('CompileGraph', HRESULT.E_OUTOFMEMORY, at=1) of *test_it.py:* was never met",
+        "*::test_unmet_removal: Direct3DDevice.remove(HRESULT.DXGI_*REMOVED, after_dispatches=1) of * was never met",
+    )
