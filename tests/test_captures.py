@@ -75,7 +75,7 @@ def test_equal_lines_are_reported_once_with_their_number(check: Call) -> None:
 def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
     other = line(None, operator={"Type": 67})
     result = check("-", stdin=line(TILE) + other + other + line(None, operator=None))
-    assert "DML_OPERATOR_GATHER is not a tile" in result.stdout
+    assert "the fields of DML_OPERATOR_GATHER are not given" in result.stdout
     assert "3 tiles: 1 refused, 1 not checked, 1 accepted" in result.stdout
 
 

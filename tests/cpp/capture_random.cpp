@@ -1,4 +1,5 @@
-// Captures random descriptors into a file, from two threads: `capture_random FILE COUNT`. As a library, it gives them.
+// Captures random descriptors into a file, from two threads or more: `capture_random FILE COUNT [THREADS]`. As a library,
+// it gives them.
 #include "random_descs.h"
 
 #include <dml_tile/capture.h>
@@ -7,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace
 {
@@ -74,10 +76,14 @@ extern "C" const DML_OPERATOR_DESC* random_desc(std::uint64_t seed)
 
 int main(int count, char** arguments)
 {
-    if (count != 3 || !callbacks_work()) { return EXIT_FAILURE; }
+    if (count < 3 || !callbacks_work()) { return EXIT_FAILURE; }
     const std::uint64_t end = std::strtoull(arguments[2], nullptr, 10);
-    std::thread other(capture_range, arguments[1], end / 2, end);
-    capture_range(arguments[1], 0, end / 2);
-    other.join();
+    const std::uint64_t shares = count > 3 ? std::strtoull(arguments[3], nullptr, 10) : 2;
+    std::vector<std::thread> threads;
+    for (std::uint64_t i = 0; i < shares; ++i)
+    {
+        threads.emplace_back(capture_range, arguments[1], end * i / shares, end * (i + 1) / shares);
+    }
+    for (std::thread& thread : threads) { thread.join(); }
     return EXIT_SUCCESS;
 }

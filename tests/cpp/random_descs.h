@@ -28,8 +28,7 @@ public:
         std::memset(&desc_, 0, sizeof desc_);
         const std::uint32_t type = below(10) ? 70 : below(2) ? below(180) : bits();
         std::memcpy(&desc_.Type, &type, sizeof type);
-        // what no tile has behind it is not looked at
-        desc_.Desc = type == 70 ? (below(20) ? &tile_ : nullptr) : reinterpret_cast<const void*>(std::uintptr_t(8));
+        desc_.Desc = type == 70 && below(20) ? &tile_ : nullptr;
     }
 
     RandomDesc(const RandomDesc&) = delete;

@@ -28,7 +28,6 @@
 #include <cerrno>
 #include <ctime>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 #endif
 
@@ -40,7 +39,18 @@
 #define DML_TILE_CATCH_ALL else
 #endif
 
+// What depends on DML_TARGET_VERSION has another name where that differs, so that translation units may differ in it.
+#if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2100
+#define DML_TILE_SINCE since_2_1
+#elif DML_TARGET_VERSION >= 0x2000
+#define DML_TILE_SINCE since_2_0
+#else
+#define DML_TILE_SINCE since_1_0
+#endif
+
 namespace dml_tile
+{
+inline namespace DML_TILE_SINCE
 {
 namespace detail
 {
@@ -278,9 +288,8 @@ private:
     std::size_t size_;
 };
 
-// A file that is appended to. Each write goes to the end of whatever others have written by then. The file is locked, if
-// that takes no longer than a moment, so that a line that another is writing is not taken for a torn one; on Windows, the
-// system waits for it.
+// A file that is appended to: the system puts each write at the end of whatever others have written by then. Neither
+// another's lock nor, except on Windows, a pipe that nobody reads stops it.
 class AppendedFile
 {
 public:
@@ -300,7 +309,8 @@ private:
 #if defined(_WIN32)
     HANDLE file_;
 #else
-    int file_;
+    const int file_;
+    const int reading_;  // the same file; of a pipe, an end that keeps writing from raising SIGPIPE
 #endif
 };
 
@@ -351,20 +361,12 @@ inline bool AppendedFile::write(const char* text, std::size_t size) const noexce
 
 #else
 
-// UTF-8, whatever the locale; where wchar_t has 16 bits, of UTF-16.
+// UTF-8, whatever the locale.
 inline NativePath::NativePath(const wchar_t* path) noexcept : size_(0)
 {
-    const std::uint32_t mask = sizeof(wchar_t) == 2 ? 0xFFFF : 0xFFFFFFFF;
     for (; *path != L'\0'; ++path)
     {
-        std::uint32_t code = static_cast<std::uint32_t>(*path) & mask;
-        const std::uint32_t next = static_cast<std::uint32_t>(path[1]) & mask;
-        if ((code & ~0x3FFu) == 0xD800 && (next & ~0x3FFu) == 0xDC00)
-        {
-            code = 0x10000 + ((code & 0x3FF) << 10) + (next & 0x3FF);
-            ++path;
-        }
-        add(code);
+        add(static_cast<std::uint32_t>(*path));
     }
     text_[size_ < sizeof text_ ? size_ : 0] = '\0';
 }
@@ -388,34 +390,38 @@ inline void NativePath::put(std::uint32_t unit) noexcept
 }
 
 inline AppendedFile::AppendedFile(const char* path) noexcept
-    : file_(::open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666))
+    : file_(::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666)),
+      reading_(file_ < 0 ? -1 : ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
 {
-    if (file_ < 0)
-    {
-        file_ = ::open(path, O_WRONLY | O_APPEND | O_CLOEXEC);  // one that may not be read
-    }
-    const timespec moment = {0, 100000};
-    for (int i = 0; is_open() && i < 1000 && ::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++i)
-    {
-        ::nanosleep(&moment, nullptr);
-    }
 }
 
 inline AppendedFile::~AppendedFile()
 {
-    if (is_open())
+    for (const int each : {file_, reading_})
     {
-        ::flock(file_, LOCK_UN);  // closing does not, where a forked process has the file too
-        ::close(file_);
+        if (each >= 0)
+        {
+            ::close(each);
+        }
     }
 }
 
 inline bool AppendedFile::is_open() const noexcept { return file_ >= 0; }
 
+// Looked at again for a moment: a line that another is writing ends soon. A longer one gets a blank line behind it.
 inline bool AppendedFile::ends_within_a_line() const noexcept
 {
-    char last = '\n';
-    return ::lseek(file_, -1, SEEK_END) >= 0 && ::read(file_, &last, 1) == 1 && last != '\n';
+    const timespec moment = {0, 100000};
+    for (int i = 0; i < 20; ++i)
+    {
+        char last = '\n';
+        if (::lseek(reading_, -1, SEEK_END) < 0 || ::read(reading_, &last, 1) != 1 || last == '\n')
+        {
+            return false;
+        }
+        ::nanosleep(&moment, nullptr);
+    }
+    return true;
 }
 
 inline bool AppendedFile::write(const char* text, std::size_t size) const noexcept
@@ -568,6 +574,7 @@ bool capture(To&& to, const DML_OPERATOR_DESC& desc) noexcept
     return detail::give_to(to, &desc, nullptr, 0);
 }
 
+}  // namespace DML_TILE_SINCE
 }  // namespace dml_tile
 
 #undef DML_TILE_TRY

@@ -22,6 +22,8 @@
 
 namespace dml_tile
 {
+inline namespace DML_TILE_SINCE
+{
 namespace detail
 {
 
@@ -327,6 +329,7 @@ inline HRESULT CreateCapturingDevice(
     return detail::create_capturing_device(device, path, riid, capturing);
 }
 
+}  // namespace DML_TILE_SINCE
 }  // namespace dml_tile
 
 #endif  // DML_TILE_CAPTURING_DEVICE_H
