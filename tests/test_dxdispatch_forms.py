@@ -55,6 +55,8 @@ GEMM: Final = {"gemm": {"type": "GEMM", "desc": {"ATensor": 1}}}
 ALL_BOUND: Final = {"InputTensor": "In", "BTensor": "In", "OutputTensor": "In"}
 READ_AND_NOT_USED: Final = {"name": "In", "format": "DXGI_FORMAT_R32_FLOAT", "shape": [2], "counter": "In"}
 
+BEHIND: Final = {"name": "In", "elementOffset": 4}
+AS_GRAPH: Final = {"dmlCompileType": "DmlCompileGraph"}
 RUN: Final = ("run",)
 AS_DXDISPATCH: Final = ("run", "--dxdispatch-output")
 CHECK: Final = ("check",)
@@ -122,6 +124,18 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (printing(values(1, initialValuesOffsetInBytes=4, sizeInBytes=8)), RUN, "Resource 'R': 1\n"),
         (printing(values(1, initialValuesOffsetInBytes=4, sizeInBytes=8)), CHECK, "note[DML-DXDISPATCH-offset]"),
         (printing(values(1, initialValuesOffsetInBytes=8, sizeInBytes=8)), CHECK, "sizeInBytes is 8; the initial"),
+    ],
+    "`elementOffset` behind the resource": [
+        (bound(InputTensor=BEHIND), command, "InputTensor: begins at byte 16, but the resource has 8")
+        for command in (RUN, CHECK)
+    ],
+    '`"dmlCompileType": "DmlCompileGraph"` below 2_1': [
+        (with_tile(tile() | AS_GRAPH), (*command, "--target", "2_0"), "error[DML-DXDISPATCH-dmlCompileType]")
+        for command in (RUN, CHECK)
+    ],
+    "any model below 2_1": [
+        (model(), (*RUN, "--target", "2_0"), "error[DML-DXDISPATCH-IDMLDevice1]"),
+        (model(dispatchables={}, commands=[]), (*CHECK, "--target", "2_0"), "note[DML-DXDISPATCH-IDMLDevice1]"),
     ],
     "unknown keys, also `NullDesc`": [(with_tile(tile(input={"NullDesc": True, "Unknown": None})), RUN, TILED)],
     "`print`": [
@@ -270,9 +284,8 @@ def test_what_the_parser_refuses_is_not_run(run: Callable[..., str]) -> None:
             "a JSON Schema was provided",
         ),
         ('{"name": "package", "type": "module"}', "an object was provided, but a tile"),
-        ('{"Type": 67, "Desc": null}', "DML_OPERATOR_GATHER is not a tile"),
-        ('{"Type": "DML_OPERATOR_SLICE", "Desc": {}}', "DML_OPERATOR_SLICE is not a tile; only tiles are checked\n"),
-        ('{"Type": "Tile", "Desc": {}}', "DML_OPERATOR_Tile is not a tile; only tiles are checked\n"),
+        ('{"Type": "DML_OPERATOR_SLICE"}', "the fields of DML_OPERATOR_SLICE are not given"),
+        ('{"Type": "Tile", "Desc": {}}', "the fields of DML_OPERATOR_Tile are not given"),
         ('{"Type": "Tile", "Repeats": []}', "an object was provided, but a tile"),
     ],
 )

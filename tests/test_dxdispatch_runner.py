@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from dml_tile.errors import InputError, RefusedModelError
+from tests.helpers.command_line import Call
 from tests.helpers.costs import at_most
 from tests.helpers.dxdispatch_models import (
     OWNED,
@@ -57,6 +59,48 @@ def test_a_binding_may_begin_within_a_resource(run: Callable[..., str]) -> None:
     assert run(data) == "Resource 'Out': 0, 0, 0, 0, 1, 2, 1, 2, 0\n"
 
 
+ROWS: Final = [
+    # the tile, the shown resource, its elements, and its rows
+    (tile_json([2, 2], [1, 2]), "Out", 8, "\n   1,  2,  1,  2\n   9, 10,  9, 10\n"),
+    (tile_json([2, 2], [1, 2]), "In", 8, "\n   1,  2\n   9, 10\n"),
+    (tile_json([2, 2], [1, 1], output={"Strides": [3, 1]}), "Out", 5, "\n   1,  2,  0\n   9, 10\n"),
+    (tile_json([2, 2], [1, 1], output={"Strides": [1, 2]}), "Out", 4, "\n   1,  9\n   2, 10\n"),
+    (tile_json([4], [1]), "Out", 4, " 1, 2, 9, 10\n"),  # one row
+]
+
+
+@pytest.mark.parametrize(("tile", "resource", "count", "rows"), ROWS)
+def test_resources_are_printed_in_rows_of_their_tensor_where_that_is_asked_for(
+    run: Callable[..., str], tile: Json, resource: str, count: int, rows: str
+) -> None:
+    data = model(
+        resources={"In": values(1, 2, 9, 10), "Out": zeros(count)},
+        dispatchables={"tile": {"type": "DML_OPERATOR_TILE", "desc": tile}},
+        commands=[dispatch(InputTensor="In", OutputTensor="Out"), show(resource)],
+    )
+    assert run(data, in_rows=True) == f"Resource '{resource}':{rows}"
+    assert run(data, in_rows=True, as_dxdispatch=True) == run(data) != f"Resource '{resource}':\n{rows}"
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        [show("Out", verbose=True)],
+        [dispatch(InputTensor="In", OutputTensor={"name": "Out", "elementOffset": 4}), show("Out")],
+        [dispatch("wide", InputTensor="In", OutputTensor="Out"), show("Out")],
+    ],
+    ids=["verbose", "offset", "other rows"],
+)
+def test_a_resource_without_rows_of_one_length_is_printed_as_ever(run: Callable[..., str], commands: Json) -> None:
+    tiles = {"tile": tile_json([1, 2], [2, 1]), "wide": tile_json([1, 2], [1, 2])}
+    data = model(
+        resources={"In": values(1, 2), "Out": zeros(8)},
+        dispatchables={name: {"type": "DML_OPERATOR_TILE", "desc": tile} for name, tile in tiles.items()},
+        commands=[dispatch(InputTensor="In", OutputTensor="Out"), *commands],
+    )
+    assert run(data, in_rows=True) == run(data)
+
+
 def test_an_owned_input_is_bound_at_initialisation_and_kept(run: Callable[..., str]) -> None:
     data = model(
         resources={"In": values(1, 2), "Out": zeros(4), "Nines": values(9)},
@@ -79,7 +123,8 @@ def test_an_owned_input_is_bound_at_initialisation_and_kept(run: Callable[..., s
         (dispatch(InputTensor="In", OutputTensor="Small"), "DML-BINDING-SizeInBytes", "OutputTensor"),
         (dispatch(InputTensor="Out", OutputTensor="Out"), "DML-BINDING-overlap", "OutputTensor"),
         (dispatch(InputTensor=at(1, "Long"), OutputTensor="Out"), "DML-BINDING-Offset", "InputTensor"),
-        (dispatch(InputTensor=at(2**60), OutputTensor="Out"), "DML-BINDING-SizeInBytes", "InputTensor"),
+        (dispatch(InputTensor=at(2**60), OutputTensor="Out"), "DML-DXDISPATCH-elementOffset", "InputTensor"),
+        (dispatch(InputTensor="In", OutputTensor=at(4, "Small")), "DML-DXDISPATCH-elementOffset", "OutputTensor"),
         (dispatch("owned", InputTensor="In", OutputTensor="Out"), "DML-BINDING-owned", "InputTensor"),
     ],
 )
@@ -100,6 +145,7 @@ def test_a_wrong_binding_is_a_finding_of_its_command(
         (OWNED | {"bindings": None}, "DML-BINDING-missing"),
         (OWNED | {"bindings": {"InputTensor": at(1)}}, "DML-BINDING-Offset"),
         (OWNED | {"bindings": {"InputTensor": at(4)}}, "DML-BINDING-SizeInBytes"),
+        (OWNED | {"bindings": {"InputTensor": at(8)}}, "DML-DXDISPATCH-elementOffset"),
         ({"type": "TILE", "desc": tile_json([2], [2]), "bindings": {"InputTensor": "In"}}, "DML-BINDING-owned"),
     ],
 )
@@ -157,7 +203,7 @@ def test_all_refused_tiles_are_reported_at_once(run: Callable[..., str]) -> None
 
 def test_the_target_and_the_contract_decide(run: Callable[..., str]) -> None:
     with pytest.raises(RefusedModelError, match="a dimension count of 1 needs DML_FEATURE_LEVEL_3_1"):
-        run(model(), target="2_0")
+        run(model(), target="2_1")
     doubles = model(
         resources={"In": values(1.5, data_type="FLOAT64"), "Out": zeros(2, "FLOAT64")},
         dispatchables={"tile": {"type": "TILE", "desc": tile_json([1], [2], "FLOAT64")}},
@@ -165,6 +211,27 @@ def test_the_target_and_the_contract_decide(run: Callable[..., str]) -> None:
     with pytest.raises(RefusedModelError, match="FLOAT64"):
         run(doubles)
     assert run(doubles, against="runtime") == "Resource 'Out': 1.5, 1.5\n"
+
+
+@pytest.mark.parametrize("compiles", ["DmlCompileOp", "DmlCompileGraph"])
+def test_before_2_1_no_model_runs_and_its_tiles_are_judged_all_the_same(
+    run: Callable[..., str], call: Call, tmp_path: Path, compiles: str
+) -> None:
+    of_four = {"type": "TILE", "desc": tile_json([1, 1, 1, 2], [1, 1, 1, 2]), "dmlCompileType": compiles}
+    data = model(dispatchables={"tile": of_four})
+    (tmp_path / "m.json").write_text(json.dumps(data))
+    assert refused(lambda data: run(data, target="2_0"), data) == {"": [("DML-DXDISPATCH-IDMLDevice1", "")]}
+    ran, checked = (call(command, "m.json", "--target", "windows-10-22h2") for command in ("run", "check"))
+    assert "error[DML-DXDISPATCH-IDMLDevice1]" in ran.stderr
+    assert "note[DML-DXDISPATCH-IDMLDevice1]" in checked.stdout
+    assert "needs IDMLDevice1, which windows-10-22h2 has not" in checked.stdout
+    is_graph = compiles == "DmlCompileGraph"
+    assert (ran.exit_code, checked.exit_code) == (1, int(is_graph))
+    for printed in (ran.stderr, checked.stdout):
+        assert ("error[DML-DXDISPATCH-dmlCompileType]" in printed) == is_graph
+    assert ("/dispatchables/tile: accepted at windows-10-22h2 (2_0)" in checked.stdout) == (not is_graph)
+    assert run(data, target="2_1") == "Resource 'Out': 1, 2, 1, 2\n"
+    assert "IDMLDevice1" not in call("check", "m.json", "--target", "2_1").stdout
 
 
 def test_files_are_read_and_written(run: Callable[..., str], tmp_path: Path) -> None:

@@ -21,16 +21,9 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Flags, c_names
-from dml_tile.descriptors.tile import (
-    DATA_TYPE,
-    UINT,
-    UINT64,
-    BufferTensorDesc,
-    OperatorDesc,
-    TensorDesc,
-    TileOperatorDesc,
-)
+from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DXGI_FORMATS, UINT_MAX, ExecutionFlags, OperatorType
 from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, is_dxdispatch_model, operator_of

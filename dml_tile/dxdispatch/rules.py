@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, Literal
 
 from dml_tile.directml import pages
-from dml_tile.directml.enums import is_operator
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation
+from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import MAX_PROBLEMS
 from dml_tile.json_text import Document
 from dml_tile.text import json_pointer, shown
@@ -41,12 +43,16 @@ _SIZES_OF_RESOURCES: Final = ("sizeInBytes", "initialValuesOffsetInBytes")
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """A part of a model; of the whole, also the text that follows it, and whether a byte order mark precedes it."""
+    """A part of a model; of the whole, also the text that follows it, and whether a byte order mark precedes it.
+
+    ``resources`` are those of the model, for parts that bind some.
+    """
 
     kind: Literal["model", "resource", "dispatchable", "command"]
     value: Any
     rest: str = ""
     has_mark: bool = False
+    resources: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def operator_fields(self) -> dict[str, Any]:
@@ -102,12 +108,12 @@ def model_parts(document: Document) -> Iterator[tuple[str, ModelPart]]:
         yield json_pointer(["resources", name]), ModelPart("resource", value)
     tiles = set()
     for name, value in dispatchables.items() if isinstance(dispatchables, dict) else ():
-        part = ModelPart("dispatchable", value)
+        part = ModelPart("dispatchable", value, resources=_object(resources))
         yield json_pointer(["dispatchables", name]), part
         if part.is_tile:
             tiles.add(name)
     for i, value in enumerate(commands if isinstance(commands, list) else ()):
-        part = ModelPart("command", value)
+        part = ModelPart("command", value, resources=_object(resources))
         dispatchable = part.fields.get("dispatchable")
         if isinstance(dispatchable, str) and dispatchable in tiles:
             yield json_pointer(["commands", i]), part
@@ -220,7 +226,7 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
         return
     key = "Type" if "Type" in part.fields else "type"
     name = part.fields.get(key)
-    if isinstance(name, str) and not is_operator(name):
+    if isinstance(name, str) and not operator_named(name):
         yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
 
 
@@ -268,20 +274,75 @@ def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation
         yield Violation("initialValuesOffsetInBytes", f"is {shown(offset)}, which moves nothing")
 
 
-def part_findings(part: ModelPart) -> tuple[Finding, ...]:
-    """Return the findings on a part of a model, at any target; of one rule, few, and how many more."""
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-elementOffset",
+    says="A binding begins within its resource. Behind it, DxDispatch's subtraction wraps, so that DirectML takes the "
+    "binding, and the GPU would read behind the buffer.",
+)
+def bindings_begin_within_resources(part: ModelPart, target: Target) -> Iterator[Violation]:
+    points = TENSORS if part.kind == "command" else INITIALIZED if part.is_tile else ()
+    bindings = _object(part.fields.get("bindings"))
+    for point in points:
+        for source in bindings[point] if isinstance(bindings.get(point), list) else [bindings.get(point)]:
+            offset, size = _bytes_of(_object(source), part.resources)
+            if size is not None and offset > size:
+                yield begins_behind(point, offset, size)
+
+
+def begins_behind(point: str, offset: int, size: int) -> Violation:
+    """Return the violation of a binding that begins behind its resource; offset and size are in bytes."""
+    message = f"begins at byte {offset}, but the resource has {size}; the GPU would read behind the buffer"
+    return Violation(point, message)
+
+
+def _bytes_of(source: Mapping[str, Any], resources: Mapping[str, Any]) -> tuple[int, int | None]:
+    """Return where a binding begins in its resource, and how large that is, in bytes; None where a file decides."""
+    resource = _object(resources.get(str(source.get("name"))))
+    spelled = str(resource.get("initialValuesDataType")).removeprefix("DML_TENSOR_DATA_TYPE_")
+    element = ELEMENT_SIZES.get(TensorDataType.__members__.get(spelled, TensorDataType.UNKNOWN), 0)
+    values = resource.get("initialValues")
+    count = len(values) if isinstance(values, list) else _object(values).get("valueCount")
+    size = resource.get("sizeInBytes", round_up_4(count * element) if type(count) is int and element else None)
+    offset, unit = source.get("elementOffset"), source.get("elementSizeInBytes") or element
+    return (offset * unit if type(offset) is type(unit) is int else 0), (size if type(size) is int else None)
+
+
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-dmlCompileType",
+    url=pages.COMPILE_GRAPH,
+    says="DmlCompileGraph, which calls CompileGraph, is for targets from 2_1 on, which have IDMLDevice1.",
+)
+def graphs_can_be_compiled(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.is_tile and part.fields.get("dmlCompileType") == "DmlCompileGraph" and not target.level.has_graphs:
+        yield Violation("dmlCompileType", f"DmlCompileGraph needs IDMLDevice1, which {target.name} has not")
+
+
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-IDMLDevice1",
+    url=pages.DXDISPATCH,
+    says="DxDispatch makes an IDMLDevice1, which targets have from 2_1 on; before it, it runs no model. For `check`, "
+    "this is a note: other applications may dispatch the same tiles.",
+    severity=Severity.NOTE,
+)
+def device_can_be_made(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind == "model" and not target.level.has_graphs:
+        yield Violation("", f"DxDispatch needs IDMLDevice1, which {target.name} has not")
+
+
+def part_findings(part: ModelPart, target: Target = DEFAULT_TARGET) -> tuple[Finding, ...]:
+    """Return the findings on a part of a model at a target; of one rule, few, and how many more."""
     if part.kind != "model" and not part.fields:
         return ()  # of many values that are no objects, none costs much
-    return tuple(finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part))
+    return tuple(finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part, target))
 
 
-def model_findings(document: Document) -> dict[str, tuple[Finding, ...]]:
-    """Return the findings on the parts of a model that have any, by their JSON pointers."""
-    return {pointer: found for pointer, part in model_parts(document) if (found := part_findings(part))}
+def model_findings(document: Document, target: Target = DEFAULT_TARGET) -> dict[str, tuple[Finding, ...]]:
+    """Return the findings on the parts of a model that have any at a target, by their JSON pointers."""
+    return {pointer: found for pointer, part in model_parts(document) if (found := part_findings(part, target))}
 
 
-def _few_findings(each: Rule[ModelPart], part: ModelPart) -> Iterator[Finding]:
-    violations = iter(each.violations(part, DEFAULT_TARGET))
+def _few_findings(each: Rule[ModelPart], part: ModelPart, target: Target) -> Iterator[Finding]:
+    violations = iter(each.violations(part, target))
     for violation in islice(violations, MAX_PROBLEMS):
         yield each.finding(violation)
     for violation in violations:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import PurePath
 from types import MappingProxyType
@@ -14,8 +16,9 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BindingStage, BindPoint, BoundRange, Slot
-from dml_tile.descriptors.tile import TileOperatorDesc, described
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.dtypes import DTYPES
+from dml_tile.directml.enums import UINT64_MAX
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
@@ -29,8 +32,16 @@ from dml_tile.dxdispatch.model import (
     WriteFileCommand,
     resource_counts,
 )
+from dml_tile.dxdispatch.printing import printed_parts
 from dml_tile.dxdispatch.resources import Contents, allocate, require_memory
-from dml_tile.dxdispatch.rules import INITIALIZED
+from dml_tile.dxdispatch.rules import (
+    INITIALIZED,
+    TENSORS,
+    ModelPart,
+    begins_behind,
+    bindings_begin_within_resources,
+    device_can_be_made,
+)
 from dml_tile.errors import DmlError, InputError, Problem, RefusedModelError
 from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.mover import BoundTile
@@ -56,10 +67,6 @@ _BLOCK: Final = 2**12
 """The bytes that a small file, or a folder, takes on a disk."""
 
 
-_VALUES_AT_ONCE: Final = 4096
-"""The values of each part of a text."""
-
-
 def run_model(
     model: Model,
     folders: AllowedFolders,
@@ -70,12 +77,13 @@ def run_model(
     *,
     found: Mapping[str, tuple[Finding, ...]] = MappingProxyType({}),
     as_dxdispatch: bool = False,
+    in_rows: bool = False,
 ) -> None:
     """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
 
     ``dispatch`` runs a tile, which it is given with its dispatchable's name. ``found`` are the findings on the model's
     parts (``model_findings``), of which an error keeps it from running. ``as_dxdispatch`` prints exactly what
-    DxDispatch prints.
+    DxDispatch prints. ``in_rows`` prints a resource in rows of its tensor's last dimension.
 
     Nothing is printed or written before all tiles, resources, bindings and paths are known to be good. Raises
     RefusedModelError with the findings of its tiles and bindings, InputError for values, names and paths that cannot be
@@ -88,8 +96,9 @@ def run_model(
     memory = allocate(model.resources, folders)
     bound = _BoundTiles(model, memory, target, against)
     bounds = RunBounds(write)
+    rows = _row_lengths(model) if in_rows and not as_dxdispatch else {}
     steps = [
-        _prepared(i, command, bound, memory, folders, bounds, dispatch, as_dxdispatch=as_dxdispatch)
+        _prepared(i, command, bound, memory, folders, bounds, dispatch, rows, as_dxdispatch=as_dxdispatch)
         for i, command in enumerate(model.commands)
     ]
     if bound.results:
@@ -105,6 +114,9 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
         for pointer, findings in found.items()
         if any(finding.severity is Severity.ERROR for finding in findings)
     }
+    if device := tuple(device_can_be_made.findings(ModelPart("model", None), target)):
+        others = (finding for finding in results.get("", ()) if finding.rule != device_can_be_made.id)
+        results[""] = (*others, *(replace(finding, severity=Severity.ERROR) for finding in device))
     for name, dispatchable in model.dispatchables.items():
         if isinstance(dispatchable, OtherDispatchable):
             findings: tuple[Finding, ...] = (not_a_tile(dispatchable.type),)
@@ -169,7 +181,10 @@ class _BoundTiles:
             if slot.size_in_bytes and name in bindings:
                 (source,) = bindings[name]
                 offset = self._offset(source)
-                binding = BoundRange(slot, self._memory[source.name].bytes.nbytes - offset, offset)
+                size = self._memory[source.name].bytes.nbytes
+                if offset > size:
+                    yield bindings_begin_within_resources.finding(begins_behind(name, offset, size))
+                binding = BoundRange(slot, (size - offset) & UINT64_MAX, offset)  # as DxDispatch subtracts
                 yield from found_by(RANGE_RULES, binding, self._target)
 
     def _range(self, sources: Sequence[BindingSource]) -> Bytes:
@@ -229,6 +244,7 @@ def _prepared(
     folders: AllowedFolders,
     bounds: RunBounds,
     dispatch: Callable[[str, BoundTile], object],
+    rows: Mapping[str, int],
     *,
     as_dxdispatch: bool,
 ) -> Callable[[], object]:
@@ -241,9 +257,31 @@ def _prepared(
         case PrintCommand():
             shown = memory[command.resource]
             _elements(shown, f"{pointer}/resource", shown.shown_bytes)
-            return lambda: bounds.print(_printed_parts(command, shown, as_dxdispatch=as_dxdispatch), pointer)
+            row = rows.get(command.resource, 0)
+            return lambda: bounds.print(printed_parts(command, shown, as_dxdispatch=as_dxdispatch, row=row), pointer)
         case WriteFileCommand():
             return _prepared_file(command, pointer, memory[command.resource], folders, bounds)
+
+
+def _row_lengths(model: Model) -> dict[str, int]:
+    """Return the elements of a row of each resource that dispatches bind from its first element on, in like rows."""
+    lengths: defaultdict[str, set[int]] = defaultdict(set)
+    for command in model.commands:
+        if isinstance(command, DispatchCommand):
+            tile = model.dispatchables[command.dispatchable]
+            assert isinstance(tile, TileDispatchable)
+            assert tile.desc is not None
+            for point, tensor in zip(TENSORS, described(tile.desc), strict=True):
+                for source in command.bindings.get(point, ()):
+                    lengths[source.name].add(0 if source.element_offset else _row_length(tensor))
+    return {name: found.pop() for name, found in lengths.items() if len(found) == 1}
+
+
+def _row_length(tensor: BufferTensorDesc) -> int:
+    """Return the elements of the last dimension, with the padding behind them."""
+    size = (tensor.sizes or (0,))[-1]
+    *_, pitch, step = (0, 0, *(tensor.strides or ()))
+    return pitch if step == 1 and pitch > size else size
 
 
 def _elements(memory: Contents, pointer: str, size_in_bytes: int) -> NDArray[Any]:
@@ -251,60 +289,6 @@ def _elements(memory: Contents, pointer: str, size_in_bytes: int) -> NDArray[Any
     if dtype is None:
         raise unreadable(pointer, "the resource mixes types, so it has no elements to print or to save")
     return memory.bytes[: size_in_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
-
-
-def _printed_parts(command: PrintCommand, memory: Contents, *, as_dxdispatch: bool) -> Iterator[tuple[str, int]]:
-    """Yield the parts of ``Resource 'Out': 1, 2, 3``, each with the number of values from there on."""
-    left = memory.shown_bytes // DTYPES[memory.data_type].itemsize
-    yield f"Resource '{printable(command.resource)}':{chr(10) if command.verbose else ' '}", left
-    shown = memory.bytes[: memory.shown_bytes]
-    for part in printed(memory.data_type, shown, verbose=command.verbose, as_dxdispatch=as_dxdispatch):
-        if as_dxdispatch and "\0" in part:  # where C's text ends
-            yield part.partition("\0")[0], left
-            break
-        yield part, left
-        left -= _VALUES_AT_ONCE
-    if as_dxdispatch or not command.verbose:
-        yield "\n", 0
-
-
-def printed(data_type: int, data: Bytes, *, verbose: bool = False, as_dxdispatch: bool = False) -> Iterator[str]:
-    """Yield the elements as text, in parts: ``1, 2, 3``, or if ``verbose``, lines such as ``[0] 1 (0x3F800000)``.
-
-    Floats have six digits, as C++ streams print them. ``as_dxdispatch`` gives what DxDispatch writes, which differs for
-    integers of 8 bits, which become characters (from 128 on the lone surrogates of ``surrogateescape``, as they are
-    bytes), and for the leading zeros of hexadecimal numbers, which become blanks.
-    """
-    dtype = DTYPES[data_type]
-    values = data[: len(data) // dtype.itemsize * dtype.itemsize].view(dtype)
-    spell = _spelling(dtype, as_dxdispatch=as_dxdispatch)
-    for start in range(0, len(values), _VALUES_AT_ONCE):
-        part = values[start : start + _VALUES_AT_ONCE]
-        texts = map(spell, part.tolist())
-        if verbose:
-            yield "".join(_lines(texts, part, start, len(str(len(values))), as_dxdispatch=as_dxdispatch))
-        else:
-            yield (", " if start else "") + ", ".join(texts)
-
-
-def _spelling(dtype: np.dtype[Any], *, as_dxdispatch: bool) -> Callable[[Any], str]:
-    if dtype.kind == "f":
-        return _float
-    if dtype.itemsize == 1 and as_dxdispatch:
-        return lambda value: bytes([value % 256]).decode(errors="surrogateescape")
-    return str
-
-
-def _float(value: float) -> str:
-    return "-nan" if value != value and np.signbit(value) else f"{value:g}"
-
-
-def _lines(texts: Iterator[str], values: NDArray[Any], start: int, width: int, *, as_dxdispatch: bool) -> Iterator[str]:
-    digits = 2 * values.itemsize
-    bits = values.view(f"u{values.itemsize}").tolist()
-    spell = "{:{}X}" if as_dxdispatch else "{:0{}X}"
-    for index, (text, number) in enumerate(zip(texts, bits, strict=True), start):
-        yield f"[{index:{width}}] {text} (0x{spell.format(number, digits)})\n"
 
 
 def _prepared_file(
