@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable
@@ -31,12 +29,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.en
 IS_POSIX: Final = hasattr(os, "mkfifo")
 
 collect_ignore = [] if IS_POSIX else ["recorder", "test_cli_process.py", "test_faults.py"]
+"""What only POSIX systems can import."""
 
-_POSIX_ONLY: Final = re.compile(r"mkfifo|bash\b|/dev/|preexec_fn|\bfork\(|SIGALRM|SIGHUP|sched_getaffinity")
-"""What a test that only POSIX systems can run has in its source."""
-
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background jobs, whose children ignore it too
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell's background jobs ignore SIGINT, and what nohup starts ignores SIGHUP; children of tests would inherit that.
+for number, handler in ("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL):
+    if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) == signal.SIG_IGN:
+        signal.signal(getattr(signal, number), handler)
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each process that imports NumPy would start threads for nothing
 
@@ -44,16 +42,11 @@ sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # importin
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that need POSIX where it is not there."""
+    """Leave out the tests marked ``posix`` where the system is none."""
     if IS_POSIX:
         return
-    needing = [item for item in items if isinstance(item, pytest.Function) and _needs_posix(item)]
-    config.hook.pytest_deselected(items=needing)
-    items[:] = [item for item in items if item not in needing]
-
-
-def _needs_posix(test: pytest.Function) -> bool:
-    return bool(test.get_closest_marker("posix") or _POSIX_ONLY.search(inspect.getsource(test.function)))
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("posix")])
+    items[:] = [item for item in items if not item.get_closest_marker("posix")]
 
 
 def pytest_sessionfinish() -> None:

@@ -84,6 +84,7 @@ def test_options_that_make_no_sense_are_wrong_usage(check: Call, options: list[s
     assert files() == {"a.json"}
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("form", "name", "reason"),
     [
@@ -106,6 +107,7 @@ def test_a_file_that_cannot_be_written_is_named_and_no_other_is_left(
     assert Path("/dev/full").is_char_device()
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("lines", "command", "status", "errors"),
     [

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+import dml_tile
 from dml_tile.checks.catalogue import RULES
 from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, TILE, write
-from tests.helpers.command_line import COMMAND, Call, invoke
+from tests.helpers.command_line import COMMAND, Call, invoke, invoke_bare
 from tests.helpers.paths import EXAMPLES
 
 CRASHING = TILE | {"Repeats": None, "RepeatsCount": 1}
@@ -46,7 +47,7 @@ NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runti
         ]),
         (CRASHING, "", 1, ["crash[DML-TILE-Repeats-null] no HRESULT, the process dies"]),
         ("", "", 2, ["^$"]),
-        ("[]", "", 0, ["^no tiles\n$"]),
+        ("[]", "", 0, ["^1 file passed over: 1 without descriptors\nno tiles\n$"]),
     ],
 )  # fmt: skip
 def test_check_prints_a_verdict_and_all_findings(
@@ -64,8 +65,8 @@ def test_the_json_output(call: Call) -> None:
     result = call("check", write("a.json", [BAD, CRASHING]), "--format", "json", "--target", "windows-11-21h2")
     assert result.exit_code == 1
     output = json.loads(result.stdout)
-    assert output["version"] == 3
-    assert output["sources"] == [{"source": "a.json", "tiles": 2, "contradictions": []}]
+    assert output["version"] == 1
+    assert output["sources"] == [{"source": "a.json", "tiles": 2, "contradictions": [], "passed_over": ""}]
     bad, crashing = output["results"]
     assert not bad["ok"]
     assert bad["lowest_level"] == "never"
@@ -260,3 +261,32 @@ def test_each_command_tells_its_exit_statuses(name: str) -> None:
 def test_the_values_of_an_option_are_whole_words() -> None:
     words = help_of("check").split()
     assert {"documentation,", "runtime", "onnxruntime-directml-1.16.3;", "never:"} <= set(words)
+
+
+# Without a target
+
+
+NOTICE: Final = (
+    "dml-tile: checked at 6_4, which no Windows has in the box; name your users' oldest Windows, as in --target "
+)
+
+
+def test_a_check_without_a_target_says_once_which_it_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiles = [str(EXAMPLES / name) for name in ("tile.json", "strided.json")]
+    monkeypatch.chdir(tmp_path)
+    assert invoke_bare("check", *tiles).stderr.startswith(NOTICE)
+    assert invoke_bare("check", *tiles).stderr.count("\n") == 1
+    assert NOTICE not in invoke_bare("check", *tiles, "--quiet").stderr
+    for nothing in ("[]", "{"):
+        assert NOTICE not in invoke_bare("check", "-", stdin=nothing).stderr
+
+
+def test_a_check_at_a_target_that_is_named_says_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tile = str(EXAMPLES / "tile.json")
+    monkeypatch.chdir(tmp_path)
+    assert invoke_bare("check", tile, "--target", "6_4").stderr == ""
+    assert invoke_bare("check", tile, env={"DML_TILE_TARGET": "6_4"}).stderr == ""
+    with dml_tile.simulate("6_4"):
+        assert invoke_bare("check", tile).stderr == ""
+    (tmp_path / "pyproject.toml").write_text('[tool.dml-tile]\ntargets = ["6_4"]\n')
+    assert invoke_bare("check", tile).stderr == ""

@@ -5,19 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import pty
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 from tests.helpers.check_files import BAD, TILE
 from tests.helpers.command_line import bash
-from tests.helpers.paths import ROOT
+from tests.helpers.paths import EXAMPLES, ROOT
+from tests.helpers.terminals import on_a_terminal
 
 pytestmark = pytest.mark.long
 
@@ -42,7 +41,8 @@ finally:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "imported"), [(["--help"], []), (["check", "good.json"], ["dml_tile.descriptors.tile", "pydantic"])]
+    ("arguments", "imported"),
+    [(["--help"], []), (["check", "-q", "good.json"], ["dml_tile.descriptors.tile", "pydantic"])],
 )
 def test_help_imports_neither_numpy_nor_pydantic_and_a_check_no_numpy(
     tmp_path: Path, arguments: list[str], imported: list[str]
@@ -62,22 +62,6 @@ def test_piped_output_is_plain_and_not_wrapped(tmp_path: Path) -> None:
     assert any(len(line) > 100 for line in done.stdout.splitlines())
 
 
-def on_a_terminal(*arguments: str, stdout: IO[bytes] | None = None, **environment: str) -> str:
-    """Return what the command line writes to a terminal, which is its standard output, if no other, and its error."""
-    main, side = pty.openpty()
-    clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-    command = [sys.executable, "-m", "dml_tile", *arguments]
-    environment = clean | {"TERM": "xterm-256color"} | environment
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout or side, stderr=side, env=environment)
-    os.close(side)
-    shown = b""
-    with os.fdopen(main, "rb", 0) as terminal, suppress(OSError):  # which on Linux is the end
-        while part := terminal.read(65536):
-            shown += part
-    process.wait(60)
-    return shown.decode()
-
-
 def test_a_terminal_gets_colours_unless_they_are_not_wanted(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(BAD))
@@ -90,6 +74,23 @@ def test_a_terminal_gets_links_and_commands_in_one_piece(tmp_path: Path) -> None
     shown = on_a_terminal("check", str(tmp_path / "a.json"), "-t", "windows-10-2004", COLUMNS="50", NO_COLOR="1")
     assert f"try: lower it (dml-tile lower {tmp_path / 'a.json'} --target windows-10-2004), or give the" in shown
     assert "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc" in shown
+
+
+def test_run_prints_rows_on_a_terminal_and_a_line_elsewhere_or_with_an_option() -> None:
+    row = "  1, 2, 3, 1, 2, 3, 1, 2, 3\r\n  4, 5, 6, 4, 5, 6, 4, 5, 6\r\n"
+    line = "Resource 'Out': 1, 2, 3, 1, 2, 3, 1, 2, 3, 4, 5, 6"
+    file = str(EXAMPLES / "tile.json")
+    assert on_a_terminal("run", file) == f"Resource 'Out':\r\n{3 * row}"
+    assert on_a_terminal("run", file, "--dxdispatch-output").startswith(line)
+    assert dml_tile("run", file).stdout.decode().startswith(line)
+
+
+def test_a_missing_extra_is_told_before_the_table(tmp_path: Path) -> None:
+    (tmp_path / "onnx.py").write_text("raise ModuleNotFoundError(name='onnx')")
+    shown = on_a_terminal("check", str(EXAMPLES / "models" / "two_tiles.onnx"), PYTHONPATH=str(tmp_path))
+    message, _, table = shown.partition("\n")
+    assert "needs onnx: pip install 'onnx>=1.19'" in message
+    assert "not all read" in table
 
 
 def test_a_progress_bar_of_many_files_leaves_piped_output_alone(tmp_path: Path) -> None:

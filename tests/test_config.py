@@ -30,7 +30,7 @@ def test_without_a_file_or_its_table_nothing_is_said(check: Call) -> None:
     assert nearest_config() == Config()
     for text in ("", "[tool.other]\nx = 1\n", "tool = 1\n"):
         write("pyproject.toml", text)
-        assert nearest_config() == Config(file="pyproject.toml")
+        assert nearest_config() == Config()
 
 
 def test_paths_are_those_of_the_file_unless_some_are_given(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,11 +58,11 @@ def test_paths_stay_in_the_file_s_folder(check: Call, path: str) -> None:
 
 
 def test_a_folder_that_may_not_be_looked_into_has_no_file(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(path: Path) -> bool:
+    def refused(path: Path, **options: Any) -> os.stat_result:
         raise PermissionError(13, "Permission denied", str(path))
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "is_file", refused)
+        patched.setattr(os, "stat", refused)
         assert nearest_config() == Config()
 
 
@@ -74,14 +74,32 @@ def test_a_folder_that_was_removed_has_no_file(tmp_path: Path, monkeypatch: pyte
     assert nearest_config() == Config()
 
 
-def test_the_nearest_file_alone_counts(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_file_with_the_table_alone_counts(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     configure('targets = ["5_0"]')
     configure('targets = ["windows-11-21h2", "4_1"]', "sub")
     write("sub/deep/a.json", TILE)
     monkeypatch.chdir("sub/deep")
     assert targets(check, "a.json") == ["windows-11-21h2", "4_1"]
     write("../pyproject.toml", "[project]\n")
+    assert targets(check, "a.json") == ["5_0"]
+    assert check("--show-settings").stdout.startswith('settings = "../../pyproject.toml"  # the nearest ')
+    configure("", "..")
     assert targets(check, "a.json") == ["6_4"]
+
+
+@pytest.mark.parametrize("is_worktree", [False, True])
+def test_no_file_above_the_repository_counts(is_worktree: bool, check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    configure('targets = ["5_0"]')
+    write("sub/deep/a.json", TILE)
+    if is_worktree:
+        write("sub/.git", "gitdir: elsewhere")
+    else:
+        Path("sub/.git").mkdir()
+    monkeypatch.chdir("sub/deep")
+    assert targets(check, "a.json") == ["6_4"]
+    assert check("--show-settings").stdout.startswith("settings = null  #")
+    configure('targets = ["4_1"]', "..")
+    assert targets(check, "a.json") == ["4_1"]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +174,7 @@ def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Call, te
 def test_the_settings_in_force_are_shown_with_their_origin(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     configure('targets = ["5_0"]\nignore = ["DML-BUFFER"]\npaths = ["in"]')
     shown = dict(line.split(" = ") for line in check("--show-settings", "--fail-on", "note").stdout.splitlines())
-    assert set(shown) == {field.alias or name for name, field in Settings.model_fields.items()} | {"root"}
+    assert set(shown) == {field.alias or name for name, field in Settings.model_fields.items()} | {"root", "settings"}
     assert shown["targets"] == '["5_0"]  # pyproject.toml'
     assert shown["ignore"] == '["DML-BUFFER"]  # pyproject.toml'
     assert shown["paths"] == '["in"]  # pyproject.toml'
@@ -191,18 +209,35 @@ def test_files_may_be_excluded_by_patterns(check: Call, monkeypatch: pytest.Monk
         write(name, TILE)
 
     def sources(*options: str) -> list[str]:
-        return [one["source"] for one in json.loads(check(*options, "--format", "json").stdout)["sources"]]
+        return [
+            one["source"]
+            for one in json.loads(check(*options, "--format", "json").stdout)["sources"]
+            if not one["passed_over"]
+        ]
 
     assert sources("models", "old", "--exclude", "old") == ["models/a.json", "models/c.tmp.json"]
     assert sources("models", "old", "--exclude", "models/old") == ["models/a.json", "models/c.tmp.json", "old/d.json"]
+    assert sources(".", "--exclude", "models/**/*.json") == ["old/d.json"]
+    assert sources(".", "--exclude", "*.json", "--exclude", "!c.*") == ["models/c.tmp.json"]
     assert sources("models", "--exclude", "*.tmp.json", "--exclude", "old/") == ["models/a.json"]
-    configure(f"exclude = {['old/b.*', *map(str, range(999))]}")
+    configure(f"exclude = {['**/old/b.*', *map(str, range(999))]}")
     assert sources("models") == ["models/a.json", "models/c.tmp.json"]
     assert sources("models", "--exclude", "lder") == ["models/a.json", "models/c.tmp.json", "models/old/b.json"]
     configure('paths = ["models"]\nexclude = ["models/old", "*.tmp.json"]')
     assert sources() == ["models/a.json"]
     monkeypatch.chdir("models")
     assert sources() == ["a.json"]
+
+
+def test_a_pattern_that_matches_nothing_is_reported_where_the_whole_project_is_checked(check: Call) -> None:
+    write("in/a.json", TILE)
+    write("in/node_modules/b.json", TILE)
+    write("in/old/c.json", TILE)
+    configure('paths = ["in"]\nexclude = ["old", "node_modules", "nowhere", "!in/old/a.json"]')
+    nothing = "dml-tile: check: exclude in pyproject.toml: "
+    reported = [line for line in check().stderr.splitlines() if "matches nothing" in line]
+    assert reported == [f"{nothing}'nowhere' matches nothing", f"{nothing}'!in/old/a.json' matches nothing"]
+    assert "matches nothing" not in check("in").stderr
 
 
 @pytest.mark.parametrize("key", [".".join("a" * 50_000), ".".join(['"a b"'] * 40_000), " . ".join("b" * 50_000)])

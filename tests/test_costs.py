@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from inspect import signature
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.files import paths, repository, urls, whole
 from dml_tile.geometry import layout
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS_COUNTED, Record
-from dml_tile.readers import descriptors, model_tile, remote
+from dml_tile.readers import contents, model_tile, remote
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
@@ -92,6 +93,73 @@ DOCUMENTS = {
 NO_MODELS = ("brackets", "objects", "words as sizes", "words as flags", "unknown keys", *[*DOCUMENTS][-4:])
 
 
+BROKEN = TILE | {"Repeats": [0]}
+SILENT = "// dml-tile: ignore[" + ",".join(f"N{i:02}" for i in range(50)) + "]\n"
+
+
+def write_stars(folder: Path, count: int) -> tuple[str, ...]:
+    (folder / ".git").mkdir(exist_ok=True)
+    (folder / ".gitignore").write_text("*a*a*ab7\n" * count)
+    (folder / ("a" * 240 + ".json")).write_text(json.dumps(TILE))
+    return ("check", ".")
+
+
+def write_excluded(folder: Path, count: int) -> tuple[str, ...]:
+    patterns = [f"{i:03}{'*b' * 98}" for i in range(count)]
+    (folder / "pyproject.toml").write_text(f"[tool.dml-tile]\nexclude = {patterns}\n")
+    deep = folder.joinpath(*["a" * 245] * 14)
+    if not deep.exists():
+        deep.mkdir(parents=True)
+    for i in range(count // 5):
+        (deep / f"{i}.json").write_text(json.dumps(TILE))
+    return ("check", ".", "--quiet")
+
+
+def write_comments(folder: Path, count: int) -> tuple[str, ...]:
+    comments = SILENT.replace("//", "/*").replace("\n", " */ ") * 100
+    (folder / "many.json").write_text(f"{comments}[{', '.join([json.dumps(BROKEN)] * count)}]")
+    return ("check", "many.json", "--format", "concise")
+
+
+def write_file_ignores(folder: Path, count: int) -> tuple[str, ...]:
+    ignores = {f"{'*' * i}.json": ["DML-BUFFER-Flags"] * 600 for i in range(1, 20)}
+    text = "\n".join(f"{json.dumps(pattern)} = {json.dumps(rules)}" for pattern, rules in ignores.items())
+    (folder / "pyproject.toml").write_text(f"[tool.dml-tile.per-file-ignores]\n{text}\n")
+    (folder / "many.json").write_text(json.dumps([BROKEN] * count))
+    return ("check", "many.json", "--format", "concise")
+
+
+def write_edges(folder: Path, count: int) -> tuple[str, ...]:
+    edge = {"GraphInputIndex": 0, "ToNodeIndex": 9, "ToNodeInputIndex": 0}
+    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}]}
+    graph["InputEdges"] = [edge | {"ToNodeIndex": 9 + i} for i in range(count)]
+    (folder / "graph.json").write_text(json.dumps(graph))
+    cost_of("check", "graph.json", "--write-baseline", "known.json", "--output", "out.txt", folder=folder)
+    return ("check", "graph.json", "--baseline", "known.json", "--output", "out.txt")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("write", "count", "status"),
+    [
+        (write_stars, 100, 0),
+        (write_excluded, 100, 0),
+        (write_comments, 100, 1),
+        (write_file_ignores, 100, 1),
+        (write_edges, 400, 0),
+    ],
+    ids=["stars in .gitignore", "patterns and long folders", "comments", "per-file-ignores", "a baseline"],
+)
+def test_two_inputs_cost_no_more_than_both(
+    tmp_path: Path, write: Callable[[Path, int], tuple[str, ...]], count: int, status: int
+) -> None:
+    """Ten times as much of both takes ten times as long, and half as much again; a product would take a hundred."""
+    costs = [cost_of(*write(tmp_path, times * count), folder=tmp_path) for times in (1, 10)]
+    assert [cost.status for cost in costs] == [status, status], costs
+    few, many = (cost.seconds for cost in costs)
+    assert many < 15 * max(few, 0.1)
+
+
 ENTRY = {"source": "a.json", "tile": "", "target": "6_4", "rule": "r", "field": ""}
 BASELINES = {
     "integers": ([1] * 5 * MANY, "findings[0] is 1; an object was expected"),
@@ -120,6 +188,17 @@ def test_the_cost_of_a_command_grows_with_the_bytes_of_its_document(tmp_path: Pa
     printed = printed_at_bounded_cost(tmp_path, DOCUMENTS[name], command, "much.json")
     assert command == "check" or printed.startswith(b"dml-tile: much.json")
     assert [path.name for path in tmp_path.iterdir()] == ["much.json"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("of_tensor", [False, True])
+def test_a_million_unknown_keys_take_little_memory(tmp_path: Path, of_tensor: bool) -> None:
+    keys = {f"k{i:014}": 1 for i in range(10**6)}
+    document = TILE | {"InputTensor": FLAT | keys} if of_tensor else TILE | keys
+    (tmp_path / "much.json").write_text(json.dumps(document))
+    cost = cost_of("check", "much.json", folder=tmp_path)
+    assert b"keys were provided; at most 64 were expected" in cost.printed
+    assert cost.peak_bytes <= 0.6e9
 
 
 @pytest.mark.long
@@ -360,13 +439,81 @@ def test_a_run_ends_in_time_and_leaves_no_part_of_a_file(tmp_path: Path, command
     assert spent.is_within(20)
 
 
+# Two inputs at once: work that they share grows no faster than their bytes together
+
+
+def gitignore(folder: Path, size: int) -> None:
+    patterns = (f"*a*a*ab{i}" for i in range(5 * size))
+    (folder / ".gitignore").write_text("\n".join(patterns))
+
+
+def long_names(folder: Path, size: int) -> None:
+    for i in range(size):
+        (folder / f"{'a' * 230}{i}.json").write_text(json.dumps(TILE))
+
+
+def settings(folder: Path, size: int) -> None:
+    exclude = [f"*/b{i}{'c' * 20}/*.x" for i in range(5 * size)]
+    ignores = {f"*{i}.none": ["DML-BUFFER"] * size for i in range(10)}
+    rules = "\n".join(f'"{pattern}" = {json.dumps(rules)}' for pattern, rules in ignores.items())
+    (folder / "pyproject.toml").write_text(
+        f"[tool.dml-tile]\nexclude = {json.dumps(exclude)}\n[tool.dml-tile.per-file-ignores]\n{rules}\n"
+    )
+
+
+def comments(folder: Path, size: int) -> None:
+    ignored = f"// dml-tile: ignore[{', '.join(f'DML-X{i}' for i in range(size))}]\n"
+    tiles = ",\n".join([json.dumps(TILE | {"Repeats": [0]})] * size)
+    (folder / "commented.json").write_text(f"{ignored * 10}[{tiles}]")
+
+
+def edges(folder: Path, size: int) -> None:
+    edge = {"FromNodeIndex": 0, "FromNodeOutputIndex": 0, "ToNodeIndex": 7, "ToNodeInputIndex": 0}
+    nodes = [{"Operator": {"Type": "TILE", "Desc": TILE}}]
+    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": nodes, "IntermediateEdges": [edge] * 10 * size}
+    (folder / "graph.json").write_text(json.dumps(graph))
+
+
+def known(folder: Path, size: int) -> None:
+    findings = [ENTRY | {"source": f"{i}.json", "rule": "DML-GRAPH-index"} for i in range(20 * size)]
+    (folder / "known.json").write_text(json.dumps({"version": 1, "findings": findings}))
+
+
+def operators(folder: Path, size: int) -> None:
+    (folder / "operators.jsonl").write_text('{"Type": "JOIN", "Desc": null}\n' * size)
+
+
+KINDS: Final = (gitignore, long_names, settings, comments, edges, known, operators)
+TENFOLD_AT_MOST: Final = 15
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pair", [*combinations(KINDS, 2)], ids=lambda pair: " x ".join(kind.__name__ for kind in pair))
+def test_ten_times_of_two_inputs_takes_at_most_fifteen_times_as_long(
+    tmp_path: Path, pair: tuple[Callable[[Path, int], None], ...]
+) -> None:
+    seconds = []
+    for size in (20, 200):
+        (folder := tmp_path / str(size)).mkdir()
+        (folder / ".git").mkdir()
+        (folder / "a.json").write_text(json.dumps(TILE))
+        for kind in pair:
+            kind(folder, size)
+        has_baseline = ("--baseline", "known.json") if known in pair else ()
+        spent = cost_of("check", ".", "--format", "jsonl", *has_baseline, folder=folder)
+        assert spent.status in (0, 1, 2)
+        assert b"Traceback" not in spent.printed
+        seconds.append(spent.seconds)
+    assert seconds[1] <= TENFOLD_AT_MOST * max(seconds[0], 0.1)
+
+
 # The figures of docs/limits.md
 
 
 UNITS: Final = {"KiB": 10, "MiB": 20, "GiB": 30}
 
 BOUNDS: Final[dict[str, tuple[int, ...]]] = {
-    "a JSON document, or a line of JSON lines, and its nesting": (descriptors.MAX_DOCUMENT_BYTES,),
+    "a JSON document, or a line of JSON lines, and its nesting": (contents.MAX_DOCUMENT_BYTES,),
     "the resources of a DxDispatch model, with the copies that tiles own": (resources.MAX_RESOURCE_BYTES,),
     "problems told of one object, of one source": (
         input_errors.MAX_PROBLEMS,
@@ -390,12 +537,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     "the parts of a pattern, and of a path that a file names": (paths.MAX_PARTS,),
     "folders looked at for a pattern": (),
     "a baseline": (baseline.MAX_BYTES,),
-    "a .gitignore": (
-        repository.MAX_GITIGNORE_BYTES,
-        repository.MAX_PATTERNS,
-        repository.MAX_STARS,
-        repository.MAX_STARS,
-    ),
+    "a .gitignore": (repository.MAX_GITIGNORE_BYTES, repository.MAX_PATTERNS),
     "comments of a JSON text, or of a JSON line, that silence findings": (json_text.MAX_COMMENTS,),
     "for each byte of a JSON document, besides its tiles, or of a baseline": (
         round(SECONDS_PER_BYTE * 1e6),
@@ -414,15 +556,17 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         folding.MAX_FOLDED_NODES,
     ),
     "time lost to models that cannot be read": (parent.MAX_SECONDS_LOST,),
-    "fetching a file, or a model with its weights, from a URL": (remote.MAX_SECONDS, remote.MAX_BYTES + 1),
-    "looking for the files of a folder or a pattern of a URL": (remote.MAX_SECONDS_TO_LIST, remote.MAX_SECONDS),
+    "fetching a file, or a model with its weights, from a URL": (urls.MAX_SECONDS, remote.MAX_BYTES + 1),
+    "the files of a folder, a pattern or an archive of a URL together, from the list on": (
+        remote.MAX_SECONDS_OF_SEVERAL,
+    ),
     "members of an archive that a URL names, and of those within it": (urls.MAX_NESTING // 16**2, 16),
     "waiting for a pipe that is named as a file": (whole.MAX_SECONDS_WITHOUT_WRITER,),
     "`run`: its files, of which each, like each of their folders, counts as 4 KiB at least": (
         runner.MAX_WRITTEN_BYTES,
     ),
     "`run`: what it prints": (runner.MAX_PRINTED_BYTES,),
-    "`run`: its time": (signature(run).parameters["max_time"].default,),
+    "a command's time": (signature(run).parameters["max_time"].default,),
 }
 """Each row of the table, with the constants that its figures begin with."""
 

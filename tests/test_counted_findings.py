@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from dml_tile.checks.baseline import MAX_BYTES
 from dml_tile.checks.catalogue import RULES, Selection, known_rules
 from tests.helpers.check_files import BAD, INT64, TILE, captured, model, write
 from tests.helpers.command_line import Call
+from tests.helpers.paths import EXAMPLES
 
 SIZES, COUNT = "DML-TILE-OutputTensor-Sizes", "DML-TILE-RepeatsCount"
 WIDE = BAD | {"Repeats": [3]}
 SPELLED = {key: value if key == "Repeats" else {"data_type": 1, "sizes": [2]} for key, value in BAD.items()}
+COUNTS = re.compile(r"base\.json: (\d+) entries written, (\d+) of them kept unchecked; (\d+) dropped")
 KNOWN_AS = "FLOAT32 {2} x {2} -> {2} b5d2b7b4"
 
 
@@ -42,6 +45,7 @@ def test_a_baseline_has_an_entry_for_each_finding_without_its_line(check: Call) 
     before = Path("base.json").read_text()
     written(check, "a.json", "-t", "5_0", "-t", "6_4")
     assert Path("base.json").read_text() == before
+    Path("base.json").unlink()
     written(check, write("b.json", TILE))
     assert entries() == []
 
@@ -104,7 +108,7 @@ def test_pruning_takes_out_what_is_fixed_and_adds_nothing(check: Call) -> None:
     write("a.json", [WIDE, BAD | {"Repeats": [4]}])
     write("b.json", TILE)
     result = check("a.json", "b.json", "-t", "6_4", "--write-baseline", "base.json", "--prune")
-    assert (result.exit_code, result.stderr.count("taken out: ")) == (1, 2)
+    assert (result.exit_code, COUNTS.findall(result.stderr)) == (1, [("4", "3", "2")])
     fixed = ("a.json", "6_4", KNOWN_AS), ("b.json", "6_4", "")
     assert entries() == [one for one in before if (one["source"], one["target"], one["tile"]) not in fixed]
     assert check("a.json", "--prune").exit_code == 2
@@ -128,15 +132,17 @@ def test_entries_that_no_longer_occur_are_reported_and_fail_nothing(check: Call)
     write("a.json", [BAD, TILE])
     Path("b.json").unlink()
     result = check("a.json", "--baseline", "base.json")
-    assert result.exit_code == 0
-    assert result.stderr.splitlines() == [
-        f"dml-tile: base.json: no longer occurs: a.json#{KNOWN_AS} 2: [{SIZES}] OutputTensor.Sizes[0] at 6_4",
-        f"dml-tile: base.json: no longer occurs: b.json: [{SIZES}] OutputTensor.Sizes[0] at 6_4",
+    assert (result.exit_code, check("a.json", "--baseline", "base.json", "--fail-on", "note").exit_code) == (0, 1)
+    note = "base.json: note[unused-baseline-entry] no longer occurs:"
+    assert [line for line in result.stdout.splitlines() if "no longer" in line] == [
+        f"{note} a.json#{KNOWN_AS} 2: [{SIZES}] OutputTensor.Sizes[0] at 6_4",
+        f"{note} b.json: [{SIZES}] OutputTensor.Sizes[0] at 6_4",
     ]
     written(check, write("a.json", [BAD] * 13))
     write("a.json", [TILE])
-    *_, last = listed = check("a.json", "--baseline", "base.json").stderr.splitlines()
-    assert (len(listed), last) == (11, "dml-tile: base.json: and 3 more")
+    listed = check("a.json", "--baseline", "base.json").stdout.splitlines()
+    assert sum(line.startswith(note) for line in listed) == 10
+    assert "and 3 more of unused-baseline-entry" in listed
 
 
 def test_entries_of_what_this_run_does_not_check_are_not_missed(check: Call) -> None:
@@ -218,8 +224,10 @@ def test_a_comment_silences_a_rule_in_the_lines_of_its_tile(
 ) -> None:
     result = check(write(name, text), "--format", "json")
     assert [record["ok"] for record in json.loads(result.stdout)["results"]] == silenced
-    messages = [line for line in result.stderr.splitlines() if "silences" in line]
-    assert messages == [f"dml-tile: {name}:{place} silences nothing" for place in unmet]
+    notices = json.loads(result.stdout).get("notices", [])
+    assert [f"{one['line']}:{one['column']}: {one['message']}" for one in notices] == [
+        f"{place} silences nothing" for place in unmet
+    ]
 
 
 def test_patterns_silence_rules_in_files(check: Call) -> None:
@@ -239,15 +247,114 @@ paths = ["in", "b.json"]
     assert [line[:22] for line in result.stdout.splitlines() if line.startswith("in")] == [
         "in/a.json:11:4: refuse", "in/old/a.json: accepte",
     ]  # fmt: skip
-    beginning = "dml-tile: pyproject.toml: per-file-ignores: "
-    assert result.stderr.splitlines() == [
+    beginning = "pyproject.toml: note[unused-ignore] per-file-ignores: "
+    assert [line for line in result.stdout.splitlines() if line.startswith("pyproject.toml")] == [
         f"{beginning}'in/old': {COUNT} silences nothing",
         f"{beginning}'nowhere': DML-BUFFER silences nothing",
     ]
-    assert check("b.json").stderr == ""
-    assert check("--jobs", "2").stderr == result.stderr
+    assert "unused-ignore" not in check("b.json").stdout
+    assert check("--jobs", "2").stdout == result.stdout
     write("in/old/a.json", BAD | {"RepeatsCount": 7})
-    assert f"'in/old': {COUNT}" not in check(str(Path("in/old/a.json").absolute())).stderr
+    assert f"'in/old': {COUNT}" not in check(str(Path("in/old/a.json").absolute())).stdout
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ignore", "ignore[]", "ignore DML-TILE", "disable[DML-TILE]", "ignore[DML-TILE", f"ignore[{'x' * 201}]", ""],
+)
+def test_a_malformed_comment_is_a_warning(check: Call, text: str) -> None:
+    write("a.json", f"// dml-tile: {text}\n{json.dumps(TILE)}")
+    result = check("a.json", "--format", "concise")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("a.json:1:1: warning[malformed-ignore] 'dml-tile:")
+    assert check("a.json", "--fail-on", "error").exit_code == 0
+    assert check("a.json", "--ignore", "malformed-ignore").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("text", "a.json:1:1: warning[malformed-ignore] '"),
+        ("concise", "a.json:2:1: note[unused-ignore] ignore[DML-TILE] silences nothing\n"),
+        ("json", '"rule":"malformed-ignore","severity":"warning"'),
+        ("jsonl", '"rule":"unused-baseline-entry","severity":"note"'),
+        ("markdown", "- note unused-ignore in **a.json\\:2\\:1**: ignore\\[DML-TILE\\] silences nothing\n"),
+        ("github", "::warning file=a.json,line=1,col=1,title=malformed-ignore::"),
+        (
+            "azure",
+            "##vso[task.logissue type=warning;sourcepath=a.json;linenumber=1;columnnumber=1;code=malformed-ignore;]",
+        ),
+        ("gitlab", '"check_name": "unused-baseline-entry"'),
+        ("sarif", '"ruleId": "unused-ignore"'),
+        ("junit", '<failure type="malformed-ignore"'),
+        ("html", "<code>unused-baseline-entry</code>"),
+    ],
+)
+def test_notices_are_in_each_format(check: Call, form: str, shown: str) -> None:
+    written(check, write("a.json", BAD))
+    write("a.json", f"// dml-tile: ignore\n// dml-tile: ignore[DML-TILE]\n{json.dumps(TILE)}")
+    result = check("a.json", "--baseline", "base.json", "--format", form)
+    assert result.exit_code == 1
+    assert shown in result.stdout
+    if form != "azure":  # whose notes are lines of the log
+        for name in ("malformed-ignore", "unused-ignore", "unused-baseline-entry"):
+            assert name in result.stdout
+
+
+def test_a_notice_is_explained(call: Call) -> None:
+    printed = call("explain", "unused-ignore").stdout.splitlines()
+    assert (printed[0], printed[-1]) == ("unused-ignore", "  severity: note")
+
+
+def test_an_ignore_of_a_file_that_was_not_read_whole_is_not_called_unused(check: Call) -> None:
+    write("a.json", f"[{json.dumps(TILE)}, 7] // dml-tile: ignore[DML-TILE]")
+    assert "unused-ignore" not in check("a.json").stdout
+
+
+DYNAMIC = str(EXAMPLES / "models" / "two_tiles.onnx")
+OPEN = "known-at-run-time"
+
+
+@pytest.mark.parametrize("where", ["option", "setting", "pattern", "baseline"])
+def test_what_is_known_at_run_time_only_may_be_left_out_like_findings(check: Call, where: str) -> None:
+    Path("a.onnx").write_bytes(Path(DYNAMIC).read_bytes())
+    arguments = ["a.onnx", "--fail-on", "note", "-t", "6_4"]
+    assert check(*arguments).exit_code == 1
+    if where == "option":
+        arguments += ["--ignore", OPEN]
+    elif where == "setting":
+        write("pyproject.toml", f'[tool.dml-tile]\nignore = ["{OPEN}"]\n')
+    elif where == "pattern":
+        write("pyproject.toml", f'[tool.dml-tile.per-file-ignores]\n"*.onnx" = ["{OPEN}"]\n')
+    else:
+        assert check("a.onnx", "-t", "6_4", "--write-baseline", "base.json").exit_code == 0
+        assert [entry["rule"] for entry in entries()] == [OPEN]
+        arguments += ["--baseline", "base.json"]
+    result = check(*arguments)
+    assert (result.exit_code, result.stdout.count("accepted so far at")) == (0, 1)
+    count = "1 finding in the baseline" if where == "baseline" else "1 finding not selected"
+    assert f"; {count}\n" in result.stdout
+    assert OPEN not in check(*arguments, "--format", "github").stdout
+    if where == "baseline":
+        assert "unused-baseline-entry" in check(*arguments, "--dim", "batch=4").stdout
+
+
+def test_a_baseline_of_a_part_keeps_the_rest_and_says_what_it_did(check: Call) -> None:
+    for name in ("a.json", "b.json", "c.json"):
+        write(name, BAD)
+    everything = "a.json", "b.json", "c.json", "-t", "6_4,5_0", "--write-baseline", "base.json"
+    assert COUNTS.findall(check(*everything).stderr) == [("6", "0", "0")]
+    write("a.json", TILE)
+    write("b.json", BAD | {"RepeatsCount": 7})
+    Path("c.json").unlink()
+    part = check("a.json", "b.json", "-t", "6_4", "--write-baseline", "base.json")
+    assert COUNTS.findall(part.stderr) == [("6", "3", "2")]
+    assert [(one["source"], one["target"]) for one in entries()] == [
+        ("a.json", "5_0"), ("b.json", "5_0"), *[("b.json", "6_4")] * 3, ("c.json", "5_0"),
+    ]  # fmt: skip
+    kept = check("a.json", "b.json", "-t", "6_4", "--ignore", SIZES, "--write-baseline", "base.json")
+    assert [one["rule"] for one in entries() if (one["source"], one["target"]) == ("b.json", "6_4")].count(SIZES) == 1
+    assert kept.exit_code == 0
 
 
 # Selected and ignored rules
@@ -289,7 +396,7 @@ def test_findings_count_by_their_rules(check: Call, option: str, ok: bool, rules
 def test_what_names_a_rule_with_more_words_decides(
     select: tuple[str, ...], ignore: tuple[str, ...], taken: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
-    selection = Selection(select, ignore)
+    selection = Selection(frozenset(select), frozenset(ignore))
     assert all(selection.takes(rule_id) for rule_id in taken)
     assert not any(selection.takes(rule_id) for rule_id in left)
 

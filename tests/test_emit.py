@@ -14,7 +14,8 @@ import pytest
 from typer.testing import Result
 
 import dml_tile
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.source import LanguageName, python_text, source_text
@@ -276,7 +277,7 @@ def test_nothing_is_printed_if_an_option_is_wrong_or_any_part_cannot_be_read(
 
 
 def test_operators_that_are_no_tiles_are_named_and_left_out() -> None:
-    result = emit("--lang", "json", "-", stdin=[{"Type": "GEMM"}, {"Type": 53, "Desc": {"Alpha": 1}}, TILE])
+    result = emit("--lang", "json", "-", stdin=[{"Type": "GEMM"}, {"Type": 53, "Desc": None}, TILE])
     assert result.exit_code == 1
     assert json.loads(result.stdout)["Repeats"] == [1]
     assert result.stderr.splitlines() == [

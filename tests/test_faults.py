@@ -22,6 +22,7 @@ from tests.helpers.check_files import TILE
 from tests.helpers.command_line import bash
 from tests.helpers.dxdispatch_models import model, write_file, zeros
 from tests.helpers.ir_models import MODELS, burn_tile
+from tests.helpers.paths import ROOT
 
 pytestmark = pytest.mark.long
 
@@ -121,6 +122,13 @@ def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
         assert process.communicate(timeout=60)[0].startswith(b"a.json: accepted")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_tests_send_signals_where_the_shell_ignores_them(number: signal.Signals) -> None:
+    asked = f"import signal, tests.conftest; print(signal.getsignal({number.value}) == signal.SIG_IGN)"
+    done = bash(f"trap '' {number.name.removeprefix('SIG')}; exec {sys.executable} -c '{asked}'", ROOT)
+    assert done.stdout == b"False\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_the_reading_child_ends_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
     program = f"""
@@ -170,6 +178,45 @@ def limited(kind: int, count: int) -> Callable[[], None]:
     return limit
 
 
+MEMORY_FAILS = """
+import sys, jiter
+class PanicException(BaseException):
+    "As jiter's, which no module exports."
+def failing(*arguments, **options):
+    raise {error}
+jiter.from_json = failing
+from dml_tile.cli.app import main
+main()
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("error", ["MemoryError", "PanicException"])
+def test_memory_that_runs_out_is_one_line(tmp_path: Path, command: str, error: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    program = [sys.executable, "-c", MEMORY_FAILS.format(error=error), *COMMANDS[command], "a.json"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"dml-tile: there is not enough memory\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, nothing bounds a process's memory so")
+@pytest.mark.parametrize("kibibytes", [300_000, 500_000, 700_000, 900_000])
+def test_a_document_that_takes_too_much_memory_is_one_line(tmp_path: Path, kibibytes: int) -> None:
+    (tmp_path / "much.json").write_text("[" + "[[]]," * 4_000_000 + "[]]")
+    done = bash(f"export RUST_BACKTRACE=1; ulimit -v {kibibytes}; dml-tile check much.json", tmp_path)
+    assert (done.returncode, done.stderr) == (2, b"dml-tile: there is not enough memory\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, nothing bounds a process's memory so")
+@pytest.mark.parametrize("command", [*COMMANDS, "levels", "explain"])
+def test_a_small_file_takes_little_memory(tmp_path: Path, command: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(model() if command == "run" else TILE))
+    arguments = (*COMMANDS[command], "a.json") if command in COMMANDS else [command]
+    done = bash(f"ulimit -v 300000; dml-tile {' '.join(arguments)}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def without_a_superuser_s_rights() -> None:
     """Lets permissions hold for the programs that this process is going to run, whoever runs them."""
     drop_from_bounding_set, overriding_permissions, searching_all = 24, 1, 2
@@ -205,7 +252,7 @@ def test_few_descriptors_are_told_of_the_model(tmp_path: Path) -> None:
         ("run m.json --output-dir sub", b"'sub' is no folder that can be written to"),
         ("run m.json", b"r.bin: File too large"),
         ("check closed.json", b"closed.json: Permission denied"),
-        ("check closed.onnx", b"closed.onnx: cannot be read: Permission denied"),
+        ("check closed.onnx -t 6_4", b"closed.onnx: cannot be read: Permission denied"),
         ("check folder", b"folder: Permission denied"),
     ],
 )
@@ -268,7 +315,7 @@ def test_a_file_that_changes_before_it_is_read_costs_that_file(
 def test_the_surroundings_do_not_change_the_answer(tmp_path: Path, python: tuple[str, ...], locale: str) -> None:
     (tmp_path / "a.json").write_text(json.dumps(TILE | {"Repeats": [2]}))
     surroundings = {"PATH": os.environ["PATH"], "LC_ALL": locale, "PYTHONCOERCECLOCALE": "0"}  # and no HOME
-    process = started("check", "a.json", cwd=tmp_path, python=python, env=surroundings)
+    process = started("check", "a.json", "-t", "6_4", cwd=tmp_path, python=python, env=surroundings)
     shown, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (1, b"")
     assert b"DML-TILE-OutputTensor-Sizes" in shown

@@ -305,8 +305,8 @@ except KeyboardInterrupt:
     assert subprocess.run(command, capture_output=True, check=True, text=True, timeout=60).stdout == "interrupted\n"
 
 
+@pytest.mark.posix
 @pytest.mark.long
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 def test_a_forked_child_has_a_pool_of_its_own() -> None:
     code = """
 import os

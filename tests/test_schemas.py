@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.targets import TILE_SUPPORT
+from dml_tile.directml.targets import tile_rows
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.emit.schemas import schemas
 from dml_tile.json_text import parse_json
@@ -108,7 +108,7 @@ def test_the_tile_s_schema(instance: Any, valid: bool) -> None:
         assert accepts("dml_operator_desc", {"Type": "TILE"} | instance) == valid
 
 
-@pytest.mark.parametrize("row", TILE_SUPPORT, ids=lambda row: row.since.short)
+@pytest.mark.parametrize("row", tile_rows(), ids=lambda row: row.since.short)
 def test_a_row_s_schema_takes_just_its_types_and_dimension_counts(row: Any) -> None:
     name = f"dml_tile_operator_desc.{row.since.short}"
     for data_type in TensorDataType:

@@ -307,6 +307,7 @@ def test_a_signal_ends_all_processes(send: str, number: int, seconds: float, com
     assert not any(is_alive(worker) for worker in left)
 
 
+@pytest.mark.posix
 @pytest.mark.long
 def test_what_only_the_command_can_read_is_checked_by_itself(zoo: list[str], tmp_path: Path) -> None:
     write("a.json", TILE)
@@ -324,7 +325,7 @@ def test_processes_import_nothing_from_the_current_folder(zoo: list[str], tmp_pa
     for module in ("multiprocessing", "dml_tile", "signal"):
         write(f"{module}.py", "raise SystemExit('imported from the current folder')")
     program = "from dml_tile.cli.app import main; main()"
-    arguments = [sys.executable, "-P", "-c", program, "check", "000.json", "--jobs", "2"]
+    arguments = [sys.executable, "-P", "-c", program, "check", "000.json", "-t", "6_4", "--jobs", "2"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"000.json: accepted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -12,12 +12,12 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from dml_tile.checks.catalogue import Selection
+from dml_tile.checks.catalogue import RUN_TIME, Selection
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.errors import ConfigError
 from dml_tile.files.repository import path_from
-from dml_tile.files.whole import open_without_waiting
+from dml_tile.files.whole import open_without_waiting, read_at_most
 from dml_tile.findings import Finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import encodable, printable, printable_json
@@ -56,29 +56,57 @@ class Baseline:
 
     def with_known(self, result: Result) -> Result:
         """Return the result with its findings that are in the baseline as ``known`` ones; the verdict stays."""
-        known = [each for each in result.findings if _entry(result, each, self._folder) in self.entries]
-        new = tuple(each for each in result.findings if each not in known)
-        return replace(result, findings=new, known=tuple(known)) if known else result
+        known: list[Finding] = []
+        new: list[Finding] = []
+        for finding in result.findings:
+            is_known = _entry(result, finding.rule, finding.path, self._folder) in self.entries
+            (known if is_known else new).append(finding)
+        if known:
+            result = replace(result, findings=tuple(new), known=tuple(known))
+        is_open = result.unknown and result.unknown_is == "counted"
+        if is_open and _entry(result, RUN_TIME, "", self._folder) in self.entries:
+            return replace(result, unknown_is="known")
+        return result
 
     def note(self, results: Iterable[Result]) -> None:
         """Remember which entries occur; ``with_known`` may have been called in another process."""
-        self._occurring |= {_entry(result, finding, self._folder) for result in results for finding in result.known}
+        for result in results:
+            self._occurring |= {_entry(result, each.rule, each.path, self._folder) for each in result.known}
+            if result.unknown_is == "known":
+                self._occurring.add(_entry(result, RUN_TIME, "", self._folder))
 
     def missing(
         self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection
-    ) -> Iterator[Entry]:
-        """Yield the entries that this run would have found, and did not: of what was checked, or is no longer there."""
+    ) -> Sequence[Entry]:
+        """Return the entries that this run looked for and did not find, in order."""
+        return sorted(self.looked_for(sources, targets, selection) - self._occurring, key=_ORDER)
+
+    def looked_for(
+        self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection
+    ) -> frozenset[Entry]:
+        """Return the entries that a run would find, if they occur: of what was checked, or is no longer there."""
         checked = {_place(source.name, self._folder): source.is_whole for source in sources}
-        for entry in sorted(self.entries - self._occurring, key=_ORDER):
-            is_there = entry.source == _STANDARD_INPUT or os.path.lexists(Path(self._folder, entry.source))
-            if checked.get(entry.source, not is_there) and entry.target in targets and selection.takes(entry.rule):
-                yield entry
+        for place in {entry.source for entry in self.entries} - checked.keys():
+            is_there = place == _STANDARD_INPUT or os.path.lexists(Path(self._folder, place))
+            checked[place] = not is_there
+        return frozenset(
+            entry
+            for entry in self.entries
+            if checked[entry.source] and entry.target in targets and selection.takes(entry.rule)
+        )
+
+
+def written_before(file: str) -> Baseline | None:
+    """Return the baseline that a file has already; None if there is none. Raises ConfigError."""
+    return Baseline(file) if Path(file).is_file() and Path(file).stat().st_size else None
 
 
 def entries_of(results: Sequence[Result], file: str) -> set[Entry]:
     """Return the entries for the findings of a tile, in a baseline that is written to ``file``."""
     folder = str(Path(file).parent)
-    return {_entry(result, finding, folder) for result in results for finding in result.findings}
+    entries = {_entry(result, each.rule, each.path, folder) for result in results for each in result.findings}
+    open_ones = (result for result in results if result.unknown and result.unknown_is == "counted")
+    return entries | {_entry(result, RUN_TIME, "", folder) for result in open_ones}
 
 
 def baseline_text(entries: Iterable[Entry]) -> str:
@@ -97,13 +125,13 @@ _KEYS: Final = tuple(Entry.model_fields)
 _ORDER: Final = attrgetter(*_KEYS)
 
 
-def _entry(result: Result, finding: Finding, folder: str) -> Entry:
+def _entry(result: Result, rule: str, field: str, folder: str) -> Entry:
     return Entry(
         source=_place(result.source, folder),
         tile=encodable(result.identity),
         target=result.target.name,
-        rule=finding.rule,
-        field=finding.path,
+        rule=rule,
+        field=field,
     )
 
 
@@ -114,7 +142,7 @@ def _place(source: str, folder: str) -> str:
 def _entries_of(file: str) -> tuple[Entry, ...]:
     try:
         with open_without_waiting(Path(file)) as opened:
-            text = opened.read(MAX_BYTES + 1)
+            text = read_at_most(opened, MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(file, "there is no such file; --write-baseline writes it") from None
     except OSError as error:

@@ -15,21 +15,23 @@ from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.back_ends import BackEnd, back_end_named
-from dml_tile.checks.catalogue import Selection, is_named
-from dml_tile.checks.files import Exclusion, listed, unknown_dimension
+from dml_tile.checks.catalogue import RUN_TIME, Selection
+from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
+from dml_tile.checks.notices import Notice, of_comments
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
+from dml_tile.checks.silences import FileIgnores, Silence, Silences
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, Problem, place_of, require_instance
 from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against, Severity, bases_of
-from dml_tile.json_text import IgnoreComment, SourceText
+from dml_tile.json_text import IgnoreComment
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.file_kinds import SAVED_MODEL
-from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes, TileNode
+from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 from dml_tile.readers.sources import Sources, is_model_file
 from dml_tile.simulation.target import resolve
 
@@ -38,54 +40,11 @@ if TYPE_CHECKING:  # most checks need none
 
     from dml_tile.checks.baseline import Baseline
 
+EMPTY: Final = "without descriptors"
+"""Why a file is passed over that was read."""
+
 _ALL_RULES: Final = Selection()
 _DIGEST_BYTES: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class FileIgnore:
-    """Rules whose findings do not count in the files that match a ``pattern``."""
-
-    pattern: str
-    rules: tuple[str, ...]
-    files: Exclusion = field(compare=False)
-
-
-class Silence(NamedTuple):
-    """A rule, or the first words of several, that a comment or a FileIgnore silences."""
-
-    rule: str
-    source: IgnoreComment | FileIgnore
-
-
-class Silences:
-    """The silences of one file; ``met`` has True for those that silenced something."""
-
-    def __init__(self, file: str, ignores: Sequence[FileIgnore]) -> None:
-        matching = (ignore for ignore in ignores if ignore.files.leaves_out(file))
-        self._of_file = [Silence(rule, ignore) for ignore in matching for rule in ignore.rules]
-        self.met = dict.fromkeys(self._of_file, False)
-        self._text: SourceText | None = None
-
-    def on(self, part: JsonDescriptor | TileNode) -> list[Silence]:
-        """Return those that hold for a part of the file."""
-        text = part.text if isinstance(part, JsonDescriptor) else None
-        if text is None or not text.comments:
-            return self._of_file
-        if text is not self._text:
-            self._text = text
-            self.met = dict.fromkeys(_silences(text.comments), False) | self.met
-        return [*self._of_file, *_silences(text.comments_on(part.pointer))]
-
-    def silence(self, rule_id: str, on: Sequence[Silence]) -> bool:
-        """Return True if some silence findings of a rule, and remember which."""
-        met = [silence for silence in on if is_named(rule_id, silence.rule)]
-        self.met.update(dict.fromkeys(met, True))
-        return bool(met)
-
-
-def _silences(comments: Sequence[IgnoreComment]) -> Iterator[Silence]:
-    return (Silence(rule, comment) for comment in comments for rule in comment.rules)
 
 
 @dataclass(slots=True)
@@ -93,9 +52,10 @@ class SourceSummary:
     """The tiles of one file; ``lowest_level`` is the lowest at which all pass, None if one passes at none.
 
     ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
-    ``is_whole`` is False if a part of the file could not be read. ``dimension_names`` are those of an ONNX model that
-    no file before it has, ``contradictions`` of its declared shapes fail nothing. ``silences`` are those of the file,
-    and whether they silenced something.
+    ``is_whole`` is False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor.
+    ``names`` are those by which the sizes of a model may be given, ``contradictions`` of its declared shapes fail
+    nothing. ``patterns`` are the numbers of those that ignore rules in the file; silences that are ``met`` silenced
+    something. ``notices`` are about its comments.
     """
 
     name: str
@@ -105,8 +65,11 @@ class SourceSummary:
     failing: int = 0
     lowest_level: FeatureLevel | None = FeatureLevel.DML_FEATURE_LEVEL_1_0
     is_whole: bool = True
-    dimension_names: frozenset[str] = field(default=frozenset(), compare=False)
-    silences: dict[Silence, bool] = field(default_factory=dict)
+    is_empty: bool = False
+    names: ModelNames = field(default=ModelNames(), compare=False)
+    patterns: frozenset[int] = frozenset()
+    met: set[Silence] = field(default_factory=set)
+    notices: tuple[Notice, ...] = ()
     contradictions: tuple[str, ...] = ()
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
@@ -132,7 +95,8 @@ class FileCheck:
     """The questions that each file is asked, and the findings that count. It pickles.
 
     Findings count where the ``selection`` takes them, no comment and none of ``file_ignores`` silences them, and the
-    ``baseline`` does not have them; ``fail_on`` is the severity from which on a tile fails.
+    ``baseline`` does not have them; ``fail_on`` is the severity from which on a tile fails. ``is_strict`` makes a
+    problem of a file without descriptors.
     """
 
     targets: Sequence[Target]
@@ -142,43 +106,53 @@ class FileCheck:
     selection: Selection = _ALL_RULES
     baseline: Baseline | None = None
     fail_on: Severity | None = Severity.WARNING
-    file_ignores: tuple[FileIgnore, ...] = ()
+    file_ignores: FileIgnores = field(default_factory=FileIgnores)
+    is_strict: bool = False
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
         """Yield the results of a file, its problems, those of the same message as one, then its summary."""
         summary = SourceSummary(file, is_model_file(file))
-        silences = Silences(file, self.file_ignores)
+        silences = Silences(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
         problems: dict[str, list[Problem]] = {}
         equals = Counter[str]()
         parts = sources.parts(file)
         first_parts = list(islice(parts, 2))
+        first_own = [part for part in first_parts if not (isinstance(part, JsonDescriptor) and part.is_whole_model)]
         for part in _merged(chain(first_parts, parts)):
             if isinstance(part, Problem):
                 problems.setdefault(part.message, []).append(part)
                 continue
             of_part = [*results(file, part, self.targets, self.against, self.via)]
+            if not of_part:
+                continue
             if isinstance(part, TileNode):
                 summary.contradictions += part.contradictions
             on = silences.on(part)
-            if any(result.findings for result in of_part):
+            if any(result.findings or result.unknown for result in of_part):
                 content = _content(part, equals)
                 of_part = [self._counted(replace(result, content=content), silences, on) for result in of_part]
             summary.add(of_part, self.fail_on)
             if any(result.findings for result in of_part):
                 from dml_tile.checks.lowerings import with_suggestions  # with all that lowers tiles
 
-                is_alone = len(first_parts) == 1
+                is_alone = len(first_own) == 1
                 of_part = [with_suggestions(each, part, self.known_shapes, is_alone=is_alone) for each in of_part]
             yield tuple(of_part)
         for first, *others in problems.values():
             also = f"; also at {listed([other.pointer for other in others])}" if others else ""
             yield replace(first, message=first.message + also)
+        summary.is_empty = not (first_own or summary.is_model)
+        if summary.is_empty and self.is_strict:
+            problems[EMPTY] = [forbidden(EMPTY)]
+            yield from problems[EMPTY]
         summary.is_whole = not problems
-        summary.dimension_names = sources.new_dimension_names()
-        summary.silences = silences.met
+        summary.names = sources.new_names()
+        summary.patterns, summary.met = silences.patterns, silences.met
+        notices = of_comments(file, silences, is_whole=summary.is_whole)
+        summary.notices = tuple(each for each in notices if self.selection.takes(each.rule))
         yield summary
 
-    def _counted(self, result: Result, silences: Silences, on: Sequence[Silence]) -> Result:
+    def _counted(self, result: Result, silences: Silences, on: Sequence[IgnoreComment]) -> Result:
         selected = tuple(
             finding
             for finding in result.findings
@@ -186,8 +160,10 @@ class FileCheck:
         )
         if deselected := len(result.findings) - len(selected):
             is_judged = result.verdict not in NOT_FOR_DIRECTML
-            verdict = verdict_of(selected, result.unknown) if is_judged else result.verdict
+            verdict = verdict_of(selected, result.unknown, result.not_looked_at) if is_judged else result.verdict
             result = replace(result, verdict=verdict, findings=selected, deselected=deselected)
+        if result.unknown and (silences.silence(RUN_TIME, on) or not self.selection.takes(RUN_TIME)):
+            result = replace(result, unknown_is="ignored", deselected=result.deselected + 1)
         return self.baseline.with_known(result) if self.baseline else result
 
 
@@ -222,7 +198,6 @@ def file_check(
     via: str | None,
     dims: Mapping[str, int] | None,
     input_shapes: Mapping[str, Sequence[int | None]] | None,
-    infer: str | None = None,
 ) -> FileCheck:
     """Return the check that the arguments of ``check_model`` and ``sweep`` describe. Raises ValueError."""
     bases_of(against)
@@ -230,7 +205,7 @@ def file_check(
         require_instance({} if known is None else known, Mapping)
     shapes = {name: tuple(shape) for name, shape in (input_shapes or {}).items()}
     back_end = None if via is None else back_end_named(via)
-    return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes, infer or ""), back_end)
+    return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes), back_end)
 
 
 def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
@@ -248,7 +223,6 @@ def check_model(
     via: str | None = None,
     dims: Mapping[str, int] | None = None,
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
-    infer: str | None = None,
     against: Against = "both",
 ) -> tuple[Result, ...]:
     """Return the result of each tile of a model: its verdict, its findings, and what is known at run time only.
@@ -256,23 +230,23 @@ def check_model(
     ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, of
     which tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that
     the tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in
-    elements; a size of None stays as it is. ``infer="onnxruntime"`` has onnxruntime infer what its own operators give;
-    it must be installed, and sympy.
+    elements; a size of None stays as it is.
 
     Warns of declared shapes that contradict the inferred ones.
 
     Raises InputError, which names the file, if a part of the model cannot be read, ValueError for an unknown target,
-    back end, inference or ``against``, and for a name in ``dims`` that the model does not have.
+    back end or ``against``, and for a name in ``dims`` or ``input_shapes`` that the model does
+    not have.
     """
-    if infer not in (None, ONNXRUNTIME):
-        raise ValueError(f"infer is {infer!r}; {ONNXRUNTIME!r} or None was expected")
-    check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes, infer=infer)
+    check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes)
     with _named_file(model) as (name, file), Sources(check.known_shapes) as sources:
+        if unread := unread_through(file, check.via):
+            raise InputError([Problem(name, f"is {unread}")])
         parts = list(sources.parts(file))
-        names = sources.new_dimension_names()
+        names = sources.new_names()
     if problems := [part for part in parts if isinstance(part, Problem)]:
         raise InputError([replace(each, pointer=place_of(name, each.pointer)) for each in problems])
-    if problem := unknown_dimension(dims or (), names, [file]):
+    for _, problem in unknown_names(check.known_shapes, names, [file]):
         raise ValueError(f"{name}: {problem}")
     tiles = [part for part in parts if not isinstance(part, Problem)]
     for text in chain.from_iterable(part.contradictions for part in tiles if isinstance(part, TileNode)):

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from fnmatch import translate
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from glob import has_magic
 from pathlib import PurePath
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from dml_tile.back_ends import BackEnd
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import Matches
+from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import path_from
 from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.descriptors import JsonDescriptor
-from dml_tile.readers.model_tile import KnownShapes, TileNode
-from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, is_model_file, may_have_tiles
+from dml_tile.readers.file_kinds import kind_of
+from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
+from dml_tile.readers.sources import (
+    EMPTY_FOLDER,
+    EXCLUDED,
+    PassedOver,
+    Sources,
+    expanded,
+    is_model_file,
+    why_skipped,
+)
 from dml_tile.text import did_you_mean
 
 Complain: TypeAlias = Callable[[str, Problem], None]
@@ -32,26 +42,47 @@ _OUTSIDE: Final = Problem("", "leads out of the folder of pyproject.toml, which 
 
 
 class Exclusion:
-    """Patterns of files and folders that are left out, as ``build``, ``*.tmp.onnx`` or ``models/old``.
+    """Files and folders that are left out, by patterns in the language of .gitignore, as ``build`` or ``/models/old``.
 
-    A pattern is matched with a path from the folder ``base``, and with each end of it that begins at a folder; a folder
-    that matches is left out with all that is in it. ``*`` matches slashes too.
+    They begin at the folder ``base``. Of files elsewhere, only patterns without a slash match, and ``**/`` ones.
     """
 
-    def __init__(self, patterns: tuple[str, ...] = (), base: str = ".") -> None:
-        beginnings = (translate(f"*/{PurePath(pattern).as_posix()}")[: -len(r"\Z")] for pattern in patterns)
-        self._matches = re.compile(f"(?:{'|'.join(beginnings)})(?s:/.*)?\\Z").match if patterns else None
+    def __init__(self, patterns: Iterable[str] = (), base: str = ".") -> None:
+        self.patterns = Patterns(patterns)
         self._base = base
 
     def leaves_out(self, file: str) -> bool:
-        """Return True if a file, named relative to the current folder, is excluded."""
-        if self._matches is None or file == "-":
-            return False
-        path = PurePath(file_of(file) if isinstance(file, Url) else path_from(self._base, file))
-        return self._matches(f"/{path.as_posix()}") is not None
+        """Return True if a file or, with a slash at the end, a folder is excluded; it is named from the current one."""
+        return bool(self.patterns.lines) and file != "-" and self.patterns.leaves_out(self._path(file))
+
+    def matching(self, file: str) -> frozenset[int]:
+        """Return the numbers of the patterns that match a file or a folder above it."""
+        if file == "-" or not self.patterns.lines:
+            return frozenset()
+        return self.patterns.matching(self._path(file))
+
+    def _path(self, file: str) -> str:
+        if isinstance(file, Url):
+            return OUTSIDE + file_of(file).lstrip("/")
+        path = path_from(self._base, file) + "/" * file.endswith("/")
+        if path.startswith(OUTSIDE) or PurePath(path).is_absolute():
+            return OUTSIDE + re.sub(r"\A(?:\.\./)+|\A/+", "", path)
+        return path
 
 
 _NOTHING: Final = Exclusion()
+
+
+def forbidden(reason: str) -> Problem:
+    """Return the problem of a file that is passed over where --strict-files forbids that."""
+    return Problem("", f"would be passed over ({reason}), which --strict-files forbids")
+
+
+class NamedFiles(NamedTuple):
+    """The files that names stand for, each once, and what is passed over."""
+
+    files: list[str]
+    passed_over: list[PassedOver]
 
 
 def files_named(
@@ -61,34 +92,50 @@ def files_named(
     exclusion: Exclusion = _NOTHING,
     skips_others: bool = False,
     ignores_none: bool = False,
-    excluded: Callable[[str], None] = lambda name: None,
-) -> list[str]:
+    via: BackEnd | None = None,
+) -> NamedFiles:
     """Return the files to check, each once: those that are named or match a pattern, and those of the named folders.
 
-    What the ``exclusion`` leaves out is passed over everywhere, and ``excluded`` is called if it was named; with
-    ``skips_others``, so are files without tiles, as in folders. ``ignores_none`` is that of ``expanded``. ``complain``
-    is called for each name that stands for no file, and for links out of a ProjectPath's project.
+    What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, as
+    in folders, and so are models that the back end ``via`` does not read. ``ignores_none`` is that of ``expanded``.
+    ``complain`` is called for each name that stands for no file, for names of models that ``via`` does not read, and
+    for links out of a ProjectPath's project.
     """
     files: dict[Hashable, str] = {}
+    over: dict[Hashable, PassedOver] = {}
     walked: set[PurePath] = set()
     for name in names:
         for match in _matches(name, complain, exclusion):
             if _identity(match) in walked:
                 continue
+            passed: list[PassedOver] = []
             try:
-                found = list(expanded(match, walked, ignores_none=ignores_none))
+                found = list(
+                    expanded(
+                        match,
+                        walked,
+                        ignores_none=ignores_none,
+                        leaves_out=exclusion.leaves_out,
+                        pass_over=passed.append,
+                    )
+                )
             except InputError as error:
                 complain(match, *error.problems)
                 continue
-            if not found:
+            if not found and all(one.reason != EXCLUDED for one in passed):
                 complain(match, _NO_MATCH if isinstance(match, Url) and has_magic(match.file) else EMPTY_FOLDER)
-            if found != [match] or not skips_others or may_have_tiles(match):
-                for file in found:
-                    if not exclusion.leaves_out(file):
-                        files.setdefault(_identity(file), file)
-                    elif file == name:
-                        excluded(file)
-    return [*files.values()]
+            if found == [match] and skips_others and (skipped := why_skipped(match)):
+                found, passed = [], [skipped]
+            for file in found:
+                if not (unread := unread_through(file, via)):
+                    files.setdefault(_identity(file), file)
+                elif file == name:
+                    complain(file, Problem("", f"is {unread}"))
+                else:
+                    passed.append(PassedOver(file, unread))
+            for one in passed:
+                over.setdefault(_identity(one.name), one)
+    return NamedFiles([*files.values()], [one for identity, one in over.items() if identity not in files])
 
 
 def _matches(name: str, complain: Complain, exclusion: Exclusion) -> list[str]:
@@ -126,15 +173,32 @@ def _identity(name: str) -> Hashable:
         return PurePath(name)
 
 
-def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, complain: Complain) -> ChosenTiles:
-    """Yield each tile of a file or a folder, with its file; if there is a ``pointer``, only the tile that has it."""
+def chosen_tiles(
+    name: str,
+    known_shapes: KnownShapes,
+    pointer: str | None,
+    complain: Complain,
+    pass_over: Callable[[Sequence[PassedOver]], object],
+    via: BackEnd | None = None,
+) -> ChosenTiles:
+    """Yield each tile of a file or a folder, with its file; if there is a ``pointer``, only the tile that has it.
+
+    Calls ``pass_over`` once, with what is passed over of a folder, models that the back end ``via`` does not read among
+    it.
+    """
+    not_read: list[PassedOver] = []
     try:
-        files = list(expanded(name))
+        files = list(expanded(name, pass_over=not_read.append))
+        if files == [name] and (unread := unread_through(name, via)):
+            complain(name, Problem("", f"is {unread}"))
+            return
+        files = [file for file in files if not unread_through(file, via)]
     except InputError as error:
         complain(name, *error.problems)
         return
     if not files:
         complain(name, EMPTY_FOLDER)
+    pass_over(not_read)
     is_readable = bool(files)
     is_found = pointer is None
     passed_over: list[str] = []
@@ -152,24 +216,42 @@ def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, comp
                 else:
                     is_found = True
                     yield file, part
-        names = sources.new_dimension_names()
-    if is_readable and (unknown := unknown_dimension(known_shapes.dims, names, files)):
-        complain("--dim", Problem("", unknown))
+        names = sources.new_names()
+    if is_readable:
+        for option, unknown in unknown_names(known_shapes, names, files):
+            complain(option, Problem("", unknown))
     if not is_found and is_readable:
         there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
         complain(name, Problem(pointer or "", f"there is no such tile; {there}"))
 
 
-def unknown_dimension(given: Iterable[str], names: Collection[str], files: Iterable[str]) -> str:
-    """Return what is wrong with the first given name that is none of the models'; empty without one, or a model."""
-    models = [file for file in files if is_model_file(file)]
-    name = next((name for name in given if name not in names), None)
-    if not models or name is None:
+def unread_through(file: str, via: BackEnd | None) -> str:
+    """Return what a model is that a back end does not read; empty for one that it reads, and for what is no model."""
+    kind = kind_of(file_of(file))
+    if via is None or kind is None or not kind.is_model or kind.reader == "ONNX":
         return ""
-    if not any(file.lower().endswith(".onnx") for file in models):
-        return f"OpenVINO keeps no names of dimensions, such as {name!r}; give the shapes of inputs (--input-shape)"
-    there = f"there are {listed([*map(repr, sorted(names))])}" if names else "none has a name"
-    return f"no model names a dimension {name!r}; {did_you_mean(name, names, there)}"
+    return f"{kind.name}, which {via.title} does not read"
+
+
+def unknown_names(given: KnownShapes, names: ModelNames, files: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield an option, and what is wrong with the first of its names that is none of the models'; nothing without one.
+
+    ``names`` are those of the models among the files.
+    """
+    models = [file for file in files if is_model_file(file)]
+    for option, asked, there, what in (
+        ("--dim", given.dims, names.dimensions, "names a dimension"),
+        ("--input-shape", given.input_shapes, names.inputs, "has an input"),
+    ):
+        name = next((name for name in asked if name not in there), None)
+        if not models or name is None:
+            continue
+        if option == "--dim" and not any(file.lower().endswith(".onnx") for file in models):
+            reason = "give the shapes of inputs (--input-shape)"
+            yield option, f"OpenVINO keeps no names of dimensions, such as {name!r}; {reason}"
+            continue
+        others = f"there are {listed([*map(repr, sorted(there))])}" if there else "none has a name"
+        yield option, f"no model {what} {name!r}; {did_you_mean(name, there, others)}"
 
 
 def listed(names: Sequence[str]) -> str:

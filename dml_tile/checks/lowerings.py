@@ -9,8 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Unpack
 
-from dml_tile.checks.result import Result, results, ruled_out
+from dml_tile.back_ends import BackEnd
+from dml_tile.back_ends.back_end import BACK_END_RULES
+from dml_tile.back_ends.chromium import CHROMIUM
+from dml_tile.checks.result import Result, check_node, results, ruled_out
 from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.tile import array_text
+from dml_tile.dialects.directml import merged
+from dml_tile.directml.data_types import CARRIERS
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
@@ -19,13 +26,20 @@ from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.rules.check import not_a_tile
-from dml_tile.rules.tile import dimension_count_is_supported_at_level
 from dml_tile.text import as_typed, printable
 
-_RANK: Final = dimension_count_is_supported_at_level.id
-_ANOTHER_DIRECTML: Final = (
-    "ship onnxruntime-directml, which brings a DirectML, and check --via ort at onnxruntime-directml-VERSION"
-)
+_OWN_RULES: Final = frozenset(rule.id for rule in BACK_END_RULES)
+
+_INTEGERS_OF_FLOAT: Final = "exact for integers from -16777216 to 16777216"
+_CASTS: Final = {
+    # the types that a model may tile in the place of one, the best first, and the range in which that is exact
+    "int64": (("int32", "exact from -2147483648 to 2147483647"), ("float32", _INTEGERS_OF_FLOAT)),
+    "uint64": (("uint32", "exact from 0 to 4294967295"), ("float32", "exact from 0 to 16777216")),
+    "int32": (("float32", _INTEGERS_OF_FLOAT),),
+    "uint32": (("float32", "exact from 0 to 16777216"),),
+    **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16", "bfloat16"), (("float32", "which is exact"),)),
+    "float64": (("float32", f"which rounds, and is {_INTEGERS_OF_FLOAT}"),),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +59,44 @@ class LoweringResult:
 
 
 def lower_part(
-    source: str, part: JsonDescriptor | TileNode, target: Target, **options: Unpack[LoweringOptions]
+    source: str,
+    part: JsonDescriptor | TileNode,
+    target: Target,
+    via: BackEnd | None = None,
+    **options: Unpack[LoweringOptions],
 ) -> LoweringResult:
-    """Lower a part of a source, if its tile is known and has a lowering."""
+    """Lower a part of a source, if its tile is known and has a lowering; a model's tile as ``via`` describes it."""
     if isinstance(part, TileNode) and part.unknown:
-        (result,) = results(source, part, [target], "both")
+        (result,) = results(source, part, [target], "both", via)
         return LoweringResult(source, part.pointer, target, None, result.findings, part.unknown)
     try:
-        lowering = lowering_of(part, target, **options)
+        lowering = lowering_of(part, target, via, **options)
     except DmlError as error:
         return LoweringResult(source, part.pointer, target, None, error.findings)
     return LoweringResult(source, part.pointer, target, lowering)
 
 
-def lowering_of(part: JsonDescriptor | TileNode, target: Target, **options: Unpack[LoweringOptions]) -> Lowering:
-    """Return the lowering of a descriptor, or of a model's tile of which all is known. Raises DmlError."""
+def lowering_of(
+    part: JsonDescriptor | TileNode, target: Target, via: BackEnd | None = None, **options: Unpack[LoweringOptions]
+) -> Lowering:
+    """Return the lowering of a descriptor, or of a model's tile of which all is known. Raises DmlError.
+
+    That of a model's tile through a back end is of the descriptor that this makes; where it makes none, the error has
+    the findings that say why.
+    """
     if isinstance(part, JsonDescriptor):
         if part.other is not None or isinstance(part.desc, GraphDesc):
             raise DmlError([not_a_tile(part.other or "a graph")])
         return lower(part.desc, target, **options)
     if findings := ruled_out(part):
         raise DmlError(findings)
-    return lower(part.request, target, **options)
+    if via is None:
+        return lower(part.request, target, **options)
+    findings = check_node(part, target, via)
+    described = via.describe(part.request, target).desc
+    if described is None or any(finding.rule in _OWN_RULES for finding in findings):
+        raise DmlError(findings)
+    return lower(described, target, **options)
 
 
 def with_suggestions(
@@ -74,15 +104,18 @@ def with_suggestions(
 ) -> Result:
     """Return the result with the lowering of its tile, if there is one that helps; its findings suggest the command.
 
-    A tile that ``is_alone`` in its source needs no pointer. If only the rank of an ONNX model's tile is refused, its
-    findings suggest another DirectML: that happens at levels below those at which onnxruntime makes a device.
+    A tile that ``is_alone`` in its source needs no pointer. Those of an ONNX model's tile suggest other nodes first.
     """
-    if result.via:
-        return result
-    is_onnx = isinstance(part, TileNode) and part.dialect.specification == "ONNX"
-    if is_onnx and {finding.rule for finding in result.findings} == {_RANK}:
-        another = (_with_suggestion(finding, _ANOTHER_DIRECTML) for finding in result.findings)
-        result = replace(result, findings=tuple(another))
+    if not result.via:
+        result = _with_lowering(result, part, known_shapes, is_alone)
+    if isinstance(part, TileNode) and part.dialect.specification == "ONNX":
+        result = replace(result, findings=tuple(_advised(finding, part, result) for finding in result.findings))
+    return result
+
+
+def _with_lowering(
+    result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, is_alone: bool
+) -> Result:
     if result.unknown or not any(finding.rule in MENDED_RULES for finding in result.findings):
         return result
     command = _command(result, known_shapes, is_alone)
@@ -99,6 +132,42 @@ def with_suggestions(
     return replace(result, findings=tuple(findings), lowering=lowering, command=command)
 
 
+def _advised(finding: Finding, node: TileNode, result: Result) -> Finding:
+    """Return the finding on an ONNX model's tile with what the model's own nodes can do about it."""
+    if result.via == CHROMIUM.name and finding.suggestion and finding.suggestion.startswith("ship "):
+        finding = replace(finding, suggestion=None)  # the browser brings none, and nobody can give it one
+    advice = ""
+    if finding.path.endswith(".DataType"):
+        advice = _other_type(node.request.onnx_type, result.target)
+    elif finding.path.endswith(".DimensionCount"):
+        any_level = range(1, DML_TENSOR_DIMENSION_COUNT_MAX1 + 1)
+        advice = _other_rank(node, any_level if result.via else result.target.tile_support.dimension_counts)
+    return _with_suggestion(finding, advice) if advice else finding
+
+
+def _other_type(name: str, target: Target) -> str:
+    """Return how to tile another type that the target takes; empty if none holds what the type does."""
+    taken = target.tile_support.data_types
+    other, exact = next((row for row in _CASTS.get(name, ()) if CARRIERS[row[0]] in taken), ("", ""))
+    return f"Cast to {other} before the Tile and back to {name} behind it, {exact}" if other else ""
+
+
+def _other_rank(node: TileNode, ranks: range) -> str:
+    """Return how to give a tile one of the numbers of dimensions; empty if other shapes do not suffice."""
+    shape, repeats = node.request.shape, node.request.repeats
+    if len(shape) < ranks[0]:
+        told = f"to {ranks[0]} dimensions" if node.unknown else f"tile {_filled(shape, repeats, ranks[0])}"
+        return f"Unsqueeze the input and Squeeze the output: {told}"
+    if node.unknown:
+        return "merge dimensions by a Reshape before the Tile and one behind it"
+    sizes, counts = merged(shape, repeats)
+    return f"tile {_filled(sizes, counts, ranks[0])} between two Reshapes" if len(sizes) <= ranks[-1] else ""
+
+
+def _filled(sizes: tuple[int, ...], repeats: tuple[int, ...], rank: int) -> str:
+    return " x ".join(array_text((1,) * (rank - len(values)) + values) for values in (sizes, repeats))
+
+
 def _with_suggestion(finding: Finding, first: str) -> Finding:
     """Return the finding with another suggestion before its own."""
     return replace(finding, suggestion=f"{first}{f', or {finding.suggestion}' if finding.suggestion else ''}")
@@ -111,8 +180,6 @@ def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
         arguments += ["--dim", f"{name}={size}"]
     for name, shape in known_shapes.input_shapes.items():
         arguments += ["--input-shape", f"{name}={','.join('?' if size is None else str(size) for size in shape)}"]
-    if known_shapes.infer:
-        arguments += ["--infer", known_shapes.infer]
     if result.pointer and not is_alone:
         arguments += ["--pointer", result.pointer]
     command = as_typed(["dml-tile", "lower", *arguments])

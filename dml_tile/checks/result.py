@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named
 from dml_tile.back_ends.back_end import BACK_END_RULES, tile_reaches_directml
@@ -14,14 +14,15 @@ from dml_tile.dialects import directml
 from dml_tile.dialects.directml import sizes_fit
 from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.targets import DATA_TYPES, DEFAULT_TARGET, Target, TargetLike
+from dml_tile.directml.levels import LEVELS
+from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.dxdispatch.rules import part_findings
 from dml_tile.errors import Position, require_instance
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.readers.descriptors import JsonDescriptor
-from dml_tile.readers.model_tile import TileNode
+from dml_tile.readers.model_tile import NodeFields, TileNode
 from dml_tile.rules.capture import result_is_as_emulated
-from dml_tile.rules.check import DISTINCT_LEVELS, check, lowest_level, not_a_tile
+from dml_tile.rules.check import DISTINCT_LEVELS, check, lowest_level, not_checked, not_looked_at
 from dml_tile.rules.tile import operator_is_a_tile
 from dml_tile.simulation.target import resolve
 
@@ -39,10 +40,12 @@ class Verdict(StrEnum):
     """DirectML takes it, and its documentation allows it."""
     ACCEPTED_SO_FAR = "accepted so far"
     """The same holds for what is known before the model runs."""
+    ACCEPTED_IN_PART = "accepted in part"
+    """The same holds for what is known of another operator than Tile; fields that no rule looks at are named."""
     ELSEWHERE = "elsewhere"
     """The back end keeps it from DirectML: another provider runs it, or nothing does."""
     NOT_CHECKED = "not checked"
-    """It is another operator."""
+    """It is an operator of DirectML's own, or its fields are not given."""
     UNDOCUMENTED = "undocumented"
     """DirectML takes it, and only its documentation rules it out."""
     UNDOCUMENTED_SO_FAR = "undocumented so far"
@@ -59,8 +62,11 @@ _VERDICTS_WITHOUT_DIRECTML: Final = {
 }
 
 
-def verdict_of(findings: Iterable[Finding], unknown: Sequence[str] = ()) -> Verdict:
-    """Return the verdict on a tile with these findings, and with fields that are known at run time only."""
+def verdict_of(findings: Iterable[Finding], unknown: Sequence[str] = (), not_looked_at: Sequence[str] = ()) -> Verdict:
+    """Return the verdict on an operator with these findings.
+
+    ``unknown`` fields are known at run time only, ``not_looked_at`` are those that no rule is about.
+    """
     severities, without_directml = set(), None
     for finding in findings:
         severities.add(finding.severity)
@@ -71,6 +77,8 @@ def verdict_of(findings: Iterable[Finding], unknown: Sequence[str] = ()) -> Verd
         return without_directml
     if Severity.WARNING in severities:
         return Verdict.UNDOCUMENTED_SO_FAR if unknown else Verdict.UNDOCUMENTED
+    if not_looked_at:
+        return Verdict.ACCEPTED_IN_PART
     return Verdict.ACCEPTED_SO_FAR if unknown else Verdict.ACCEPTED
 
 
@@ -87,13 +95,15 @@ class Result:
     """The verdict on the tile at ``pointer`` of ``source``, its findings, and the lowest level at which it passes.
 
     ``tile`` is the tile in one line. ``unknown`` names the fields of a model's tile that are known at run time only;
-    the findings are about the others, and the lowest level is then a lower bound. ``via`` is the back end that the tile
-    goes through, if one was asked for. ``inferred_by`` names the inference beyond the reader's own, if one was asked
-    for, that a model's tile rests on. Where other tiles would do what a refused one does, they are its ``lowering``,
-    and ``command`` prints them. ``deselected`` findings are left out of ``findings``; the lowest level counts them. So
-    are ``known`` ones, which are in a baseline; the verdict counts them too. ``part`` names a part of a DxDispatch
-    model that is no tile and that the findings are about, such as a resource. ``times`` is the number of equal lines
-    of a capture that it stands for. ``content`` is what an item of a list with findings is known again by.
+    the findings are about the others, and the lowest level is then a lower bound. ``node`` has what is known of a
+    model's tile, field by field. ``via`` is the back end that the tile goes through, if one was asked for. Where other
+    tiles would do what a refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected``
+    findings are left out of ``findings``; the lowest level counts them. So are ``known`` ones, which are in a baseline;
+    the verdict counts them too. ``part`` names a part of a DxDispatch model that is no tile and that the findings are
+    about, such as a resource. ``times`` is the number of equal lines of a capture that it stands for. ``content`` is
+    what an item of a list with findings is known again by. What is ``unknown`` counts as a note, unless that is
+    ignored, or in a baseline, as ``unknown_is`` has it. ``not_looked_at`` names the fields of another operator than
+    Tile that no rule is about; its lowest level is then a lower bound.
     """
 
     source: str
@@ -105,7 +115,7 @@ class Result:
     lowest_level: FeatureLevel | None
     unknown: tuple[str, ...] = ()
     via: str = ""
-    inferred_by: str = ""
+    node: NodeFields | None = None
     lowering: Lowering | None = None
     command: str = ""
     deselected: int = 0
@@ -113,6 +123,8 @@ class Result:
     part: str = ""
     times: int = 1
     content: str = ""
+    not_looked_at: tuple[str, ...] = ()
+    unknown_is: Literal["counted", "ignored", "known"] = "counted"
     positions: Mapping[str, Position | None] = field(default_factory=dict, compare=False, repr=False)
     """The positions, in the source's text, of the fields that have findings; empty where the source is no JSON."""
 
@@ -126,6 +138,11 @@ class Result:
         """The position of the first finding that has one; None without findings, or where the source is no JSON."""
         positions = (self.positions.get(finding.path) for finding in (*self.findings, *self.known))
         return next(filter(None, positions), None)
+
+    @property
+    def in_baseline(self) -> int:
+        """The number of findings that are in the baseline, with what is known at run time only."""
+        return len(self.known) + (self.unknown_is == "known")
 
     @property
     def is_a_tile(self) -> bool:
@@ -144,8 +161,9 @@ class Result:
 
     @property
     def severity(self) -> Severity | None:
-        """Return the worst finding's severity; fields known at run time only count as a note. None without either."""
-        notes = [Severity.NOTE] if self.unknown else []
+        """Return the worst finding's severity; fields that are not known, or not looked at, count as a note."""
+        is_open = (self.unknown and self.unknown_is == "counted") or self.not_looked_at
+        notes = [Severity.NOTE] if is_open else []
         return max((*notes, *(finding.severity for finding in self.findings)), default=None)
 
     def passes(self, fail_on: Severity | None) -> bool:
@@ -178,40 +196,48 @@ def _node_results(
     source: str, node: TileNode, targets: Sequence[Target], against: Against, via: BackEnd | None
 ) -> Iterator[Result]:
     check_at: Callable[[Target], tuple[Finding, ...]]
+    lowest_at: Callable[[Target], FeatureLevel | None]
     if via:
-        lowest, check_at = lowest_level_through(node, via), partial(check_node, node, back_end=via, against=against)
+        check_at = partial(check_node, node, back_end=via, against=against)
+        lowest_at = partial(lowest_level_through, node, via)
     elif refused := ruled_out(node) or directml.findings(node.request):
-        lowest, check_at = None, lambda target: refused
+        check_at, lowest_at = lambda target: refused, lambda target: None
     else:
         desc = directml.tile_desc(node.request)
-        lowest, check_at = lowest_level(desc), partial(check, desc, against=against)
-    tile, known = str(node), (node.unknown, via.name if via else "", node.inferred_by)
+        lowest = lowest_level(desc)
+        check_at, lowest_at = partial(check, desc, against=against), lambda target: lowest
+    tile, fields = str(node), node.fields
+    known = (node.unknown, via.name if via else "", fields)
     for target in targets:
         findings = check_at(target)
         verdict = verdict_of(findings, node.unknown)
-        yield Result(source, node.pointer, tile, target, verdict, findings, lowest, *known)
+        yield Result(source, node.pointer, tile, target, verdict, findings, lowest_at(target), *known)
 
 
 def _document_results(
     source: str, part: JsonDescriptor, targets: Sequence[Target], against: Against
 ) -> Iterator[Result]:
-    found = part_findings(part.part) if part.part else ()
+    own: tuple[Finding, ...] = ()
     if part.capture:
-        found += tuple(result_is_as_emulated.findings(part.capture, DEFAULT_TARGET))
+        own += tuple(result_is_as_emulated.findings(part.capture, DEFAULT_TARGET))
     positions: dict[str, Position | None] = {}
     is_read = part.other is None and part.is_operator
     no_tile = part.part.kind if part.part and not is_read else ""
     if part.other is not None:
-        found += (not_a_tile(part.other),)
+        own += (not_checked(part.other),)
     lowest = lowest_level(part.desc) if is_read else None
+    unseen = not_looked_at(part.desc)
     tile = part.other or no_tile or ("null" if part.desc is None else str(part.desc))
     for target in targets:
-        findings = found + check(part.desc, target, against) if is_read else found
+        findings = (part_findings(part.part, target) if part.part else ()) + own
+        if no_tile and not findings:
+            continue
+        findings += check(part.desc, target, against) if is_read else ()
         for finding in findings:
             if part.text and finding.path not in positions:
                 positions[finding.path] = part.text.position(part.pointer, finding.path)
-        verdict = verdict_of(findings)
-        shared: dict[str, Any] = {"part": no_tile, "times": part.times, "positions": positions}
+        verdict = verdict_of(findings, (), unseen)
+        shared: dict[str, Any] = {"part": no_tile, "times": part.times, "positions": positions, "not_looked_at": unseen}
         yield Result(source, part.pointer, tile, target, verdict, findings, lowest, **shared)
 
 
@@ -234,27 +260,38 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
     """Return the findings on a model's tile that its dialect accepts.
 
     Of a tile that is known in part only, these are the back end's own findings, those on the data type, and those on
-    known sizes that fit no UINT. A tile that the back end folds away has a finding that says so.
+    known sizes that fit no UINT; so of one that is empty in this run of the model only, which is then taken to have an
+    element, unless there are none. A tile that the back end folds away has a finding that says so.
     """
-    if node.folded and back_end.folds_constants and target.feature_level >= back_end.minimum_level:
+    if node.folded and back_end.folds_constants and back_end.creates_a_device(target):
         return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded), back_end, target)
     request = node.request
     findings = _findings(request, back_end.describe(request, target), back_end, target, against)
-    if not node.unknown:
-        return findings
+    if node.emptied:
+        shape, repeats = (tuple(value or 1 for value in values) for values in (request.shape, request.repeats))
+        filled = replace(request, shape=shape, repeats=repeats)
+        return _of_any_run(_findings(filled, back_end.describe(filled, target), back_end, target, against)) or findings
+    return _of_any_run(findings) if node.unknown else findings
+
+
+def _of_any_run(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of a tile, some of whose values are assumed, that hold whatever these are."""
     rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)}
     return tuple(finding for finding in findings if finding.rule in rules or finding.path.endswith(".DataType"))
 
 
-def lowest_level_through(node: TileNode, back_end: BackEnd) -> FeatureLevel | None:
+def lowest_level_through(node: TileNode, back_end: BackEnd, target: Target | None = None) -> FeatureLevel | None:
     """Return the lowest feature level at which a model's tile has no findings but notes, against both; None if none.
 
-    A tile that something other than DirectML runs has that of the back end's device.
+    The release is that which ``target`` means. A tile that something other than DirectML runs has that of the back
+    end's device.
     """
     # a back end may ask which data types the device has
-    levels = sorted({*DISTINCT_LEVELS, *(since for since, _, _ in DATA_TYPES), back_end.minimum_level})
+    needed = {release.minimum_level for release in back_end.releases}
+    levels = sorted({*DISTINCT_LEVELS, *(row.level for row in LEVELS.values() if row.new_types), *needed})
     for level in levels:
-        if all(finding.severity is Severity.NOTE for finding in check_node(node, Target(level), back_end)):
+        at = Target(level, target.name if target and back_end.release_named(target) else "")
+        if all(finding.severity is Severity.NOTE for finding in check_node(node, at, back_end)):
             return level
     return None
 
@@ -263,7 +300,8 @@ def _findings(
     request: Request, result: BackEndResult, back_end: BackEnd, target: Target, against: Against
 ) -> tuple[Finding, ...]:
     own = _own_findings(result, back_end, target)
-    lost = tuple(sizes_fit.findings(request, target))  # a back end that converts to UINT describes another tile
+    # a back end that converts to UINT describes another tile, unless it is empty
+    lost = () if 0 in request.output_shape else tuple(sizes_fit.findings(request, target))
     if own and (result.outcome in (Outcome.ELSEWHERE, Outcome.REFUSED) or not lost):
         return own
     return lost + (check(result.desc, target, against) if result.desc else ())
@@ -271,4 +309,4 @@ def _findings(
 
 def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
     found = found_by(BACK_END_RULES, result, target)
-    return tuple(replace(finding, url=back_end.source) for finding in found)
+    return tuple(replace(finding, url=result.url or back_end.source) for finding in found)

@@ -86,7 +86,9 @@ def sweep(
 
 def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | None) -> Iterator[CheckedFile]:
     unread: list[CheckedFile] = []
-    files = files_named(paths, lambda name, problem: unread.append(CheckedFile(name, problems=(problem,))))
+    files, _ = files_named(
+        paths, lambda name, problem: unread.append(CheckedFile(name, problems=(problem,))), via=check.via
+    )
     yield from unread
     events = workers.events(check, files) if workers else checked_here(check, files)
     of_file: list[Event] = []
@@ -177,11 +179,16 @@ def processes(jobs: int) -> Iterator[Workers]:
     try:
         yield workers
     except BaseException:
-        for process in active_children():  # before Python 3.14, an executor cannot end those that are busy
-            process.kill()
+        end_processes()
         raise
     finally:
         workers.executor.shutdown()
+
+
+def end_processes() -> None:
+    """End the processes of this one at once; before Python 3.14, an executor cannot end those that are busy."""
+    for process in active_children():
+        process.kill()
 
 
 def begin() -> None:

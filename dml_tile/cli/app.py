@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from inspect import signature
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Final
@@ -15,9 +16,9 @@ from typing import Annotated, Final
 import typer
 
 from dml_tile.cli.check import check
-from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, print_stderr
+from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, print_stderr, with_max_time
 from dml_tile.cli.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
-from dml_tile.cli.reference import cmake_dir, explain, include_dir, levels, schema
+from dml_tile.cli.reference import cmake_dir, device, explain, include_dir, levels, schema
 from dml_tile.cli.run import run
 from dml_tile.cli.tiles import emit, lower, show
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
@@ -58,6 +59,7 @@ _COMMANDS = (
     (run, "Check a DxDispatch model, then run it."),
     (emit, "Print C++, JSON or Python that builds descriptors."),
     (levels, "Show which Windows and which DirectML take which tile."),
+    (device, "Say whether a DirectML device comes into being, and what to ship."),
     (explain, "Print what a rule requires, and the page it follows."),
     (schema, "Print the JSON Schema of a format."),
     (include_dir, "Print the folder of the C++ headers."),
@@ -66,15 +68,22 @@ _COMMANDS = (
 """The commands, each with its line in the list of all."""
 
 for command, line in _COMMANDS:
-    app.command(short_help=line, epilog=_EXIT_STATUS)(command)
+    has_max_time = "max_time" in signature(command).parameters
+    app.command(short_help=line, epilog=_EXIT_STATUS)(command if has_max_time else with_max_time(command))
 
 
 _INTERRUPTED: Final = 130
 """The exit status after Ctrl-C, as a shell's."""
 
 
+def _says_out_of_memory(error: BaseException) -> bool:
+    """Return True for a MemoryError, and for what jiter raises instead, which no module exports."""
+    return isinstance(error, MemoryError) or type(error).__name__ == "PanicException"
+
+
 def main() -> None:
     """Run the command line."""
+    os.environ["RUST_BACKTRACE"] = "0"  # jiter would wait for itself for ever where it cannot allocate memory
     os.environ["PYTHONSAFEPATH"] = "1"  # multiprocessing's processes would import from the current folder first
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # importing NumPy would start threads, which nothing here needs
     if sys.stdout is None:  # closed by the caller
@@ -96,6 +105,13 @@ def main() -> None:
                 raise
     except OSError as error:  # commands handle those of other files
         print_stderr(f"dml-tile: {error.filename or 'standard output'}: {error.strerror}")
+        drop_output()
+        raise SystemExit(UNREADABLE) from None
+    except BaseException as error:
+        if not _says_out_of_memory(error):
+            raise
+        error.__context__ = error.__traceback__ = None  # whose frames hold what took the memory
+        print_stderr("dml-tile: there is not enough memory")
         drop_output()
         raise SystemExit(UNREADABLE) from None
     finally:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
+from dml_tile.cli.console import (
+    ExitStatus,
+    MaxTimeOption,
+    at_most,
+    complain,
+    count_passed_over,
+    exit_on_file_errors,
+    print_stderr,
+)
 from dml_tile.cli.formats import (
     FormatsOption,
+    has_place,
     invocation_of,
     print_text,
     replaced,
@@ -21,30 +31,32 @@ from dml_tile.cli.formats import (
 from dml_tile.cli.options import (
     DimsOption,
     FailOn,
-    InferOption,
     InputShapesOption,
     TargetsOption,
+    ViaOption,
     chosen,
     chosen_targets,
     known_shapes,
     named_back_end,
-    named_back_ends,
+    named_shapes,
     named_sizes,
     rules_named,
     setting_lines,
     split,
 )
+from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
 from dml_tile.findings import Against, Severity
+from dml_tile.readers.file_kinds import read_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from dml_tile.checks.file_check import SourceSummary
+    from dml_tile.checks.notices import Notice
 
-    from dml_tile.checks.baseline import Entry
-    from dml_tile.checks.file_check import FileIgnore, SourceSummary
-
-MAX_LISTED_ENTRIES: Final = 10
-"""The entries of a baseline that a message lists."""
+DEFAULT_TARGET_NOTICE: Final = (
+    f"dml-tile: checked at {DEFAULT_TARGET}, which no Windows has in the box; name your users' oldest Windows, as in "
+    "--target windows-10-22h2"
+)
 
 
 def check(
@@ -53,8 +65,8 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="ONNX models, what OpenVINO reads, DxDispatch models, descriptors, lists of them or JSON lines, and "
-            "folders of all these; - is standard input. By default the paths of pyproject.toml.",
+            help=f"Files, and folders of them: {read_kinds()}; - is standard input. By default the paths of "
+            "pyproject.toml.",
         ),
     ] = None,
     targets: TargetsOption = None,
@@ -116,6 +128,9 @@ def check(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print only the tiles that fail (text); no summary.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Name each file that is passed over, on standard error.")
+    ] = False,
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Count the findings of each rule (text and json).")
     ] = False,
@@ -125,6 +140,13 @@ def check(
     ] = None,
     skip_others: Annotated[
         bool, typer.Option("--skip-others", help="Skip files without tiles, as in folders.")
+    ] = False,
+    strict_files: Annotated[
+        bool,
+        typer.Option(
+            "--strict-files",
+            help="Exit with 2 if there is nothing to check in a file of a kind that is read, unless it is excluded.",
+        ),
     ] = False,
     no_ignore: Annotated[
         bool,
@@ -144,7 +166,6 @@ def check(
     ] = False,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
-    infer: InferOption = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -165,29 +186,27 @@ def check(
             "pip install distributed.",
         ),
     ] = None,
-    via: Annotated[
-        str | None,
-        typer.Option(
-            metavar="BACKEND",
-            help="Check what a back end makes of models, such as ort; an unknown name lists all.",
-            autocompletion=named_back_ends,
-        ),
-    ] = None,
+    via: ViaOption = None,
+    max_time: MaxTimeOption = None,
 ) -> None:
     """Say which tiles DirectML would accept at each target, and why it would refuse the others.
 
     The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
-    select, ignore, baseline, against, via, dim, input-shape, exclude and fail-on; an option replaces its setting.
-    per-file-ignores has rules by patterns of files.
+    select, ignore, baseline, against, via, dim, input-shape, exclude, strict-files, fail-on and max-time; an option
+    replaces its setting. per-file-ignores has rules by patterns of files.
     """
-    from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of
+    from dml_tile.checks import notices
+    from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of, written_before
     from dml_tile.checks.catalogue import Selection, known_rules
-    from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
-    from dml_tile.checks.files import Exclusion, files_named, unknown_dimension
+    from dml_tile.checks.file_check import EMPTY, FileCheck, SourceSummary, checked_here
+    from dml_tile.checks.files import Exclusion, files_named, forbidden, unknown_names
+    from dml_tile.checks.silences import Silence
     from dml_tile.cli.config import nearest_config
     from dml_tile.cli.jobs import chosen_workers, counted_files
     from dml_tile.files.repository import repository_root
     from dml_tile.files.urls import source_named
+    from dml_tile.readers.model_tile import KnownShapes, ModelNames
+    from dml_tile.readers.sources import EXCLUDED, PassedOver
     from dml_tile.reports.report import ReportOptions
 
     if baseline and write_baseline:
@@ -198,7 +217,7 @@ def check(
         raise typer.BadParameter(f"{root} is no folder", param_hint="--root")
     wanted = wanted_formats(formats, output, page, with_statistics=statistics)
     status = ExitStatus()
-    with exit_on_file_errors():
+    with ExitStack() as stack, exit_on_file_errors():
         config = nearest_config()
         settings = config.settings
         contract = against or settings.against or "both"
@@ -206,41 +225,59 @@ def check(
         threshold = None if failing == "never" else Severity[failing.upper()]
         known_file = (write_baseline if prune else "") if write_baseline else baseline or settings.baseline
         selection = Selection(
-            chosen("select", split(select or ()), settings.select, known_rules, config),
-            chosen("ignore", split(ignore or ()), settings.ignore, known_rules, config),
+            frozenset(chosen("select", split(select or ()), settings.select, known_rules, config)),
+            frozenset(chosen("ignore", split(ignore or ()), settings.ignore, known_rules, config)),
         )
         at = chosen_targets(targets, config)
         names = [*map(source_named, files)] if files else settings.paths
         base = root if root is not None else repository_root(names)
+        at_names = [target.name for target in at]
         if show_settings:
-            at_names = [target.name for target in at]
             in_force = {"targets": at_names, "against": contract, "fail-on": failing, "root": base}
             print_text("".join(setting_lines(context, config, in_force)))
             raise typer.Exit
         known = Baseline(known_file) if known_file else None
+        old = known if prune or not write_baseline else written_before(write_baseline)
         entries = set[Entry]()
         file_check = FileCheck(
             tuple(at),
             contract,
-            known_shapes(dims, input_shapes, infer, config),
+            known_shapes(dims, input_shapes, config),
             chosen("via", [via] if via is not None else [], [settings.via or ""], named_back_end, config),
             selection,
             known,
             threshold,
-            config.file_ignores,
+            config.file_ignores(),
+            is_strict := strict_files or settings.strict_files,
         )
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
         excluding = "--exclude" if exclude else f"exclude in {config.file}"
-        named = files_named(
+        exclusion = Exclusion(exclude) if exclude else config.exclusion()
+        seconds = max_time or settings.max_time
+        deadline = stack.enter_context(at_most(seconds, ends_block=False))
+        listing = partial(
+            files_named,
             names,
             status.complain,
-            exclusion=Exclusion(tuple(exclude)) if exclude else config.exclusion,
+            exclusion=exclusion,
             skips_others=skip_others,
             ignores_none=no_ignore,
-            excluded=lambda name: complain(name, [Problem("", f"is not checked; {excluding} leaves it out")]),
+            via=file_check.via,
         )
+        named, passed_over = deadline.cut(listing) or ([], [])
+        for one in passed_over:
+            if one.reason == EXCLUDED and one.name in names:
+                complain(one.name, [Problem("", f"is not checked; {excluding} leaves it out")])
+        if not files:
+            for number, pattern in enumerate(exclusion.patterns.lines):
+                if number not in exclusion.patterns.met:
+                    complain("check", [Problem("", f"{excluding}: {pattern!r} matches nothing")])
+        for one in passed_over:
+            if is_strict and not one.is_left_out:
+                status.complain(one.name, forbidden(one.reason))
+        passed_over = [one for one in passed_over if one.is_left_out or not is_strict]
         sources: list[SourceSummary] = []
         options = partial(
             ReportOptions,
@@ -252,11 +289,20 @@ def check(
             **invocation_of(context, at),
         )
         with chosen_workers(jobs, dask, len(named)) as workers, reports_in(wanted, options) as reports:
+
+            def take(notice: Notice) -> None:
+                if not selection.takes(notice.rule):
+                    return
+                is_failing = threshold is not None and notice.severity >= threshold
+                status.count_findings(are_failing=is_failing and (prune or not write_baseline))
+                for report in reports:
+                    report.add_notice(notice)
+
             for name, problem in status.problems:
                 for report in reports:
                     report.add_problem(name, problem)
             events = workers.events(file_check, named) if workers else checked_here(file_check, named)
-            for file, event in counted_files(events, len(named)):
+            for file, event in counted_files(deadline.cut_short(events), len(named)):
                 match event:
                     case Problem():
                         status.complain(file, event)
@@ -264,6 +310,10 @@ def check(
                             report.add_problem(file, event)
                     case SourceSummary():
                         sources.append(event)
+                        for notice in event.notices:
+                            take(notice)
+                        if event.is_empty and not is_strict:
+                            passed_over.append(PassedOver(file, EMPTY))
                     case results:
                         if known:
                             known.note(results)
@@ -273,56 +323,66 @@ def check(
                             status.count_findings(are_failing=not all(result.passes(threshold) for result in results))
                         for report in reports:
                             report.add(results)
+            if deadline.has_cut:
+                if workers:
+                    from dml_tile.checks.sweep import end_processes
+
+                    end_processes()
+                first, left = [*named[len(sources) :], *names][0], len(named) - len(sources)
+                partial_check = Problem("", _cut_message(seconds, left))
+                status.complain(first, partial_check)
+                for report in reports:
+                    report.is_complete = False
+                    report.add_problem(first, partial_check)
+            missing = known.missing(sources, at_names, selection) if known else []
+            ignores = file_check.file_ignores
+            met = set[Silence]().union(*(source.met for source in sources))
+            matching = frozenset[int]().union(*(source.patterns for source in sources))
+            is_whole = not files and not deadline.has_cut
+            for notice in notices.of_file_ignores(config.file, ignores, met, matching, is_whole=is_whole):
+                take(notice)
+            for notice in notices.of_baseline(known_file, missing if not prune else []):
+                take(notice)
             for report in reports:
+                report.pass_over(passed_over)
                 report.end(sources)
-        missing = [*known.missing(sources, {target.name for target in at}, selection)] if known else []
-        if write_baseline:
+        if write_baseline and not deadline.has_cut:
+            unchecked = old.entries - old.looked_for(sources, at_names, selection) if old else frozenset[Entry]()
+            written = old.entries.difference(missing) if prune and old else entries | unchecked
             with replaced(write_baseline) as replacing:
-                replacing.write(baseline_text(known.entries.difference(missing) if known else entries))
-    _report_missing(known_file, missing, "taken out" if prune else "no longer occurs")
+                replacing.write(baseline_text(written))
+            dropped = len(old.entries - written) if old else 0
+            kept = len(unchecked - entries)
+            counts = f"{len(written)} entries written, {kept} of them kept unchecked; {dropped} dropped"
+            complain(write_baseline, [Problem("", counts)])
+    if not (quiet or has_place(wanted)):
+        count_passed_over(passed_over)
+    if verbose:
+        for one in passed_over:
+            complain(one.name, [Problem("", f"passed over, {one.reason}")])
     for source in sources:
         complain(source.name, [Problem("", text) for text in source.contradictions])
-    _report_unmet(sources, config.file, file_check.file_ignores, is_whole=not files)
-    is_unchecked = not status.problems and not any(source.tiles for source in sources)
-    known_dimensions = frozenset[str]().union(*(source.dimension_names for source in sources))
+    has_tiles = any(source.tiles for source in sources)
+    model_names = ModelNames(
+        frozenset().union(*(source.names.dimensions for source in sources)),
+        frozenset().union(*(source.names.inputs for source in sources)),
+    )
     read = [source.name for source in sources if source.is_whole]
-    if unknown := unknown_dimension(named_sizes(dims or ()), known_dimensions, read):
-        status.complain("--dim", Problem("", unknown))
-    if is_unchecked:
+    given = KnownShapes(named_sizes(dims or ()), named_shapes(input_shapes or ()))
+    for option, unknown in unknown_names(given, model_names, read):
+        status.complain(option, Problem("", unknown))
+    if not (has_tiles or status.problems):
         no_tile = Problem("", "no tile was checked")
         if require_tiles:
             status.complain("check", no_tile)
         else:
             complain("check", [no_tile])
+    elif has_tiles and at[0] is DEFAULT_TARGET and not quiet:  # itself: no option, variable or setting names one
+        print_stderr(DEFAULT_TARGET_NOTICE)
     raise typer.Exit(status.code)
 
 
-def _report_missing(file: str, missing: Sequence[Entry], what: str) -> None:
-    """Report which entries of a baseline no longer occur; they fail nothing."""
-    problems = [Problem("", f"{what}: {entry}") for entry in missing[:MAX_LISTED_ENTRIES]]
-    if len(missing) > MAX_LISTED_ENTRIES:
-        problems.append(Problem("", f"and {len(missing) - MAX_LISTED_ENTRIES} more"))
-    complain(file, problems)
-
-
-def _report_unmet(
-    sources: Sequence[SourceSummary], file: str, ignores: Sequence[FileIgnore], *, is_whole: bool
-) -> None:
-    """Report which comments and per-file-ignores silence nothing; they fail nothing.
-
-    Unless the ``is_whole`` project was checked, patterns that match none of the files are passed over.
-    """
-    from dml_tile.checks.file_check import FileIgnore, Silence
-
-    silences = [(silence, is_met) for source in sources for silence, is_met in source.silences.items()]
-    met = {silence for silence, is_met in silences if is_met}
-    matching = {silence for silence, _ in silences}
-    for source in sources:
-        for (rule, comment), is_met in source.silences.items():
-            if not (is_met or isinstance(comment, FileIgnore)):
-                complain(source.name, [Problem("", f"ignore[{rule}] silences nothing", comment.position)])
-    for ignore in ignores:
-        for rule in ignore.rules:
-            silence = Silence(rule, ignore)
-            if silence not in met and (is_whole or silence in matching):
-                complain(file, [Problem("", f"per-file-ignores: {ignore.pattern!r}: {rule} silences nothing")])
+def _cut_message(seconds: int | None, left: int) -> str:
+    """Return why the first file of those that are left was not checked, or not to its end."""
+    others = f"; nor {'was 1 file' if left == 2 else f'were {left - 1} files'} after it" if left > 1 else ""
+    return f"was not checked to its end: the check took longer than {seconds} s (--max-time){others}"

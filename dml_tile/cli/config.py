@@ -1,10 +1,11 @@
-"""The settings of ``dml-tile check``: the table ``[tool.dml-tile]`` of the nearest pyproject.toml."""
+"""The settings of ``dml-tile check``: the table ``[tool.dml-tile]`` of the nearest pyproject.toml that has it."""
 
 from __future__ import annotations
 
 import os
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PurePath
@@ -14,11 +15,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, Va
 from pydantic_core import PydanticCustomError
 
 from dml_tile.checks.catalogue import known_rules
-from dml_tile.checks.file_check import FileIgnore
 from dml_tile.checks.files import Exclusion
+from dml_tile.checks.silences import FileIgnores
+from dml_tile.cli.console import MAX_SECONDS
 from dml_tile.cli.options import FailOn
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import MAX_PARTS, ProjectPath
+from dml_tile.files.repository import GIT
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import shown
@@ -78,8 +81,10 @@ class Settings(Record):
     dim: _Texts = ()
     input_shape: _Texts = Field(default=(), alias="input-shape")
     exclude: _Texts = ()
+    strict_files: bool = Field(default=False, alias="strict-files", strict=True)
     per_file_ignores: Annotated[dict[str, _Texts], _Bounded] = Field(default_factory=dict, alias="per-file-ignores")
     fail_on: FailOn | None = Field(default=None, alias="fail-on")
+    max_time: Annotated[int, Field(ge=1, le=MAX_SECONDS)] | None = Field(default=None, alias="max-time")
     baseline: Annotated[str, AfterValidator(_inside)] = ""
     paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], Field(fail_fast=True), _Bounded] = ()
 
@@ -94,22 +99,20 @@ class Config:
     file: str = ""
     settings: Settings = field(default_factory=Settings)
 
-    @property
     def exclusion(self) -> Exclusion:
         """Return what the settings exclude."""
         return self._matching(self.settings.exclude)
 
-    @property
-    def file_ignores(self) -> tuple[FileIgnore, ...]:
+    def file_ignores(self) -> FileIgnores:
         """Return what the settings ignore in some files. Raises ConfigError for an unknown rule."""
         ignores = self.settings.per_file_ignores
         try:
             known_rules(chain.from_iterable(ignores.values()))
         except ValueError as error:
             raise self.error("per-file-ignores", str(error)) from None
-        return tuple(FileIgnore(pattern, rules, self._matching((pattern,))) for pattern, rules in ignores.items())
+        return FileIgnores(self._matching(ignores), tuple(ignores.values()))
 
-    def _matching(self, patterns: tuple[str, ...]) -> Exclusion:
+    def _matching(self, patterns: Iterable[str]) -> Exclusion:
         """Return patterns of paths relative to the settings file's folder."""
         return Exclusion(patterns, str(Path(self.file).parent) if self.file else ".")
 
@@ -124,32 +127,35 @@ class Config:
 
 
 def nearest_config() -> Config:
-    """Return the configuration of the nearest pyproject.toml, from the current folder upwards. Raises ConfigError."""
+    """Return the configuration of the nearest pyproject.toml that has the table, else none. Raises ConfigError.
+
+    It is looked for from the current folder up to the repository's root; without a repository, up to the first folder.
+    """
     try:
         here = Path.cwd()
     except OSError:  # it was removed
         return Config()
-    folder = next((folder for folder in (here, *here.parents) if _has_one(folder)), None)
-    if folder is None:
-        return Config()
-    file = os.path.relpath(folder / _FILE)
-    table = _table(folder / _FILE, file)
+    for folder in (here, *here.parents):
+        if os.path.isfile(folder / _FILE):  # noqa: PTH113  # Path's raises where nobody may look into the folder
+            file = os.path.relpath(folder / _FILE)
+            table = _table(folder / _FILE, file)
+            if table is not None:
+                return Config(file, _settings(table, folder, file))
+        if os.path.exists(folder / GIT):  # noqa: PTH110
+            break
+    return Config()
+
+
+def _settings(table: dict[str, Any], folder: Path, file: str) -> Settings:
     try:
-        settings = Settings.model_validate(table, context=folder)
+        return Settings.model_validate(table, context=folder)
     except ValidationError as error:
         first, *_ = problems_of(error, table, names=_KEYS)
         raise ConfigError(file, f"{_TABLE}.{first.message}") from None
-    return Config(file=file, settings=settings)
 
 
-def _has_one(folder: Path) -> bool:
-    try:
-        return (folder / _FILE).is_file()
-    except OSError:  # nobody may look into the folder
-        return False
-
-
-def _table(path: Path, file: str) -> dict[str, Any]:
+def _table(path: Path, file: str) -> dict[str, Any] | None:
+    """Return the table of a file; None if it has none. Raises ConfigError."""
     try:
         with path.open("rb") as opened:
             text = opened.read(MAX_BYTES + 1)
@@ -164,9 +170,11 @@ def _table(path: Path, file: str) -> dict[str, Any]:
         tool = tomllib.loads(decoded).get("tool")
     except (ValueError, RecursionError) as error:
         raise ConfigError(file, f"unreadable TOML: {error}") from None
-    table = tool.get("dml-tile", {}) if isinstance(tool, dict) else {}
-    if isinstance(tool, dict) and "dml_tile" in tool:
+    if not isinstance(tool, dict):
+        return None
+    if "dml_tile" in tool:
         raise ConfigError(file, f"[tool.dml_tile] is not read; [{_TABLE}] was expected")
-    if not isinstance(table, dict):
+    table = tool.get("dml-tile")
+    if not (table is None or isinstance(table, dict)):
         raise ConfigError(file, f"{_TABLE} is {shown(table)}; a table was expected")
     return table

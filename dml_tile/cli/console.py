@@ -6,11 +6,13 @@ import os
 import signal
 import sys
 from _thread import interrupt_main
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
+from inspect import Parameter, signature
 from threading import Timer
 from types import FrameType
-from typing import IO, TYPE_CHECKING, Final, NoReturn, cast
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -21,6 +23,23 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dml_tile.execution.mover import BoundTile
+    from dml_tile.readers.sources import PassedOver
+
+Returned = TypeVar("Returned")
+
+MAX_SECONDS: Final = 10**6
+"""The longest time that may be given."""
+
+MaxTimeOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-time",
+        min=1,
+        max=MAX_SECONDS,
+        metavar="SECONDS",
+        help="The longest that the command may take; it then ends with status 2, and reports say what was left.",
+    ),
+]
 
 CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 """The exit status of a command."""
@@ -54,6 +73,14 @@ def complain(source: str, problems: Sequence[Problem]) -> None:
     for problem in problems:
         where = place_of(source, problem.pointer, problem.position)
         print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
+
+
+def count_passed_over(ones: Sequence[PassedOver]) -> None:
+    """Print on standard error how many files and folders are passed over, by reason, if there are any."""
+    if ones:
+        from dml_tile.reports.wording import passed_over
+
+        print_stderr(f"dml-tile: {passed_over(ones)}")
 
 
 def print_stderr(line: str) -> None:
@@ -137,14 +164,54 @@ class _OutOfTimeError(BaseException):
     """Ends a block, whatever errors that one handles."""
 
 
+class Deadline:
+    """Ends the block of ``at_most``, or only the calls that it makes, so that what the block writes stays whole.
+
+    ``has_cut`` is True if a call was ended, or not made.
+    """
+
+    def __init__(self, *, ends_block: bool = True) -> None:
+        self.has_cut = False
+        self._is_over = False
+        self._may_break_in = ends_block
+
+    def ring(self, number: int, frame: FrameType | None) -> None:
+        """Handle the signal of the end."""
+        self._is_over = True
+        if self._may_break_in:
+            raise _OutOfTimeError
+
+    def cut(self, function: Callable[..., Returned], *arguments: Any) -> Returned | None:
+        """Return what a function returns in time, else None."""
+        try:
+            try:
+                self._may_break_in = True
+                if self._is_over:
+                    raise _OutOfTimeError
+                return function(*arguments)
+            finally:
+                self._may_break_in = False
+        except _OutOfTimeError:
+            self.has_cut = True
+            return None
+
+    def cut_short(self, items: Iterator[Returned]) -> Iterator[Returned]:
+        """Yield the items that come in time."""
+        while (item := self.cut(next, items, None)) is not None:
+            yield item
+
+
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """End the block, which the main thread runs, once it has taken so many seconds. Raises TimeoutError."""
+def at_most(seconds: float | None, *, ends_block: bool = True) -> Iterator[Deadline]:
+    """End the block, which the main thread runs, or the calls of its deadline, after so many seconds.
 
-    def ring(number: int, frame: FrameType | None) -> NoReturn:
-        raise _OutOfTimeError
-
-    before = signal.signal(_ALARM, ring)
+    Raises TimeoutError if it ends the block.
+    """
+    deadline = Deadline(ends_block=ends_block)
+    if seconds is None:
+        yield deadline
+        return
+    before = signal.signal(_ALARM, deadline.ring)
     timer = None
     try:
         if hasattr(signal, "setitimer"):
@@ -153,7 +220,7 @@ def at_most(seconds: float) -> Iterator[None]:
             timer = Timer(seconds, interrupt_main, [_ALARM])
             timer.daemon = True
             timer.start()
-        yield
+        yield deadline
     except _OutOfTimeError:
         raise TimeoutError from None
     finally:
@@ -162,6 +229,25 @@ def at_most(seconds: float) -> Iterator[None]:
         else:
             timer.cancel()
         signal.signal(_ALARM, before)
+
+
+def with_max_time(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the option ``--max-time``."""
+
+    @wraps(command)
+    def bounded(*arguments: Any, max_time: int | None = None, **options: Any) -> None:
+        try:
+            with at_most(max_time):
+                command(*arguments, **options)
+        except TimeoutError:
+            print_stderr(f"dml-tile: the command took longer than {max_time} s; --max-time allows more")
+            raise typer.Exit(UNREADABLE) from None
+
+    own = signature(command, eval_str=True)
+    option = Parameter("max_time", Parameter.KEYWORD_ONLY, default=None, annotation=MaxTimeOption)
+    bounded.__annotations__ = get_type_hints(command, include_extras=True) | {"max_time": MaxTimeOption}
+    bounded.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
+    return bounded
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:

@@ -165,6 +165,11 @@ def wanted_formats(
     return wanted
 
 
+def has_place(wanted: Sequence[Format]) -> bool:
+    """Return True if what is printed has a place for what was passed over; without that, if a file has."""
+    return any(one.has_passed_over for one in [one for one in wanted if not one.file] or wanted)
+
+
 def require_other_files(wanted: Sequence[Format], names: Sequence[str]) -> None:
     """Refuse to write a report over a file that is checked."""
     files = {_real_path(one.file) for one in wanted if one.file}
@@ -183,15 +188,12 @@ def _real_path(name: str) -> str:
 
 def invocation_of(context: typer.Context, targets: Sequence[Target]) -> dict[str, Any]:
     """Return the options of reports that name this run; no command where another program calls this function."""
-    from datetime import UTC, datetime
-
     from dml_tile.files.urls import source_named
     from dml_tile.text import as_typed
 
     return {
         "command": as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else "",
         "targets": tuple(target.name for target in targets),
-        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     }
 
 

@@ -35,6 +35,7 @@ def _completion(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]
 
 
 named_targets = _completion(target_names)
+named_operators = _completion(lambda: import_module("dml_tile.directml.operators").operator_names())
 rules_named = _completion(lambda: import_module("dml_tile.checks.catalogue").RULES)
 named_back_ends = _completion(lambda: import_module("dml_tile.back_ends").BACK_ENDS)
 
@@ -72,11 +73,12 @@ InputShapesOption = Annotated[
         help="The shape of a model's input, as x=1,3,224,224; ? leaves a size as it is.",
     ),
 ]
-InferOption = Annotated[
-    Literal["onnxruntime"] | None,
+ViaOption = Annotated[
+    str | None,
     typer.Option(
-        help="Have onnxruntime infer what operators of com.microsoft give, in ONNX models; "
-        "pip install onnxruntime sympy.",
+        metavar="BACKEND",
+        help="Take what a back end makes of models, such as ort; an unknown name lists all.",
+        autocompletion=named_back_ends,
     ),
 ]
 AgainstOption = Annotated[
@@ -125,7 +127,7 @@ def one_target(names: Sequence[str] | None, complaint: str) -> Target:
 
 
 def known_shapes(
-    dims: Sequence[str] | None, input_shapes: Sequence[str] | None, infer: str | None, config: Config | None = None
+    dims: Sequence[str] | None, input_shapes: Sequence[str] | None, config: Config | None = None
 ) -> KnownShapes:
     """Return the sizes and shapes that options give, or settings where there are some."""
     from dml_tile.cli.config import Config
@@ -136,7 +138,6 @@ def known_shapes(
     return KnownShapes(
         chosen("dim", dims, settings.dim, named_sizes, config),
         chosen("input-shape", input_shapes, settings.input_shape, named_shapes, config),
-        infer or "",
     )
 
 
@@ -161,6 +162,13 @@ def _named(values: Sequence[str], form: str, expected: str) -> Iterator[tuple[st
         if not name or not re.fullmatch(form, sizes):
             raise ValueError(f"{value!r} is not of the form {expected}")
         yield name, sizes
+
+
+def chosen_back_end(name: str | None) -> BackEnd | None:
+    """Return the back end of an option. Raises typer.BadParameter for an unknown one."""
+    from dml_tile.cli.config import Config
+
+    return chosen("via", [name] if name is not None else [], [""], named_back_end, Config())
 
 
 def named_back_end(names: Sequence[str]) -> BackEnd | None:
@@ -197,6 +205,7 @@ def setting_lines(context: typer.Context, config: Config, in_force: Mapping[str,
     """
     from dml_tile.simulation.process import VARIABLE
 
+    yield f"settings = {json.dumps(config.file or None)}  # the nearest pyproject.toml with [tool.dml-tile]\n"
     for key, setting in {**config.settings.model_dump(by_alias=True), **in_force}.items():
         given = context.params.get(_PARAMETERS.get(key, key.replace("-", "_")))
         variable = VARIABLE if key == "targets" and VARIABLE in os.environ else ""

@@ -7,20 +7,34 @@ from typing import Annotated, Literal
 
 import typer
 
-from dml_tile.cli.console import console_of
+from dml_tile.cli.console import CLEAN, FINDINGS, console_of
 from dml_tile.cli.formats import print_text
-from dml_tile.cli.options import named_targets, one_target, rules_named
+from dml_tile.cli.options import (
+    TargetsOption,
+    ViaOption,
+    chosen_back_end,
+    chosen_targets,
+    named_operators,
+    named_targets,
+    one_target,
+    rules_named,
+)
 from dml_tile.directml.targets import DEFAULT_TARGET
+from dml_tile.text import did_you_mean
 
 
 def levels(
+    operator: Annotated[
+        str | None,
+        typer.Argument(help="Show the rows of this operator, such as GATHER.", autocompletion=named_operators),
+    ] = None,
     output_format: Annotated[
-        Literal["text", "markdown", "html", "webnn"],
+        Literal["text", "json", "markdown", "html", "webnn"],
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="text: tables; markdown, html: the matrix of Windows releases and data types; webnn: WebNN's "
-            "opSupportLimits() of tile at a target.",
+            help="text: tables; json: an operator's rows; markdown: the matrix of Windows releases and data types; "
+            "html: a page of that and of every operator; webnn: WebNN's opSupportLimits() of tile at a target.",
         ),
     ] = "text",
     target: Annotated[
@@ -34,7 +48,15 @@ def levels(
         ),
     ] = None,
 ) -> None:
-    """Show which tiles each Windows release and DirectML version accepts, and Tile's support table."""
+    """Show which tiles each Windows release and DirectML version accepts, and Tile's support table.
+
+    With an operator, show what its reference page documents of it, level by level.
+    """
+    if operator is not None:
+        _show_operator(operator, output_format)
+        return
+    if output_format == "json":
+        raise typer.BadParameter("json is for one operator: name it, as in `dml-tile levels GATHER`")
     if output_format == "webnn":
         _show_op_support_limits(target)
         return
@@ -45,11 +67,26 @@ def levels(
     if output_format == "markdown":
         print_text(tables.matrix_markdown())
     elif output_format == "html":
-        print_text(tables.matrix_html())
+        from dml_tile.reports.operators import levels_html
+
+        print_text(levels_html())
     else:
         console = console_of()
         matrix, support = tables.matrix_table(console.width), tables.support_table()
         console.print(matrix, "", support, "", tables.target_table(), "", tables.levels_table(), sep="\n")
+
+
+def _show_operator(name: str, output_format: str) -> None:
+    from dml_tile.directml.operators import operator_named, operator_names
+    from dml_tile.reports.operators import operator_json, operator_lines
+
+    found = operator_named(name.upper())
+    if found is None:
+        hint = did_you_mean(name.upper(), operator_names(), "docs/operators.md lists all")
+        raise typer.BadParameter(f"{name!r} is no operator; {hint}", param_hint="OPERATOR")
+    if output_format not in ("text", "json"):
+        raise typer.BadParameter("of an operator, the formats are text and json", param_hint="--format")
+    print_text(operator_json(found) if output_format == "json" else operator_lines(found))
 
 
 def _show_op_support_limits(target: str | None) -> None:
@@ -61,6 +98,31 @@ def _show_op_support_limits(target: str | None) -> None:
         print_text(f"{json.dumps(op_support_limits(chosen), indent=2)}\n")
     except DialectError as error:
         raise typer.BadParameter(error.message, param_hint="--target") from None
+
+
+def device(
+    targets: TargetsOption = None,
+    via: ViaOption = None,
+    output_format: Annotated[
+        Literal["text", "json"],
+        typer.Option("--format", metavar="FORMAT", help="text, or json: an object a line, one for each target."),
+    ] = "text",
+) -> None:
+    """Say whether a DirectML device comes into being at each target; exits with 1 if one does not.
+
+    Without --via, for an application that asks for no minimum feature level.
+    """
+    from dml_tile.checks.devices import device_at
+    from dml_tile.reports.text import device_lines, print_lines
+
+    back_end = chosen_back_end(via)
+    answers = [device_at(target, back_end) for target in chosen_targets(targets)]
+    for answer in answers:
+        if output_format == "json":
+            print_text(f"{answer.model_dump_json()}\n")
+        else:
+            print_lines(console_of(), device_lines(answer))
+    raise typer.Exit(CLEAN if all(answer.created for answer in answers) else FINDINGS)
 
 
 def explain(

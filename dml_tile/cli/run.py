@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dml_tile.cli.console import FINDINGS, UNREADABLE, at_most, complain, console_of, run_tile
+from dml_tile.cli.console import FINDINGS, UNREADABLE, MaxTimeOption, at_most, complain, console_of, run_tile
 from dml_tile.cli.formats import print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption, one_target
 
@@ -37,16 +37,21 @@ def run(
     ] = False,
     dxdispatch_output: Annotated[
         bool,
-        typer.Option("--dxdispatch-output", help="Print exactly what DxDispatch prints: 8-bit integers as characters."),
+        typer.Option(
+            "--dxdispatch-output",
+            help="Print exactly what DxDispatch prints: 8-bit integers as characters, and no rows on a terminal.",
+        ),
     ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Let the model replace files that were there before.")
     ] = False,
-    max_time: Annotated[
-        int, typer.Option("--max-time", min=1, max=10**6, metavar="SECONDS", help="The longest that the run may take.")
-    ] = 600,
+    max_time: MaxTimeOption = 600,
 ) -> None:
-    """Check the tiles of a DxDispatch model, then run its commands in order."""
+    """Check the tiles of a DxDispatch model, then run its commands in order.
+
+    On a terminal, resources are printed in rows of the last dimension of the tensor that they are bound to; elsewhere,
+    each in one line, as by DxDispatch.
+    """
     from dml_tile.dxdispatch.model import read_model
     from dml_tile.dxdispatch.rules import model_findings
     from dml_tile.dxdispatch.runner import run_model
@@ -67,7 +72,7 @@ def run(
         with at_most(max_time):
             document = parse_source(model)
             read = read_model(document.value)
-            found = model_findings(document)
+            found = model_findings(document, chosen)
             folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
             with suppress(UnsupportedOperation):  # by a stream that is no file
                 folders.protect(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
@@ -80,6 +85,7 @@ def run(
                 dispatch=partial(run_tile, explain_plan=explain_plan),
                 found=found,
                 as_dxdispatch=dxdispatch_output,
+                in_rows=sys.stdout.isatty(),
             )
         print_refusals(console_of(stderr=True), model, found, chosen)
     except RefusedModelError as error:
@@ -96,7 +102,4 @@ def run(
         else:
             raise  # it is standard output's
         complain(model, [Problem("", message)])
-        raise typer.Exit(UNREADABLE) from None
-    except MemoryError:
-        complain(model, [Problem("", "there is not enough memory")])
         raise typer.Exit(UNREADABLE) from None

@@ -9,16 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus, complain, console_of, exit_on_file_errors
+from dml_tile.cli.console import (
+    CLEAN,
+    FINDINGS,
+    UNREADABLE,
+    ExitStatus,
+    complain,
+    console_of,
+    count_passed_over,
+    exit_on_file_errors,
+)
 from dml_tile.cli.formats import print_text, replaced
 from dml_tile.cli.options import (
     DimsOption,
     FileArgument,
-    InferOption,
     InputShapesOption,
     NameOption,
     NamespaceOption,
     TargetsOption,
+    ViaOption,
+    chosen_back_end,
     known_shapes,
     named_targets,
     names_in,
@@ -60,7 +70,6 @@ def show(
     ] = None,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
-    infer: InferOption = None,
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.files import chosen_tiles
@@ -71,7 +80,7 @@ def show(
     target = one_target(targets, "tiles are drawn with the findings of one target")
     status = ExitStatus()
     file = source_named(file)
-    chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
+    chosen = chosen_tiles(file, known_shapes(dims, input_shapes), pointer, status.complain, count_passed_over)
     if output is None:
         _print_drawings(file, chosen, target, status)
     else:
@@ -190,7 +199,7 @@ def lower(
     namespace: NamespaceOption = None,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
-    infer: InferOption = None,
+    via: ViaOption = None,
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
@@ -203,9 +212,11 @@ def lower(
     names = names_in(output_format, name, namespace)
     status = ExitStatus()
     file = source_named(file)
-    chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
+    back_end = chosen_back_end(via)
+    shapes = known_shapes(dims, input_shapes)
+    chosen = chosen_tiles(file, shapes, pointer, status.complain, count_passed_over, back_end)
     options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
-    tiles = (lower_part(file, part, target, **options) for file, part in chosen)
+    tiles = (lower_part(file, part, target, back_end, **options) for file, part in chosen)
     if output_format == "text":
         status.count_findings(are_failing=print_lowered(console_of(), tiles))
     elif output_format == "json":

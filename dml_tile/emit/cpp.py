@@ -7,17 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from dml_tile.descriptors.graph import ARRAYS, EDGE_TYPE, NODE_TYPE, Descriptor, GraphDesc
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.structs import Enumerator, Struct
-from dml_tile.descriptors.tile import (
-    DATA_TYPE,
-    OPERATOR_TYPE,
-    TENSOR_FLAGS,
-    TENSOR_TYPE,
-    OperatorDesc,
-    TensorDesc,
-    TileOperatorDesc,
-)
+from dml_tile.descriptors.tile import DATA_TYPE, OPERATOR_TYPE, TENSOR_FLAGS, TENSOR_TYPE, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType
+from dml_tile.directml.operators import operator_name
 from dml_tile.errors import require_instance
 from dml_tile.text import braced
 
@@ -92,6 +86,8 @@ def _operator(desc: OperatorDesc | TileOperatorDesc | None, name: str) -> Iterat
         return
     operator = desc if isinstance(desc, OperatorDesc) else OperatorDesc(type=OperatorType.TILE, desc=desc)
     fields = _enumerator(OPERATOR_TYPE, "DML_OPERATOR_TYPE", operator.type), "nullptr"
+    if isinstance(operator.desc, OperatorFields):
+        raise ValueError(f"{operator_name(operator.type)} is no tile; only tiles are written as C++")
     if operator.desc is not None:
         yield from _tile(operator.desc, name)
         fields = fields[0], f"&{name}_desc"
@@ -143,8 +139,8 @@ def _pointer(name: str, values: Sequence[int] | None) -> str:
 
 
 def _enumerator(spelling: Enumerator, c_type: str, value: int) -> str:
-    written = spelling.write(value)
-    return written if isinstance(written, str) else f"static_cast<{c_type}>({written})"
+    # a header may be older than an operator: Tile alone has its name
+    return spelling.c_names.get(value) or f"static_cast<{c_type}>({value})"
 
 
 def require_identifier(name: str) -> None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from dml_tile.back_ends.chromium import OpSupportLimits
+from dml_tile.checks.devices import DeviceOutput
 from dml_tile.descriptors.graph import (
     GraphDesc,
     InputGraphEdge,
@@ -20,12 +21,13 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.structs import c_names
-from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import OperatorType, TensorFlags, TensorType
-from dml_tile.directml.targets import TILE_SUPPORT, TileSupport
+from dml_tile.directml.targets import TileSupport, tile_rows
 from dml_tile.dxdispatch.model import Model
 from dml_tile.dxdispatch.rules import TILE_NAMES
 from dml_tile.reports.json import CheckOutput
@@ -39,7 +41,7 @@ _C_NAMES: Final = c_names(
 
 
 def _said_of(data_type: TensorDataType) -> str:
-    since = next((row.since.short for row in TILE_SUPPORT if data_type in row.data_types), None)
+    since = next((row.since.short for row in tile_rows() if data_type in row.data_types), None)
     return f"Tile takes it from DML_FEATURE_LEVEL_{since} on." if since else "It is in no documented row of Tile."
 
 
@@ -60,12 +62,13 @@ def schemas() -> dict[str, Schema]:
     """Every schema, by its name; the file is ``NAME.schema.json``."""
     tile = "dml_tile_operator_desc"
     made = {tile: _with_flat_tensors(TileOperatorDesc)}
-    made |= {f"{tile}.{row.since.short}": narrowed_tile_schema(row) for row in TILE_SUPPORT}
+    made |= {f"{tile}.{row.since.short}": narrowed_tile_schema(row) for row in tile_rows()}
     made |= {
         "dml_operator_desc": operator_schema(),
         "dml_graph_desc": graph_schema(),
         "dxdispatch_model": model_schema(),
         "check_output": _generated(CheckOutput, "serialization"),
+        "device_output": _generated(DeviceOutput, "serialization"),
         "webnn_op_support_limits": _generated(OpSupportLimits, "serialization"),
     }
     return {

@@ -13,9 +13,11 @@ from pydantic import BaseModel
 
 from dml_tile.checks.lowerings import LoweringResult
 from dml_tile.descriptors.graph import Descriptor
-from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, OperatorDesc, described
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.directml.enums import OperatorType, TensorFlags, operator_name
+from dml_tile.directml.enums import OperatorType, TensorFlags
+from dml_tile.directml.operators import operator_name
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.errors import place_of
 from dml_tile.geometry.layout import extent, round_up_4

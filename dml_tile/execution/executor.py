@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import mul
 from typing import Any, Final
@@ -32,7 +33,7 @@ from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.binding import buffer_findings
 from dml_tile.rules.check import findings_of, why_never_executed
 from dml_tile.simulation.calls import record
-from dml_tile.simulation.target import resolve
+from dml_tile.simulation.target import Origin, origin_of, resolve
 
 _BYTES: Final = np.dtype(np.uint8)
 
@@ -48,6 +49,7 @@ class CompiledTile:
     """The TotalTensorSizeInBytes of input and output."""
     _dtype: np.dtype[Any]
     _move: Mover
+    _origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
         """The tile between two buffers, of which each has at least the tensor's TotalTensorSizeInBytes.
@@ -57,7 +59,8 @@ class CompiledTile:
         of another type or byte order, ValueError where one is not contiguous, or ``output`` is read-only.
         """
         source, destination = self._memory("bind", input, output)
-        first = partial(self._poison, destination) if self.padding == "poison" else None
+        first: list[Callable[[], object]] = [] if self._origin is None else [self._origin.require_test]
+        first += [partial(self._poison, destination)] if self.padding == "poison" else []
         bound = self._move.bind(source, destination, first)
         record("bind", self.target, self.desc)
         return bound
@@ -72,6 +75,8 @@ class CompiledTile:
 
     def _memory(self, call: str, given: BufferLike, output: BufferLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """Contiguous arrays that begin with the two tensors; raises what ``bind`` raises."""
+        if self._origin is not None:
+            self._origin.require_test()
         read, written = self.sizes_in_bytes
         if (
             type(given) is ndarray
@@ -113,7 +118,10 @@ def compile_tile(
     ``execute``.
     """
     _require_tile(desc)
-    compiled = _compile("compile_tile", desc, resolve(target), against, padding)
+    named, target = target, resolve(target)
+    compiled = _compile("compile_tile", desc, target, against, padding)
+    if origin := origin_of("compiled tile", named, target):
+        compiled = replace(compiled, _origin=origin)
     record("compile_tile", compiled.target, desc)
     return compiled
 

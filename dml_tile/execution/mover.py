@@ -132,8 +132,8 @@ class Mover:
         else:
             write_blocks(self._plan, self._plan.blocks, source, output)
 
-    def bind(self, source: Array, output: Array, first: Callable[[], object] | None = None) -> BoundTile:
-        """Return the tile between two such arrays as a call takes; ``first`` is called at the beginning of each run."""
+    def bind(self, source: Array, output: Array, first: Sequence[Callable[[], object]] = ()) -> BoundTile:
+        """Return the tile between two such arrays as a call takes; each run begins with calls of ``first``."""
         return BoundTile(self._plan, source, output, first)
 
 
@@ -170,10 +170,10 @@ class BoundTile:
     ``size`` is the number of bytes that a run writes; ``str`` says how they are moved.
     """
 
-    def __init__(self, plan: Plan, source: Array, output: Array, first: Callable[[], object] | None = None) -> None:
+    def __init__(self, plan: Plan, source: Array, output: Array, first: Sequence[Callable[[], object]] = ()) -> None:
         self.size = plan.size
         self._plan, self._source, self._output = plan, source, output
-        self._first = [first] if first is not None else []
+        self._first = [*first]
         self._calls: list[Callable[[], object]] | None = None
         if plan.size <= LARGE and (len(plan.blocks) == 1 or not plan.scratch):  # any thread may make these calls
             self._calls = self._first + plan.bound((source, new_scratch(plan.scratch), output))

@@ -12,6 +12,7 @@ from typer import testing
 from typer.main import get_command
 
 from dml_tile.cli.app import app
+from dml_tile.cli.check import DEFAULT_TARGET_NOTICE
 
 Call: TypeAlias = Callable[..., testing.Result]
 
@@ -20,9 +21,20 @@ COMMAND: Final[Any] = get_command(app)
 setattr(testing, "_get_command", lambda _: COMMAND)  # noqa: B010  # it is not among the module's exports
 
 
-def invoke(*arguments: str, stdin: str | bytes | None = None, **options: Any) -> testing.Result:
+_NOTICE: Final = f"{DEFAULT_TARGET_NOTICE}\n".encode()
+"""Standard error of most tests' checks; the calls below leave it out, so that it stands in its own tests only."""
+
+
+def invoke_bare(*arguments: str, stdin: str | bytes | None = None, **options: Any) -> testing.Result:
     """Call the command line; an exception but the exit itself is an error."""
     return testing.CliRunner().invoke(app, arguments, input=stdin, catch_exceptions=False, **options)
+
+
+def invoke(*arguments: str, stdin: str | bytes | None = None, **options: Any) -> testing.Result:
+    """Call the command line, without the notice that no target was named."""
+    result = invoke_bare(*arguments, stdin=stdin, **options)
+    result.stderr_bytes = result.stderr_bytes.replace(_NOTICE, b"")
+    return result
 
 
 def errors_of(call: Call, *arguments: str, **options: Any) -> str:
@@ -35,4 +47,6 @@ def errors_of(call: Call, *arguments: str, **options: Any) -> str:
 def bash(command: str, folder: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Runs a shell command in which ``dml-tile`` is the command line."""
     function = f'dml-tile() {{ "{sys.executable}" -m dml_tile "$@"; }}; '
-    return subprocess.run(["bash", "-c", function + command], input=stdin, capture_output=True, check=False, cwd=folder)
+    done = subprocess.run(["bash", "-c", function + command], input=stdin, capture_output=True, check=False, cwd=folder)
+    done.stderr = done.stderr.replace(_NOTICE, b"")
+    return done

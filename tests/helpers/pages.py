@@ -20,7 +20,7 @@ from tests.helpers.command_line import invoke
 from tests.helpers.paths import ROOT
 
 _BLOCK: Final = re.compile(r"^(?:`(?P<file>[\w./-]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
-_COMMAND: Final = re.compile(r"^\$ (.*)\n", re.M)
+_COMMAND: Final = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.M)
 _PRINTED: Final = re.compile(r"print\(.*  # (.*)")
 
 
@@ -39,9 +39,10 @@ def blocks_of(page: str) -> Iterator[Block]:
 
 
 def commands_of(console: str) -> list[tuple[str, str]]:
-    """Return the commands in a block of ``console``, each with the output shown below it."""
+    """Return the commands in a block of ``console``, in one line, each with the output shown below it."""
     _, *parts = _COMMAND.split(console)
-    return list(zip(parts[::2], parts[1::2], strict=True))
+    joined = (re.sub(r" \\\n\s+", " ", command) for command in parts[::2])
+    return list(zip(joined, parts[1::2], strict=True))
 
 
 def printed_by(command: str) -> str:

@@ -1,0 +1,86 @@
+"""What silences findings of rules in one file: its comments, and patterns of files in pyproject.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+from dml_tile.checks.catalogue import beginnings
+from dml_tile.checks.files import Exclusion
+from dml_tile.json_text import IgnoreComment, SourceText
+from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.model_tile import TileNode
+
+_Source = TypeVar("_Source")
+
+
+class Silence(NamedTuple):
+    """A rule, or the first words of several, that a comment silences, or a pattern of files by its number."""
+
+    rule: str
+    by: IgnoreComment | int
+
+
+class FileIgnores:
+    """Patterns of files, and for each the rules whose findings do not count in the files that match it."""
+
+    def __init__(self, files: Exclusion | None = None, rules: Sequence[Sequence[str]] = ()) -> None:
+        self.files = files or Exclusion()
+        self.rules = tuple(map(tuple, map(dict.fromkeys, rules)))
+        self.by_rule = _by_rule((rule, number) for number, each in enumerate(self.rules) for rule in each)
+        """The numbers of the patterns that ignore each rule, or the first words of several."""
+
+
+class Silences:
+    """The silences of one file: its comments, and the ``patterns`` that match it. ``met`` silenced something."""
+
+    def __init__(self, matching: frozenset[int], by_rule: dict[str, list[int]]) -> None:
+        self.patterns = matching
+        self.met: set[Silence] = set()
+        self.malformed: list[IgnoreComment] = []
+        self._comments: dict[tuple[str, IgnoreComment], None] = {}
+        self._by_rule = by_rule
+        self._text: SourceText | None = None
+        self._of_comments: dict[tuple[int, ...], dict[str, list[IgnoreComment]]] = {}
+        """The comments that silence each rule, for each of the sets of comments that parts of the text have."""
+        self._known: dict[tuple[tuple[int, ...], str], bool] = {}
+
+    @property
+    def unmet(self) -> list[tuple[str, IgnoreComment]]:
+        """The rules that comments silence and that were not found there, in the order of the text."""
+        return [each for each in self._comments if Silence(*each) not in self.met]
+
+    def on(self, part: JsonDescriptor | TileNode) -> tuple[IgnoreComment, ...]:
+        """Return the comments that hold for a part of the file."""
+        text = part.text if isinstance(part, JsonDescriptor) else None
+        if text is None or not text.comments:
+            return ()
+        if text is not self._text:
+            self._text = text
+            self._of_comments.clear()
+            self._known.clear()
+            self.malformed += [comment for comment in text.comments if not comment.rules]
+            self._comments.update(dict.fromkeys((rule, one) for one in text.comments for rule in one.rules))
+        return text.comments_on(part.pointer)
+
+    def silence(self, rule_id: str, on: Sequence[IgnoreComment]) -> bool:
+        """Return True if a pattern, or one of the comments, silences findings of a rule, and remember which."""
+        key = tuple(map(id, on))
+        if (key, rule_id) not in self._known:
+            if key not in self._of_comments:
+                self._of_comments[key] = _by_rule((rule, one) for one in on for rule in dict.fromkeys(one.rules))
+            of_comments = self._of_comments[key]
+            met: set[Silence] = set()
+            for rule in beginnings(rule_id):
+                met.update(Silence(rule, comment) for comment in of_comments.get(rule, ()))
+                met.update(Silence(rule, one) for one in self._by_rule.get(rule, ()) if one in self.patterns)
+            self.met |= met
+            self._known[key, rule_id] = bool(met)
+        return self._known[key, rule_id]
+
+
+def _by_rule(pairs: Iterable[tuple[str, _Source]]) -> dict[str, list[_Source]]:
+    by_rule: dict[str, list[_Source]] = {}
+    for rule, source in pairs:
+        by_rule.setdefault(rule, []).append(source)
+    return by_rule
