@@ -141,7 +141,7 @@ def test_the_same_problem_is_reported_once_with_its_places(check: Call) -> None:
     ],
 )
 def test_annotations_are_escaped(check: Call, form: str, name: str, begins: str, contains: str) -> None:
-    write("##vso[task.complete].json", {"Type": "DML_OPERATOR_GATHER", "Desc": {}})
+    write("##vso[task.complete].json", {"Type": "DML_OPERATOR_GATHER"})
     files = write(name, model(**{"x%\ny": BAD})), "##vso[task.complete].json"
     refused, note = check(*files, "--format", form).stdout.splitlines()
     assert refused.startswith(begins)
@@ -167,7 +167,7 @@ def test_a_model_has_no_line(check: Call) -> None:
 def test_standard_input_has_findings_without_a_file(check: Call) -> None:
     text = json.dumps(BAD)
     assert check("-", "--format", "github", stdin=text).stdout.startswith(f"::error title={SIZES_RULE}::")
-    assert sarif(check, "-", stdin=text)["results"][0]["locations"] == []
+    assert places(sarif(check, "-", stdin=text)) == [("stdin", 1)]
 
 
 # Paths
@@ -229,7 +229,7 @@ def test_a_log_has_each_rule_once_with_its_help(check: Call) -> None:
     driver = run["tool"]["driver"]
     assert (driver["name"], driver["informationUri"]) == ("dml-tile", pages.TILE)
     assert driver["fullName"] == f"dml-tile {driver['version']}"
-    assert run["automationDetails"] == {"id": "dml-tile/6_4/"}
+    assert "automationDetails" not in run  # upload-sarif's category tells runs apart
     ids = [rule["id"] for rule in driver["rules"]]
     assert len(ids) == len(set(ids)) == 3
     assert all(ids[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
@@ -267,10 +267,12 @@ def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Call) -> Non
 
 def fingerprints(check: Call, *arguments: str) -> list[str]:
     """Return those of SARIF's results; GitLab has the same."""
-    found = [result["partialFingerprints"]["primaryLocationLineHash"] for result in sarif(check, *arguments)["results"]]
+    results = sarif(check, *arguments)["results"]
+    assert all(result["partialFingerprints"].keys() == {"dmlTileFinding/v1"} for result in results)
+    found = [result["partialFingerprints"]["dmlTileFinding/v1"] for result in results]
     gitlab = json.loads(check(*arguments, "--format", "gitlab").stdout)
-    assert [f"{record['fingerprint']}:1" for record in gitlab] == found
-    assert all(re.fullmatch("[0-9a-f]{16}:1", one) for one in found)
+    assert [record["fingerprint"] for record in gitlab] == found
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found)
     return found
 
 
@@ -315,14 +317,14 @@ def test_unreadable_parts_are_notifications(check: Call) -> None:
     assert broken["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
 
 
-def test_findings_of_the_baseline_are_suppressed_and_a_log_is_not_too_long(
+def test_findings_of_the_baseline_are_left_out_and_a_log_is_not_too_long(
     check: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check(write("a.json", [BAD]), "--write-baseline", "base.json")
     write("a.json", [WIDE, BAD])
-    new, known = sarif(check, "a.json", "--baseline", "base.json")["results"]
+    (new,) = sarif(check, "a.json", "--baseline", "base.json")["results"]
+    assert "{3}" in new["message"]["text"]
     assert "suppressions" not in new
-    assert known["suppressions"] == [{"kind": "external", "justification": "in the baseline"}]
     monkeypatch.setattr(sarif_module, "MAX_RESULTS", 3)
     run = sarif(check, write("many.json", [BAD] * 5))
     assert len(run["results"]) == 3
@@ -335,7 +337,7 @@ def test_findings_of_the_baseline_are_suppressed_and_a_log_is_not_too_long(
 
 def test_code_quality_has_an_object_for_each_finding(check: Call) -> None:
     write("a.json", [TILE, BAD, UNDOCUMENTED])
-    write("other.json", {"Type": "DML_OPERATOR_GATHER", "Desc": {}})
+    write("other.json", {"Type": "DML_OPERATOR_GATHER"})
     records = json.loads(check("a.json", "other.json", "missing.json", "--format", "gitlab").stdout)
     assert [(record["check_name"], record["severity"], record["location"]) for record in records] == [
         (SIZES_RULE, "major", {"path": "a.json", "lines": {"begin": 29}}),

@@ -72,7 +72,7 @@ def test_the_refused_come_first() -> None:
 def test_an_operator_that_is_no_tile_is_not_checked() -> None:
     html = page([checked(JsonDescriptor("/gather", other="DML_OPERATOR_GATHER"))])
     assert rows(html, "tiles") == [["a.json#/gather", "– not checked", "", ""]]
-    assert "DML_OPERATOR_GATHER is not a tile" in details(html)[0]
+    assert "the fields of DML_OPERATOR_GATHER are not given" in details(html)[0]
     assert '<b class="is-note">note</b>' in html
 
 
@@ -207,8 +207,7 @@ def test_a_page_of_the_command_line_names_its_version_and_its_command(
     with pytest.raises(SystemExit):
         main()
     (footer,) = parsed(Path("report.html").read_text("utf-8")).iter("footer")
-    made = rf"dml-tile {re.escape(version('dml-tile'))} \d{{4}}-\d\d-\d\d \d\d:\d\d UTC"
-    assert re.fullmatch(made, texts(footer, ".//p")[0])
+    assert texts(footer, ".//p")[0] == f"dml-tile {version('dml-tile')}"  # no time: equal results are equal bytes
     assert texts(footer, ".//pre") == ["dml-tile check 'a b.json' --report report.html"]
 
 

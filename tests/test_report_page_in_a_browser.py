@@ -13,11 +13,12 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.ui import WebDriverWait
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.readers.descriptors import JsonDescriptor
-from dml_tile.reports.tables import matrix_html
+from dml_tile.reports.operators import levels_html
 from tests.helpers.command_line import invoke
 from tests.helpers.packages import npm_file
 from tests.helpers.paths import EXAMPLES
@@ -272,7 +273,7 @@ def set_width(browser: Chrome, width: int) -> None:
 def pages(report: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return the addresses of a page of each kind."""
     folder = tmp_path_factory.mktemp("pages")
-    (folder / "levels.html").write_text(matrix_html(), "utf-8")
+    (folder / "levels.html").write_text(levels_html(), "utf-8")
     tile = str(EXAMPLES / "broken.json")
     invoke("show", tile, "--output", str(folder / "show.html"))
     return {"report": report, **{name: (folder / f"{name}.html").as_uri() for name in ("levels", "show")}}
@@ -312,3 +313,76 @@ def test_controls_are_large_enough_for_a_finger(opened: Chrome) -> None:
     assert small == []
     labels = opened.find_elements(By.CSS_SELECTOR, "fieldset label")
     assert all(label.rect["height"] >= MIN_TARGET for label in labels)
+
+
+# The page of levels
+
+
+@pytest.fixture
+def levels(opened: Chrome, pages: dict[str, str]) -> Chrome:
+    opened.get(pages["levels"])
+    return opened
+
+
+def operators_shown(browser: Chrome) -> list[str]:
+    """Return the names of the operators that are not hidden."""
+    script = "return [...document.querySelectorAll('section.operator')].filter(one => !one.hidden).map(one => one.id)"
+    names: list[str] = browser.execute_script(script)
+    return names
+
+
+def test_every_operator_has_a_table_and_an_anchor(levels: Chrome) -> None:
+    assert len(operators_shown(levels)) == 177
+    bare = "return [...document.querySelectorAll('section.operator')].filter(one => !one.querySelector('table')).length"
+    assert levels.execute_script(bare) == 0
+    levels.get(levels.current_url.partition("#")[0] + "#TILE")
+    assert -1 < levels.execute_script("return document.getElementById('TILE').getBoundingClientRect().top") < 400
+    assert "1_0 (windows-10-1903) documented" in levels.find_element(By.ID, "TILE").text
+
+
+@pytest.mark.parametrize(
+    ("words", "first"), [("gather", "GATHER"), ("GATHER INT64", "GATHER"), ("tile", "TILE"), ("resample3", "RESAMPLE3")]
+)
+def test_operators_are_searched_by_name_and_type_with_the_keyboard(levels: Chrome, words: str, first: str) -> None:
+    levels.find_element(By.TAG_NAME, "body").click()
+    field = levels.find_element(By.CSS_SELECTOR, "input[type=search]")
+    field.send_keys(words)
+    names = operators_shown(levels)
+    assert first in names
+    assert len(names) < 40
+    assert levels.find_element(By.CSS_SELECTOR, "[role=status]").text == f"{len(names)} of 177 shown"
+    field.send_keys(Keys.ESCAPE)
+    assert len(operators_shown(levels)) == 177
+
+
+def test_a_type_is_searched_as_a_whole_word_and_nonsense_finds_nothing(levels: Chrome) -> None:
+    field = levels.find_element(By.CSS_SELECTOR, "input[type=search]")
+    field.send_keys("int4")
+    assert set(operators_shown(levels)) == {"QUANTIZE", "DEQUANTIZE"} & set(operators_shown(levels)) != set()
+    field.send_keys("x")
+    assert operators_shown(levels) == []
+
+
+def test_an_anchor_of_an_operator_that_is_not_found_shows_it(levels: Chrome) -> None:
+    levels.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("gather")
+    levels.execute_script("location.hash = '#TILE'")
+    WebDriverWait(levels, SECONDS).until(lambda browser: "TILE" in operators_shown(browser))
+
+
+def test_the_page_of_levels_makes_no_error_asks_for_nothing_and_fits_a_phone(levels: Chrome) -> None:
+    logged(levels, "browser")
+    set_width(levels, 390)
+    levels.refresh()
+    assert logged(levels, "browser") == []
+    assert levels.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert levels.execute_script("return document.documentElement.scrollWidth") <= 390
+    assert len(levels.page_source) < 1_000_000
+
+
+def test_the_page_of_levels_is_whole_without_scripts_and_on_paper(levels: Chrome) -> None:
+    levels.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    levels.refresh()
+    assert not levels.find_element(By.ID, "filters").is_displayed()
+    assert levels.find_element(By.ID, "UNFOLD").is_displayed()
+    levels.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert levels.find_element(By.ID, "UNFOLD").is_displayed()

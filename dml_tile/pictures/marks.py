@@ -9,7 +9,8 @@ from itertools import pairwise
 from operator import floordiv, lt, mod
 from typing import Final, NamedTuple
 
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc, tile_of
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.pictures.memory import Index, MemoryCell, MemoryRow, TensorPicture, tensor_picture
 from dml_tile.rules.tensor import Operand
 
@@ -53,12 +54,12 @@ def row_major(index: Index, sizes: tuple[int, ...]) -> int:
 
 def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
     """Return the picture of a descriptor; an operator that is not a tile has nothing to draw."""
-    tile = desc.desc if isinstance(desc, OperatorDesc) else desc
+    tile = tile_of(desc)
     if tile is None:
         return no_picture("it is no tile")
     tensors, undrawn = [], []
     for name, tensor in (("InputTensor", tile.input_tensor), ("OutputTensor", tile.output_tensor)):
-        drawn = tensor_picture(Operand(name, tensor))
+        drawn = tensor_picture(Operand(name, tensor, is_output=name == "OutputTensor"))
         if isinstance(drawn, str):
             undrawn.append(f"{name} cannot be drawn: {drawn}")
         else:

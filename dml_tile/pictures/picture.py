@@ -13,7 +13,8 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from dml_tile.checks.result import results
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import TargetLike
 from dml_tile.pictures.marks import COLOURS, PADDING, Mark, TilePicture, picture_of
 from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, facts, legend, table_of
@@ -98,6 +99,11 @@ def _copy(entry: LegendEntry) -> Markup:
 
 
 _SVG_COLUMNS: Final = 112
+"""The characters that a table of memory is wide at most, with its addresses."""
+
+_MIN_TEXT_COLUMNS: Final = 56
+"""The characters of a line of text beside narrower tables: few, so that the image can be read on a phone."""
+
 _CHARACTER: Final = 8.5  # the width of a character of 14 pixels in the usual monospaced fonts
 _LINE: Final = 21
 _MAX_LINES: Final = 20
@@ -120,7 +126,8 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
     """Return the picture as an SVG image, between the first line of what is ``said`` of the tile and the others."""
     verdict, *details = said
     tables = [table_of(picture, tensor, _SVG_COLUMNS, spaces=2) for tensor in picture.tensors]
-    image = _Image()
+    widths = (table.margin + 1 + len(table.distances) * table.wide for table in tables)
+    image = _Image(max(_MIN_TEXT_COLUMNS, *widths, 0))
     image.text(verdict.text.plain, is_bold=True)
     for table in tables:
         image.skip()
@@ -143,9 +150,10 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
 
 
 class _Image:
-    """An image that grows downwards, in lines and columns of characters."""
+    """An image that grows downwards, in lines of ``columns`` characters."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
         self._elements: list[str] = []
         self._y = float(_MARGIN)
         self._right = 0.0
@@ -155,7 +163,7 @@ class _Image:
 
     def text(self, text: str, colour: str = _BLACK, *, indent: int = 0, is_bold: bool = False) -> None:
         """Write text in as many lines as it takes."""
-        for line in textwrap.wrap(text, _SVG_COLUMNS - indent, break_on_hyphens=False, max_lines=_MAX_LINES):
+        for line in textwrap.wrap(text, self._columns - indent, break_on_hyphens=False, max_lines=_MAX_LINES):
             self._write(line, indent, 15, colour, weight=' font-weight="bold"' if is_bold else "")
             self._y += _LINE
 
@@ -178,7 +186,7 @@ class _Image:
         column = 0
         for symbol, means, colour in entries:
             wide = len(symbol) + 2
-            if column and column + wide + 1 + len(means) > _SVG_COLUMNS:
+            if column and column + wide + 1 + len(means) > self._columns:
                 column = 0
                 self._y += _CELL
             if colour is not None:

@@ -7,22 +7,22 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import starmap
 from typing import Final, NamedTuple
 
+from dml_tile.checks.catalogue import RUN_TIME
 from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.errors import Position, Problem, place_of
 from dml_tile.findings import Severity
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.tile_row import GroupedFinding, grouped_findings
-from dml_tile.reports.wording import Tally, inference_of, known_at_run_time_only
+from dml_tile.reports.wording import Tally, known_at_run_time_only
 from dml_tile.text import printable, printable_line_start
 
 UNREADABLE: Final = "unreadable"
-RUN_TIME: Final = "known-at-run-time"
-"""The ids of annotations that no rule of the catalogue has."""
+"""The id of annotations for what cannot be read."""
 
 _FINGERPRINT_DIGITS: Final = 16
 
@@ -31,7 +31,7 @@ class Annotation(NamedTuple):
     """A message about a part of a source, and the rule that it is about.
 
     ``text`` has the ``message`` and, in further lines, the tile, its targets and what to try. ``identity`` is what the
-    message is about, but for its source. ``is_known`` is True if it is in the baseline.
+    message is about, but for its source.
     """
 
     severity: Severity
@@ -42,7 +42,6 @@ class Annotation(NamedTuple):
     message: str
     text: str
     identity: tuple[str, ...]
-    is_known: bool = False
 
     def fingerprint(self, path: str) -> str:
         """Return hexadecimal digits that stay when lines move; ``path`` is the source's."""
@@ -50,12 +49,9 @@ class Annotation(NamedTuple):
         return hashlib.sha256(identity.encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
-def annotations_of(results: Sequence[Result], *, with_known: bool = False) -> Iterator[Annotation]:
+def annotations_of(results: Sequence[Result]) -> Iterator[Annotation]:
     """Yield an annotation for each rule and field of a tile, and for what is known at run time only."""
     yield from map(_annotation, grouped_findings(results))
-    if with_known:
-        known = [replace(result, findings=result.known) for result in results]
-        yield from (_annotation(group, is_known=True) for group in grouped_findings(known))
     yield from _run_time_notes(results)
 
 
@@ -66,7 +62,15 @@ def annotation_of_problem(source: str, problem: Problem) -> Annotation:
     return Annotation(Severity.ERROR, UNREADABLE, source, problem.pointer, problem.position, message, text, identity)
 
 
-def _annotation(group: GroupedFinding, *, is_known: bool = False) -> Annotation:
+def annotation_of_notice(notice: Notice) -> Annotation:
+    """Return the annotation for a notice."""
+    message = text = printable(notice.message)
+    return Annotation(
+        notice.severity, notice.rule, notice.source, "", notice.position, message, text, (notice.message,)
+    )
+
+
+def _annotation(group: GroupedFinding) -> Annotation:
     """Return the annotation for findings: the fields and their error, the tile, the targets, and what to try."""
     finding, result = group.finding, group.result
     paths = f"{', '.join(group.paths)}: " if group.paths else ""
@@ -82,7 +86,6 @@ def _annotation(group: GroupedFinding, *, is_known: bool = False) -> Annotation:
         printable("; ".join((f"{paths}{first}", *others))),
         "\n".join(map(printable, lines)),
         (result.identity, *group.paths),
-        is_known,
     )
 
 
@@ -90,7 +93,7 @@ def _run_time_notes(results: Sequence[Result]) -> Iterator[Annotation]:
     """Yield a note for each verdict of a tile with fields known at run time only, with the targets that share it."""
     shared: dict[Verdict, list[Result]] = {}
     for result in results:
-        if result.unknown:
+        if result.unknown and result.unknown_is == "counted":
             shared.setdefault(result.verdict, []).append(result)
     for alike_results in shared.values():
         first = alike_results[0]
@@ -106,8 +109,6 @@ def _places(result: Result, targets: Sequence[str]) -> Iterator[str]:
     yield f"{pointer}at {', '.join(targets)}{through}"
     if result.verdict is not Verdict.NOT_CHECKED:
         yield f"{result.tile}, {result.times:,} times" if result.times > 1 else result.tile
-    if result.inferred_by:
-        yield inference_of(result)
 
 
 MAX_SHOWN: Final = 10
@@ -125,6 +126,9 @@ class AnnotationReport(Report):
 
     def add_problem(self, source: str, problem: Problem) -> None:
         self._take(annotation_of_problem(source, problem))
+
+    def add_notice(self, notice: Notice) -> None:
+        self._take(annotation_of_notice(notice))
 
     @abstractmethod
     def _take(self, annotation: Annotation) -> None: ...

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import chain
 from operator import attrgetter
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import greatest_first
-from dml_tile.text import encodable
+from dml_tile.text import encodable, printable
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
@@ -53,6 +56,22 @@ class FindingRecord(_Record):
     column: Line = Field(default=None, description="In that line, in code points.")
 
 
+_Dimension = Annotated[int, Field(ge=0)] | str | None
+
+
+class NodeRecord(_Record):
+    """A model's Tile: a size is a number, a name or, where the model has none for it, null."""
+
+    data_type: str | None = Field(description="DirectML's name of the type; null if it is known at run time only.")
+    sizes: tuple[_Dimension, ...] | None = Field(
+        description="The input's sizes; null if not even their number is known."
+    )
+    repeats: tuple[_Dimension, ...] | None = Field(description="The repeats; null if none is known.")
+    output_sizes: tuple[_Dimension, ...] | None = Field(description="The output's sizes; null if none is known.")
+    inputs: tuple[str, ...] = Field(description="The ONNX names of the node's inputs; of other models none.")
+    output: str = Field(description="The ONNX name of the node's output; of other models empty.")
+
+
 class ResultRecord(_Record):
     """One descriptor at one target."""
 
@@ -62,12 +81,13 @@ class ResultRecord(_Record):
         description="The tile in one line, with ? for what is known at run time only; another operator's name.",
         examples=["INT64 {2,3,4} x {1,2,1} -> {2,6,4}"],
     )
+    node: NodeRecord | None = Field(default=None, description="The tile of a model, field by field; else null.")
     target: str
     feature_level: Level
     verdict: Verdict = Field(
         description="undocumented: DirectML takes it, only its documentation rules it out; so far: what is known at "
-        "run time only may still change it; elsewhere: the back end keeps it from DirectML; not checked: it is another "
-        "operator."
+        "run time only may still change it; in part: fields of another operator than Tile were not looked at; "
+        "elsewhere: the back end keeps it from DirectML; not checked: its fields are not given, or are DirectML's own."
     )
     ok: bool = Field(description="Whether the tile passes --fail-on: the exit status is 1 if one does not.")
     lowest_level: Level | Literal["never"] | None = Field(
@@ -77,11 +97,11 @@ class ResultRecord(_Record):
     unknown: tuple[str, ...] = Field(
         default=(), description="The fields of a model's tile that are known at run time only, and were not checked."
     )
+    not_looked_at: tuple[str, ...] = Field(
+        default=(), description="The fields of another operator than Tile that no rule is about."
+    )
     findings: tuple[FindingRecord, ...]
     via: str = Field(default="", description="The back end that a model's tile goes through, if one was asked for.")
-    inferred_by: str = Field(
-        default="", description="The inference asked for by --infer, if the tile's type or sizes rest on it."
-    )
     deselected: int = Field(default=0, ge=0, description="How many findings there are of rules that are not selected.")
     times: int = Field(default=1, ge=1, description="The number of equal lines of a capture that this one stands for.")
     in_baseline: int = Field(default=0, ge=0, description="How many findings there are that the baseline has.")
@@ -97,26 +117,48 @@ class ErrorRecord(_Record):
     column: Line = Field(default=None, description="In that line, in code points.")
 
 
+class NoticeRecord(_Record):
+    """A notice about an ignore comment, per-file-ignores or the baseline."""
+
+    source: str = Field(description="The file; - is standard input.")
+    rule: Literal["malformed-ignore", "unused-ignore", "unused-baseline-entry"]
+    severity: Annotated[Literal["warning", "note"], BeforeValidator(str)]
+    message: str
+    line: Line = None
+    column: Line = None
+
+
 class SourceRecord(_Record):
-    """A file that was checked."""
+    """A file that was checked or passed over, or a folder that was not entered."""
 
     source: str = Field(description="The file; - is standard input.")
     tiles: Annotated[int, Field(ge=0)] = Field(description="How many tiles of it were read; other operators are none.")
     contradictions: tuple[str, ...] = Field(
         default=(), description="What is wrong with the shapes that an ONNX model declares; at most ten."
     )
+    passed_over: str = Field(
+        default="",
+        description="Why nothing of the file was checked; of a folder, whose name ends with a slash, why it was not "
+        "entered. Empty for what was checked.",
+    )
 
 
 class CheckOutput(_Record):
     """The output of `dml-tile check --format json`."""
 
-    version: Literal[3]
+    version: Literal[1]
     results: tuple[ResultRecord, ...]
-    sources: tuple[SourceRecord, ...] = Field(description="The files, in the order in which they were checked.")
+    sources: tuple[SourceRecord, ...] = Field(
+        description="The files, in the order in which they were checked; then what was passed over."
+    )
     errors: tuple[ErrorRecord, ...] = Field(default=(), description="There only if something cannot be read.")
+    notices: tuple[NoticeRecord, ...] = Field(
+        default=(), description="There only if a comment, a pattern or the baseline has one."
+    )
     statistics: dict[str, Annotated[int, Field(ge=1)]] | None = Field(
         default=None, description="How many findings there are of each rule; there only if asked for."
     )
+    complete: bool = Field(default=True, description="false, and there only then, if --max-time ended the check.")
 
 
 class JsonReport(Report):
@@ -126,7 +168,7 @@ class JsonReport(Report):
         super().__init__(options)
         self._rules = Counter[str]()
         self._separator = "\n"
-        self._write_json('{"version": 3, "results": [')
+        self._write_json('{"version": 1, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         self._rules.update(finding.rule for result in results for finding in result.findings)
@@ -135,15 +177,24 @@ class JsonReport(Report):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         self._write_json("\n]")
-        records = (
+        passed_over = {each.name for each in self.passed_over}
+        checked = (
             SourceRecord(source=encodable(each.name), tiles=each.tiles, contradictions=each.contradictions)
             for each in sources
+            if each.name not in passed_over
         )
-        self._write_list("sources", records)
+        passed = (
+            SourceRecord(source=encodable(each.name), tiles=0, passed_over=each.reason) for each in self.passed_over
+        )
+        self._write_list("sources", chain(checked, passed))
         if self.problems:
             self._write_list("errors", (error_record(source, problem) for source, problem in self.problems))
+        if self.notices:
+            self._write_list("notices", map(notice_record, self.notices))
         if self.options.with_statistics:
             self._write_json(f', "statistics": {json.dumps(greatest_first(self._rules))}')
+        if not self.is_complete:
+            self._write_json(', "complete": false')
         self._write_json("}\n")
 
     def _write_list(self, name: str, records: Iterable[_Record]) -> None:
@@ -171,12 +222,13 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
         ok=result.passes(fail_on),
         lowest_level=result.lowest_level.short if result.lowest_level else never,
         unknown=result.unknown,
+        not_looked_at=result.not_looked_at,
         findings=tuple(_finding_record(result, finding) for finding in result.findings),
         via=result.via,
-        inferred_by=result.inferred_by,
+        node=NodeRecord(**asdict(result.node)) if result.node else None,
         deselected=result.deselected,
         times=result.times,
-        in_baseline=len(result.known),
+        in_baseline=result.in_baseline,
     )
 
 
@@ -189,6 +241,21 @@ def error_record(source: str, problem: Problem) -> ErrorRecord:
         message=problem.message,
         line=position.line if position else None,
         column=position.column if position else None,
+    )
+
+
+def notice_record(notice: Notice) -> NoticeRecord:
+    """Return the record of a notice."""
+    line, column = (notice.position.line, notice.position.column) if notice.position else (None, None)
+    return NoticeRecord.model_validate(
+        {
+            "source": encodable(notice.source),
+            "rule": notice.rule,
+            "severity": notice.severity,
+            "message": printable(notice.message),
+            "line": line,
+            "column": column,
+        }
     )
 
 
@@ -208,5 +275,8 @@ class JsonLinesReport(Report):
     def add_problem(self, source: str, problem: Problem) -> None:
         self._write_one(error_record(source, problem))
 
-    def _write_one(self, record: ResultRecord | ErrorRecord) -> None:
+    def add_notice(self, notice: Notice) -> None:
+        self._write_one(notice_record(notice))
+
+    def _write_one(self, record: ResultRecord | ErrorRecord | NoticeRecord) -> None:
         self._write_json(f"{record.model_dump_json()}\n")

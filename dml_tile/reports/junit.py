@@ -14,13 +14,15 @@ from tempfile import SpooledTemporaryFile
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
+from dml_tile.checks.catalogue import RUN_TIME
 from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
 from dml_tile.errors import Position, Problem
-from dml_tile.reports.annotations import RUN_TIME, UNREADABLE
+from dml_tile.reports.annotations import UNREADABLE
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.text import result_lines
-from dml_tile.reports.wording import kind_of, known_at_run_time_only
+from dml_tile.reports.wording import kind_of, what_is_open
 from dml_tile.text import printable
 
 _MAX_KEPT: Final = 2**24
@@ -49,7 +51,7 @@ class JunitReport(Report):
             if not result.passes(self.options.fail_on):
                 rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))
                 worst = max(result.findings, key=attrgetter("severity"), default=None)
-                message = f"{kind_of(worst)}{worst}" if worst else known_at_run_time_only(result.unknown)
+                message = f"{kind_of(worst)}{worst}" if worst else what_is_open(result)
                 kind, outcome = "failures", _element("failure", text, type=rules or RUN_TIME, message=message)
             elif result.verdict in NOT_FOR_DIRECTML:
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
@@ -58,6 +60,14 @@ class JunitReport(Report):
     def add_problem(self, source: str, problem: Problem) -> None:
         error = _element("error", printable(str(problem)), type=UNREADABLE, message=problem.message)
         self._add_case(source, problem.pointer or "reading", problem.position, error, "errors")
+
+    def add_notice(self, notice: Notice) -> None:
+        message = printable(notice.message)
+        is_failing = self.options.fail_on is not None and notice.severity >= self.options.fail_on
+        outcome = _element("failure", message, type=notice.rule, message=message)
+        if not is_failing:
+            outcome = f"<system-out>{escape(message)}</system-out>"
+        self._add_case(notice.source, f"{notice.rule}: {message}", notice.position, outcome, "failures" * is_failing)
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         self._finish_suite()

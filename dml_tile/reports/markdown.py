@@ -11,9 +11,10 @@ from itertools import islice
 from typing import Final
 
 from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.notices import Notice
 from dml_tile.errors import Problem, place_of
 from dml_tile.reports.tile_row import SIGNS, GroupedFinding, OverviewReport, TileRow, clipped
-from dml_tile.reports.wording import counted, kind_of
+from dml_tile.reports.wording import counted, kind_of, notice_place, passed_over
 
 MAX_LISTED: Final = 50
 """The limit for listed tiles with findings, for those without, and for problems: a summary holds 1 MiB."""
@@ -39,6 +40,13 @@ def _lines(overview: OverviewReport) -> Iterator[str]:
         yield from (_problem(*problem) for problem in islice(problems, MAX_LISTED))
         if len(problems) > MAX_LISTED:
             yield f"- and {len(problems) - MAX_LISTED} more that cannot be read"
+    if overview.passed_over:
+        yield from ("", f"{_escaped(passed_over(overview.passed_over))}.")
+    if overview.notices:
+        yield ""
+        yield from map(_notice, islice(overview.notices, MAX_LISTED))
+        if len(overview.notices) > MAX_LISTED:
+            yield f"- and {len(overview.notices) - MAX_LISTED} more notices"
     if rows:
         yield ""
         yield from _table(rows, overview.targets)
@@ -65,6 +73,11 @@ def _table_row(cells: Sequence[str]) -> str:
 def _problem(source: str, problem: Problem) -> str:
     where = place_of(source, problem.pointer, problem.position)
     return f"- **{_escaped(clipped(where))}** cannot be read: {_escaped(clipped(problem.message))}"
+
+
+def _notice(notice: Notice) -> str:
+    where, message = _escaped(clipped(notice_place(notice))), _escaped(clipped(notice.message))
+    return f"- {notice.severity} {notice.rule} in **{where}**: {message}"
 
 
 def _details(row: TileRow) -> Iterator[str]:

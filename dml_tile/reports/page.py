@@ -11,6 +11,7 @@ from typing import Final
 
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.notices import Notice
 from dml_tile.errors import Problem, place_of
 from dml_tile.reports import wording
 from dml_tile.reports.markup import (
@@ -63,6 +64,7 @@ def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[s
     detailed = sum(map(_has_details, rows))
     every = (
         _Section("Not read", len(report.problems), _problem_list(report.problems)),
+        _Section("Notices", len(report.notices), _notice_list(report.notices)),
         _Section("Tiles", report.tally.counts.total(), _tiles(report, rows)),
         _Section("Findings", detailed, _tile_details(rows, are_open=detailed <= _MAX_OPEN)),
         _Section("Targets", len(report.verdicts), _target_table(report)),
@@ -89,6 +91,8 @@ def _header(report: OverviewReport, sections: Sequence[_Section]) -> Iterator[st
     at = f" A tile is counted by the worst of its verdicts at {count} targets." if count > 1 else ""
     yield element("p", f"Held to {_AGAINST[report.options.against]}.{at}")
     yield element("p", report.tally.headline(report.problems))
+    if report.passed_over:
+        yield element("p", f"{wording.passed_over(report.passed_over)}.")
     links = (element("a", f"{section.title} ({section.count})", href=f"#{section.identifier}") for section in sections)
     yield element("nav", *links)
     yield "\n</header>\n"
@@ -137,11 +141,10 @@ def _select(label: str, field: str, values: Sequence[str], otherwise: str) -> It
 
 
 def _footer(options: ReportOptions) -> Markup:
-    made = " ".join(filter(None, ("dml-tile", version("dml-tile"), options.made)))
     command = [element("pre", element("code", clipped(options.command)))] if options.command else []
     explain, levels = element("code", "dml-tile explain RULE"), element("code", "dml-tile levels")
     commands = element("p", explain, " tells more of a rule, ", levels, " what takes which tile.")
-    return element("footer", element("p", made), *command, commands)
+    return element("footer", element("p", f"dml-tile {version('dml-tile')}"), *command, commands)
 
 
 class PageReport(OverviewReport):
@@ -268,6 +271,16 @@ _RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")
 def _problem_list(problems: Problems) -> Iterator[Markup]:
     yield element("ul", *(_problem(*problem) for problem in islice(problems, MAX_LISTED)))
     yield from _left_out("problems", len(problems))
+
+
+def _notice_list(notices: Sequence[Notice]) -> Iterator[Markup]:
+    yield element("ul", *map(_notice, islice(notices, MAX_LISTED)))
+    yield from _left_out("notices", len(notices))
+
+
+def _notice(notice: Notice) -> Markup:
+    where, message = name(clipped(wording.notice_place(notice))), name(clipped(notice.message))
+    return element("li", element("b", where), f": {notice.severity} ", element("code", notice.rule), " ", message)
 
 
 def _target_table(report: OverviewReport) -> Iterator[Markup]:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:  # the command line needs the names of formats only
     from rich.console import Console
 
     from dml_tile.checks.file_check import SourceSummary
+    from dml_tile.checks.notices import Notice
     from dml_tile.checks.result import Result
+    from dml_tile.readers.sources import PassedOver
 
 Problems: TypeAlias = Sequence[tuple[str, Problem]]
 """The reasons why parts of sources cannot be read, each with the name of its source."""
@@ -44,8 +46,6 @@ class ReportOptions:
     command: str = ""
     """As its user typed it; empty where that is unknown."""
     targets: tuple[str, ...] = ()
-    made: str = ""
-    """The time in words."""
     root: str = "."
 
     def path(self, source: str) -> str:
@@ -67,6 +67,10 @@ class Report(ABC):
         self.options = options
         self._write = options.write
         self.problems: list[tuple[str, Problem]] = []
+        self.notices: list[Notice] = []
+        self.passed_over: Sequence[PassedOver] = ()
+        self.is_complete = True
+        """False at the end if ``--max-time`` ended the check."""
 
     def _write_json(self, text: str) -> None:
         self._write(printable_json(text))
@@ -79,6 +83,14 @@ class Report(ABC):
         """Take a part of a source that cannot be read; it comes after the source's results."""
         self.problems.append((source, problem))
 
+    def add_notice(self, notice: Notice) -> None:
+        """Take a notice about a file; it comes after the file's results."""
+        self.notices.append(notice)
+
+    def pass_over(self, passed_over: Sequence[PassedOver]) -> None:
+        """Take what the check passes over, before the end."""
+        self.passed_over = passed_over
+
     def end(self, sources: Sequence[SourceSummary]) -> None:  # noqa: B027  # most line-by-line formats have no end
         """Write the end of the report, if it has one, after the last tile."""
 
@@ -87,14 +99,15 @@ class Report(ABC):
 class Format:
     """A format, the class that writes it, and the file that it is written to; ``""`` is standard output.
 
-    ``has_statistics`` tells whether it can count the findings of each rule, ``is_for_terminals`` whether it is printed
-    in the terminal's encoding; any other is UTF-8.
+    ``has_statistics`` tells whether it can count the findings of each rule, ``has_passed_over`` whether it has a place
+    for what was passed over, ``is_for_terminals`` whether it is printed in the terminal's encoding; any other is UTF-8.
     """
 
     name: str
     module: str
     class_name: str
     has_statistics: bool = False
+    has_passed_over: bool = False
     is_for_terminals: bool = False
     file: str = ""
 
@@ -104,17 +117,17 @@ class Format:
 
 
 _ALL: Final = (
-    Format("text", "text", "TextReport", has_statistics=True, is_for_terminals=True),
+    Format("text", "text", "TextReport", has_statistics=True, has_passed_over=True, is_for_terminals=True),
     Format("concise", "annotations", "ConciseReport", is_for_terminals=True),
-    Format("json", "json", "JsonReport", has_statistics=True),
+    Format("json", "json", "JsonReport", has_statistics=True, has_passed_over=True),
     Format("jsonl", "json", "JsonLinesReport"),
-    Format("markdown", "markdown", "MarkdownReport"),
+    Format("markdown", "markdown", "MarkdownReport", has_passed_over=True),
     Format("github", "annotations", "GithubReport"),
     Format("azure", "annotations", "AzureReport"),
     Format("gitlab", "annotations", "GitlabReport"),
     Format("sarif", "sarif", "SarifReport"),
     Format("junit", "junit", "JunitReport"),
-    Format("html", "page", "PageReport"),
+    Format("html", "page", "PageReport", has_passed_over=True),
 )
 
 FORMATS: Final[dict[str, Format]] = {row.name: row for row in _ALL}

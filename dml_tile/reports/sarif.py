@@ -15,15 +15,15 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from dml_tile.checks.catalogue import RULES
+from dml_tile.checks.catalogue import NOTICES, RULES
 from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result
 from dml_tile.directml import pages
 from dml_tile.errors import Position, Problem
 from dml_tile.files.repository import path_within
 from dml_tile.files.urls import Url
-from dml_tile.findings import Basis, Rule, Severity
-from dml_tile.reports.annotations import RUN_TIME, Annotation, annotation_of_problem, annotations_of
+from dml_tile.reports.annotations import Annotation, annotation_of_notice, annotation_of_problem, annotations_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import outcome_of_rule
 from dml_tile.text import printable
@@ -38,7 +38,10 @@ MAX_RESULTS: Final = 25_000
 _ROOT: Final = "SRCROOT"
 """The base of all files below the root."""
 
-_IN_THE_BASELINE: Final = {"kind": "external", "justification": "in the baseline"}
+_FINGERPRINT: Final = "dmlTileFinding/v1"
+"""The name of the fingerprint of a tile and a field; code scanning adds its own, of a line."""
+
+_STANDARD_INPUT: Final = "stdin"
 
 _REGION: Final = ("startLine", "startColumn", "endLine", "endColumn")
 _BEGINNING: Final = Position(1, 1, 1, 1)
@@ -55,12 +58,19 @@ class SarifReport(Report):
         self._write_json(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
 
     def add(self, results: Sequence[Result]) -> None:
-        """Write the findings of the next tile; those of the baseline are suppressed."""
-        for annotation in annotations_of(results, with_known=True):
-            if self._count < MAX_RESULTS:
-                self._write_json(",\n" if self._count else "\n")
-                self._write_json(json.dumps(self._result(annotation)))
-            self._count += 1
+        """Write the findings of the next tile but for those of the baseline, which code scanning would open again."""
+        for annotation in annotations_of(results):
+            self._take(annotation)
+
+    def add_notice(self, notice: Notice) -> None:
+        """Write a notice as a result."""
+        self._take(annotation_of_notice(notice))
+
+    def _take(self, annotation: Annotation) -> None:
+        if self._count < MAX_RESULTS:
+            self._write_json(",\n" if self._count else "\n")
+            self._write_json(json.dumps(self._result(annotation)))
+        self._count += 1
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the rules, what cannot be read, and what is wrong with declared shapes."""
@@ -85,8 +95,6 @@ class SarifReport(Report):
         }
         root = Path(self.options.root).resolve().as_uri()
         rest = {
-            # the id names the targets: code scanning tells runs apart by it
-            "automationDetails": {"id": f"dml-tile/{','.join(self.options.targets)}/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],
             "originalUriBaseIds": {_ROOT: {"uri": f"{root.rstrip('/')}/"}},
@@ -96,30 +104,28 @@ class SarifReport(Report):
 
     def _result(self, annotation: Annotation) -> Json:
         rule, fingerprint = annotation.rule, annotation.fingerprint(self.options.path(annotation.source))
-        result = {
+        return {
             "ruleId": rule,
             "ruleIndex": self._rules.setdefault(rule, len(self._rules)),
             "level": str(annotation.severity),
             "message": {"text": annotation.text},
             "locations": self._locations(annotation),
-            # of the tile and the field: code scanning's own would be of a line, and move with it
-            "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint}:1"},
+            "partialFingerprints": {_FINGERPRINT: fingerprint},
         }
-        return result | {"suppressions": [_IN_THE_BASELINE]} if annotation.is_known else result
 
     def _locations(self, annotation: Annotation) -> list[Json]:
-        location: Json = {}
-        if annotation.source != "-":
-            artifact = _artifact(path_within(self.options.root, annotation.source), annotation.source)
-            region = dict(zip(_REGION, astuple(annotation.position or _BEGINNING), strict=True))
-            location["physicalLocation"] = {"artifactLocation": artifact, "region": region}
+        artifact = _artifact(path_within(self.options.root, annotation.source), annotation.source)
+        region = dict(zip(_REGION, astuple(annotation.position or _BEGINNING), strict=True))
+        location: Json = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
         if annotation.pointer:
             location["logicalLocations"] = [{"fullyQualifiedName": printable(annotation.pointer)}]
-        return [location] if location else []
+        return [location]
 
 
 def _artifact(path: str, source: str) -> Json:
     """Return the location of a source by its path: relative to the root, or the URI of what is not below that."""
+    if source == "-":
+        return {"uri": _STANDARD_INPUT}
     if isinstance(source, Url):
         return {"uri": quote(source, safe="/:@!$&'()*+,;=?%~")}
     if PurePath(path).is_absolute():
@@ -127,17 +133,7 @@ def _artifact(path: str, source: str) -> Json:
     return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": _ROOT}
 
 
-_RULES: Final = RULES | {
-    RUN_TIME: Rule(
-        RUN_TIME,
-        "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open.",
-        Basis.INFERRED,
-        pages.TILE,
-        violations=lambda subject, target: (),
-        hresult=None,
-        severity=Severity.NOTE,
-    )
-}
+_RULES: Final = RULES | NOTICES
 
 
 def _rule(rule_id: str) -> Json:

@@ -11,17 +11,17 @@ from rich.table import Table
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.targets import DIRECTML_VERSIONS, TILE_SUPPORT, WINDOWS_RELEASES, Target, TileSupport
-from dml_tile.reports.markup import Markup, element, html_page, region
+from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, TileSupport, tile_rows
+from dml_tile.reports.markup import Markup, element, region
 
-KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(TILE_SUPPORT[-1].data_types))}
+KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
 """The data types that Tile has in the same rows."""
 
 
 def support_table() -> Table:
     """Return Tile's documented rows."""
     table = Table("since level", "dimensions", "data types", title="Tile, input and output")
-    for row in TILE_SUPPORT:
+    for row in tile_rows():
         names = " ".join(data_type.name for data_type in sorted(row.data_types))
         table.add_row(row.since.short, dimension_counts(row), names)
     return table
@@ -66,9 +66,9 @@ def _accepted(name: str) -> tuple[str, str, str]:
 NOT_TAKEN: Final = "-"
 
 _TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
-_TYPES: Final = tuple(sorted(TILE_SUPPORT[-1].data_types))
+_TYPES: Final = tuple(sorted(tile_rows()[-1].data_types))
 _HEADINGS: Final = ["Windows", "DirectML in the box", "feature level", *(each.name for each in _TYPES)]
-_WIDTH: Final = 75
+_WIDTH: Final = 79
 """The width of the matrix in a terminal, in characters, with a column for each data type."""
 
 
@@ -115,21 +115,15 @@ def matrix_markdown() -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def matrix_html() -> str:
-    """Return the matrix as an HTML page that needs nothing else."""
-    return "".join(html_page(_TITLE, _body()))
-
-
-def _body() -> Iterator[str]:
+def matrix_section() -> Iterator[str]:
+    """Yield the matrix as a section of an HTML page."""
     head = element("thead", element("tr", *(element("th", heading, scope="col") for heading in _HEADINGS)), "\n")
     rows = (element("tr", *_cells(row)) for row in matrix_rows())
     table = element("table", head, element("tbody", *rows), class_="matrix")
-    yield "<main>\n"
-    yield element("h1", _TITLE)
+    yield element("h2", _TITLE)
     yield from region(_TITLE, [table])
     source = element("a", "Tile's tensor support", href=pages.TILE)
     yield element("p", f"{NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
-    yield "\n</main>\n"
 
 
 def _cells(row: MatrixRow) -> Iterator[Markup]:
@@ -137,5 +131,5 @@ def _cells(row: MatrixRow) -> Iterator[Markup]:
     yield element("td", element("a", row.directml, href=row.page))
     yield element("td", row.level)
     for dimensions in row.dimensions.values():
-        kinds = {NOT_TAKEN: "none", dimension_counts(TILE_SUPPORT[-1]): "all"}
+        kinds = {NOT_TAKEN: "none", dimension_counts(tile_rows()[-1]): "all"}
         yield element("td", dimensions, class_=kinds.get(dimensions, "some"))

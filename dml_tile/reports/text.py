@@ -12,10 +12,14 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dml_tile.back_ends import BACK_ENDS
+from dml_tile.checks.catalogue import NOTICES
+from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.checks.files import listed
+from dml_tile.checks.files import MAX_LISTED, listed
+from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.dialects.directml import SPECIFICATION_RULES
+from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.errors import Position, place_of
 from dml_tile.findings import Finding, Rule, Severity
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 _STYLES: Final = {
     Verdict.ACCEPTED: "green",
     Verdict.ACCEPTED_SO_FAR: "yellow",
+    Verdict.ACCEPTED_IN_PART: "green",
     Verdict.UNDOCUMENTED: "magenta",
     Verdict.UNDOCUMENTED_SO_FAR: "magenta",
     Verdict.REFUSED: "red",
@@ -78,6 +83,8 @@ def result_lines(
 ) -> Iterator[Line]:
     """Yield a result as lines of text; the tile and the target's note are left out if they are printed elsewhere."""
     shown = verdict(result.source, result.pointer, result.verdict, wording.target_of(result), result.first_position)
+    if result.not_looked_at:
+        shown.append(f"; {wording.not_looked_at(result.not_looked_at)}")
     if with_lowest_level and (lowest := _lowest(result)):
         shown.append(f"; {lowest}")
     if remarked := wording.remarks(result):
@@ -85,8 +92,6 @@ def result_lines(
     yield Line(0, shown)
     if with_tile and result.verdict is not Verdict.NOT_CHECKED:
         yield Line(2, Text(printable_line_start(result.tile)))
-        if result.inferred_by:
-            yield Line(2, Text(f"note: {wording.inference_of(result)}", "dim"))
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
     if result.via == "chromium" and result.verdict in _SO_FAR and (options := wording.how_to_fix(result.unknown)):
         yield Line(4, Text.assemble(("try: ", "green"), printable(options)))  # a graph is built of known sizes
@@ -108,12 +113,36 @@ def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: 
         yield from _finding_lines(group)
 
 
+def notice_line(notice: Notice) -> Line:
+    """Return a notice as a line of text."""
+    where = (printable_line_start(wording.notice_place(notice)), "bold")
+    kind = str(notice.severity), _SEVERITY_STYLES[notice.severity]
+    return Line(0, Text.assemble(where, ": ", kind, (f"[{notice.rule}]", "bold"), f" {printable(notice.message)}"))
+
+
 def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     """Yield a rule as lines of text, for ``explain``."""
     yield Line(0, Text(rule.id, "bold"))
     yield Line(2, Text(rule.says))
+    if rule.id in NOTICES:
+        yield Line(2, Text(f"severity: {rule.usual_severity}"))
+        return
     yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {wording.outcome_of_rule(rule)}"))
     yield Line(2, Text(rule.url, "blue"), is_whole=True)
+
+
+def device_lines(answer: DeviceOutput) -> Iterator[Line]:
+    """Yield whether a device comes into being at a target as lines of text, for ``device``."""
+    is_a_level = answer.target.partition("+")[0] == answer.feature_level
+    at = answer.target if is_a_level else f"{answer.target} ({answer.feature_level})"
+    through = f" through {answer.via}" if answer.via else ""
+    word = ("device", "green") if answer.created else ("no device", "red")
+    yield Line(0, Text.assemble((at, "bold"), f"{through}: ", word))
+    yield Line(2, Text(answer.directml))
+    if answer.reason:
+        yield Line(2, Text(f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: {answer.reason}"))
+        yield Line(2, Text(answer.url or "", "blue"), is_whole=True)
+        yield Line(2, Text.assemble(("try: ", "green"), answer.ship or ""))
 
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
@@ -136,7 +165,7 @@ def _lowest(result: Result) -> str:
     if level is None:
         nowhere = f"through {result.via}" if result.via else "both documentation and runtime"
         return f"no feature level passes {nowhere}" if result.is_judged else ""
-    at_least, or_later = (wording.AT_LEAST, " or later") if result.unknown else ("", "")
+    at_least, or_later = (wording.AT_LEAST, " or later") if result.unknown or result.not_looked_at else ("", "")
     first = oldest_windows(level)
     return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"
 
@@ -151,15 +180,13 @@ _MIN_NAME: Final = 12
 
 _AS_HANDED_ON: Final = (
     "tiles of models were checked as handed to DirectML unchanged, in the model's dimensions, merged only above 8; "
-    "--via ort checks what ONNX Runtime makes of them, and --via chromium what WebNN does"
+    "--via chromium checks what WebNN makes of them"
 )
 _RULED_OUT: Final = frozenset(rule.id for rule in SPECIFICATION_RULES.values())
 """The rules of tiles that no back end is handed."""
 
-_BELOW_ORT: Final = (
-    "; ONNX Runtime makes no device below 5_0: check it at the target onnxruntime-directml-VERSION, whose wheel brings "
-    "its own"
-)
+_VIA_ORT: Final = ", and --via ort what ONNX Runtime does"
+_BELOW_ORT: Final = "; ONNX Runtime makes no device at {}: `dml-tile device --via ort` says what to ship"
 _HOW_TO_FIX: Final = "--dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix sizes that are known at run time only"
 
 
@@ -170,6 +197,7 @@ class TextReport(Report):
         super().__init__(options)
         self._console = options.open_console()
         self._rules = Counter[str]()
+        self._notices = Counter[str]()
         self._tally = wording.Tally()
         self._count = 0
         self._targets: dict[str, Target] = {}
@@ -194,6 +222,15 @@ class TextReport(Report):
             print_lines(self._console, lines)
             with_tile = False
 
+    def add_notice(self, notice: Notice) -> None:
+        """Print a notice; of those with one id, the first few."""
+        is_failing = self.options.fail_on is not None and notice.severity >= self.options.fail_on
+        if self.options.is_quiet and not is_failing:
+            return
+        self._notices[notice.rule] += 1
+        if self._notices[notice.rule] <= MAX_LISTED:
+            print_lines(self._console, [notice_line(notice)])
+
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
         if self.options.with_statistics:
@@ -201,14 +238,21 @@ class TextReport(Report):
             width = max((len(str(count)) for count in counts.values()), default=0)
             lines = (Line(0, Text(f"{count:>{width}} {rule}")) for rule, count in counts.items())
             print_lines(self._console, lines)
+        others = {rule: count - MAX_LISTED for rule, count in self._notices.items() if count > MAX_LISTED}
+        lines = (Line(0, Text(f"and {count} more of {rule}")) for rule, count in others.items())
+        print_lines(self._console, lines)
         if self.options.is_quiet:
             return
         notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
         notes += [_HOW_TO_FIX] * self._lacks_sizes
-        least = BACK_ENDS["ort"].minimum_level
-        is_below = any(target.feature_level < least for target in self._targets.values())
-        notes += [f"{_AS_HANDED_ON}{_BELOW_ORT * is_below}"] * self._is_unchanged
+        without = [name for name, target in self._targets.items() if not BACK_ENDS["ort"].creates_a_device(target)]
+        ort = _VIA_ORT * (len(without) < len(self._targets)) + (
+            _BELOW_ORT.format(", ".join(without)) if without else ""
+        )
+        notes += [f"{_AS_HANDED_ON}{ort}"] * self._is_unchanged
         print_lines(self._console, (Line(0, Text(f"note: {note}", "dim")) for note in notes))
+        if self.passed_over:
+            print_lines(self._console, [Line(0, Text(wording.passed_over(self.passed_over)))])
         if self._count + len(self.problems) != 1:
             print_lines(self._console, [Line(0, Text(self._tally.headline(self.problems), "bold"))])
         self._print_models([source for source in sources if source.is_model])

@@ -14,10 +14,10 @@ from dml_tile.directml.targets import Target
 from dml_tile.errors import Position, place_of
 from dml_tile.findings import Basis, Finding, Severity
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.wording import VERDICTS, Tally, cost_of, inference_of, place_name, remarks, run_from_level
+from dml_tile.reports.wording import VERDICTS, Tally, cost_of, place_name, remarks, run_from_level
 from dml_tile.text import printable, shortened
 
-SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◐✓", strict=True))
+SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◑◐✓", strict=True))
 """A character for each verdict, beside the word."""
 
 _MAX_TEXT: Final = 500
@@ -138,7 +138,8 @@ def tile_row(results: Sequence[Result], verdict: str) -> TileRow:
 def _notes(result: Result) -> Iterator[str]:
     if result.via:
         yield f"through {result.via}"
-    yield from map(clipped, filter(None, (inference_of(result), remarks(result))))
+    if remarked := remarks(result):
+        yield clipped(remarked)
 
 
 def _short(group: GroupedFinding, target_count: int, commands: Sequence[str]) -> GroupedFinding:

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
+from dml_tile.errors import place_of
 from dml_tile.findings import Basis, Finding, Rule, Severity
 from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
+from dml_tile.readers.sources import PassedOver
 from dml_tile.reports.report import Problems
 from dml_tile.rules.tile import operator_is_a_tile
 
@@ -41,6 +44,16 @@ def known_at_run_time_only(unknown: Iterable[str]) -> str:
     return f"known at run time only: {'; '.join(unknown)}"
 
 
+def not_looked_at(fields: Sequence[str]) -> str:
+    """Return the fields of an operator that no rule is about, in words."""
+    return f"not looked at: {', '.join(fields)}"
+
+
+def what_is_open(result: Result) -> str:
+    """Return the fields that are known at run time only, or else those that no rule is about, in words."""
+    return known_at_run_time_only(result.unknown) if result.unknown else not_looked_at(result.not_looked_at)
+
+
 def how_to_fix(unknown: Iterable[str]) -> str:
     """Return the options that fix fields known at run time only; empty if those say not which sizes they rest on."""
     found = (_FIXED_BY.search(field) for field in unknown)
@@ -55,7 +68,7 @@ def how_to_fix(unknown: Iterable[str]) -> str:
 def remarks(result: Result) -> str:
     """Return how many equal tiles a result stands for, and how many findings do not count, and why; empty if none."""
     times = [f"{result.times:,} times"] if result.times > 1 else []
-    reasons = ((result.deselected, "not selected"), (len(result.known), "in the baseline"))
+    reasons = ((result.deselected, "not selected"), (result.in_baseline, "in the baseline"))
     uncounted = (f"{count} finding{'s' * (count > 1)} {reason}" for count, reason in reasons if count)
     return "; ".join([*times, *uncounted])
 
@@ -79,11 +92,6 @@ def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple
 def kind_of(finding: Finding) -> str:
     """Return the word that begins a finding: its severity, or ``crash``."""
     return "crash" if finding.crash else str(finding.severity)
-
-
-def inference_of(result: Result) -> str:
-    """Return the inference that a tile's type or sizes rest on, in words; empty if they rest on none."""
-    return f"its type and sizes rest on {result.inferred_by}'s inference" if result.inferred_by else ""
 
 
 def outcome_of(finding: Finding) -> str:
@@ -147,7 +155,7 @@ class Tally:
         if results[0].part and verdict == Verdict.ACCEPTED:
             return ""
         self.counts[verdict] += 1
-        self.has_known |= any(result.known for result in results)
+        self.has_known |= any(result.in_baseline for result in results)
         self.has_new |= any(result.findings for result in results)
         return verdict
 
@@ -165,11 +173,29 @@ def files_not_read(problems: Problems) -> str:
     return f"{unread} file{'s' * (unread != 1)} not read" if unread else ""
 
 
+def passed_over(ones: Sequence[PassedOver]) -> str:
+    """Return the numbers of files that were passed over and of folders that were not entered, by reason."""
+    folders = Counter(one.reason for one in ones if one.name.endswith("/"))
+    files = Counter(one.reason for one in ones if not one.name.endswith("/"))
+    kinds = (files, "file", "passed over"), (folders, "folder", "not entered")
+    return "; ".join(
+        f"{reasons.total()} {noun}{'s' * (reasons.total() != 1)} {what}: "
+        f"{', '.join(f'{count} {reason}' for reason, count in greatest_first(reasons).items())}"
+        for reasons, noun, what in kinds
+        if reasons
+    )
+
+
 def counted(counts: Counter[str]) -> str:
     """Return numbers of tiles by verdict, in words, the worst first."""
     return ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
 
 
+def notice_place(notice: Notice) -> str:
+    """Return the file that a notice is about, and the line and column if they are known."""
+    return place_of(notice.source, "", notice.position)
+
+
 def greatest_first(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return counts by rule, the greatest first, of like counts by id."""
+    """Return counts by rule or reason, the greatest first, of like counts by name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
