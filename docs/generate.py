@@ -15,13 +15,20 @@ from unittest.mock import patch
 
 from dml_tile.readers.sandbox import parent
 from docs.generator.api_page import api_page, type_stub
+from docs.generator.claims_table import with_claims
 from docs.generator.images import write_images
+from docs.generator.operators_page import operators_page
 from docs.generator.rules_page import rules_page
 from tests.helpers.model_process import ModelProcess
 from tests.helpers.pages import executed
 
 DOCS: Final = Path(__file__).resolve().parent
-GENERATED: Final = {"api.md": api_page, "rules.md": rules_page, "../dml_tile/__init__.pyi": type_stub}
+GENERATED: Final = {
+    "api.md": api_page,
+    "operators.md": operators_page,
+    "rules.md": rules_page,
+    "../dml_tile/__init__.pyi": type_stub,
+}
 """The functions that write the files that are generated as a whole."""
 
 
@@ -32,7 +39,7 @@ def main() -> None:
     for path in sorted(path for path in DOCS.glob("*.md") if path.name not in GENERATED):
         with TemporaryDirectory() as folder:
             text = executed(path.read_text(encoding="utf-8"), Path(folder))
-        path.write_text(text, encoding="utf-8")
+        path.write_text(with_claims(text), encoding="utf-8")
     with contextlib.chdir(DOCS.parent):
         write_images(DOCS / "images")
 

@@ -39,7 +39,7 @@ def test_without_an_address_no_link_is_left() -> None:
     text = description()
     assert not re.search(r"\]\((?!https://)", text)
     assert "![" not in text
-    assert "In your tests" in text
+    assert "pytest plugin" in text
 
 
 def test_the_sdist_has_what_the_readme_names() -> None:

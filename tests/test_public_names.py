@@ -27,7 +27,7 @@ CHANGING: Final = {
     "dml_tile.checks.file_check.SourceSummary",
     "dml_tile.checks.sweep.Workers",
     "dml_tile.device.command_list.Lifetime",
-    "dml_tile.simulation.process.Entered",
+    "dml_tile.simulation.process.OpenSimulation",
 }
 
 

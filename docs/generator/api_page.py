@@ -25,10 +25,11 @@ from docs.generator.sources import (
 _ABOUT: Final = """\
 # The API
 
-This page lists every public name by what it is for, from the docstrings; everything else in the package is private and
-may change in any release. Sizes and strides are in elements, totals and offsets in bytes, unless stated otherwise. A
-`target` is anything that [`Target.parse`](#target) takes; see [the concepts](concepts.md).
+This page is for Python: every public name by what it is for, from the docstrings; everything else in the package is
+private and may change in any release. Sizes and strides are in elements, totals and offsets in bytes, unless stated
+otherwise. A `target` is anything that [`Target.parse`](#target) takes; see [the concepts](concepts.md).
 """
+_NEXT: Final = "Next: [tests](testing.md), which use it; [rules](rules.md), for what findings say.\n"
 
 TASKS: Final = {
     "describe a tile": ("TileOperatorDesc", "BufferTensorDesc", "data_type_of"),
@@ -46,10 +47,11 @@ TASKS: Final = {
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Describe a tile": ("descriptors.tile", "directml.dtypes"),
-    "Describe a graph of tiles": ("descriptors.graph",),
+    "Describe any operator": ("descriptors.operator",),
+    "Describe a graph of operators": ("descriptors.graph",),
     "Check a descriptor": ("rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": ("checks.file_check", "checks.result", "checks.sweep"),
-    "Choose a target": ("directml.targets", "simulation.target", "back_ends.chromium"),
+    "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),
     "Tile arrays": (
         "arrays",
         "execution.executor",
@@ -80,7 +82,8 @@ MODULES: Final = (
 )
 
 MADE_BY_OTHERS: Final = {
-    *("BindingTable", "BoundTile", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "Result"),
+    *("BindingTable", "BoundTile", "CommandRecorder", "CompiledOperator", "Operator", "OperatorFields"),
+    *("OperatorInitializer", "Result"),
 }
 """Classes that are made by calls of others, not by their own."""
 
@@ -106,7 +109,7 @@ def api_page() -> str:
     for module in MODULES:
         lines += [f"## {module}", "", _first_paragraph(import_module(module).__doc__), ""]
         lines += _entries(module, public_names(module), listed)
-    return "\n".join(lines)
+    return "\n".join([*lines, _NEXT])
 
 
 def type_stub() -> str:

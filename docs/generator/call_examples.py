@@ -213,6 +213,12 @@ CALLS: Final = {
         'Device("5_0").check_feature_support(Feature.FEATURE_LEVELS, ["6_4"])',
         'Device("5_0").check_feature_support(Feature.FEATURE_LEVELS, ["6_4", "4_0"])',
     ),
+    "DML-DEVICE-fault": Calls(
+        'device.fail("CreateOperator", HRESULT.E_OUTOFMEMORY, at=2)\n'
+        "device.create_operator(tile)\n"
+        "device.create_operator(tile)",
+        "device.create_operator(tile)",
+    ),
     "DML-DEVICE-removed": Calls(
         "silent = Device()\n"
         "compiled = silent.compile_operator(silent.create_operator(tile))\n"

@@ -48,8 +48,8 @@ def example_pairs() -> dict[str, tuple[Example, Example]]:
     for rule, refused, accepted, level, _ in LOWERING_CASES:
         if rule not in pairs:
             pairs[rule] = _lowered(rule, refused, level), _lowered(rule, accepted, level)
-    for rule, refused_model, accepted_model in DXDISPATCH_CASES:
-        pairs[rule] = _model(refused_model), _model(accepted_model)
+    for rule, refused_model, accepted_model, *levels in DXDISPATCH_CASES:
+        pairs[rule] = _model(refused_model, *levels), _model(accepted_model)
     for rule, disagreed, agreed in CAPTURE_CASES:
         pairs[rule] = _capture(disagreed), _capture(agreed)
     for rule, calls in CALLS.items():
@@ -65,10 +65,10 @@ def _checked(desc: Descriptor, target: Target) -> Example:
     )
 
 
-def document_findings(text: str) -> tuple[Finding, ...]:
-    """The findings that ``check`` reports on a document, a line of it or a model, at 6_4."""
+def document_findings(text: str, target: Target = DEFAULT_TARGET) -> tuple[Finding, ...]:
+    """The findings that ``check`` reports on a document, a line of it or a model."""
     parts = (part for part in read_document(text.encode()) if isinstance(part, JsonDescriptor))
-    return tuple(finding for part in parts for result in results("-", part, [DEFAULT_TARGET], "both")
+    return tuple(finding for part in parts for result in results("-", part, [target], "both")
                  for finding in result.findings)  # fmt: skip
 
 
@@ -76,11 +76,12 @@ def _capture(text: str) -> Example:
     return Example("json", "A captured line:", text, document_findings(text))
 
 
-def _model(text: str) -> Example:
+def _model(text: str, level: str = "") -> Example:
     """A DxDispatch model."""
-    findings = document_findings(text)
+    findings = document_findings(text, Target.parse(level) if level else DEFAULT_TARGET)
     mark = " (it begins with U+FEFF, which is not seen here)" if text.startswith("\ufeff") else ""
-    return Example("json", f"{verdict_of(findings).capitalize()} in a model{mark}:", text, findings)
+    where = f" at {level}" if level else ""
+    return Example("json", f"{verdict_of(findings).capitalize()} in a model{where}{mark}:", text, findings)
 
 
 def _lowered(rule: str, desc: TileOperatorDesc, level: str) -> Example:

@@ -15,13 +15,16 @@ from docs.generator.examples import Example, example_pairs
 _ABOUT: Final = """\
 # Rules
 
-Every rule that a finding can name. `dml-tile explain RULE` prints the same without the examples.
+This page is for a finding that you have: it lists every rule. `dml-tile explain RULE` prints the same without examples.
 
 Each rule says what is required, what that rests on ([documented, runtime or inferred](concepts.md#basis)), and the page
 it follows. Below stand an example that breaks the rule, what is found (of this rule; what else the example breaks is
 named), and an example that passes. JSON can be given to `dml-tile check -` as it stands; Python continues the lines at
 the head of its section. All examples are tried whenever the tests run.
 """
+_NEXT: Final = (
+    "\nNext: [check descriptors](check.md), for the answers that name rules; [lowering](lowering.md), to mend them.\n"
+)
 
 
 class Family(NamedTuple):
@@ -66,7 +69,7 @@ def rules_page() -> str:
         raise ValueError(f"no example for {', '.join(sorted(missing))}: see tests/helpers/rule_cases.py and {_CALLS}")
     if homeless := {_family(rule) for rule in RULES} - FAMILIES.keys():
         raise ValueError(f"no family for {', '.join(sorted(homeless))}: see {__file__}")
-    return "\n".join([_ABOUT, *_contents(), *(line for family in FAMILIES for line in _section(family, pairs))])
+    return "\n".join([_ABOUT, *_contents(), *(line for family in FAMILIES for line in _section(family, pairs)), _NEXT])
 
 
 _CALLS: Final = "docs/generator/call_examples.py"

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 
 Descriptor = OperatorDesc | TileOperatorDesc | None
 
