@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from dml_tile.cli.config import Settings
+from dml_tile.readers.file_kinds import read_suffixes
 from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import INT64, TILE, write
 from tests.helpers.command_line import invoke
@@ -26,7 +27,6 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("call")]
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-README = (ROOT / "README.md").read_text().partition("## CI\n")[2].partition("\n## ")[0]
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 STEPS = {step.get("name", step.get("uses")): step for step in ACTION["runs"]["steps"]}
@@ -92,7 +92,7 @@ def test_the_action_takes_targets_separated_by_spaces_commas_or_lines(targets: s
 
 def test_the_action_works_in_a_folder_and_gives_its_log_and_its_page() -> None:
     write("in/a.json", TILE)
-    done = run_check(PATHS="a.json", FOLDER="in", FORMATS="text\nsarif:out.sarif", REPORT="page.html")
+    done = run_check(PATHS="a.json", FOLDER="in", TARGETS="6_4", FORMATS="text\nsarif:out.sarif", REPORT="page.html")
     assert (done.returncode, done.stderr) == (0, "")
     assert outputs() == {"status": "0", "refused": "0", "sarif": "in/out.sarif"}
     assert Path("in/out.sarif").exists()
@@ -111,6 +111,7 @@ def test_an_absolute_path_of_sarif_stays_and_lines_are_trimmed(tmp_path: Path) -
     assert log.exists()
 
 
+@pytest.mark.posix
 def test_what_is_found_appears_while_the_action_runs(tmp_path: Path) -> None:
     executable(tmp_path / "temp/dml-tile/bin/python", "echo found; echo wrong >&2; read -r _ < fifo; exit 1")
     os.mkfifo("fifo")
@@ -206,12 +207,19 @@ def files_in(text: str, language: str) -> list[Any]:
     return [block.text for block in blocks_of(text) if block.language == language]
 
 
-BOTH = pytest.mark.parametrize("text", [README, PAGE], ids=["README.md", "docs/ci.md"])
+PINNED = r"[\w/-]+@[0-9a-f]{40} # v[\d.]+"
 
 
-@BOTH
-def test_a_shown_workflow_uses_what_the_action_has(text: str) -> None:
-    workflow = yaml.safe_load(files_in(text, "yaml")[0])
+def test_the_shown_workflow_is_pinned_keeps_no_credentials_and_fetches_large_files() -> None:
+    (workflow,) = (block for block in files_in(PAGE, "yaml") if "jobs:" in block)
+    for action in re.findall(r"uses: (.*)", workflow):
+        assert re.fullmatch(PINNED, action) or action == "OWNER/dml_tile@REVISION"
+    checkout, *_ = yaml.safe_load(workflow)["jobs"]["directml"]["steps"]
+    assert checkout["with"] == {"persist-credentials": False, "lfs": True}
+
+
+def test_the_shown_workflow_uses_what_the_action_has() -> None:
+    workflow = yaml.safe_load(files_in(PAGE, "yaml")[0])
     steps = workflow["jobs"]["directml"]["steps"]
     (ours,) = (step for step in steps if "dml_tile" in step["uses"])
     inputs = {name: given["default"] for name, given in ACTION["inputs"].items()} | ours.get("with", {})
@@ -227,11 +235,17 @@ def test_a_shown_workflow_uses_what_the_action_has(text: str) -> None:
         assert workflow["permissions"]["security-events"] == "write"
 
 
+def test_the_hook_is_given_files_of_each_kind_that_is_read() -> None:
+    suffixes = "|".join(sorted(suffix.removeprefix(".") for suffix in read_suffixes()))
+    assert HOOK["files"] == rf"\.({suffixes})$"
+
+
 def test_the_shown_configuration_of_pre_commit_takes_the_hook() -> None:
     (hooks,) = (file for text in files_in(PAGE, "yaml") if "repos" in (file := yaml.safe_load(text)))
     assert [hook["id"] for hook in hooks["repos"][0]["hooks"]] == [HOOK["id"]]
 
 
+@pytest.mark.posix
 def test_the_shown_pipeline_of_azure_tells_what_it_finds_and_ends_with_its_status() -> None:
     (pipeline,) = (file for text in files_in(PAGE, "yaml") if "pool" in (file := yaml.safe_load(text)))
     (check,) = (step for step in pipeline["steps"] if step.get("displayName") == "Check tiles")
@@ -262,7 +276,7 @@ WORKFLOWS = {path.name: path.read_text() for path in (ROOT / ".github" / "workfl
 def test_workflows_are_pinned_bounded_and_keep_no_credentials() -> None:
     for text in (*WORKFLOWS.values(), (ROOT / "action.yml").read_text()):
         for action in re.findall(r"uses: (.*)", text):
-            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action)
+            assert re.fullmatch(PINNED, action)
     for text in WORKFLOWS.values():
         workflow = yaml.safe_load(text)
         assert workflow["concurrency"]
@@ -273,6 +287,7 @@ def test_workflows_are_pinned_bounded_and_keep_no_credentials() -> None:
     assert updates["package-ecosystem"] == "github-actions"
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(("tag", "status"), [(f"v{PROJECT['project']['version']}", 0), ("v99.0", 1)])
 def test_a_release_is_tested_checked_and_has_the_version_of_its_tag(tag: str, status: int) -> None:
     steps = yaml.safe_load(WORKFLOWS["release.yml"])["jobs"]["build"]["steps"]
@@ -284,6 +299,7 @@ def test_a_release_is_tested_checked_and_has_the_version_of_its_tag(tag: str, st
     assert done.returncode == status
 
 
+@pytest.mark.posix
 def test_ci_installs_system_packages_where_ci_is_set_only(tmp_path: Path) -> None:
     text = (ROOT / ".ci" / "run").read_text()
     functions = text[text.index("install() {") : text.index("browser_and_compilers 3>&2 &")]

@@ -76,9 +76,9 @@ def test_python_code_does_the_same(code: str, printed: str) -> None:
     "arguments",
     [
         ["check", "two_tiles.onnx", "two_tiles.xml", "-t", "windows-11-21h2,6_4"],
-        ["check", ".", "--format", "json"],
-        ["check", "*.json", "--format", "sarif"],
-        ["check", "int64.json", "--format", "text:out.txt"],
+        ["check", ".", "-t", "6_4", "--format", "json"],
+        ["check", "*.json", "-t", "6_4", "--format", "sarif"],
+        ["check", "int64.json", "-t", "6_4", "--format", "text:out.txt"],
         ["lower", "int64.json", "-t", "2_0"],
         ["show", "a.json"],
         ["run", str(EXAMPLES / "tile.json")],
@@ -110,6 +110,13 @@ def test_a_run_is_bounded_in_time(tmp_path: Path) -> None:
     done = python("-m", "dml_tile", "run", str(tmp_path / "m.json"), "--max-time", "1")
     assert (done.stdout, done.returncode) == ("", 2)
     assert done.stderr.endswith("m.json: the run took longer than 1 s; --max-time allows more\n")
+
+
+def test_a_check_is_bounded_in_time(tmp_path: Path) -> None:
+    (tmp_path / "many.json").write_text(json.dumps([TILE] * 40_000))
+    done = python("-m", "dml_tile", "check", str(tmp_path / "many.json"), "--max-time", "1", "--format", "json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["complete"] is False
 
 
 PLUGIN: Final = """
