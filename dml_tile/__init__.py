@@ -59,6 +59,7 @@ _NAMES = {
         "DML_GRAPH_DESC DML_OPERATOR_DESC DML_TILE_OPERATOR_DESC read_graph_desc read_operator_desc "
         "read_tile_operator_desc write_operator_desc write_tile_operator_desc"
     ),
+    "readers.model_tile": "NodeFields",
     "rules.check": "check lowest_level require",
     "rules.device": "Removal",
     "simulation.target": "Simulation current_target simulate",

@@ -108,6 +108,7 @@ from dml_tile.readers.c_structs import read_operator_desc as read_operator_desc
 from dml_tile.readers.c_structs import read_tile_operator_desc as read_tile_operator_desc
 from dml_tile.readers.c_structs import write_operator_desc as write_operator_desc
 from dml_tile.readers.c_structs import write_tile_operator_desc as write_tile_operator_desc
+from dml_tile.readers.model_tile import NodeFields as NodeFields
 from dml_tile.rules.check import check as check
 from dml_tile.rules.check import lowest_level as lowest_level
 from dml_tile.rules.check import require as require

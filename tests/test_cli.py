@@ -211,7 +211,19 @@ def test_the_version_is_shown(call: Call) -> None:
     [
         (
             "dml-tile ",
-            "check cmake-dir device emit explain include-dir levels lower run schema show".split(),
+            [
+                "check",
+                "cmake-dir",
+                "device",
+                "emit",
+                "explain",
+                "include-dir",
+                "levels",
+                "lower",
+                "run",
+                "schema",
+                "show",
+            ],
         ),
         ("dml-tile check --ag", ["--against"]),
         ("dml-tile lower examples/tile.json --no-f", ["--no-float-carriers"]),

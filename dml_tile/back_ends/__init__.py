@@ -5,6 +5,7 @@ back_end_named()  looks one up
 BackEnd           a runtime that passes tiles to DirectML; describe() returns its result for a request at a target
 BackEndResult     its descriptor of a tile, or the reason why there is none
 Outcome           the kinds of results
+Release           what a runtime does from a release on
 
 Each of the other modules is one back end, which follows the source files that it names. Which released versions contain
 those files is not known.
@@ -15,6 +16,7 @@ from typing import Final
 from dml_tile.back_ends.back_end import BackEnd as BackEnd
 from dml_tile.back_ends.back_end import BackEndResult as BackEndResult
 from dml_tile.back_ends.back_end import Outcome as Outcome
+from dml_tile.back_ends.back_end import Release as Release
 from dml_tile.back_ends.chromium import CHROMIUM
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.errors import require_instance

@@ -85,9 +85,9 @@ class NodeFields:
     """
 
     data_type: str | None
-    sizes: tuple[Dimension, ...] | None
-    repeats: tuple[Dimension, ...] | None
-    output_sizes: tuple[Dimension, ...] | None
+    sizes: tuple[int | str | None, ...] | None
+    repeats: tuple[int | str | None, ...] | None
+    output_sizes: tuple[int | str | None, ...] | None
     inputs: tuple[str, ...]
     output: str
 

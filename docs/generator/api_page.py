@@ -50,7 +50,7 @@ GROUPS: Final = {
     "Describe any operator": ("descriptors.operator",),
     "Describe a graph of operators": ("descriptors.graph",),
     "Check a descriptor": ("rules.check", "findings", "errors", "checks.catalogue"),
-    "Check models": ("checks.file_check", "checks.result", "checks.sweep"),
+    "Check models": ("checks.file_check", "checks.result", "readers.model_tile", "checks.sweep"),
     "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),
     "Tile arrays": (
         "arrays",
@@ -83,7 +83,7 @@ MODULES: Final = (
 
 MADE_BY_OTHERS: Final = {
     *("BindingTable", "BoundTile", "CommandRecorder", "CompiledOperator", "Operator", "OperatorFields"),
-    *("OperatorInitializer", "Result"),
+    *("NodeFields", "OperatorInitializer", "Result"),
 }
 """Classes that are made by calls of others, not by their own."""
 
