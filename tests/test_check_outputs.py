@@ -166,6 +166,7 @@ def source(name: str, *, tiles: int = 1, unknown: int = 0, failing: int = 0, is_
 def summary(sources: Sequence[SourceSummary], *, is_terminal: bool = True, height: int = HEIGHT) -> list[str]:
     """Return the lines of the summary of a check, on a terminal or in a file."""
     output = io.StringIO()
+    output.isatty = lambda: is_terminal  # type: ignore[method-assign]
     console = Console(file=output, force_terminal=is_terminal, width=WIDTH, height=height, no_color=True)
     TextReport(ReportOptions(output.write, lambda: console)).end(sources)
     return [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", output.getvalue()).splitlines()]

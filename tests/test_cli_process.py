@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -67,6 +68,17 @@ def test_a_terminal_gets_colours_unless_they_are_not_wanted(tmp_path: Path) -> N
     path.write_text(json.dumps(BAD))
     assert "\x1b[31mrefused" in on_a_terminal("check", str(path))
     assert "\x1b[3" not in on_a_terminal("check", str(path), NO_COLOR="1")
+
+
+def test_force_color_colours_a_pipe_and_wraps_nothing(tmp_path: Path) -> None:
+    for name in ("bad.json", f"{'b' * 90}.onnx"):
+        (tmp_path / name).write_text(json.dumps(BAD))
+    command = ("check", str(tmp_path), "--target", "windows-10-2004")
+    forced = os.environ | {"TERM": "xterm-256color", "COLUMNS": "40", "LINES": "5", "FORCE_COLOR": "1"}
+    plain = dml_tile(*command, env={key: value for key, value in forced.items() if key != "FORCE_COLOR"})
+    coloured = dml_tile(*command, env=forced)
+    assert b"\x1b[31mrefused" in coloured.stdout
+    assert re.sub(rb"\x1b\[[\d;]*m", b"", coloured.stdout) == plain.stdout
 
 
 def test_a_terminal_gets_links_and_commands_in_one_piece(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal:
         markup=False,
         emoji=False,
     )
-    if not console.is_terminal:
+    if not (console.is_terminal and console.file.isatty()):  # FORCE_COLOR makes a pipe a terminal, but of no width
         console.width = _WIDTH_WITHOUT_A_TERMINAL
     return console
 

@@ -68,14 +68,20 @@ def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[F
 
 def print_lines(console: Console, lines: Iterable[Line]) -> None:
     """Print lines; a terminal gets them wrapped within their indent, a pipe each in one line."""
+    is_screen = has_width(console)
     if not console.is_terminal:  # what rich would write, at a tenth of the cost
         console.file.write("".join(f"{' ' * indent}{text.plain}\n" for indent, text, _ in lines))
         return
     for indent, text, is_whole in lines:
-        if is_whole:
+        if is_whole or not is_screen:
             console.print(Text(" " * indent) + text, soft_wrap=True)
         else:
             console.print(Padding(text, (0, 0, 0, indent)))
+
+
+def has_width(console: Console) -> bool:
+    """Return True for a terminal; FORCE_COLOR makes rich take a pipe, whose lines are of any length, for one."""
+    return console.is_terminal and console.file.isatty()
 
 
 def result_lines(
@@ -261,7 +267,7 @@ class TextReport(Report):
         with_tiles = [model for model in models if model.tiles or not model.is_whole]
         without = [printable(model.name) for model in models if not model.tiles and model.is_whole]
         most = len(with_tiles)
-        if self._console.is_terminal:
+        if has_width(self._console):
             most = max(self._console.height - _LINES_BESIDE_MODELS, _MIN_MODELS)
         if len(with_tiles) == most + 1:  # the line that tells of one more would be as long as its row
             most += 1
