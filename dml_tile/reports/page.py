@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.resources import files
 from itertools import islice, starmap
@@ -155,7 +155,8 @@ class PageReport(OverviewReport):
     def end(self, sources: Sequence[SourceSummary]) -> None:
         script = files(__package__).joinpath("page.js").read_text("utf-8")
         title = f"{_TITLE}: {self.tally.headline(self.problems)}"
-        for piece in html_page(title, _page(self, [source for source in sources if source.is_model]), script=script):
+        models = [replace(each, name=self.options.path(each.name)) for each in sources if each.is_model]
+        for piece in html_page(title, _page(self, models), script=script):
             self._write(piece)
 
 

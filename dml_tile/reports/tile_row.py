@@ -9,9 +9,10 @@ from functools import reduce
 from operator import or_
 from typing import ClassVar, Final
 
+from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, alike
 from dml_tile.directml.targets import Target
-from dml_tile.errors import Position, place_of
+from dml_tile.errors import Position, Problem, place_of
 from dml_tile.findings import Basis, Finding, Severity
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import VERDICTS, Tally, cost_of, place_name, remarks, run_from_level
@@ -176,7 +177,7 @@ def _row_lowerings(results: Sequence[Result]) -> list[RowLowering]:
 
 
 class OverviewReport(Report):
-    """Gathers tiles, to write all at the end; memory is bounded whatever their number.
+    """Gathers tiles, to write all at the end, with paths from the root on; memory is bounded whatever their number.
 
     ``verdicts`` are numbers of tiles at each target, ``rules`` of tiles that break them. The first ``max_listed`` tiles
     with findings are listed, and as many without; ``left_out`` counts the others.
@@ -204,9 +205,18 @@ class OverviewReport(Report):
         has_findings = any(result.findings for result in results)
         if self._listed_by_kind[has_findings] < self.max_listed:
             self._listed_by_kind[has_findings] += 1
-            self._rows.append(tile_row(results, verdict))
+            row = tile_row(results, verdict)
+            self._rows.append(replace(row, source=clipped(self.options.path(results[0].source))))
         else:
             self.left_out[verdict] += 1
+
+    def add_problem(self, source: str, problem: Problem) -> None:
+        """Keep a problem, with the path of its source."""
+        super().add_problem(self.options.path(source), problem)
+
+    def add_notice(self, notice: Notice) -> None:
+        """Keep a notice, with the path of its source."""
+        super().add_notice(notice._replace(source=self.options.path(notice.source)))
 
     @property
     def rows(self) -> list[TileRow]:
