@@ -99,15 +99,22 @@ def place_of(source: str, pointer: str, position: Position | None = None) -> str
 class Problem:
     """One reason why a part of a source cannot be read.
 
-    ``pointer`` is the JSON pointer of that part, and ``position`` its place in the text, where that is known.
+    ``pointer`` is the JSON pointer of that part, and ``position`` its place in the text, where that is known. A message
+    that names further parts is made of the ``reason`` that they share.
     """
 
     pointer: str
     message: str
     position: Position | None = field(default=None, compare=False)
+    reason: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.pointer}: {self.message}" if self.pointer else self.message
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The pointer, but for a list's item, and the reason, which tell the part in this version and the next."""
+        return "" if self.pointer[1:2].isdigit() else self.pointer, self.reason or self.message
 
 
 class InputError(DmlTileError, ValueError):

@@ -19,7 +19,7 @@ from tests.helpers.dxdispatch_models import dispatch, model, show, tile_json, wr
 from tests.helpers.hostile_names import HOSTILE_NAMES
 from tests.helpers.onnx_graphs import constant, tile_node, typed
 from tests.helpers.onnx_graphs import model as onnx_model
-from tests.helpers.outputs import junit_schema, require_safe_log, require_well_formed
+from tests.helpers.outputs import require_junit, require_safe_log, require_well_formed
 from tests.helpers.paths import ROOT
 
 DATA = ROOT / "tests" / "data"
@@ -39,7 +39,7 @@ def require_well_formed_outputs(check: Call, *arguments: str) -> dict[str, str]:
     Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text())).validate(json.loads(found["sarif"]))
     schema = json.loads((ROOT / "schemas" / "check_output.schema.json").read_text())
     Draft202012Validator(schema).validate(json.loads(found["json"]))
-    junit_schema().validate(found["junit"])
+    require_junit(found["junit"])
     return found
 
 

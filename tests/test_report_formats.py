@@ -21,7 +21,7 @@ from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import constant, tile_node, typed
 from tests.helpers.onnx_graphs import model as onnx_model
-from tests.helpers.outputs import junit_schema
+from tests.helpers.outputs import require_junit
 from tests.helpers.paths import ROOT
 
 SARIF = Draft4Validator(json.loads((ROOT / "tests" / "data" / "sarif-2.1.0-rtm.5.json").read_text()))
@@ -40,7 +40,7 @@ def sarif(check: Call, *arguments: str, **options: Any) -> Any:
 
 def junit(check: Call, *arguments: str) -> ElementTree.Element:
     text = check(*arguments, "--format", "junit").stdout
-    junit_schema().validate(text)
+    require_junit(text)
     return ElementTree.fromstring(text)
 
 
@@ -373,21 +373,38 @@ def test_a_tile_at_a_target_is_a_test(check: Call) -> None:
         for case in root.iter("testcase")
     ]
     assert all(case.get("classname") == case.get("file") for case in root.iter("testcase"))
-    assert cases == [
-        ("a.json", None, "/0 at windows-11-21h2 (4_0)", "system-out"),
-        ("a.json", None, "/0 at 6_4", "system-out"),
-        ("a.json", "29", "/1 at windows-11-21h2 (4_0)", "failure"),
-        ("a.json", "29", "/1 at 6_4", "failure"),
-        ("a.json", "36", "/2", "error"),
-        ("a.json", "39", "/3", "error"),
+    tile, bad = "FLOAT32 {2} x {1} -> {2} efd3103c", "FLOAT32 {2} x {2} -> {2} b5d2b7b4"
+    assert [(file, line, str(name).partition(" was ")[0], tags) for file, line, name, tags in cases] == [
+        ("a.json", "2", f"{tile} at windows-11-21h2 (4_0)", "system-out"),
+        ("a.json", "2", f"{tile} at 6_4", "system-out"),
+        ("a.json", "29", f"{bad} at windows-11-21h2 (4_0)", "failure"),
+        ("a.json", "29", f"{bad} at 6_4", "failure"),
+        ("a.json", "36", "reading: InputTensor is 1; an object", "error"),
+        ("a.json", "39", "reading: 7", "error"),
         ("b.json", "3", "tile at windows-11-21h2 (4_0)", "failure"),
-        ("b.json", None, "tile at 6_4", "system-out"),
-        ("missing.json", None, "reading", "error"),
+        ("b.json", "1", "tile at 6_4", "system-out"),
+        ("missing.json", "1", "reading", "error"),
     ]
     (*_, failure) = root.iter("failure")
     assert failure.get("type") == LEVEL_RULE
     assert "INT64 needs DML_FEATURE_LEVEL_4_1" in str(failure.get("message"))
     assert f"error[{LEVEL_RULE}] E_INVALIDARG 0x80070057" in str(failure.text)
+
+
+def names_and_fingerprints(check: Call, *items: Any) -> set[str]:
+    """Return what servers know the tiles and problems of a list by."""
+    name = write("a.json", items)
+    records = json.loads(check(name, "--format", "gitlab").stdout)
+    cases = junit(check, name).iter("testcase")
+    return {*(case.attrib["name"] for case in cases), *(record["fingerprint"] for record in records)}
+
+
+def test_no_name_of_an_item_has_its_index(check: Call) -> None:
+    items = [BAD, {"InputTensor": 1}, TILE, BAD, WIDE]
+    before = names_and_fingerprints(check, *items)
+    assert len(before) == 5 + 4
+    assert before == names_and_fingerprints(check, *reversed(items))
+    assert before < names_and_fingerprints(check, TILE | {"Repeats": [3]}, *items)
 
 
 @pytest.mark.parametrize(("name", "text"), [("empty.jsonl", ""), ("fine.json", TILE)], ids=["nothing", "no finding"])

@@ -96,7 +96,7 @@ class FileCheck:
 
     Findings count where the ``selection`` takes them, no comment and none of ``file_ignores`` silences them, and the
     ``baseline`` does not have them; ``fail_on`` is the severity from which on a tile fails. ``is_strict`` makes a
-    problem of a file without descriptors.
+    problem of a file without descriptors. ``names_all`` gives all results a name and a place.
     """
 
     targets: Sequence[Target]
@@ -108,13 +108,14 @@ class FileCheck:
     fail_on: Severity | None = Severity.WARNING
     file_ignores: FileIgnores = field(default_factory=FileIgnores)
     is_strict: bool = False
+    names_all: bool = False
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
         """Yield the results of a file, its problems, those of the same message as one, then its summary."""
         summary = SourceSummary(file, is_model_file(file))
         silences = Silences(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
         problems: dict[str, list[Problem]] = {}
-        equals = Counter[str]()
+        equals, all_equals = Counter[str](), Counter[str]()
         parts = sources.parts(file)
         first_parts = list(islice(parts, 2))
         first_own = [part for part in first_parts if not (isinstance(part, JsonDescriptor) and part.is_whole_model)]
@@ -131,6 +132,10 @@ class FileCheck:
             if any(result.findings or result.unknown for result in of_part):
                 content = _content(part, equals)
                 of_part = [self._counted(replace(result, content=content), silences, on) for result in of_part]
+            if self.names_all:
+                place = part.text.position(part.pointer) if isinstance(part, JsonDescriptor) and part.text else None
+                name = _content(part, all_equals) or part.pointer
+                of_part = [replace(result, name=name, place=place) for result in of_part]
             summary.add(of_part, self.fail_on)
             if any(result.findings for result in of_part):
                 from dml_tile.checks.lowerings import with_suggestions  # with all that lowers tiles
@@ -140,7 +145,7 @@ class FileCheck:
             yield tuple(of_part)
         for first, *others in problems.values():
             also = f"; also at {listed([other.pointer for other in others])}" if others else ""
-            yield replace(first, message=first.message + also)
+            yield replace(first, message=first.message + also, reason=first.message)
         summary.is_empty = not (first_own or summary.is_model)
         if summary.is_empty and self.is_strict:
             problems[EMPTY] = [forbidden(EMPTY)]

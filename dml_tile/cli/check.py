@@ -249,6 +249,7 @@ def check(
             threshold,
             config.file_ignores(),
             is_strict := strict_files or settings.strict_files,
+            any(one.names_all for one in wanted),
         )
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")

@@ -57,9 +57,10 @@ def annotations_of(results: Sequence[Result]) -> Iterator[Annotation]:
 
 def annotation_of_problem(source: str, problem: Problem) -> Annotation:
     """Return the annotation for a part of a source that cannot be read."""
-    identity = problem.pointer, problem.message
     message = text = printable(str(problem))
-    return Annotation(Severity.ERROR, UNREADABLE, source, problem.pointer, problem.position, message, text, identity)
+    return Annotation(
+        Severity.ERROR, UNREADABLE, source, problem.pointer, problem.position, message, text, problem.identity
+    )
 
 
 def annotation_of_notice(notice: Notice) -> Annotation:

@@ -23,10 +23,15 @@ from dml_tile.reports.annotations import UNREADABLE
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.text import result_lines
 from dml_tile.reports.wording import kind_of, what_is_open
-from dml_tile.text import printable
+from dml_tile.text import printable, shortened
 
 _MAX_KEPT: Final = 2**24
 """The length of the suites that are kept in memory until their totals are known; longer ones are in a file."""
+
+_FIRST_LINE: Final = 1
+"""The line of what has none, such as a model."""
+
+_MAX_NAME: Final = 200
 
 
 class JunitReport(Report):
@@ -46,7 +51,7 @@ class JunitReport(Report):
         for result in results:
             lines = result_lines(result, with_lowest_level=self.options.with_lowest_level)
             text = "".join(f"{' ' * line.indent}{line.text.plain}\n" for line in lines)
-            name = f"{result.pointer or 'tile'} at {result.target.label}"
+            name = f"{result.name or 'tile'} at {result.target.label}"
             kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
             if not result.passes(self.options.fail_on):
                 rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))
@@ -55,11 +60,13 @@ class JunitReport(Report):
                 kind, outcome = "failures", _element("failure", text, type=rules or RUN_TIME, message=message)
             elif result.verdict in NOT_FOR_DIRECTML:
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
-            self._add_case(result.source, name, result.first_position, outcome, kind)
+            self._add_case(result.source, name, result.first_position or result.place, outcome, kind)
 
     def add_problem(self, source: str, problem: Problem) -> None:
         error = _element("error", printable(str(problem)), type=UNREADABLE, message=problem.message)
-        self._add_case(source, problem.pointer or "reading", problem.position, error, "errors")
+        pointer, reason = problem.identity
+        name = pointer or (f"reading: {shortened(reason, _MAX_NAME)}" if problem.pointer else "reading")
+        self._add_case(source, name, problem.position, error, "errors")
 
     def add_notice(self, notice: Notice) -> None:
         message = printable(notice.message)
@@ -87,8 +94,8 @@ class JunitReport(Report):
             self._finish_suite()
             self._open_suite(path)
         self._counts.update(filter(None, ("tests", kind)))
-        line = {"line": position.line} if position else {}
-        attributes = _attributes(classname=path, name=name, file=path, **line)
+        line = position.line if position else _FIRST_LINE
+        attributes = _attributes(classname=path, name=name, file=path, line=line)
         self._cases.append(f"<testcase{attributes}>{outcome}</testcase>\n")
 
     def _open_suite(self, source: str) -> None:

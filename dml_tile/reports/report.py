@@ -100,7 +100,8 @@ class Format:
     """A format, the class that writes it, and the file that it is written to; ``""`` is standard output.
 
     ``has_statistics`` tells whether it can count the findings of each rule, ``has_passed_over`` whether it has a place
-    for what was passed over, ``is_for_terminals`` whether it is printed in the terminal's encoding; any other is UTF-8.
+    for what was passed over, ``is_for_terminals`` whether it is printed in the terminal's encoding; any other is UTF-8;
+    ``names_all`` whether it names each tile, and its place, also one without findings.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Format:
     has_statistics: bool = False
     has_passed_over: bool = False
     is_for_terminals: bool = False
+    names_all: bool = False
     file: str = ""
 
     def report(self, options: ReportOptions) -> Report:
@@ -126,7 +128,7 @@ _ALL: Final = (
     Format("azure", "annotations", "AzureReport"),
     Format("gitlab", "annotations", "GitlabReport"),
     Format("sarif", "sarif", "SarifReport"),
-    Format("junit", "junit", "JunitReport"),
+    Format("junit", "junit", "JunitReport", names_all=True),
     Format("html", "page", "PageReport", has_passed_over=True),
 )
 
