@@ -5,7 +5,7 @@
     - RefusedModelError        tiles or bindings of a DxDispatch model have findings
   + DialectError (ValueError)  a specification rules a tile out
   + InputError (ValueError)    a source cannot be read
-  + ConfigError (ValueError)   a pyproject.toml or a baseline cannot be read
+  + ConfigError (ValueError)   a pyproject.toml, a baseline or a list of files cannot be read
   + OutputError                a file cannot be written
   + TargetError                the simulated target cannot be known, or is not the one that is needed
 
@@ -126,7 +126,7 @@ class InputError(DmlTileError, ValueError):
 
 
 class ConfigError(DmlTileError, ValueError):
-    """A pyproject.toml or a baseline cannot be read, or has an unknown key or value; ``file`` is its name."""
+    """A pyproject.toml, a baseline or a list of files is unreadable or has a wrong value; ``file`` is its name."""
 
     def __init__(self, file: str, message: str) -> None:
         self.file = file

@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # most checks need none
 
     from dml_tile.checks.baseline import Baseline
 
+STANDARD_INPUT: Final = "-"
+
 EMPTY: Final = "without descriptors"
 """Why a file is passed over that was read."""
 
@@ -96,7 +98,8 @@ class FileCheck:
 
     Findings count where the ``selection`` takes them, no comment and none of ``file_ignores`` silences them, and the
     ``baseline`` does not have them; ``fail_on`` is the severity from which on a tile fails. ``is_strict`` makes a
-    problem of a file without descriptors. ``names_all`` gives all results a name and a place.
+    problem of a file without descriptors. ``names_all`` gives all results a name and a place. ``stdin_name`` is the
+    file that standard input holds the text of; ``-`` is none.
     """
 
     targets: Sequence[Target]
@@ -109,14 +112,20 @@ class FileCheck:
     file_ignores: FileIgnores = field(default_factory=FileIgnores)
     is_strict: bool = False
     names_all: bool = False
+    stdin_name: str = STANDARD_INPUT
+
+    def name_of(self, file: str) -> str:
+        """Return the name of a file in results: its own, or what standard input is called."""
+        return self.stdin_name if file == STANDARD_INPUT else file
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
         """Yield the results of a file, its problems, those of the same message as one, then its summary."""
+        parts = sources.parts(file, self.name_of(file))
+        file = self.name_of(file)
         summary = SourceSummary(file, is_model_file(file))
         silences = Silences(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
         problems: dict[str, list[Problem]] = {}
         equals, all_equals = Counter[str](), Counter[str]()
-        parts = sources.parts(file)
         first_parts = list(islice(parts, 2))
         first_own = [part for part in first_parts if not (isinstance(part, JsonDescriptor) and part.is_whole_model)]
         for part in _merged(chain(first_parts, parts)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -10,12 +11,13 @@ from pathlib import PurePath
 from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends import BackEnd
-from dml_tile.errors import InputError, Problem
-from dml_tile.files.paths import Matches
+from dml_tile.errors import ConfigError, InputError, Problem
+from dml_tile.files.paths import ListedPath, Matches
 from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import path_from
 from dml_tile.files.urls import Url, file_of
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.files.whole import read_at_most
+from dml_tile.readers.descriptors import JsonDescriptor, open_source
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 from dml_tile.readers.sources import (
@@ -36,6 +38,9 @@ ChosenTiles: TypeAlias = Iterator[tuple[str, JsonDescriptor | TileNode]]
 """Tiles, each with the file that holds it."""
 
 MAX_LISTED: Final = 10
+
+MAX_LIST_BYTES: Final = 2**24
+"""The size of the largest list of files that is read."""
 
 _NO_MATCH: Final = Problem("", "no file matches the pattern")
 _OUTSIDE: Final = Problem("", "leads out of the folder of pyproject.toml, which names it in paths")
@@ -76,6 +81,25 @@ _NOTHING: Final = Exclusion()
 def forbidden(reason: str) -> Problem:
     """Return the problem of a file that is passed over where --strict-files forbids that."""
     return Problem("", f"would be passed over ({reason}), which --strict-files forbids")
+
+
+def names_in(file: str) -> list[str]:
+    """Return the names in a list of files, or in standard input (``-``): one a line, or each ended by NUL.
+
+    They are paths and nothing else: neither patterns, nor URLs. Raises ConfigError for a list that cannot be read.
+    """
+    try:
+        with open_source(file) as opened:
+            text = read_at_most(opened, MAX_LIST_BYTES + 1)
+    except (OSError, InputError) as error:
+        raise ConfigError(file, getattr(error, "strerror", None) or str(error)) from None
+    if len(text) > MAX_LIST_BYTES:
+        raise ConfigError(file, f"larger than {MAX_LIST_BYTES} bytes")
+    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # as PowerShell's > writes
+        text = os.fsencode(text.decode("utf-16", "replace"))
+    text = text.removeprefix(codecs.BOM_UTF8)
+    names = text.split(b"\0") if b"\0" in text else text.splitlines()
+    return [ListedPath(os.fsdecode(name)) for name in dict.fromkeys(names) if name]
 
 
 class NamedFiles(NamedTuple):
@@ -157,7 +181,7 @@ def _matches(name: str, complain: Complain, exclusion: Exclusion) -> list[str]:
 
 def is_pattern(name: str) -> bool:
     """Return True if a name stands for the paths that match it: it has wildcards, and is no file itself."""
-    if name == "-" or isinstance(name, Url):
+    if name == "-" or isinstance(name, Url | ListedPath):
         return False
     # without the question mark of \\?\C:
     return has_magic(os.path.splitdrive(name)[1]) and not os.path.exists(name)  # noqa: PTH110 - Path.exists may raise

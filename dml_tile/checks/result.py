@@ -102,9 +102,9 @@ class Result:
     the verdict counts them too. ``part`` names a part of a DxDispatch model that is no tile and that the findings are
     about, such as a resource. ``times`` is the number of equal lines of a capture that it stands for. ``content`` is
     what an item of a list with findings is known again by; where all results are named, ``name`` is that of any item,
-    and the pointer of what is no item, and ``place`` is where it is in a source of JSON. What is ``unknown`` counts as a note, unless that is
-    ignored, or in a baseline, as ``unknown_is`` has it. ``not_looked_at`` names the fields of another operator than
-    Tile that no rule is about; its lowest level is then a lower bound.
+    and the pointer of what is no item, and ``place`` is where it is in a source of JSON. What is ``unknown`` counts as
+    a note, unless that is ignored, or in a baseline, as ``unknown_is`` has it. ``not_looked_at`` names the fields of
+    another operator than Tile that no rule is about; its lowest level is then a lower bound.
     """
 
     source: str

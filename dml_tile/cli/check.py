@@ -50,6 +50,8 @@ from dml_tile.findings import Against, Severity
 from dml_tile.readers.file_kinds import read_kinds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dml_tile.checks.file_check import SourceSummary
     from dml_tile.checks.notices import Notice
 
@@ -67,6 +69,22 @@ def check(
             metavar="FILE",
             help=f"Files, and folders of them: {read_kinds()}; - is standard input. By default the paths of "
             "pyproject.toml.",
+        ),
+    ] = None,
+    files_from: Annotated[
+        str | None,
+        typer.Option(
+            "--files-from",
+            metavar="FILE",
+            help="Also check the files that this one lists, one a line or each ended by NUL; - is standard input.",
+        ),
+    ] = None,
+    stdin_filename: Annotated[
+        str | None,
+        typer.Option(
+            "--stdin-filename",
+            metavar="NAME",
+            help="The file that standard input is the text of: its name in the output, and its per-file-ignores.",
         ),
     ] = None,
     targets: TargetsOption = None,
@@ -198,8 +216,8 @@ def check(
     from dml_tile.checks import notices
     from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of, written_before
     from dml_tile.checks.catalogue import Selection, known_rules
-    from dml_tile.checks.file_check import EMPTY, FileCheck, SourceSummary, checked_here
-    from dml_tile.checks.files import Exclusion, files_named, forbidden, unknown_names
+    from dml_tile.checks.file_check import EMPTY, STANDARD_INPUT, FileCheck, SourceSummary, checked_here
+    from dml_tile.checks.files import Exclusion, files_named, forbidden, names_in, unknown_names
     from dml_tile.checks.silences import Silence
     from dml_tile.cli.config import nearest_config
     from dml_tile.cli.jobs import chosen_workers, counted_files
@@ -211,6 +229,8 @@ def check(
 
     if baseline and write_baseline:
         raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
+    if files_from == STANDARD_INPUT and STANDARD_INPUT in (files or ()):
+        raise typer.BadParameter("- is checked, and cannot also be a list of files", param_hint="--files-from")
     if prune and not write_baseline:
         raise typer.BadParameter("takes entries out of the file of --write-baseline", param_hint="--prune")
     if root is not None and not Path(root).is_dir():
@@ -229,8 +249,15 @@ def check(
             frozenset(chosen("ignore", split(ignore or ()), settings.ignore, known_rules, config)),
         )
         at = chosen_targets(targets, config)
-        names = [*map(source_named, files)] if files else settings.paths
-        base = root if root is not None else repository_root(names)
+        seconds = max_time or settings.max_time
+        deadline = stack.enter_context(at_most(seconds, ends_block=False))
+        is_project = not (files or files_from)
+        names = settings.paths if is_project else [*map(source_named, files or ())]
+        if files_from:
+            context.params["files"] = names = [*names, *(deadline.cut(names_in, files_from) or ())]
+        called = stdin_name(stdin_filename, names)
+        shown_names = [called if name == STANDARD_INPUT else name for name in names]
+        base = root if root is not None else repository_root(shown_names)
         at_names = [target.name for target in at]
         if show_settings:
             in_force = {"targets": at_names, "against": contract, "fail-on": failing, "root": base}
@@ -250,14 +277,13 @@ def check(
             config.file_ignores(),
             is_strict := strict_files or settings.strict_files,
             any(one.names_all for one in wanted),
+            called,
         )
-        if not names:
+        if not names and not files_from:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
-        require_other_files(wanted, names)
+        require_other_files(wanted, [*shown_names, *filter(None, [files_from])])
         excluding = "--exclude" if exclude else f"exclude in {config.file}"
         exclusion = Exclusion(exclude) if exclude else config.exclusion()
-        seconds = max_time or settings.max_time
-        deadline = stack.enter_context(at_most(seconds, ends_block=False))
         listing = partial(
             files_named,
             names,
@@ -271,7 +297,7 @@ def check(
         for one in passed_over:
             if one.reason == EXCLUDED and one.name in names:
                 complain(one.name, [Problem("", f"is not checked; {excluding} leaves it out")])
-        if not files:
+        if is_project:
             for number, pattern in enumerate(exclusion.patterns.lines):
                 if number not in exclusion.patterns.met:
                     complain("check", [Problem("", f"{excluding}: {pattern!r} matches nothing")])
@@ -303,7 +329,8 @@ def check(
                 for report in reports:
                     report.add_problem(name, problem)
             events = workers.events(file_check, named) if workers else checked_here(file_check, named)
-            for file, event in counted_files(deadline.cut_short(events), len(named)):
+            for listed, event in counted_files(deadline.cut_short(events), len(named)):
+                file = file_check.name_of(listed)
                 match event:
                     case Problem():
                         status.complain(file, event)
@@ -329,7 +356,8 @@ def check(
                     from dml_tile.checks.sweep import end_processes
 
                     end_processes()
-                first, left = [*named[len(sources) :], *names][0], len(named) - len(sources)
+                left = len(named) - len(sources)
+                first = file_check.name_of([*named[len(sources) :], *names, "check"][0])
                 partial_check = Problem("", _cut_message(seconds, left))
                 status.complain(first, partial_check)
                 for report in reports:
@@ -339,7 +367,7 @@ def check(
             ignores = file_check.file_ignores
             met = set[Silence]().union(*(source.met for source in sources))
             matching = frozenset[int]().union(*(source.patterns for source in sources))
-            is_whole = not files and not deadline.has_cut
+            is_whole = is_project and not deadline.has_cut
             for notice in notices.of_file_ignores(config.file, ignores, met, matching, is_whole=is_whole):
                 take(notice)
             for notice in notices.of_baseline(known_file, missing if not prune else []):
@@ -381,6 +409,25 @@ def check(
     elif has_tiles and at[0] is DEFAULT_TARGET and not quiet:  # itself: no option, variable or setting names one
         print_stderr(DEFAULT_TARGET_NOTICE)
     raise typer.Exit(status.code)
+
+
+def stdin_name(given: str | None, names: Sequence[str]) -> str:
+    """Return what standard input is called, ``-`` unless --stdin-filename gives a name. Raises typer.BadParameter."""
+    from dml_tile.checks.file_check import STANDARD_INPUT
+    from dml_tile.readers.sources import is_model_file
+
+    if given is None:
+        return STANDARD_INPUT
+    wrong = ""
+    if STANDARD_INPUT not in names:
+        wrong = "names what - reads, and no file is -"
+    elif not given:
+        wrong = "names no file"
+    elif is_model_file(given):
+        wrong = "models are read from files"
+    if wrong:
+        raise typer.BadParameter(wrong, param_hint="--stdin-filename")
+    return given
 
 
 def _cut_message(seconds: int | None, left: int) -> str:

@@ -127,6 +127,15 @@ def not_standard_input(path: str) -> str:
     return join(os.curdir, path) if path == "-" else path
 
 
+class ListedPath(str):
+    """A path in a list of files: neither a pattern, nor a URL, nor standard input."""
+
+    __slots__ = ()
+
+    def __new__(cls, path: str) -> Self:
+        return super().__new__(cls, not_standard_input(path))
+
+
 class ProjectPath(str):
     """A path or a pattern in pyproject.toml; nothing that it stands for leads out of the folder ``project``."""
 

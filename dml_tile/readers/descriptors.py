@@ -69,15 +69,19 @@ class JsonDescriptor:
 DescriptorOrProblem = JsonDescriptor | Problem
 
 
-def read_source(name: str) -> Iterator[DescriptorOrProblem]:
-    """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read."""
+def read_source(name: str, called: str = "") -> Iterator[DescriptorOrProblem]:
+    """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read.
+
+    Its kind is that of the name that it is ``called`` by, if that is given.
+    """
+    called = called or name
     try:
-        with _open(name) as stream:
-            kind = kind_of(name)
+        with open_source(name) as stream:
+            kind = kind_of(called)
             if kind and kind.reader == "JSON lines":
                 yield from read_lines(_bounded_lines(stream))
             else:
-                yield from read_document(_read_whole(stream, name), name)
+                yield from read_document(_read_whole(stream, called), called)
     except InputError as error:
         yield from error.problems
     except OSError as error:
@@ -87,7 +91,7 @@ def read_source(name: str) -> Iterator[DescriptorOrProblem]:
 def parse_source(name: str) -> Document:
     """Parse the JSON document that a file, or standard input (``-``), begins with. Raises InputError."""
     try:
-        with _open(name) as file:
+        with open_source(name) as file:
             text = _read_whole(file, name)
             return parse_document(text)
     except OSError as error:
@@ -104,7 +108,8 @@ def _unreadable(name: str, text: bytes, error: ValueError) -> Problem:
     return Problem("", f"unreadable JSON: {error}", position_of_error(text, error))
 
 
-def _open(name: str) -> AbstractContextManager[BinaryIO]:
+def open_source(name: str) -> AbstractContextManager[BinaryIO]:
+    """Open a file without waiting, or standard input (``-``). Raises OSError, and InputError where that is closed."""
     if name != "-":
         return open_without_waiting(Path(name))
     if sys.stdin is None:

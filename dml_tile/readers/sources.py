@@ -76,14 +76,17 @@ class Sources(AbstractContextManager["Sources"]):
         """Return the names in the models that were read since the last call."""
         return self._models.new_names() if self._models else ModelNames()
 
-    def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
-        """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``)."""
+    def parts(self, name: str, called: str = "") -> Iterator[JsonDescriptor | TileNode | Problem]:
+        """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``).
+
+        Standard input is read as what it is ``called``, if that is given.
+        """
         if isinstance(name, Url):
             yield from self._remote_parts(name)
         elif is_model_file(name):
             yield from self._model_parts(Path(name))
         else:
-            yield from read_source(name)
+            yield from read_source(name, called)
 
     def _remote_parts(self, url: Url) -> Iterator[JsonDescriptor | TileNode | Problem]:
         if self._remote is None:

@@ -1,0 +1,145 @@
+"""Files that a list names (``--files-from``), and what standard input is called (``--stdin-filename``)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dml_tile.checks import files
+from tests.helpers.check_files import BAD, TILE, model, write
+from tests.helpers.command_line import Call
+
+LEVEL_RULE = "DML-TILE-OutputTensor-Sizes"
+
+
+def sources(result: Any) -> list[str]:
+    return [one["source"] for one in json.loads(result.stdout)["sources"]]
+
+
+# Lists of files
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.json\nsub dir/é.json\n".encode(),
+        "a.json\r\n\r\nsub dir/é.json\r\na.json".encode(),
+        "a.json\0sub dir/é.json\0".encode(),
+        "\ufeffa.json\nsub dir/é.json".encode(),
+        "a.json\r\nsub dir/é.json\r\n".encode("utf-16"),
+    ],
+    ids=["lines", "Windows' lines, blank and repeated ones", "NUL", "a mark", "PowerShell's"],
+)
+@pytest.mark.parametrize("is_piped", [False, True])
+def test_the_files_of_a_list_are_checked(check: Call, text: bytes, is_piped: bool) -> None:
+    write("a.json", TILE)
+    write("sub dir/é.json", TILE)
+    Path("list.txt").write_bytes(text)
+    if is_piped:
+        result = check("--files-from", "-", "--format", "json", stdin=text)
+    else:
+        result = check("--files-from", "list.txt", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    assert sources(result) == ["a.json", "sub dir/é.json"]
+
+
+def test_names_of_a_list_are_neither_patterns_nor_standard_input_nor_urls(check: Call) -> None:
+    for name in ("-", "bb.json"):
+        write(name, TILE)
+    Path("list.txt").write_text("-\nb*.json\nfile://bb.json\nmissing.json\n")
+    result = check("--files-from", "list.txt", "bb.json", "--format", "json", stdin=json.dumps(BAD))
+    assert sources(result) == ["bb.json", "./-", "b*.json", "file://bb.json", "missing.json"]
+    errors = {one["source"]: one["message"] for one in json.loads(result.stdout)["errors"]}
+    assert errors == dict.fromkeys(["b*.json", "file://bb.json", "missing.json"], "No such file or directory")
+
+
+def test_a_list_adds_to_what_is_named_and_takes_the_place_of_paths(check: Call) -> None:
+    write("pyproject.toml", '[tool.dml-tile]\npaths = ["bad.json"]\n')
+    write("bad.json", BAD)
+    write("in/a.json", TILE)
+    write("b.json", TILE)
+    Path("list.txt").write_text("in\npackage.json\n")
+    write("package.json", {"name": "x"})
+    result = check("b.json", "--files-from", "list.txt", "--skip-others", "--format", "json")
+    assert (result.exit_code, sources(result)) == (0, ["b.json", "in/a.json", "package.json"])
+    shown = check("b.json", "--files-from", "list.txt", "--show-settings").stdout
+    assert 'paths = ["b.json", "in", "package.json"]  # option\n' in shown
+
+
+def test_an_empty_list_checks_nothing(check: Call) -> None:
+    write("pyproject.toml", '[tool.dml-tile]\npaths = ["bad.json"]\nexclude = ["nothing"]\n')
+    write("bad.json", BAD)
+    result = check("--files-from", "-", stdin="\n")
+    assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no tile was checked\n")
+    assert check("--files-from", "-", "--require-tiles", stdin="").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--files-from", "missing.txt"], "missing.txt: No such file or directory"),
+        (["--files-from", "."], ".: Is a directory"),
+        (["--files-from", "long.txt"], "long.txt: larger than 30 bytes"),
+        (["-", "--files-from", "-"], "cannot also be a list"),
+        (["--files-from", "short.txt", "--format", "json:short.txt"], "a report would take its place"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_an_error(
+    check: Call, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    Path("long.txt").write_text("a" * 31)
+    Path("short.txt").write_text("a" * 30)
+    monkeypatch.setattr(files, "MAX_LIST_BYTES", 30)
+    result = check(*arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+# What standard input is called
+
+
+def test_standard_input_has_the_name_of_a_file(check: Call) -> None:
+    Path(".git").mkdir()
+    called = "--stdin-filename", "sub/a.json"
+    text = json.dumps(BAD)
+    assert check("-", *called, stdin=text).stdout.startswith("sub/a.json:1:")
+    assert check("-", *called, "--format", "github", stdin=text).stdout.startswith("::error file=sub/a.json,line=1,")
+    (run,) = json.loads(check("-", *called, "--format", "sarif", stdin=text).stdout)["runs"]
+    (location,) = run["results"][0]["locations"]
+    assert location["physicalLocation"]["artifactLocation"] == {"uri": "sub/a.json", "uriBaseId": "SRCROOT"}
+    broken = check("-", *called, stdin="{")
+    assert broken.stderr.startswith("dml-tile: sub/a.json:1:1: unreadable JSON")
+    assert not Path("sub").exists()
+
+
+def test_standard_input_has_the_ignores_the_baseline_and_the_kind_of_its_name(check: Call) -> None:
+    write("pyproject.toml", f'[tool.dml-tile.per-file-ignores]\n"/old/*.json" = ["{LEVEL_RULE}"]\n')
+    write("a.json", BAD)
+    check("a.json", "--write-baseline", "base.json")
+    text = json.dumps(BAD)
+    assert check("-", stdin=text).exit_code == 1
+    assert check("-", "--stdin-filename", "old/b.json", stdin=text).exit_code == 0
+    assert check("-", "--stdin-filename", "a.json", "--baseline", "base.json", stdin=text).exit_code == 0
+    assert check("-", "--stdin-filename", "b.json", "--baseline", "base.json", stdin=text).exit_code == 1
+    lines = f"{json.dumps(TILE)}\n{text}\n"
+    assert check("-", "--stdin-filename", "a.jsonl", stdin=lines).stdout.startswith("a.jsonl#/0: accepted")
+    assert "1 file passed over: 1 without descriptors" in check("-", "--stdin-filename", "a.jsonl", stdin="").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.json", "--stdin-filename", "b.json"], "no file is -"),
+        (["-", "--stdin-filename", ""], "names no file"),
+        (["-", "--stdin-filename", "a.onnx"], "models are read from files"),
+        (["-", "--stdin-filename", "a.json", "-o", "a.json"], "a report would take its place"),
+    ],
+)
+def test_a_name_that_standard_input_cannot_have_is_an_error(check: Call, arguments: list[str], message: str) -> None:
+    write("a.json", model())
+    result = check(*arguments, stdin="")
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
