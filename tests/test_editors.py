@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.emit.schemas import schemas
 from dml_tile.json_text import parse_json
+from dml_tile.readers.file_kinds import LFS_POINTER
+from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.check_files import FLAT as FLAT_TENSOR
-from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call
+from tests.helpers.onnx_graphs import constant, tile_node, typed
+from tests.helpers.onnx_graphs import model as onnx_model
 from tests.helpers.packages import npm_file
 from tests.helpers.paths import EXAMPLES, ROOT
 
@@ -137,3 +143,68 @@ def test_within_a_tensor_the_key_is_unknown(check: Call) -> None:
     result = check(write("a.json", wrong))
     assert result.exit_code == 2
     assert "$schema is unknown" in result.stderr
+
+
+# Lists of findings, by what docs/editors.md says to set
+
+
+PAGE = (ROOT / "docs" / "editors.md").read_text("utf-8")
+VIM = shutil.which("vim")
+FOUND = [
+    # what is in the output of concise: the file, line, column, severity, and the beginning of the reason
+    ("in dir/a.json", 11, 4, "error", "OutputTensor.Sizes[0]: 2 was"),
+    ("in dir/b#1.json", 2, 2, "warning", "'dml-tile: ignore[]' silences nothing"),
+    ("in dir/m.onnx", 0, 0, "error", "InputTensor.DataType"),
+    ("in dir/m.onnx", 0, 0, "error", "InputTensor.DataType"),
+    ("in dir/m.onnx", 0, 0, "note", "accepted so far"),
+    ("in dir/c.json", 1, 1, "error", "unreadable JSON"),
+    ("in dir/d.json", 0, 0, "error", "is a pointer of Git LFS"),
+]
+
+
+@pytest.fixture
+def concise(check: Call) -> list[str]:
+    """The lines of a run that come to what stands in ``FOUND``."""
+    write("in dir/a.json", BAD)
+    write("in dir/b#1.json", f"{json.dumps(TILE)}\n // dml-tile: ignore[]")
+    write("in dir/c.json", "{")
+    Path("in dir/d.json").write_bytes(LFS_POINTER)
+    nodes = [constant("r", [1, 2]), *(tile_node("x", "r", f"y{i}", name) for i, name in enumerate(["t:0", "wide one"]))]
+    nodes.append(tile_node("z", "n", "w", "open"))
+    inputs = [typed("x", [2, 3], 7), typed("z", [2], 1), typed("n", [1], 7)]
+    onnx.save(onnx_model(*nodes, inputs=inputs), "in dir/m.onnx")
+    names = dict.fromkeys(file for file, *_ in FOUND)
+    return check(*names, "--format", "concise", "-t", "4_0").stdout.splitlines()
+
+
+def test_vs_code_s_problem_matchers_take_each_line_once(concise: list[str]) -> None:
+    (text,) = re.findall(r"`.vscode/tasks.json`:\n\n```json\n(.*?)```", PAGE, re.DOTALL)
+    (task,) = json.loads(text)["tasks"]
+    assert task["command"] == "dml-tile check --format concise"
+    found = []
+    for line in [*concise, f"C:\\{concise[0].replace('/', chr(92))}"]:
+        matches = [(each["pattern"], re.search(each["pattern"]["regexp"], line)) for each in task["problemMatcher"]]
+        ((pattern, match),) = [(pattern, match) for pattern, match in matches if match]
+        assert match[pattern["code"]] in line.partition("[")[2]
+        line_and_column = [int(match[pattern[key]]) if key in pattern else 0 for key in ("line", "column")]
+        found.append((match[pattern["file"]], *line_and_column, match[pattern["severity"]], match[pattern["message"]]))
+    *found, windows = found
+    assert [(*each[:4], each[4][: len(of[4])]) for each, of in zip(found, FOUND, strict=True)] == FOUND
+    assert windows[:4] == ("C:\\in dir\\a.json", 11, 4, "error")
+
+
+@pytest.mark.skipif(VIM is None, reason="needs vim")
+def test_vim_s_errorformat_takes_each_line(concise: list[str]) -> None:
+    assert VIM
+    (settings,) = re.findall(r"```vim\n(.*?)```", PAGE, re.DOTALL)
+    asked = "map(getqflist(), '[bufname(v:val.bufnr), v:val.lnum, v:val.col, v:val.type, v:val.text]')"
+    Path("lines.txt").write_text("".join(f"{line}\n" for line in concise))
+    Path("list.vim").write_text(
+        f"{settings}cgetfile lines.txt\ncall writefile([json_encode({asked})], 'list.json')\nqall!\n"
+    )
+    subprocess.run([VIM, "-N", "-u", "NONE", "-i", "NONE", "-n", "-es", "-S", "list.vim"], check=False, timeout=60)
+    found = json.loads(Path("list.json").read_text())
+    assert [tuple(each[:4]) for each in found] == [(*of[:3], of[3][0]) for of in FOUND]
+    for (*_, text), line, (*_, reason) in zip(found, concise, FOUND, strict=True):
+        assert line.endswith(text)
+        assert reason in text

@@ -31,7 +31,7 @@ def _junit_schema() -> Any:
 
 
 def require_junit(text: str) -> None:
-    """Asserts that each test case has a file and a line, and that without these the XML is valid for Jenkins' plugin."""
+    """Asserts that each test case has a file and a line, and that without these the XML is valid by Jenkins' schema."""
     suites = ElementTree.fromstring(text)
     for case in suites.iter("testcase"):
         assert case.attrib.pop("file")
