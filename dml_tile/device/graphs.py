@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import prod
 from typing import Final, NamedTuple, TypeAlias
 
@@ -51,10 +52,11 @@ def graph_layout(graph: GraphDesc, target: Target) -> Layout:
     live = view.live_nodes()
     order = [node for node in order_of_nodes(view) if node in live]
     tensors = {node: described(tile) for node in order if (tile := view.tiles[node]) is not None}
+    input_edges = [edge for _, edge in view.inputs if edge.to_node_index in live]
+    edges = [edge for _, edge in view.intermediates if edge.to_node_index in live]
     consumers = defaultdict[int, list[BufferTensorDesc]](list)
-    for _, edge in view.inputs:
-        if edge.to_node_index in live:
-            consumers[edge.graph_input_index].append(tensors[edge.to_node_index][0])
+    for edge in input_edges:
+        consumers[edge.graph_input_index].append(tensors[edge.to_node_index][0])
     producers = {edge.graph_output_index: edge.from_node_index for _, edge in view.outputs}
     inputs, initial = (
         tuple(_slot(f"Inputs[{i}]", consumers.get(i, ()), kind) for i in range(graph.input_count))
@@ -66,20 +68,15 @@ def graph_layout(graph: GraphDesc, target: Target) -> Layout:
     )
     kept = {i: len(consumers[i]) * _rounded(slot.size_in_bytes) for i, slot in enumerate(initial) if slot.size_in_bytes}
     owned_offsets, persistent = _side_by_side(kept)
-    passed_on = {edge.from_node_index for _, edge in view.intermediates if edge.to_node_index in live}
+    passed_on = {edge.from_node_index for edge in edges}
     sizes = {node: tensors[node][1].total_tensor_size_in_bytes for node in order if node in passed_on}
     offsets, temporary = _side_by_side(sizes)
     read, written = ([i for i, slot in enumerate(slots) if slot.size_in_bytes] for slots in (inputs, outputs))
-    sources = {
-        edge.to_node_index: _Place(True, len(written), offsets[edge.from_node_index])
-        for _, edge in view.intermediates
-        if edge.to_node_index in live
-    }
-    for _, edge in view.inputs:
+    sources = {edge.to_node_index: _Place(True, len(written), offsets[edge.from_node_index]) for edge in edges}
+    for edge in input_edges:
         i = edge.graph_input_index
-        if edge.to_node_index in live:
-            place = (len(read), owned_offsets[i]) if i in owned_offsets else (read.index(i), 0)
-            sources[edge.to_node_index] = _Place(False, *place)
+        place = (len(read), owned_offsets[i]) if i in owned_offsets else (read.index(i), 0)
+        sources[edge.to_node_index] = _Place(False, *place)
     destinations = defaultdict[int, list[_Place]](list)
     for i, node in producers.items():
         destinations[node].append(_Place(True, written.index(i)))
@@ -123,13 +120,12 @@ def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slo
     """Return the slot of an input or output of the graph, which has the tensors of those nodes that use it."""
     is_initial = kind.stage == "initialisation"
     bound = [tensor for tensor in tensors if bool(tensor.flags & OWNED_BY_DML) == is_initial]
-    alignments = [tensor.guaranteed_base_offset_alignment for tensor in bound]
     data_types = {int(tensor.data_type) for tensor in bound}
     return Slot(
         name,
         kind,
         max((tensor.total_tensor_size_in_bytes for tensor in bound), default=0),
-        max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, *alignments, 0),
+        max([DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, *(tensor.guaranteed_base_offset_alignment for tensor in bound)]),
         data_types.pop() if len(data_types) == 1 else None,
         unused=not tensors,
         compared=False,
@@ -138,11 +134,8 @@ def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slo
 
 def _side_by_side(sizes: Mapping[int, int]) -> tuple[dict[int, int], int]:
     """Return the offsets of pieces of these sizes in the temporary or the persistent resource, and the size of all."""
-    offsets, end = {}, 0
-    for key, size in sizes.items():
-        offsets[key] = end
-        end += _rounded(size)
-    return offsets, end
+    *offsets, end = accumulate(map(_rounded, sizes.values()), initial=0)
+    return dict(zip(sizes, offsets, strict=True)), end
 
 
 def _rounded(size: int) -> int:

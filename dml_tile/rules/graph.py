@@ -35,8 +35,6 @@ _EDGE_TYPES: Final = {
     "output_edges": GraphEdgeType.OUTPUT,
     "intermediate_edges": GraphEdgeType.INTERMEDIATE,
 }
-
-
 _COUNTS: Final = {
     "GraphInputIndex": "input_count",
     "GraphOutputIndex": "output_count",
