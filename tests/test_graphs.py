@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +37,7 @@ from dml_tile.readers.c_structs import DML_GRAPH_DESC, read_graph_desc
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check, lowest_level
 from tests.helpers.command_line import invoke
+from tests.helpers.compilers import COMPILERS, EACH_HEADERS, WARNINGS, compiled, needs_compiler
 from tests.helpers.descriptors import page_tile, row
 from tests.helpers.devices import NUMBERS, initialise, removing_rules, table
 from tests.helpers.played_lives import GRAPH_TILES, GRAPHS, graph_of
@@ -328,14 +331,30 @@ def test_a_graph_in_memory_is_read_with_the_descriptors_of_its_operators() -> No
 
 def test_a_graph_s_cpp_builds_its_nodes_and_edges() -> None:
     text = cpp_text(TWO.replace(nodes=[FIRST, OperatorGraphNodeDesc(operator=SECOND, name='"\\?\n')]), "it")
-    assert (
-        r'DML_OPERATOR_GRAPH_NODE_DESC it_operators[2] = {{nullptr, nullptr}, {nullptr, "\042\134\077\012"}};' in text
-    )
+    nodes = r'DML_OPERATOR_GRAPH_NODE_DESC it_operators[2] = {{nullptr, nullptr}, {nullptr, "\042\134\077\012"}};'
+    assert f"static {nodes}" in text
     assert "const DML_INTERMEDIATE_GRAPH_EDGE_DESC it_intermediate_edge_descs[1] = {{0, 0, 1, 0, nullptr}};" in text
     assert text.endswith(
         "const DML_GRAPH_DESC it_graph = "
         "{1, 1, 2, it_nodes, 1, it_input_edges, 1, it_output_edges, 1, it_intermediate_edges};\n"
     )
+
+
+@needs_compiler
+@pytest.mark.parametrize("headers", EACH_HEADERS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_units_with_the_same_cpp_link(tmp_path: Path, compiler: str, headers: list[str]) -> None:
+    hollow = TWO.replace(nodes=[None, None]), TWO.replace(nodes=[], node_count=0)
+    written = *map(graph_of, GRAPHS), TWO, *hollow, FIRST, None
+    uses = [f"&it{i}_{'graph' if isinstance(desc, GraphDesc) else 'operator'}" for i, desc in enumerate(written)]
+    (tmp_path / "it.h").write_text("".join(cpp_text(desc, f"it{i}") for i, desc in enumerate(written)))
+    lines = ["#include <DirectML.h>", '#include "it.h"', "int other();", "int NAME()", "{"]
+    lines += [f"const void* const used[] = {{{', '.join(uses)}}};", "return used[0] == nullptr;", "}", ""]
+    units = [tmp_path / f"{name}.cpp" for name in ("main", "other")]
+    for unit in units:
+        unit.write_text("\n".join(lines).replace("NAME", unit.stem))
+    compiled(compiler, "-std=c++11", *WARNINGS, *headers, *units, "-o", tmp_path / "program")
+    subprocess.run([tmp_path / "program"], check=True)
 
 
 def test_commands_take_graphs() -> None:

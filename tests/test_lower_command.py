@@ -168,21 +168,6 @@ def test_the_model_of_a_tile_that_passes_and_of_a_node_runs_too(call: Call, lowe
 # Code
 
 
-@pytest.mark.parametrize("language", ["cpp", "json", "python"])
-def test_emit_builds_the_tiles_of_an_older_target(call: Call, language: str) -> None:
-    refused = call("emit", "-", "--lang", language, "--target", OLD, stdin=json.dumps(ODD))
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "error[DML-LOWER-elements]" in refused.stderr
-    desc = json.dumps(tile_json([2] * 5, [2] * 5))
-    emitted = call("emit", "-", "--lang", language, "--target", OLD, stdin=desc)
-    assert emitted.exit_code == 0
-    if language == "json":
-        assert emitted.stdout.count('"RepeatsCount"') == 2
-        assert call("check", "-", "--target", OLD, stdin=emitted.stdout).exit_code == 0
-    else:
-        assert emitted.stdout == call("lower", "-", "--format", language, "--target", OLD, stdin=desc).stdout
-
-
 @pytest.mark.parametrize("form", ["text", "json", "cpp", "python"])
 def test_standard_input_is_lowered_and_an_unreadable_file_exits_2(lower: Call, form: str) -> None:
     assert lower("-", "--format", form, stdin=json.dumps(LONG)).exit_code == 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.dialects.tiles import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.directml.targets import Target
-from dml_tile.emit.source import lowering_model, lowering_source
+from dml_tile.emit.source import CodeName, Names, lowering_model, lowering_source
 from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import LOWERING_RULES
@@ -27,13 +28,11 @@ from dml_tile.rules.check import check
 from dml_tile.simulation.target import simulate
 from tests.helpers.compilers import (
     COMPILERS,
-    REAL_HEADERS,
+    EACH_HEADERS,
     STANDARDS,
     WARNINGS,
     compiled,
     needs_compiler,
-    real_headers,
-    stand_in_headers,
 )
 from tests.helpers.descriptors import GOOD, OPERATOR, at, page_tile, row, strided
 from tests.helpers.rule_cases import LOWERING_CASES
@@ -434,7 +433,7 @@ def test_cpp_builds_each_step_and_says_which_buffers_it_reads_and_writes() -> No
 
 
 @needs_compiler
-@pytest.mark.parametrize("headers", [stand_in_headers(), *([real_headers()] if REAL_HEADERS else [])])
+@pytest.mark.parametrize("headers", EACH_HEADERS)
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_cpp_compiles_without_a_warning(tmp_path: Path, compiler: str, standard: str, headers: list[str]) -> None:
@@ -442,6 +441,18 @@ def test_cpp_compiles_without_a_warning(tmp_path: Path, compiler: str, standard:
     (tmp_path / "tiles.h").write_text("".join(lowering_source("cpp", tiles)))
     (tmp_path / "use.cpp").write_text('#include "tiles.h"\n')
     compiled(compiler, f"-std={standard}", *WARNINGS, *headers, "-fsyntax-only", tmp_path / "use.cpp")
+
+
+@pytest.mark.parametrize(("first", "prefix"), [("", ""), ("my", "my_")])
+@pytest.mark.parametrize("language", get_args(CodeName))
+def test_steps_are_named_after_their_tile(language: CodeName, first: str, prefix: str) -> None:
+    described = {"/0/operator": LONGEST, "/1/operator": LONGEST, "/operator_step1": LONG, "/2/operator": None}
+    tiles = [lower_part("a.jsonl", JsonDescriptor(*part), Target.parse("2_1")) for part in described.items()]
+    expected = [f"{prefix}{name}_step{i}" for name in ("operator", "operator_2") for i in (1, 2, 3)]
+    text = "".join(lowering_source(language, tiles, Names(first)))
+    assert re.findall(r"(\w+)_desc = ", text) == [*expected, f"{prefix}operator_step1_step1"]
+    text = "".join(lowering_source(language, tiles[:1], Names(first)))
+    assert re.findall(r"(\w+)_desc = ", text) == [f"{first or 'operator'}_step{i}" for i in (1, 2, 3)]
 
 
 def test_python_builds_each_step() -> None:

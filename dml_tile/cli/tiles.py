@@ -30,7 +30,6 @@ from dml_tile.cli.options import (
     ViaOption,
     chosen_back_end,
     known_shapes,
-    named_targets,
     names_in,
     one_target,
 )
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from dml_tile.checks.lowerings import LoweringResult
     from dml_tile.checks.result import Result
     from dml_tile.directml.targets import Target
-    from dml_tile.emit.source import LanguageName, Names
+    from dml_tile.emit.source import CodeName, Names
     from dml_tile.pictures.marks import TilePicture
     from dml_tile.readers.descriptors import JsonDescriptor
     from dml_tile.readers.model_tile import TileNode
@@ -240,8 +239,8 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
         print_text(f"{json.dumps(lowering_model(tile.lowering), indent=2)}\n")
 
 
-def _print_steps(language: LanguageName, tiles: list[LoweringResult], status: ExitStatus, names: Names) -> None:
-    """Print source text, or JSON, that builds the steps of all tiles that have a lowering."""
+def _print_steps(language: CodeName, tiles: list[LoweringResult], status: ExitStatus, names: Names) -> None:
+    """Print source text that builds the steps of all tiles that have a lowering."""
     from dml_tile.emit.source import lowering_source
 
     if lowerings := _lowered_tiles(tiles, status):
@@ -272,23 +271,10 @@ def emit(
         Literal["cpp", "json", "python"],
         typer.Option("--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python."),
     ],
-    targets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="TARGET",
-            help="Build the tiles that do the same at this target, as lower finds them.",
-            autocompletion=named_targets,
-        ),
-    ] = None,
     name: NameOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
-    """Print source text that builds each descriptor; exits with 1 if it leaves out other operators.
-
-    With --target, also if a tile has no lowering there.
-    """
+    """Print source text that builds each descriptor; exits with 1 if it leaves out other operators."""
     from dml_tile.emit.source import other_operator, source_text
     from dml_tile.files.urls import source_named
     from dml_tile.readers.descriptors import JsonDescriptor, read_source
@@ -314,15 +300,6 @@ def emit(
     complain(file, problems + left_out)
     if problems:
         raise typer.Exit(UNREADABLE)
-    if targets:
-        from dml_tile.checks.lowerings import lower_part
-
-        target = one_target(targets, "tiles are lowered for one target")
-        status = ExitStatus()
-        if left_out:
-            status.count_findings()
-        _print_steps(language, [lower_part(file, part, target) for part in described], status, names)
-        raise typer.Exit(status.code)
     for text in source_text(language, file, described, names):
         print_text(text)
     raise typer.Exit(FINDINGS if left_out else CLEAN)

@@ -23,9 +23,9 @@ MAX_ROOM: Final = 4096
 def cpp_text(desc: Descriptor | None, name: str) -> str:
     """Return C++11 for namespace or function scope, after DirectML.h; the last line defines ``NAME_operator``.
 
-    Of a graph, it defines ``NAME_graph``, after the operators of its nodes and ``NAME_operators``, which take what
-    CreateOperator makes of them. An array that is shorter than its count is filled with zeros, since DirectML would
-    read past its end. Raises ValueError for a name that is no identifier.
+    All of it has internal linkage. Of a graph, it defines ``NAME_graph``, after the operators of its nodes and
+    ``NAME_operators``, which take what CreateOperator makes of them. An array that is shorter than its count is filled
+    with zeros, since DirectML would read past its end. Raises ValueError for a name that is no identifier.
     """
     require_identifier(name)
     lines = _graph(desc, name) if isinstance(desc, GraphDesc) else _operator(desc, name)
@@ -46,7 +46,7 @@ def _graph(graph: GraphDesc, name: str) -> Iterator[str]:
 
 
 _ENTRY_TYPES: Final = {
-    "nodes": ("DML_OPERATOR_GRAPH_NODE_DESC", "operators", NODE_TYPE),
+    "nodes": ("static DML_OPERATOR_GRAPH_NODE_DESC", "operators", NODE_TYPE),
     "input_edges": ("const DML_INPUT_GRAPH_EDGE_DESC", "input_edge_descs", EDGE_TYPE),
     "output_edges": ("const DML_OUTPUT_GRAPH_EDGE_DESC", "output_edge_descs", EDGE_TYPE),
     "intermediate_edges": ("const DML_INTERMEDIATE_GRAPH_EDGE_DESC", "intermediate_edge_descs", EDGE_TYPE),
@@ -68,7 +68,8 @@ def _entries(array: str, entries: Sequence[Struct | None], count: int, name: str
         )
         described.append(braced(["nullptr" if "operator" in values else ", ".join(map(str, values.values())), label]))
     room = f"{max(len(entries), min(count, MAX_ROOM), 1)}"
-    yield f"{c_type} {name}_{descs}[{room}] = {braced(described)};"
+    if any(entries):  # else nothing uses it, which compilers warn of
+        yield f"{c_type} {name}_{descs}[{room}] = {braced(described)};"
     yield f"const {kind}_DESC {name}_{array}[{room}] = {braced(listed)};"
 
 

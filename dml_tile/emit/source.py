@@ -55,7 +55,8 @@ def _field(name: str, value: object, indent: int) -> str:
     return line
 
 
-LanguageName = Literal["cpp", "json", "python"]
+CodeName = Literal["cpp", "python"]
+LanguageName = Literal[CodeName, "json"]
 
 MAX_NAME_LENGTH: Final = 40
 
@@ -78,30 +79,31 @@ def source_text(
     In C++ each has variables ``NAME_desc`` (a DML_TILE_OPERATOR_DESC) and ``NAME_operator`` (a DML_OPERATOR_DESC), in
     Python ``NAME_desc``; the names come from the JSON pointers. JSON is one value, or an array of several.
     """
-    commented = [Commented(part.pointer, part.desc, (place_of(source, part.pointer),)) for part in parts]
-    yield from commented_text(language, commented, names)
-
-
-class Commented(NamedTuple):
-    """A descriptor, the lines of comment before it, and a JSON pointer whose last step it is named by."""
-
-    pointer: str
-    desc: Descriptor | None
-    comments: tuple[str, ...]
-
-
-def commented_text(language: LanguageName, parts: Sequence[Commented], names: Names = NO_NAMES) -> Iterator[str]:
-    """Yield a file that builds each descriptor, in parts."""
     if language == "json":
         yield json_text([part.desc for part in parts])
         return
+    named = zip(_names_of([part.pointer for part in parts], names.first), parts, strict=True)
+    commented = (_Commented(name, part.desc, [place_of(source, part.pointer)]) for name, part in named)
+    yield from _commented_text(language, commented, names.namespace)
+
+
+class _Commented(NamedTuple):
+    """A descriptor, its name, and the lines of comment before it."""
+
+    name: str
+    desc: Descriptor | None
+    comments: Sequence[str]
+
+
+def _commented_text(language: CodeName, parts: Iterable[_Commented], namespace: str) -> Iterator[str]:
+    """Yield a file that builds each descriptor, in parts."""
     prelude, mark, text_of = _LANGUAGES[language]
-    namespaces = names.namespace.split("::") if names.namespace else []
+    namespaces = namespace.split("::") if namespace else []
     yield f"{prelude}\n"
     yield "".join(f"\nnamespace {name} {{" for name in namespaces) + ("\n" if namespaces else "")
-    for part, name in zip(parts, _names_of([part.pointer for part in parts], names.first), strict=True):
-        yield "".join(f"\n{_comment_line(mark, comment)}" for comment in part.comments)
-        yield f"\n{text_of(part.desc, name)}"
+    for name, desc, comments in parts:
+        yield "".join(f"\n{_comment_line(mark, comment)}" for comment in comments)
+        yield f"\n{text_of(desc, name)}"
     yield "".join(f"\n}}  // namespace {name}" for name in reversed(namespaces)) + ("\n" if namespaces else "")
 
 
@@ -118,7 +120,7 @@ def json_text(descs: Sequence[Descriptor | None]) -> str:
     return json.dumps(values[0] if len(values) == 1 else values, indent=2) + "\n"
 
 
-_LANGUAGES: Final[dict[str, tuple[str, str, Callable[[Descriptor | None, str], str]]]] = {
+_LANGUAGES: Final[dict[CodeName, tuple[str, str, Callable[[Descriptor | None, str], str]]]] = {
     "cpp": ("#include <DirectML.h>", "//", cpp_text),
     # A first line of code also keeps a comment of ours from being taken for the file's encoding.
     "python": ("import dml_tile", "#", python_text),
@@ -134,8 +136,7 @@ def _names_of(pointers: Sequence[str], first: str) -> Iterator[str]:
     taken = set[str]()
     repeated = Counter[str]()
     for pointer in pointers:
-        step = pointer_steps(f"/{pointer}")[-1]  # of a step of a lowering, the name alone
-        word = "_".join(re.findall("[A-Za-z0-9]+", step))[:MAX_NAME_LENGTH].rstrip("_")
+        word = "_".join(re.findall("[A-Za-z0-9]+", pointer_steps(f"/{pointer}")[-1]))[:MAX_NAME_LENGTH].rstrip("_")
         base = name = word if word[:1].isalpha() and not first else f"{first or 'tile'}_{word}".rstrip("_")
         while name in taken:
             repeated[base] += 1
@@ -177,15 +178,19 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
     return {"resources": resources, "dispatchables": dispatchables, "commands": commands}
 
 
-def lowering_source(language: LanguageName, tiles: Iterable[LoweringResult], names: Names = NO_NAMES) -> Iterator[str]:
-    """Yield source text that builds each step of each tile that has a lowering, in parts."""
-    parts = [
-        Commented(f"{tile.pointer} {name}", step.desc, tuple(_comments(tile, tile.lowering, i)))
-        for tile in tiles
-        if tile.lowering
-        for i, (name, step) in enumerate(_named(tile.lowering.steps))
-    ]
-    yield from commented_text(language, parts, names)
+def lowering_source(language: CodeName, tiles: Iterable[LoweringResult], names: Names = NO_NAMES) -> Iterator[str]:
+    """Yield source text that builds each step of each tile that has a lowering, in parts.
+
+    The first step of a tile is named as the tile would be, with ``_step1`` behind it.
+    """
+    lowered = [(tile, tile.lowering) for tile in tiles if tile.lowering]
+    named = zip(_names_of([tile.pointer for tile, _ in lowered], names.first), lowered, strict=True)
+    steps = (
+        _Commented(f"{name}_{step_name}", step.desc, list(_comments(tile, lowering, i)))
+        for name, (tile, lowering) in named
+        for i, (step_name, step) in enumerate(_named(lowering.steps))
+    )
+    yield from _commented_text(language, steps, names.namespace)
 
 
 def _named(steps: Sequence[LoweringStep]) -> Iterator[tuple[str, LoweringStep]]:

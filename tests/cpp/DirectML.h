@@ -1,5 +1,5 @@
-// Stands for DirectML.h in the tests in C++; `-I tests/cpp` finds it. To the structures it adds the interfaces of a device:
-// names, identifiers and the order of methods as Microsoft's reference pages and headers have them, no text of these.
+// Stands for DirectML.h in the tests in C++; `-I tests/cpp` finds it. To the structures of a tile it adds those of a graph,
+// and the interfaces of a device: names, identifiers and the order of methods as Microsoft's reference pages and headers have them, no text of these.
 #ifndef DML_TILE_TESTS_DIRECTML_H
 #define DML_TILE_TESTS_DIRECTML_H
 
@@ -23,10 +23,66 @@ typedef const GUID& REFIID;
 enum DML_EXECUTION_FLAGS { DML_EXECUTION_FLAG_NONE = 0, DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE = 4 };
 
 struct DML_BINDING_TABLE_DESC;
-struct DML_GRAPH_DESC;
 struct IDMLCompiledOperator;
 struct IDMLOperator;
 struct IDMLPageable;
+
+enum DML_GRAPH_NODE_TYPE { DML_GRAPH_NODE_TYPE_INVALID, DML_GRAPH_NODE_TYPE_OPERATOR, DML_GRAPH_NODE_TYPE_CONSTANT };
+
+enum DML_GRAPH_EDGE_TYPE {
+    DML_GRAPH_EDGE_TYPE_INVALID,
+    DML_GRAPH_EDGE_TYPE_INPUT,
+    DML_GRAPH_EDGE_TYPE_OUTPUT,
+    DML_GRAPH_EDGE_TYPE_INTERMEDIATE
+};
+
+struct DML_GRAPH_NODE_DESC
+{
+    DML_GRAPH_NODE_TYPE Type;
+    const void* Desc;
+};
+
+struct DML_OPERATOR_GRAPH_NODE_DESC
+{
+    IDMLOperator* Operator;
+    const char* Name;
+};
+
+struct DML_GRAPH_EDGE_DESC
+{
+    DML_GRAPH_EDGE_TYPE Type;
+    const void* Desc;
+};
+
+struct DML_INPUT_GRAPH_EDGE_DESC
+{
+    UINT GraphInputIndex, ToNodeIndex, ToNodeInputIndex;
+    const char* Name;
+};
+
+struct DML_OUTPUT_GRAPH_EDGE_DESC
+{
+    UINT FromNodeIndex, FromNodeOutputIndex, GraphOutputIndex;
+    const char* Name;
+};
+
+struct DML_INTERMEDIATE_GRAPH_EDGE_DESC
+{
+    UINT FromNodeIndex, FromNodeOutputIndex, ToNodeIndex, ToNodeInputIndex;
+    const char* Name;
+};
+
+struct DML_GRAPH_DESC
+{
+    UINT InputCount, OutputCount, NodeCount;
+    const DML_GRAPH_NODE_DESC* Nodes;
+    UINT InputEdgeCount;
+    const DML_GRAPH_EDGE_DESC* InputEdges;
+    UINT OutputEdgeCount;
+    const DML_GRAPH_EDGE_DESC* OutputEdges;
+    UINT IntermediateEdgeCount;
+    const DML_GRAPH_EDGE_DESC* IntermediateEdges;
+};
 
 struct IUnknown
 {

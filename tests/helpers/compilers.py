@@ -51,6 +51,13 @@ def real_headers() -> list[str]:
     ]
 
 
+EACH_HEADERS: Final = [
+    pytest.param(stand_in_headers(), id="stand-in"),
+    pytest.param(real_headers(), id="real", marks=needs_real_headers),
+]
+"""The options for the stand-in, and for the real headers where they are."""
+
+
 def compiled(compiler: str, *options: str | Path) -> None:
     """Run a compiler, which must not complain."""
     ran = subprocess.run([compiler, *options], capture_output=True, text=True, check=False)
