@@ -26,12 +26,12 @@ from tests.helpers.compilers import (
     COMPILERS,
     CPP_TESTS,
     DIRECTMLX,
+    EACH_HEADERS,
     HEADER_WARNINGS,
     STANDARDS,
     compiled,
     needs_compiler,
     needs_directmlx,
-    needs_real_headers,
     real_headers,
     require_sanitizers,
     stand_in_headers,
@@ -41,20 +41,23 @@ SOURCE: Final = CPP_TESTS / "capture_random.cpp"
 DESTINATIONS: Final = CPP_TESTS / "destinations.cpp"
 COUNT: Final = 4_000
 SANITIZERS: Final = ("", "-fsanitize=address,undefined -fno-sanitize-recover=all", "-fsanitize=thread")
+TARGET_VERSIONS: Final = ("0x1000", "0x2000", "0x2100", "0x6400")
+"""Values of DML_TARGET_VERSION, of which the headers tell the first three apart."""
 TRAPS: Final = "-fsanitize=undefined -fsanitize-trap=all"
-UNDER_REAL_HEADERS: Final = pytest.param(True, marks=needs_real_headers, id="real headers")
 pytestmark = [pytest.mark.long, needs_compiler]
 
 
+@pytest.mark.parametrize("version", ["", *(f"-DDML_TARGET_VERSION={level}" for level in TARGET_VERSIONS)])
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("headers", ["stand-in", pytest.param("real", marks=needs_real_headers)])
-def test_the_headers_compile_without_a_warning(headers: str, compiler: str, standard: str) -> None:
-    folders = stand_in_headers() if headers == "stand-in" else real_headers()
-    for options in ([], ["-fno-exceptions", "-fno-rtti", "-DDML_TARGET_VERSION=0x1000"]):
-        compiled(
-            compiler, f"-std={standard}", *HEADER_WARNINGS, *folders, "-fsyntax-only", *options, CPP_TESTS / "uses.cpp"
-        )
+@pytest.mark.parametrize("headers", EACH_HEADERS)
+def test_the_headers_compile_without_a_warning(
+    tmp_path: Path, headers: list[str], compiler: str, standard: str, version: str
+) -> None:
+    to = "-c", CPP_TESTS / "uses.cpp", "-o", tmp_path / "uses.o"
+    for options in ("-O0", "-O2", "-O0 -fno-exceptions -fno-rtti"):
+        words = f"-std={standard} {version} {options}".split()
+        compiled(compiler, *words, *HEADER_WARNINGS, *headers, *to)
 
 
 @pytest.mark.parametrize("standard", ["c++11", "c++17"])
@@ -189,14 +192,13 @@ def test_translation_units_may_differ_in_their_target_version(tmp_path: Path, co
             assert levels == ["0x00006200", seen_by_older, seen_by_older, "0x00006200"], program.name
 
 
-@pytest.mark.parametrize("is_real", [pytest.param(False, id="stand-in"), UNDER_REAL_HEADERS])
+@pytest.mark.parametrize("headers", EACH_HEADERS)
 @pytest.mark.parametrize("sanitizers", SANITIZERS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_capturing_device_is_the_device_but_for_the_lines_it_writes(
-    tmp_path: Path, check: Call, compiler: str, sanitizers: str, is_real: bool
+    tmp_path: Path, check: Call, compiler: str, sanitizers: str, headers: list[str]
 ) -> None:
     require_sanitizers(compiler, sanitizers)
-    headers = real_headers() if is_real else stand_in_headers()
     sources = [CPP_TESTS / name for name in ("capturing_device.cpp", "uses.cpp")]
     program, folder = tmp_path / "program", tmp_path / "captured"
     options = [standard_with(sanitizers), *sanitizers.split(), "-g", *HEADER_WARNINGS, *headers, "-pthread"]

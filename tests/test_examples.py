@@ -14,7 +14,17 @@ from typing import Final
 
 import pytest
 
-from tests.helpers.compilers import CPP_TESTS, needs_compiler
+from tests.helpers.compilers import (
+    COMPILERS,
+    DIRECTMLX,
+    WARNINGS,
+    compiled,
+    link_directx_headers,
+    needs_compiler,
+    needs_directmlx,
+    needs_real_headers,
+    real_headers,
+)
 from tests.helpers.pages import blocks_of
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.plugin_runs import OTHERS, without
@@ -74,6 +84,9 @@ CMAKE: Final = shutil.which("cmake")
 CTEST: Final = shutil.which("ctest")
 
 
+COMMAND: Final = shutil.which("dml-tile", path=str(Path(sys.executable).parent))
+
+
 def ran(*command: str | Path, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
 
@@ -83,12 +96,9 @@ def ran(*command: str | Path, folder: Path = ROOT) -> subprocess.CompletedProces
 def test_the_cpp_project_builds_and_a_wrong_descriptor_fails_with_its_reason(tmp_path: Path) -> None:
     assert CMAKE
     assert CTEST
-    include, build = tmp_path / "include", tmp_path / "build"
-    (include / "wsl").mkdir(parents=True)
-    (include / "wsl" / "winadapter.h").touch()
-    (include / "DirectML.h").write_text(f'#include "{CPP_TESTS / "DirectML.h"}"\n')
-    command = shutil.which("dml-tile", path=str(Path(sys.executable).parent))
-    options = (f"-DDIRECTML_INCLUDE_DIR={include}", f"-DDIRECTX_INCLUDE_DIR={include}", f"-DDML_TILE={command}")
+    link_directx_headers(tmp_path)
+    include, build = tmp_path / "DirectX-Headers" / "include", tmp_path / "build"
+    options = (f"-DDIRECTML_INCLUDE_DIR={include / 'directx'}", f"-DDML_TILE={COMMAND}")
     for step in (("-S", EXAMPLES / "cpp", "-B", build, *options), ("--build", build)):
         made = ran(CMAKE, *step)
         assert made.returncode == 0, made.stdout + made.stderr
@@ -98,6 +108,58 @@ def test_the_cpp_project_builds_and_a_wrong_descriptor_fails_with_its_reason(tmp
     assert [len((build / name).read_text().splitlines()) for name in ("tiles.jsonl", "odd.jsonl")] == [2, 1]
     log = (build / "Testing" / "Temporary" / "LastTest.log").read_text()
     assert log.count("the value is too small. 6 was provided, but at least 8 was expected") == 2  # targets
+
+
+SEARCHED: Final = ("SYSTEM_ENVIRONMENT", "CMAKE_SYSTEM")
+"""The parts of what CMake searches for a command, as its variables name them."""
+
+CPP_PAGE: Final = list(blocks_of((ROOT / "docs" / "cpp.md").read_text(encoding="utf-8")))
+
+
+@needs_compiler
+@pytest.mark.skipif(not CMAKE, reason="needs cmake")
+def test_the_page_s_cmake_finds_the_headers_or_fails_with_a_message(tmp_path: Path) -> None:
+    assert CMAKE
+    (lines,) = (block.text for block in CPP_PAGE if block.text.startswith("find_program("))
+    begun = "cmake_minimum_required(VERSION 3.19)", "project(page CXX)", "add_executable(application application.cpp)"
+    nowhere = (f"if(NOWHERE)\nset(CMAKE_FIND_USE_{path}_PATH OFF)\nendif()" for path in SEARCHED)
+    (tmp_path / "CMakeLists.txt").write_text("\n".join([*begun, *nowhere, lines]))
+    (tmp_path / "application.cpp").touch()
+    found = ran(CMAKE, "-S", tmp_path, "-B", tmp_path / "build", f"-DDML_TILE={COMMAND}")
+    assert found.returncode == 0, found.stderr
+    missing = ran(CMAKE, "-S", tmp_path, "-B", tmp_path / "missing", "-DNOWHERE=ON")
+    assert missing.returncode != 0
+    assert "Could not find DML_TILE using the following names: dml-tile" in missing.stderr
+    failing = ran(CMAKE, "-S", tmp_path, "-B", tmp_path / "failing", "-DDML_TILE=/bin/false")
+    assert failing.returncode != 0
+    assert "execute_process failed command indexes" in failing.stderr
+
+
+@needs_real_headers
+@pytest.mark.parametrize("name", ["application.cpp", "test_application.cpp", "uuids.h"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_page_s_cpp_compiles(tmp_path: Path, compiler: str, name: str) -> None:
+    (text,) = (block.text for block in CPP_PAGE if block.file == name)
+    (tmp_path / "it.cpp").write_text(text)
+    compiled(compiler, "-std=c++11", *WARNINGS, *real_headers(), "-fsyntax-only", tmp_path / "it.cpp")
+
+
+@needs_directmlx
+def test_the_page_s_command_compiles_its_graph(tmp_path: Path) -> None:
+    (command,) = (block.text for block in CPP_PAGE if block.text.startswith("git clone "))
+    (text,) = (block.text for block in CPP_PAGE if block.file == "graph.cpp")
+    (tmp_path / "graph.cpp").write_text(text)
+    link_directx_headers(tmp_path)
+    (tmp_path / "DirectML").mkdir()
+    (tmp_path / "DirectML" / "Libraries").symlink_to(DIRECTMLX)
+    assert COMMAND
+    environment = os.environ | {"PATH": f"{Path(COMMAND).parent}{os.pathsep}{os.environ['PATH']}"}
+    compiles = command[command.index("clang++ ") :]
+    done = subprocess.run(
+        ["bash", "-ec", compiles], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "graph.o").exists()
 
 
 # The benchmarks run, and tell what they say they do; no time is asserted

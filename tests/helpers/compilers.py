@@ -51,6 +51,21 @@ def real_headers() -> list[str]:
     ]
 
 
+def link_directx_headers(folder: Path) -> None:
+    """Make a folder ``DirectX-Headers``, as a clone of it would be, with the real headers or the stand-in."""
+    include = folder / "DirectX-Headers" / "include"
+    include.parent.mkdir()
+    if REAL_HEADERS:
+        include.symlink_to(REAL_HEADERS)
+        return
+    for name, text in (
+        ("wsl/winadapter.h", ""),
+        ("directx/DirectML.h", f'#include "{CPP_TESTS / "DirectML.h"}"\n'),
+    ):
+        (include / name).parent.mkdir(parents=True)
+        (include / name).write_text(text)
+
+
 EACH_HEADERS: Final = [
     pytest.param(stand_in_headers(), id="stand-in"),
     pytest.param(real_headers(), id="real", marks=needs_real_headers),

@@ -10,13 +10,13 @@ import contextlib
 import io
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tests.helpers.command_line import invoke
+from tests.helpers.compilers import link_directx_headers
 from tests.helpers.paths import ROOT
 
 _BLOCK: Final = re.compile(r"^(?:`(?P<file>[\w./-]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
@@ -41,8 +41,12 @@ def blocks_of(page: str) -> Iterator[Block]:
 def commands_of(console: str) -> list[tuple[str, str]]:
     """Return the commands in a block of ``console``, in one line, each with the output shown below it."""
     _, *parts = _COMMAND.split(console)
-    joined = (re.sub(r" \\\n\s+", " ", command) for command in parts[::2])
-    return list(zip(joined, parts[1::2], strict=True))
+    return list(zip(map(in_one_line, parts[::2]), parts[1::2], strict=True))
+
+
+def in_one_line(command: str) -> str:
+    """Return a command without the ends of its lines."""
+    return re.sub(r" \\\n\s+", " ", command)
 
 
 def printed_by(command: str) -> str:
@@ -66,11 +70,11 @@ def run_python(code: str, names: dict[str, Any]) -> None:
 def executed(page: str, folder: Path) -> str:
     """A page with what its commands really print, done block by block in a folder.
 
-    The folder gets the repository's ``examples``, and a DirectML.h in ``include``. Python's blocks share their names.
+    The folder gets the repository's ``examples`` and ``DirectX-Headers``: those that a variable names, or a stand-in.
+    Python's blocks share their names.
     """
     (folder / "examples").symlink_to(ROOT / "examples")
-    (folder / "include").mkdir()
-    shutil.copy(ROOT / "tests" / "data" / "DirectML_stand_in.h", folder / "include" / "DirectML.h")
+    link_directx_headers(folder)
     names: dict[str, Any] = {}
 
     def done(block: re.Match[str]) -> str:
@@ -79,7 +83,7 @@ def executed(page: str, folder: Path) -> str:
             Path(block["file"]).parent.mkdir(parents=True, exist_ok=True)
             Path(block["file"]).write_text(text)
         elif block["language"] == "console":
-            text = "".join(f"$ {command}\n{printed_by(command)}" for command, _ in commands_of(text))
+            text = "".join(f"$ {command}\n{printed_by(in_one_line(command))}" for command in _COMMAND.findall(text))
         elif block["language"] == "python":
             run_python(text, names)
         return f"{page[block.start() : block.start('text')]}{text}```"
