@@ -192,7 +192,7 @@ def problem(message):
     say(json.dumps({"pointer": "", "message": str(message)}))
 
 def end():
-    say('{"dimensions": []}')
+    say('{"dimensions": [], "inputs": []}')
 
 for line in sys.stdin:
     exec(open(json.loads(line)["path"]).read())

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
@@ -27,14 +28,18 @@ WITHOUT_POSIX: Final = ROOT / "tests" / "helpers" / "without_posix"
 def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs Python without what Windows lacks; its children lack it too."""
     path = os.pathsep.join([str(WITHOUT_POSIX), str(ROOT)])
-    return subprocess.run(
-        [sys.executable, "-X", "utf8=0", *arguments],
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        errors="surrogateescape",
-        env=os.environ | {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"} | environment,
-    )
+    # without locks a level file is stale if it can be removed, which Windows alone refuses while it is mapped
+    with TemporaryDirectory() as temporary:
+        return subprocess.run(
+            [sys.executable, "-X", "utf8=0", *arguments],
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            errors="surrogateescape",
+            env=os.environ
+            | {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", "TMPDIR": temporary, "TEMP": temporary}
+            | environment,
+        )
 
 
 IMPORTS: Final = """
@@ -157,7 +162,7 @@ def test_what_needs_posix_is_not_collected() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "cp1252:strict", "ascii"])
-@pytest.mark.parametrize("arguments", [["check", "☃ é.json"], ["check", "--help"]])
+@pytest.mark.parametrize("arguments", [["check", "☃ é.json", "-t", "6_4"], ["check", "--help"]])
 def test_a_console_without_utf_8_gets_all_of_it(arguments: list[str], encoding: str, call: Call) -> None:
     write("☃ é.json", INT64)
     expected = call(*arguments).stdout

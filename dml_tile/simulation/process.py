@@ -64,8 +64,7 @@ class SharedTarget:
                 fcntl.flock(file, fcntl.LOCK_SH)
             self._memory = mmap.mmap(file, _RECORD * (1 + _RECORDS))
         finally:
-            if not lock:  # else it stays locked until the process ends, whatever becomes of this object
-                os.close(file)
+            os.close(file)  # the map has a copy of it, which keeps the lock
         self._changes = memoryview(self._memory)[:8].cast("Q")  # one word, which is never read half-written
         self._seen = (0, "")
 
