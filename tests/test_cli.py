@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ import pytest
 
 import dml_tile
 from dml_tile.checks.catalogue import RULES
+from dml_tile.directml.enums import HRESULT
 from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, TILE, write
 from tests.helpers.command_line import COMMAND, Call, invoke, invoke_bare
@@ -96,6 +98,7 @@ def test_the_json_output(call: Call) -> None:
         (["explode"], "explode"),
         (["explain", "DML-TILE-Repeats-zer"], "DML-TILE-Repeats-zero"),
         (["explain", "xyz"], "lists all rules"),
+        (["explain", "80004005"], "0x80004005 is no result of DirectML's; these are: E_INVALIDARG 0x80070057"),
         (["schema", "xyz"], "expected one of dml_tile_operator_desc"),
         (["run"], "MODEL"),
         (["run", "a.json"], "dml-tile: a.json: an object was provided, but a DxDispatch model (with resources,"),
@@ -192,6 +195,22 @@ def test_explain_takes_the_first_words_of_rules_and_prints_what_each_says(call: 
         assert all(text in one for text in (rule.says, f"basis: {', '.join(rule.basis.names)}", rule.url))
 
 
+CODES = [code for code in HRESULT if code]
+
+
+@pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
+def test_explain_says_what_returns_a_result_and_what_to_do_next(call: Call, code: HRESULT) -> None:
+    printed = call("explain", code.name).stdout
+    for spelling in (code.hex, code.hex.lower(), code.hex[2:], code.name.lower()):
+        assert call("explain", spelling).stdout == printed
+    first, *lines, page = printed.splitlines()
+    assert first == str(code)
+    assert [line.split(":")[0] for line in lines[:2]] == ["  returned by", "  next"]
+    families = {rule.id.split("-")[1] for rule in RULES.values() if rule.hresult is code}
+    assert {*re.findall(r"DML-([A-Z0-9]+) \(", "".join(lines[2:]))} == families
+    assert page.startswith("  https://learn.microsoft.com/")
+
+
 def test_schema_prints_a_schema_or_all_names(call: Call) -> None:
     known = schemas()
     assert call("schema").stdout.split() == list(known)
@@ -232,6 +251,7 @@ def test_the_version_is_shown(call: Call) -> None:
         ("dml-tile check -t 4", ["4_0", "4_1"]),
         ("dml-tile lower a.json --target windows-10-21", ["windows-10-21h1", "windows-10-21h2"]),
         ("dml-tile explain DML-OPERATOR-Type", ["DML-OPERATOR-Type", "DML-OPERATOR-Type-unsupported"]),
+        ("dml-tile explain E_I", ["E_INVALIDARG"]),
         ("dml-tile check --via o", ["ort"]),
         ("dml-tile check --ignore DML-OPERATOR-n", ["DML-OPERATOR-null", "DML-OPERATOR-not-a-tile"]),
         ("dml-tile zzz", []),

@@ -37,6 +37,12 @@ def _completion(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]
 named_targets = _completion(target_names)
 named_operators = _completion(lambda: import_module("dml_tile.directml.operators").operator_names())
 rules_named = _completion(lambda: import_module("dml_tile.checks.catalogue").RULES)
+explained = _completion(
+    lambda: (
+        *import_module("dml_tile.checks.catalogue").RULES,
+        *import_module("dml_tile.checks.hresults").RESULT_CODES,
+    )
+)
 named_back_ends = _completion(lambda: import_module("dml_tile.back_ends").BACK_ENDS)
 
 TargetsOption = Annotated[

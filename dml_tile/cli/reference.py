@@ -14,10 +14,10 @@ from dml_tile.cli.options import (
     ViaOption,
     chosen_back_end,
     chosen_targets,
+    explained,
     named_operators,
     named_targets,
     one_target,
-    rules_named,
 )
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.text import did_you_mean
@@ -130,17 +130,25 @@ def explain(
         str | None,
         typer.Argument(
             metavar="RULE",
-            help="A rule's id, or a prefix of several such as DML-BUFFER; without it, all rules.",
-            autocompletion=rules_named,
+            help="A rule's id, or a prefix of several such as DML-BUFFER; or a result such as 80070057, 0x887A0004 or "
+            "E_INVALIDARG. Without it, all rules.",
+            autocompletion=explained,
         ),
     ] = None,
 ) -> None:
-    """Print what a rule requires, what it rests on, what DirectML returns, and the page it follows."""
+    """Print what a rule requires, what it rests on, what DirectML returns, and the page it follows.
+
+    Of a result: what returns it, and what to do next.
+    """
     from dml_tile.checks.catalogue import RULES, rule_named
-    from dml_tile.reports.text import print_lines, rule_lines
+    from dml_tile.checks.hresults import result_code
+    from dml_tile.reports.text import print_lines, result_code_lines, rule_lines
 
     rules = [each for rule_id, each in RULES.items() if rule is None or rule_id.startswith(f"{rule}-")]
     try:
+        if rule is not None and (code := result_code(rule)):
+            print_lines(console_of(), result_code_lines(code))
+            return
         if rule is not None and (rule in RULES or not rules):
             rules = [rule_named(rule)]
     except ValueError as error:

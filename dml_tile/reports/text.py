@@ -16,6 +16,7 @@ from dml_tile.checks.catalogue import NOTICES
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.files import MAX_LISTED, listed
+from dml_tile.checks.hresults import ResultCode
 from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.dialects.directml import SPECIFICATION_RULES
@@ -135,6 +136,17 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
         return
     yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {wording.outcome_of_rule(rule)}"))
     yield Line(2, Text(rule.url, "blue"), is_whole=True)
+
+
+def result_code_lines(code: ResultCode) -> Iterator[Line]:
+    """Yield a result code as lines of text, for ``explain``."""
+    yield Line(0, Text(str(code.hresult), "bold"))
+    yield Line(2, Text(f"returned by: {code.returned_by}"))
+    yield Line(2, Text.assemble(("next: ", "green"), code.next_step))
+    if code.rules:
+        families = Counter("-".join(rule.id.split("-")[:2]) for rule in code.rules)
+        yield Line(2, Text(f"rules: {', '.join(f'{family} ({count})' for family, count in families.items())}"))
+    yield Line(2, Text(code.url, "blue"), is_whole=True)
 
 
 def device_lines(answer: DeviceOutput) -> Iterator[Line]:
