@@ -41,10 +41,24 @@ from tests.helpers.onnx_graphs import (
 
 MODELS: Final = Path(__file__).parent / "data" / "models"
 
-TILE_13: Final = DIALECTS["ONNX Tile-13"]
 R: Final = constant("r", [2, 2])
 X: Final = typed("x", [2, 3])
 COND: Final = typed("c", [], BOOL)
+
+
+def tile(
+    pointer: str,
+    shape: tuple[int, ...],
+    repeats: tuple[int, ...] | None,
+    names: str = "x r -> y",
+    *,
+    dialect: str = "ONNX Tile-13",
+    **fields: Any,
+) -> TileNode:
+    """Return a Tile of float32, or of another ``data_type``, with the ``names`` of its node's inputs and output."""
+    inputs, output = names.split(" -> ")
+    given = {"data_type": "float32", "inputs": tuple(inputs.split()), "output": output} | fields
+    return TileNode(pointer, DIALECTS[dialect], shape=shape, repeats=repeats, **given)
 
 
 # Real models
@@ -75,7 +89,7 @@ def test_each_real_model_has_its_tile() -> None:
 )
 def test_the_opset_decides_the_dialect(opset: int, dialect: str) -> None:
     found = tile_in(model(R, tile_node(name="Tile_1"), opset=opset))
-    assert found == TileNode("Tile_1", DIALECTS[dialect], "float32", (2, 3), (2, 2))
+    assert found == tile("Tile_1", (2, 3), (2, 2), dialect=dialect)
     assert found.request == Request(DIALECTS[dialect], "float32", (2, 3), (2, 2))
 
 
@@ -83,7 +97,7 @@ def test_the_opset_decides_the_dialect(opset: int, dialect: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_tile_1_takes_tiles_and_axis_of_either_type(opset: int, dtype: str) -> None:
     made = model(constant("t", 4, dtype), constant("a", 1, dtype), "y = Tile(x, t, a)", opset=opset)
-    assert tile_in(made) == TileNode("Tile->y", DIALECTS["ONNX Tile-1"], "float32", (2, 3), (1, 4))
+    assert tile_in(made) == tile("Tile->y", (2, 3), (1, 4), "x t a -> y", dialect="ONNX Tile-1")
     at_run_time = model("t = 4; y = Tile(x, t, a)", inputs=[typed("x", [2]), typed("a", [])], opset=opset)
     assert tile_in(at_run_time).repeats is None
 
@@ -187,7 +201,7 @@ def test_a_long_place_or_name_of_a_dimension_is_cut_in_the_middle() -> None:
 def test_an_if_s_branches_see_the_outer_values() -> None:
     made = model(R, if_text("[Tile_1] t = Tile(x, r)"), tile_node("w"), inputs=[X, COND])
     inside, behind = nodes_of(made)
-    assert inside == TileNode("If_3/then_branch/Tile_1", TILE_13, "float32", (2, 3), (2, 2))
+    assert inside == tile("If_3/then_branch/Tile_1", (2, 3), (2, 2), "x r -> t")
     assert behind.shape == (None, None)  # the branches give different shapes
 
 
@@ -198,21 +212,21 @@ def test_an_if_s_outputs_and_branches_may_differ_in_number() -> None:
         unequal = f"{outputs} = If(c)<then_branch = then () => (float[] t) {{ t = Tile(x, r) }}, {other}>"
         found = nodes_of(model(R, unequal, tile_node("w"), inputs=[X, COND]))
         assert len(found) == 1 + len(tiles) + 1
-        assert found[-1] == TileNode("Tile->y", TILE_13, "float32", (4, 6), (2, 2))
+        assert found[-1] == tile("Tile->y", (4, 6), (2, 2), "w r -> y")
 
 
 def test_a_scan_s_body_has_slices() -> None:
     body = "body = body (float[] s) => (float[] t) { r1 = [5]; t = Tile(s, r1) }"
     inside, _ = nodes_of(model(f"[S] w = Scan(x)<{body}, num_scan_inputs=1>; y = Tile(w, r)"))
-    assert inside == TileNode("S/body/Tile->t", TILE_13, "float32", (3,), (5,))
+    assert inside == tile("S/body/Tile->t", (3,), (5,), "s r1 -> t")
 
 
 def test_a_loop_s_body_sees_the_outer_values_and_what_it_declares() -> None:
     declared = "(int64 i, bool b, float[k, 3] s) => (bool bo, float[] s, float[] t, float[] u)"
     body = f"body = body {declared} {{ bo = Identity(b) t = Tile(s, r) u = Tile(x, r) }}"
     assert nodes_of(model(R, f"[L] p, q, w = Loop(, c, x)<{body}>", inputs=[X, COND])) == [
-        TileNode("L/body/Tile->t", TILE_13, "float32", (2, 3), (2, 2)),  # what the Loop is given: the body keeps it
-        TileNode("L/body/Tile->u", TILE_13, "float32", (2, 3), (2, 2)),
+        tile("L/body/Tile->t", (2, 3), (2, 2), "s r -> t"),  # what the Loop is given: the body keeps it
+        tile("L/body/Tile->u", (2, 3), (2, 2), "x r -> u"),
     ]
 
 
@@ -243,8 +257,8 @@ TWICE: Final = function("Twice (a) => (b) { two = [2, 2]; [Tile_1] b = Tile(a, t
 def test_a_function_s_tile_is_placed_in_each_call_with_the_caller_s_shapes() -> None:
     made = model("[A] m = own.Twice(x); y = own.Twice(m)", functions=[TWICE])
     assert nodes_of(made) == [
-        TileNode("A/Tile_1", TILE_13, "float32", (2, 3), (2, 2)),
-        TileNode("Twice->y/Tile_1", TILE_13, "float32", (4, 6), (2, 2)),
+        tile("A/Tile_1", (2, 3), (2, 2), "x #1/two -> m"),
+        tile("Twice->y/Tile_1", (4, 6), (2, 2), "m #2/two -> y"),
     ]
 
 
@@ -259,9 +273,12 @@ def test_functions_call_functions_in_their_subgraphs_and_one_that_is_not_called_
     in_if = if_text("[F] t = own.Outer(x)")
     maybe = function(f"Maybe (x, c) => (w) {{ {in_if} }}")
     functions_ = [TWICE, outer, maybe, function("Uncalled (a) => (b) { r = [2, 2]; b = Tile(a, r) }")]
-    for called, way in ("[M] y = own.Maybe(x, c)", "M/"), (in_if, ""):
+    for called, way, names in (
+        ("[M] y = own.Maybe(x, c)", "M/", "x #3/two -> #1/t"),
+        (in_if, "", "x #2/two -> t"),
+    ):
         made = model(called, inputs=[X, COND], functions=functions_)
-        assert nodes_of(made) == [TileNode(f"{way}If_3/then_branch/F/inner/Tile_1", TILE_13, "float32", (2, 3), (2, 2))]
+        assert nodes_of(made) == [tile(f"{way}If_3/then_branch/F/inner/Tile_1", (2, 3), (2, 2), names)]
 
 
 @pytest.mark.parametrize(
@@ -292,8 +309,8 @@ def test_a_function_has_its_own_values_and_opset(opset: int, dialect: str, own_o
     body = function("Own (a) => (b) { r = [7, 7]; b = Tile(a, r) }", opset=own_opset)
     made = model(R, "[A] m = own.Own(x); y = Tile(m, r)", opset=opset, functions=[body], domains={"own": 1})
     assert nodes_of(made) == [
-        TileNode("A/Tile->b", DIALECTS[own_dialect], "float32", (2, 3), (7, 7)),
-        TileNode("Tile->y", DIALECTS[dialect], "float32", (14, 21), (2, 2)),
+        tile("A/Tile->b", (2, 3), (7, 7), "x #1/r -> m", dialect=own_dialect),
+        tile("Tile->y", (14, 21), (2, 2), "m r -> y", dialect=dialect),
     ]
 
 
@@ -434,7 +451,7 @@ def test_weights_take_no_memory(tmp_path: Path) -> None:
     sized(path, whole, len(whole) + size)
     with at_most(2**20 * 10):
         (found,) = read_nodes(path, KnownShapes())
-    assert found == TileNode("Tile->y", TILE_13, "float32", (2**18, 500), (1, 2), folded=CONSTANT)
+    assert found == tile("Tile->y", (2**18, 500), (1, 2), "w r -> y", folded=CONSTANT)
     assert load(path).ByteSize() < 1000
 
 
@@ -534,7 +551,7 @@ def test_repeats_outside_the_folder_or_unreadable_are_a_problem(
     (folder / "loop.bin").symlink_to("loop.bin")
     os.mkfifo(folder / "pipe.bin")
     found, problem = nodes_of(with_external(**entries), folder=folder)
-    assert found == TileNode("Tile->y", TILE_13, "float32", (2, 3), None)
+    assert found == tile("Tile->y", (2, 3), None)
     assert str(problem).startswith("Tile->y: the data of 'r': ")
     assert reason in problem.message
 
@@ -560,6 +577,6 @@ def test_weights_in_files_that_are_missing_are_no_problem() -> None:
     text = "a = Add(x, w); g = Gather(a, u); r = [1, 2]; b = Tile(g, r); y = Tile(v, r)"
     found = nodes_of(model(text, inputs=[typed("x", [100, 3])], initializer=weights))
     assert found == [
-        TileNode("Tile->b", TILE_13, "float32", (1, 3), (1, 2)),
-        TileNode("Tile->y", TILE_13, "int64", (2**20, 2**20), (1, 2), folded=CONSTANT),
+        tile("Tile->b", (1, 3), (1, 2), "g r -> b"),
+        tile("Tile->y", (2**20, 2**20), (1, 2), "v r -> y", data_type="int64", folded=CONSTANT),
     ]

@@ -81,7 +81,7 @@ class NodeFields:
 
     ``data_type`` is DirectML's name of it, or, where it has none, the dialect's. A size that is known at run time only
     is its name, None without one; so is what is computed of it. None alone stands for a field of which nothing is
-    known.
+    known. A value of a function's own has ``#``, the number of the call, and ``/`` before its name.
     """
 
     data_type: str | None
