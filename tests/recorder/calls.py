@@ -30,7 +30,7 @@ from tests.recorder.interfaces import (
     Object,
     interface_id,
 )
-from tests.recorder.memory import GuardedMemory
+from tests.recorder.memory import guarded_memory
 from tests.recorder.releases import Release
 from tests.recorder.runtime import Adapter, create_device, device, hexadecimal, host_device
 
@@ -58,13 +58,8 @@ def _device(release: Release) -> Object:
     return device(release, Adapter())
 
 
-@cache
-def _memory() -> GuardedMemory:
-    return GuardedMemory()
-
-
 def _operator(release: Release) -> Object:
-    _, address = _device(release).make(CREATE_OPERATOR, "IDMLOperator", _memory().write(GOOD))
+    _, address = _device(release).make(CREATE_OPERATOR, "IDMLOperator", guarded_memory().write(GOOD))
     assert address
     return Object(address)
 
@@ -126,7 +121,7 @@ def _query_data_type(release: Release, name: str) -> Result:
 def _create_operator(release: Release, name: str) -> Result:
     """The case's descriptor, ``good`` or ``bad``, with a null pointer or an interface after its name."""
     desc, _, wanted = name.partition(" ")
-    written = _memory().write(page_tile(Repeats=[1, 1, 3, 4]) if desc == "bad" else GOOD)
+    written = guarded_memory().write(page_tile(Repeats=[1, 1, 3, 4]) if desc == "bad" else GOOD)
     return _make(release, CREATE_OPERATOR, wanted, "IDMLOperator", written)
 
 

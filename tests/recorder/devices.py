@@ -33,7 +33,7 @@ from dml_tile.errors import DmlError
 from dml_tile.readers.c_structs import DML_GRAPH_DESC, DML_GRAPH_NODE_DESC, GRAPH_PARTS
 from tests.recorder import interfaces
 from tests.recorder.interfaces import Object
-from tests.recorder.memory import GuardedMemory
+from tests.recorder.memory import guarded_memory
 from tests.recorder.releases import Release
 from tests.recorder.runtime import Adapter, binding_properties, create_device, host_device, stand_in
 
@@ -111,7 +111,6 @@ class RealDevice:
         raise_failure(hresult)
         self.object = Object(address or 0)
         self.direct3d_device = direct3d_device
-        self._memory = GuardedMemory()
 
     def get_device_removed_reason(self) -> HRESULT:
         return HRESULT(self.object.call(interfaces.GET_DEVICE_REMOVED_REASON, c_uint32))
@@ -129,7 +128,8 @@ class RealDevice:
         return int(answer[0])
 
     def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> RealOperator:
-        return RealOperator(self.make(interfaces.CREATE_OPERATOR, "IDMLOperator", desc and self._memory.write(desc)))
+        written = desc and guarded_memory().write(desc)
+        return RealOperator(self.make(interfaces.CREATE_OPERATOR, "IDMLOperator", written))
 
     def compile_operator(self, operator: RealOperator | None, flags: int = 0) -> RealCompiledOperator:
         given = operator and operator.object

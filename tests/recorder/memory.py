@@ -6,6 +6,7 @@ import ctypes
 import mmap
 from collections.abc import Iterator, Sequence
 from ctypes import POINTER, Array, Structure, addressof, c_size_t, c_uint32, c_void_p, cast, memmove, sizeof
+from functools import cache
 from typing import Any, Final
 
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
@@ -58,6 +59,12 @@ class GuardedMemory:
             desc = OperatorDesc(type=OperatorType.TILE, desc=desc)
         ends = iter(self._ends)
         return DML_OPERATOR_DESC.from_address(_copy(_operator(desc, ends), ends))
+
+
+@cache
+def guarded_memory() -> GuardedMemory:
+    """The memory of this process: a process may map 255 of them."""
+    return GuardedMemory()
 
 
 def _operator(desc: OperatorDesc, ends: Iterator[int]) -> DML_OPERATOR_DESC:
