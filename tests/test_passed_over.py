@@ -127,6 +127,18 @@ def test_this_repository_s_schemas_are_not_broken(check: Call) -> None:
     assert "holds no models and no descriptors" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["show", "lower", "lower --format cpp"])
+def test_show_and_lower_say_what_they_pass_over(call: Call, command: str) -> None:
+    write("in/tile.json", TILE)
+    write("in/package.json", {"name": "x"})
+    write("in/none.json", {"resources": {}, "dispatchables": {}, "commands": []})
+    write("in/.hidden/tile.json", TILE)
+    counts = "2 files passed over: 1 without a tile's keys, 1 without descriptors; 1 folder not entered: 1 hidden"
+    arguments = [*command.split(), "--target", "6_4"]
+    assert call(*arguments, "in").stderr == f"dml-tile: {counts}\n"
+    assert "dml-tile: 1 file passed over: 1 without descriptors\n" in call(*arguments, "in/none.json").stderr
+
+
 # What is passed over is said
 
 

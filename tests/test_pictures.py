@@ -289,7 +289,9 @@ def lines_of(name: str, width: int) -> list[Line]:
 
 
 def terminal(name: str, width: int, **options: Any) -> str:
-    console = Console(width=width, force_terminal=True, file=StringIO(), highlight=False, markup=False, **options)
+    file = StringIO()
+    file.isatty = lambda: True  # type: ignore[method-assign]
+    console = Console(width=width, force_terminal=True, file=file, highlight=False, markup=False, **options)
     with console.capture() as capture:
         print_lines(console, lines_of(name, width))
     return capture.get()

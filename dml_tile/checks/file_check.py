@@ -32,7 +32,7 @@ from dml_tile.json_text import IgnoreComment
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
-from dml_tile.readers.sources import Sources, is_model_file
+from dml_tile.readers.sources import EMPTY, Sources, is_model_file
 from dml_tile.simulation.target import resolve
 
 if TYPE_CHECKING:  # most checks need none
@@ -41,9 +41,6 @@ if TYPE_CHECKING:  # most checks need none
     from dml_tile.checks.baseline import Baseline
 
 STANDARD_INPUT: Final = "-"
-
-EMPTY: Final = "without descriptors"
-"""Why a file is passed over that was read."""
 
 _ALL_RULES: Final = Selection()
 _DIGEST_BYTES: Final = 4

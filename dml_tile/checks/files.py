@@ -21,6 +21,7 @@ from dml_tile.readers.descriptors import JsonDescriptor, open_source
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 from dml_tile.readers.sources import (
+    EMPTY,
     EMPTY_FOLDER,
     EXCLUDED,
     PassedOver,
@@ -207,8 +208,8 @@ def chosen_tiles(
 ) -> ChosenTiles:
     """Yield each tile of a file or a folder, with its file; if there is a ``pointer``, only the tile that has it.
 
-    Calls ``pass_over`` once, with what is passed over of a folder, models that the back end ``via`` does not read among
-    it.
+    Calls ``pass_over`` once, at the end, with what is passed over of a folder, models that the back end ``via`` does
+    not read among it, and files without descriptors.
     """
     not_read: list[PassedOver] = []
     try:
@@ -222,13 +223,14 @@ def chosen_tiles(
         return
     if not files:
         complain(name, EMPTY_FOLDER)
-    pass_over(not_read)
     is_readable = bool(files)
     is_found = pointer is None
     passed_over: list[str] = []
     with Sources(known_shapes) as sources:
         for file in files:
+            is_empty = not is_model_file(file)
             for part in sources.parts(file):
+                is_empty &= isinstance(part, JsonDescriptor) and part.is_whole_model
                 if isinstance(part, Problem):
                     if pointer is None or part.pointer in ("", pointer) or part.pointer.startswith(f"{pointer}/"):
                         complain(file, part)
@@ -240,10 +242,13 @@ def chosen_tiles(
                 else:
                     is_found = True
                     yield file, part
+            if is_empty:
+                not_read.append(PassedOver(file, EMPTY))
         names = sources.new_names()
     if is_readable:
         for option, unknown in unknown_names(known_shapes, names, files):
             complain(option, Problem("", unknown))
+    pass_over(not_read)
     if not is_found and is_readable:
         there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
         complain(name, Problem(pointer or "", f"there is no such tile; {there}"))

@@ -216,7 +216,7 @@ def check(
     from dml_tile.checks import notices
     from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of, written_before
     from dml_tile.checks.catalogue import Selection, known_rules
-    from dml_tile.checks.file_check import EMPTY, STANDARD_INPUT, FileCheck, SourceSummary, checked_here
+    from dml_tile.checks.file_check import STANDARD_INPUT, FileCheck, SourceSummary, checked_here
     from dml_tile.checks.files import Exclusion, files_named, forbidden, names_in, unknown_names
     from dml_tile.checks.silences import Silence
     from dml_tile.cli.config import nearest_config
@@ -224,7 +224,7 @@ def check(
     from dml_tile.files.repository import repository_root
     from dml_tile.files.urls import source_named
     from dml_tile.readers.model_tile import KnownShapes, ModelNames
-    from dml_tile.readers.sources import EXCLUDED, PassedOver
+    from dml_tile.readers.sources import EMPTY, EXCLUDED, PassedOver
     from dml_tile.reports.report import ReportOptions
 
     if baseline and write_baseline:

@@ -29,6 +29,9 @@ EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors
 EXCLUDED: Final = "excluded"
 """Why a file is passed over that the check's user excludes."""
 
+EMPTY: Final = "without descriptors"
+"""Why a file is passed over that was read."""
+
 _IGNORED: Final = f"ignored by {GITIGNORE}"
 _REPOSITORY: Final = ".git"  # whose files nobody takes for the project's
 _PACKAGES: Final = "node_modules"
