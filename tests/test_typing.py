@@ -16,8 +16,9 @@ from tests.helpers.paths import ROOT
 api = pytest.importorskip("mypy.api")
 
 RIGHT: Final = """\
+from collections.abc import Callable
 import numpy as np
-from dml_tile import BufferTensorDesc, Device, Finding, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile import BufferTensorDesc, Device, Finding, OperatorDesc, Target, TargetLike, TensorDesc, TileOperatorDesc
 from dml_tile import data_type_of, dtype_of, tile
 
 buffer = BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3])
@@ -31,19 +32,30 @@ sizes: tuple[int, ...] | None = buffer.sizes
 there_and_back: np.dtype[np.float32] = dtype_of(data_type_of(np.float32))
 tile(np.zeros(3), 2)
 findings: tuple[Finding, ...] = removal.findings if (removal := Device().removal) else ()
+
+
+def test_falls_back(dml_simulate: Callable[[TargetLike], Target], dml_device: Device, dml_target: Target) -> None:
+    older: Target = dml_simulate("2_0")
+    same: Target = dml_simulate(older)
+    assert dml_device.target == dml_target != same
 """
 
 WRONG: Final = """\
-from dml_tile import BufferTensorDesc, TileOperatorDesc
+from collections.abc import Callable
+from dml_tile import BufferTensorDesc, Target, TargetLike, TileOperatorDesc
 
 BufferTensorDesc(data_type="FLOAT32", sizes=[2.5])
 BufferTensorDesc(data_type=1.5, sizes=[2])
 BufferTensorDesc(data_type="FLOAT32", size=[2])
 TileOperatorDesc(input_tensor="FLOAT32", output_tensor=None, repeats=[1])
+
+
+def test_falls_back(dml_simulate: Callable[[TargetLike], Target]) -> None:
+    dml_simulate(2.0)
 """
 
 
-ERRORS: Final = {("wrong.py", line) for line in (3, 4, 5, 6)}
+ERRORS: Final = {("wrong.py", line) for line in (4, 5, 6, 7, 11)}
 """The files and lines of all errors."""
 
 
