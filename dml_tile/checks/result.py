@@ -16,7 +16,7 @@ from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
-from dml_tile.dxdispatch.rules import part_findings
+from dml_tile.dxdispatch.rules import graphs_can_be_compiled, part_findings
 from dml_tile.errors import Position, require_instance
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.readers.descriptors import JsonDescriptor
@@ -228,7 +228,7 @@ def _document_results(
     no_tile = part.part.kind if part.part and not is_read else ""
     if part.other is not None:
         own += (not_checked(part.other),)
-    lowest = lowest_level(part.desc) if is_read else None
+    lowest = _lowest_level(part) if is_read else None
     unseen = not_looked_at(part.desc)
     tile = part.other or no_tile or ("null" if part.desc is None else str(part.desc))
     for target in targets:
@@ -242,6 +242,15 @@ def _document_results(
         verdict = verdict_of(findings, (), unseen)
         shared: dict[str, Any] = {"part": no_tile, "times": part.times, "positions": positions, "not_looked_at": unseen}
         yield Result(source, part.pointer, tile, target, verdict, findings, lowest, **shared)
+
+
+def _lowest_level(part: JsonDescriptor) -> FeatureLevel | None:
+    """Return the lowest level at which a descriptor passes; of one that DxDispatch compiles as a graph, with graphs."""
+    lowest = lowest_level(part.desc)
+    if lowest is None or part.part is None:
+        return lowest
+    levels = (level for level in DISTINCT_LEVELS if level >= lowest)
+    return next(level for level in levels if not any(graphs_can_be_compiled.findings(part.part, Target(level))))
 
 
 def check_via(

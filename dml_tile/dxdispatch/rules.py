@@ -314,7 +314,7 @@ def _bytes_of(source: Mapping[str, Any], resources: Mapping[str, Any]) -> tuple[
 )
 def graphs_can_be_compiled(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.is_tile and part.fields.get("dmlCompileType") == "DmlCompileGraph" and not target.level.has_graphs:
-        yield Violation("dmlCompileType", f"DmlCompileGraph needs IDMLDevice1, which {target.name} has not")
+        yield Violation("dmlCompileType", f"DmlCompileGraph needs IDMLDevice1, which {target.name} does not have")
 
 
 @DXDISPATCH_RULES.add(
@@ -326,7 +326,7 @@ def graphs_can_be_compiled(part: ModelPart, target: Target) -> Iterator[Violatio
 )
 def device_can_be_made(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind == "model" and not target.level.has_graphs:
-        yield Violation("", f"DxDispatch needs IDMLDevice1, which {target.name} has not")
+        yield Violation("", f"DxDispatch needs IDMLDevice1, which {target.name} does not have")
 
 
 def part_findings(part: ModelPart, target: Target = DEFAULT_TARGET) -> tuple[Finding, ...]:
