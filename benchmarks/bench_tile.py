@@ -1,6 +1,7 @@
 """Measures tiling against the peers that are installed, side by side in one run; above 1, dml_tile is faster.
 
-    python benchmarks/bench_tile.py [--random COUNT --seed SEED] [--goals] [--only TEXT] [--json FILE] [--plot FILE]
+    python benchmarks/bench_tile.py [--random COUNT --seed SEED --largest BYTES] [--goals] [--only TEXT]
+                                    [--json FILE] [--plot FILE]
 
 It measures a bound tile, ``tile`` with an output, and ``execute`` of a descriptor, on two threads. All write to the
 same memory, touched before, but for numpy.tile, which cannot. Samples of the peers take turns in a random order, each
@@ -29,7 +30,7 @@ from peers import PEERS, WAYS, Call, Case, Ready, installed
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from shapes import SHAPES, Shape, random_shapes
+from shapes import LARGEST, SHAPES, Shape, random_shapes
 
 SAMPLES: Final = 5
 SECONDS: Final = 0.05  # that a sample takes at least
@@ -219,6 +220,7 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help="Shapes whose names hold this.")] = None,
     random: Annotated[int, typer.Option(help="So many random shapes instead of the named ones.")] = 0,
     seed: Annotated[int, typer.Option(help="Which random shapes.")] = 0,
+    largest: Annotated[int, typer.Option(help="The bytes of the largest random output.")] = LARGEST,
     goals: Annotated[bool, typer.Option("--goals", help="Exit 1 where a goal is missed.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to a file.")] = None,
     plot_file: Annotated[Path | None, typer.Option("--plot", help="Draw the ratios to a file.")] = None,
@@ -227,7 +229,7 @@ def main(
 ) -> None:
     """Measure tiling against the peers that are installed."""
     peers = installed()
-    shapes = random_shapes(random, seed) if random else list(SHAPES)
+    shapes = random_shapes(random, seed, largest) if random else list(SHAPES)
     shapes = [shape for shape in shapes if not only or any(text in shape.name for text in only)]
     console = Console(width=None if sys.stdout.isatty() else 140)
     example = measured(next(shape for shape in SHAPES if shape.name == EXAMPLE), peers, samples, seconds)

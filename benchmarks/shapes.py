@@ -1,8 +1,8 @@
 """The tiles that are measured: a list of named ones, and random ones.
 
-Random tiles have 1 to 8 dimensions, elements of 1, 2, 4 or 8 bytes and outputs of 100 bytes to 300 MB, all sizes alike
-by their logarithm, which is shared out among sizes and repeats at random. Of 20 tiles, about 12 are packed, 2 have
-padded rows in the input, 3 a permuted input, 2 a broadcast one, and 1 padded rows on both sides.
+Random tiles have 1 to 8 dimensions, elements of 1, 2, 4 or 8 bytes and outputs of 100 bytes to 8 MB, or as asked, all
+sizes alike by their logarithm, which is shared out among sizes and repeats at random. Of 20 tiles, about 12 are
+packed, 2 have padded rows in the input, 3 a permuted input, 2 a broadcast one, and 1 padded rows on both sides.
 """
 
 from __future__ import annotations
@@ -107,24 +107,25 @@ SHAPES: Final = (
 )
 
 MIN_BYTES: Final = 100
-MAX_BYTES: Final = 300_000_000
+LARGEST: Final = 8_000_000
+"""The bytes of the largest random output, unless another bound is asked for."""
 LAYOUTS: Final = {"packed": 0.6, "padded": 0.1, "permuted": 0.15, "broadcast": 0.1, "padded twice": 0.05}
 
 
-def random_shapes(count: int, seed: int) -> list[Shape]:
-    """So many random tiles, always the same ones for a seed."""
+def random_shapes(count: int, seed: int, largest: int = LARGEST) -> list[Shape]:
+    """So many random tiles, always the same ones for a seed; the largest writes so many bytes."""
     generator = np.random.default_rng(seed)
     shapes: list[Shape] = []
     while len(shapes) < count:
-        shape = _random_shape(generator)
-        if MIN_BYTES <= shape.written <= MAX_BYTES:
+        shape = _random_shape(generator, largest)
+        if MIN_BYTES <= shape.written <= largest:
             shapes.append(shape)
     return shapes
 
 
-def _random_shape(generator: np.random.Generator) -> Shape:
+def _random_shape(generator: np.random.Generator, largest: int) -> Shape:
     size, rank = int(generator.choice([1, 2, 4, 8])), int(generator.integers(1, 9))
-    elements = math.exp(generator.uniform(math.log(MIN_BYTES), math.log(MAX_BYTES))) / size
+    elements = math.exp(generator.uniform(math.log(MIN_BYTES), math.log(largest))) / size
     weights = generator.exponential(1, 2 * rank)
     weights *= generator.random(2 * rank) < np.repeat([0.8, 0.5], rank)  # else the size or the repeat is 1
     shares = weights / max(weights.sum(), 1e-9)

@@ -63,11 +63,12 @@ def tile(
     else:
         if type(out) is not ndarray:
             require_array(out, "out")
-        if not out.flags.writeable:
+        flags = out.flags
+        if not flags.writeable:
             raise ValueError("out is read-only; a writable array was expected")
         layout = out.dtype, out.shape, out.strides
         desc, _, move = _prepare(array.dtype, array.shape, array.strides, counts, target, against, layout)
-        if (out is array or not (out.flags.owndata and array.flags.owndata)) and share_memory(out, array):
+        if (out is array or not (flags.owndata and array.flags.owndata)) and share_memory(out, array):
             raise ValueError("out shares memory with the array; Tile has no in-place form")
     move(array, out)
     record("tile", target, desc)

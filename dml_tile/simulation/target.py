@@ -91,11 +91,24 @@ def _named_outside() -> tuple[Target, ...]:
                 return (_inherited(text),)
             excepted = text.removeprefix(EXCEPT)
             break
-    try:
-        variable = os.environ[VARIABLE]
-    except KeyError:  # to ask first takes as long
-        return ()
-    return () if excepted == variable[:EXCEPTED] else targets_in(VARIABLE, variable)
+    variable = _value_of_variable()
+    return () if variable is None or excepted == variable[:EXCEPTED] else targets_in(VARIABLE, variable)
+
+
+def _value_of_variable() -> str | None:
+    """Return the value of DML_TILE_TARGET, or None.
+
+    For a variable that is not set, ``os.environ`` raises two exceptions, which takes a third of the time of a small
+    tile. So its dictionary is asked first, as long as nothing stands in for ``os.environ``.
+    """
+    environment: Any = os.environ
+    if environment is _ENVIRONMENT and _ENCODED_VARIABLE not in environment._data:
+        return None
+    return environment.get(VARIABLE)  # type: ignore[no-any-return]
+
+
+_ENVIRONMENT: Final[Any] = os.environ if type(getattr(os.environ, "_data", None)) is dict else None
+_ENCODED_VARIABLE: Final[Any] = os.environ.encodekey(VARIABLE) if _ENVIRONMENT is not None else VARIABLE
 
 
 @lru_cache(maxsize=64)
