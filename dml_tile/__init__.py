@@ -22,6 +22,7 @@ _NAMES = {
     "back_ends.chromium": "op_support_limits",
     "bindings.memory": "POISON BufferLike Bytes Padding SupportsDLPack tensor_view",
     "bindings.resources": "BindingDesc BindingLike Buffer BufferArrayBinding BufferBinding Direct3DDevice Span",
+    "checking": "check require",
     "checks.catalogue": "RULES",
     "checks.file_check": "check_model",
     "checks.result": "Result Verdict check_via",
@@ -60,7 +61,7 @@ _NAMES = {
         "read_tile_operator_desc write_operator_desc write_tile_operator_desc"
     ),
     "readers.model_tile": "NodeFields",
-    "rules.check": "check lowest_level require",
+    "rules.check": "lowest_level",
     "rules.device": "Removal",
     "simulation.target": "Simulation current_target simulate",
 }

@@ -14,6 +14,8 @@ from dml_tile.bindings.resources import BufferArrayBinding as BufferArrayBinding
 from dml_tile.bindings.resources import BufferBinding as BufferBinding
 from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
 from dml_tile.bindings.resources import Span as Span
+from dml_tile.checking import check as check
+from dml_tile.checking import require as require
 from dml_tile.checks.catalogue import RULES as RULES
 from dml_tile.checks.file_check import check_model as check_model
 from dml_tile.checks.result import Result as Result
@@ -109,9 +111,7 @@ from dml_tile.readers.c_structs import read_tile_operator_desc as read_tile_oper
 from dml_tile.readers.c_structs import write_operator_desc as write_operator_desc
 from dml_tile.readers.c_structs import write_tile_operator_desc as write_tile_operator_desc
 from dml_tile.readers.model_tile import NodeFields as NodeFields
-from dml_tile.rules.check import check as check
 from dml_tile.rules.check import lowest_level as lowest_level
-from dml_tile.rules.check import require as require
 from dml_tile.rules.device import Removal as Removal
 from dml_tile.simulation.target import Simulation as Simulation
 from dml_tile.simulation.target import current_target as current_target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Flag, IntEnum
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target
@@ -81,10 +81,11 @@ class Violation:
 
 
 Subject = TypeVar("Subject")
+Subject_contra = TypeVar("Subject_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Generic[Subject]):
+class Rule(Generic[Subject_contra]):
     """One requirement: a stable id, what it says, what it rests on, and the function that finds its violations.
 
     ``hresult`` is what DirectML returns when the rule is broken; None where it returns nothing (it crashes), or where
@@ -96,7 +97,7 @@ class Rule(Generic[Subject]):
     says: str
     basis: Basis
     url: str
-    violations: Callable[[Subject, Target], Iterable[Violation]]
+    violations: Callable[[Subject_contra, Target], Iterable[Violation]]
     hresult: HRESULT | None = HRESULT.E_INVALIDARG
     crash: bool = False
     severity: Severity | None = None
@@ -109,7 +110,7 @@ class Rule(Generic[Subject]):
     def _severity(self, basis: Basis) -> Severity:
         return self.severity or (_WARNING if basis == _DOCUMENTED else _ERROR)
 
-    def findings(self, subject: Subject, target: Target) -> Iterator[Finding]:
+    def findings(self, subject: Subject_contra, target: Target) -> Iterator[Finding]:
         """Yield the findings of this rule on its subject at a target."""
         return map(self.finding, self.violations(subject, target))
 
@@ -137,18 +138,28 @@ def found_by(rules: Iterable[Rule[Subject]], subject: Subject, target: Target) -
         yield from each.findings(subject, target)
 
 
+class RuleFields(TypedDict, total=False):
+    """The fields of a rule that most rules on one subject share."""
+
+    basis: Basis
+    url: str
+    hresult: HRESULT | None
+    crash: bool
+    severity: Severity | None
+
+
 class Rules(list[Rule[Subject]]):
     """Rules on one subject, in the order of their findings: that of their definitions.
 
     ``usual`` are the fields that most of them have; the basis is CONTRACT unless one is given.
     """
 
-    def __init__(self, **usual: Any) -> None:
+    def __init__(self, **usual: Unpack[RuleFields]) -> None:
         super().__init__()
-        self._usual = {"basis": CONTRACT} | usual
+        self._usual = RuleFields(basis=CONTRACT) | usual
 
     def add(
-        self, rule_id: str, **options: Any
+        self, rule_id: str, *, says: str, **options: Unpack[RuleFields]
     ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
         """Make a rule of the function that finds its violations, and append it. A crash returns no HRESULT."""
 
@@ -156,7 +167,7 @@ class Rules(list[Rule[Subject]]):
             fields = self._usual | options
             if fields.get("crash"):
                 fields["hresult"] = None
-            self.append(Rule(rule_id, violations=violations, **fields))
+            self.append(Rule(rule_id, says, violations=violations, **fields))
             return self[-1]
 
         return make

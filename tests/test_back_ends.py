@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from dml_tile.back_ends import BACK_ENDS, BackEnd
 from dml_tile.back_ends.back_end import Outcome
 from dml_tile.back_ends.chromium import op_support_limits
+from dml_tile.checking import check
 from dml_tile.checks.result import check_node, check_via, lowest_level_through
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.dialects.tiles import ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE, Request
@@ -25,7 +26,6 @@ from dml_tile.errors import DialectError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import Against, Basis, Severity
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
-from dml_tile.rules.check import check
 from dml_tile.simulation.target import simulate
 from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import at

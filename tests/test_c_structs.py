@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dml_tile.checking import check
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT_MAX, TensorType
@@ -30,7 +31,6 @@ from dml_tile.readers.c_structs import (
     write_operator_desc,
     write_tile_operator_desc,
 )
-from dml_tile.rules.check import check
 from tests.helpers.descriptors import GOOD, OPERATOR
 from tests.helpers.tile_fields import TILE_FIELDS, UINTS
 

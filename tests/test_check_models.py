@@ -19,8 +19,9 @@ from typer.testing import Result
 import dml_tile
 from dml_tile import Severity, Verdict, check_model, sweep
 from dml_tile.back_ends import BACK_ENDS
-from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
+from dml_tile.checks.file_check import FileCheck, checked_here
 from dml_tile.checks.lowerings import lower_part
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.emit.schemas import schemas

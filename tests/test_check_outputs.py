@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.emit.schemas import schemas
 from dml_tile.reports.report import FORMATS, ReportOptions

@@ -21,7 +21,7 @@ from tests.helpers.paths import ROOT
 
 GUIDE: Final = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 COPIED: Final = ("dml_tile", "tests", "docs", "examples", "schemas", "pyproject.toml", "README.md", "CONTRIBUTING.md")
-WRITTEN_BY_THE_STEPS: Final = ("dml_tile/rules/tensor.py", "dml_tile/testing/drafts.py", "tests/helpers/rule_cases.py")
+WRITTEN_BY_THE_STEPS: Final = ("dml_tile/rules/tile.py", "dml_tile/testing/drafts.py", "tests/helpers/rule_cases.py")
 
 _BLOCK: Final = re.compile(
     r"`(?P<file>\w+/[\w/.]+)`[^`]*(?:`(?P<above>[^`]+)`)?:\n\n```(?P<language>python|diff)\n(?P<text>.*?)^```$",

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import dml_tile
 from dml_tile import input_errors, json_text
+from dml_tile.checking import check
 from dml_tile.checks import baseline
 from dml_tile.cli import config
 from dml_tile.cli.run import run
@@ -33,7 +34,6 @@ from dml_tile.readers import contents, model_tile, remote
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
-from dml_tile.rules.check import check
 from tests.helpers.costs import Cost, cost_of
 from tests.helpers.dxdispatch_models import Json, dispatch, model, show, tile_json, write_file, zeros
 from tests.helpers.paths import ROOT

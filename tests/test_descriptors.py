@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from dml_tile.checking import check
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT
@@ -22,7 +23,6 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperator
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorFlags, TensorType
 from dml_tile.geometry.layout import calc_buffer_tensor_size
-from dml_tile.rules.check import check
 from tests.helpers.tile_fields import TILE_FIELDS
 
 FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]

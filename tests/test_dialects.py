@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dml_tile.arrays import tile_as
+from dml_tile.checking import check
 from dml_tile.checks.catalogue import RULES
 from dml_tile.dialects import directml
 from dml_tile.dialects.directml import SPECIFICATION_RULES, merged
@@ -32,7 +33,6 @@ from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Rule
-from dml_tile.rules.check import check
 from tests.helpers.descriptors import at
 
 ONNX, OPENVINO, WEBNN, NUMPY = "onnx", "openvino", "webnn", "numpy"

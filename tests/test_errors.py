@@ -13,6 +13,7 @@ import pytest
 import dml_tile
 from dml_tile import errors
 from dml_tile.back_ends import back_end_named
+from dml_tile.checking import check
 from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import (
     ConfigError,
@@ -25,7 +26,6 @@ from dml_tile.errors import (
     RefusedModelError,
     TargetError,
 )
-from dml_tile.rules.check import check
 from tests.helpers.descriptors import page_tile
 
 PACKAGE = Path(dml_tile.__file__).parent

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from dml_tile import Device
 from dml_tile.bindings.memory import POISON, Padding
+from dml_tile.checking import check
 from dml_tile.cli import console as terminal
 from dml_tile.cli.console import run_tile
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile, execute
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.rules.check import check
 from dml_tile.simulation.calls import record_calls
 from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import GOOD, changed, row

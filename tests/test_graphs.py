@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from numpy.typing import NDArray
 
 from dml_tile import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Device
+from dml_tile.checking import check
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.graph import (
     GraphDesc,
@@ -35,7 +36,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Basis, Severity
 from dml_tile.readers.c_structs import DML_GRAPH_DESC, read_graph_desc
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
-from dml_tile.rules.check import check, lowest_level
+from dml_tile.rules.check import lowest_level
 from tests.helpers.command_line import invoke
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, WARNINGS, compiled, needs_compiler
 from tests.helpers.descriptors import page_tile, row

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from dml_tile.checking import check
 from dml_tile.checks.lowerings import LoweringResult, lower_part
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc, described
@@ -24,7 +25,6 @@ from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.lowering import lowering_table, print_lowered
-from dml_tile.rules.check import check
 from dml_tile.simulation.target import simulate
 from tests.helpers.compilers import (
     COMPILERS,

@@ -24,7 +24,7 @@ from tests.helpers.paths import ROOT
 PACKAGE = Path(dml_tile.__file__).parent
 CHANGING: Final = {
     # what counts, or holds what changes, while something runs
-    "dml_tile.checks.file_check.SourceSummary",
+    "dml_tile.checks.summary.SourceSummary",
     "dml_tile.checks.sweep.Workers",
     "dml_tile.device.command_list.Lifetime",
     "dml_tile.simulation.process.OpenSimulation",

@@ -10,10 +10,10 @@ from typing import Any, Final
 import pytest
 
 from dml_tile import Device
+from dml_tile.checking import check
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, tile_support
-from dml_tile.rules.check import check
 from tests.helpers.descriptors import GOOD
 from tests.helpers.operator_figures import compared, figures, shortfalls, tally
 from tests.helpers.played_lives import emulated

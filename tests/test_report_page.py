@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.cli.app import main
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target

@@ -15,7 +15,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.ui import WebDriverWait
 
-from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.operators import levels_html

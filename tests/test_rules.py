@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dml_tile.checking import check, require
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
@@ -20,7 +21,7 @@ from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import Against, Finding, Severity, found_by
 from dml_tile.json_text import parse_document
-from dml_tile.rules.check import DESCRIPTOR_RULES, check, lowest_level, not_a_tile, require
+from dml_tile.rules.check import DESCRIPTOR_RULES, lowest_level, not_a_tile
 from dml_tile.rules.operator import OTHER_OPERATOR_RULES
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, TileView

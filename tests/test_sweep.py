@@ -23,7 +23,8 @@ import pytest
 
 from dml_tile import CheckedFile, Target, sweep
 from dml_tile.checks import sweep as sweep_module
-from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
+from dml_tile.checks.file_check import FileCheck, checked_here
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.checks.sweep import FILES_OF_A_CHUNK, Workers, processes
 from dml_tile.cli.jobs import MIN_FILES, chosen_workers
 from dml_tile.errors import Problem

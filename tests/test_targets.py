@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 from rich.console import Console
 
+from dml_tile.checking import check
 from dml_tile.directml import enums
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, FeatureLevel
@@ -25,7 +26,6 @@ from dml_tile.directml.targets import (
     tile_support,
 )
 from dml_tile.reports.tables import NOT_TAKEN, matrix_rows, matrix_table
-from dml_tile.rules.check import check
 from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import at, row
 from tests.helpers.report_pages import parsed, text_of

@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto
 
 from dml_tile.back_ends import BACK_ENDS
+from dml_tile.checking import check, require
 from dml_tile.checks.result import Result, Verdict, results
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.targets import Target
@@ -21,7 +22,6 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Severity
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
-from dml_tile.rules.check import check, require
 from tests.helpers.check_files import BAD, FLAT, TILE, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import GOOD, row

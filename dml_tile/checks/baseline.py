@@ -13,8 +13,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError
 
 from dml_tile.checks.catalogue import RUN_TIME, Selection
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import ConfigError
 from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_without_waiting, read_at_most

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from dml_tile.back_ends import BackEnd, back_end_named
 from dml_tile.checks.catalogue import RUN_TIME, Selection
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
-from dml_tile.checks.notices import Notice, of_comments
+from dml_tile.checks.notices import of_comments
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
-from dml_tile.checks.silences import FileIgnores, Silence, Silences
+from dml_tile.checks.silences import FileIgnores, Silences
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, Problem, place_of, require_instance
@@ -31,7 +32,7 @@ from dml_tile.findings import Against, Severity, bases_of
 from dml_tile.json_text import IgnoreComment
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.file_kinds import SAVED_MODEL
-from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY, Sources, is_model_file
 from dml_tile.simulation.target import resolve
 
@@ -44,43 +45,6 @@ STANDARD_INPUT: Final = "-"
 
 _ALL_RULES: Final = Selection()
 _DIGEST_BYTES: Final = 4
-
-
-@dataclass(slots=True)
-class SourceSummary:
-    """The tiles of one file; ``lowest_level`` is the lowest at which all pass, None if one passes at none.
-
-    ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
-    ``is_whole`` is False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor.
-    ``names`` are those by which the sizes of a model may be given, ``contradictions`` of its declared shapes fail
-    nothing. ``patterns`` are the numbers of those that ignore rules in the file; silences that are ``met`` silenced
-    something. ``notices`` are about its comments.
-    """
-
-    name: str
-    is_model: bool
-    tiles: int = 0
-    unknown: int = 0
-    failing: int = 0
-    lowest_level: FeatureLevel | None = FeatureLevel.DML_FEATURE_LEVEL_1_0
-    is_whole: bool = True
-    is_empty: bool = False
-    names: ModelNames = field(default=ModelNames(), compare=False)
-    patterns: frozenset[int] = frozenset()
-    met: set[Silence] = field(default_factory=set)
-    notices: tuple[Notice, ...] = ()
-    contradictions: tuple[str, ...] = ()
-
-    def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
-        """Count a tile by its results, one for each target."""
-        first = results[0]
-        if not first.is_a_tile:
-            return
-        self.tiles += 1
-        self.unknown += bool(first.unknown)
-        self.failing += not all(result.passes(fail_on) for result in results)
-        if self.lowest_level is not None:
-            self.lowest_level = first.lowest_level and max(self.lowest_level, first.lowest_level)
 
 
 DescriptorOrNode: TypeAlias = JsonDescriptor | TileNode | Problem

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named
 from dml_tile.back_ends.back_end import BACK_END_RULES, tile_reaches_directml
+from dml_tile.checking import check
 from dml_tile.dialects import directml
 from dml_tile.dialects.directml import sizes_fit
 from dml_tile.dialects.tiles import Request
@@ -22,7 +23,7 @@ from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import NodeFields, TileNode
 from dml_tile.rules.capture import result_is_as_emulated
-from dml_tile.rules.check import DISTINCT_LEVELS, check, lowest_level, not_checked, not_looked_at
+from dml_tile.rules.check import DISTINCT_LEVELS, lowest_level, not_checked, not_looked_at
 from dml_tile.rules.tile import operator_is_a_tile
 from dml_tile.simulation.target import resolve
 

@@ -18,9 +18,10 @@ from stat import S_ISREG
 from threading import Thread, local
 from typing import Final, TypeAlias
 
-from dml_tile.checks.file_check import Event, FileCheck, SourceSummary, checked_here, file_check
+from dml_tile.checks.file_check import Event, FileCheck, checked_here, file_check
 from dml_tile.checks.files import files_named
 from dml_tile.checks.result import Result
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import Problem
 from dml_tile.files.urls import Url, source_named

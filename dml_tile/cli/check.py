@@ -11,6 +11,7 @@ import typer
 
 from dml_tile.cli.console import (
     ExitStatus,
+    FailOn,
     MaxTimeOption,
     at_most,
     complain,
@@ -30,7 +31,6 @@ from dml_tile.cli.formats import (
 )
 from dml_tile.cli.options import (
     DimsOption,
-    FailOn,
     InputShapesOption,
     TargetsOption,
     ViaOption,
@@ -52,8 +52,8 @@ from dml_tile.readers.file_kinds import read_kinds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dml_tile.checks.file_check import SourceSummary
     from dml_tile.checks.notices import Notice
+    from dml_tile.checks.summary import SourceSummary
 
 DEFAULT_TARGET_NOTICE: Final = (
     f"dml-tile: checked at {DEFAULT_TARGET}, which no Windows has in the box; name your users' oldest Windows, as in "
@@ -216,9 +216,10 @@ def check(
     from dml_tile.checks import notices
     from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of, written_before
     from dml_tile.checks.catalogue import Selection, known_rules
-    from dml_tile.checks.file_check import STANDARD_INPUT, FileCheck, SourceSummary, checked_here
+    from dml_tile.checks.file_check import STANDARD_INPUT, FileCheck, checked_here
     from dml_tile.checks.files import Exclusion, files_named, forbidden, names_in, unknown_names
     from dml_tile.checks.silences import Silence
+    from dml_tile.checks.summary import SourceSummary
     from dml_tile.cli.config import nearest_config
     from dml_tile.cli.jobs import chosen_workers, counted_files
     from dml_tile.files.repository import repository_root

@@ -12,20 +12,20 @@ from functools import wraps
 from inspect import Parameter, signature
 from threading import Timer
 from types import FrameType
-from typing import IO, TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, TypeVar, get_type_hints
 
 import typer
 
-from dml_tile.cli.formats import Output, printed_output
+from dml_tile.cli.formats import console_of
 from dml_tile.errors import ConfigError, OutputError, Problem, place_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from dml_tile.execution.mover import BoundTile
     from dml_tile.readers.sources import PassedOver
 
 Returned = TypeVar("Returned")
+
+FailOn = Literal["error", "warning", "note", "never"]
 
 MAX_SECONDS: Final = 10**6
 """The longest time that may be given."""
@@ -44,7 +44,6 @@ MaxTimeOption = Annotated[
 CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 """The exit status of a command."""
 
-_WIDTH_WITHOUT_A_TERMINAL: Final = 120
 _MIN_BYTES_FOR_PROGRESS: Final = 2**28
 
 
@@ -97,26 +96,6 @@ def exit_on_file_errors() -> Iterator[None]:
     except (ConfigError, OutputError) as error:
         complain(error.file, [Problem("", str(error))])
         raise typer.Exit(UNREADABLE) from None
-
-
-def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:
-    """Return a rich console that prints text as it is: no markup, no emoji codes, no highlighting.
-
-    It writes to ``file``, else to standard error or standard output. ``is_terminal`` overrides what the stream says.
-    """
-    from rich.console import Console
-
-    console = Console(
-        stderr=stderr,
-        file=cast("IO[str]", file or printed_output()) if file or not stderr else None,
-        force_terminal=is_terminal,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    if not (console.is_terminal and console.file.isatty()):  # FORCE_COLOR makes a pipe a terminal, but of no width
-        console.width = _WIDTH_WITHOUT_A_TERMINAL
-    return console
 
 
 def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:

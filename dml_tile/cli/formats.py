@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TextIO
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TextIO, cast
 
 import typer
 
@@ -21,11 +21,15 @@ from dml_tile.reports.report import FORMATS, Format
 from dml_tile.text import printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dml_tile.directml.targets import Target
     from dml_tile.reports.report import Report, ReportOptions
 
 READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
 """The errors of writing to a pipe that nobody reads any more."""
+
+_WIDTH_WITHOUT_A_TERMINAL: Final = 120
 
 
 class Output:
@@ -197,11 +201,29 @@ def invocation_of(context: typer.Context, targets: Sequence[Target]) -> dict[str
     }
 
 
+def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:
+    """Return a rich console that prints text as it is: no markup, no emoji codes, no highlighting.
+
+    It writes to ``file``, else to standard error or standard output. ``is_terminal`` overrides what the stream says.
+    """
+    from rich.console import Console
+
+    console = Console(
+        stderr=stderr,
+        file=cast("IO[str]", file or printed_output()) if file or not stderr else None,
+        force_terminal=is_terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    if not (console.is_terminal and console.file.isatty()):  # FORCE_COLOR makes a pipe a terminal, but of no width
+        console.width = _WIDTH_WITHOUT_A_TERMINAL
+    return console
+
+
 @contextmanager
 def reports_in(wanted: Sequence[Format], options: Callable[..., ReportOptions]) -> Iterator[list[Report]]:
     """Yield the reports in the wanted formats; their files exist once the block ends. Raises OutputError."""
-    from dml_tile.cli.console import console_of
-
     with ExitStack() as files:
         outputs = [
             files.enter_context(replaced(one.file))

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from dml_tile.checks.file_check import Event, SourceSummary
-from dml_tile.cli.console import UNREADABLE, complain, console_of
+from dml_tile.checks.file_check import Event
+from dml_tile.checks.summary import SourceSummary
+from dml_tile.cli.console import UNREADABLE, complain
+from dml_tile.cli.formats import console_of
 from dml_tile.errors import Problem
 
 if TYPE_CHECKING:  # most checks start no processes

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 
 Parsed = TypeVar("Parsed")
-
-
-FailOn = Literal["error", "warning", "note", "never"]
 
 
 def _completion(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:

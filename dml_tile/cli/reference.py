@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from dml_tile.cli.console import CLEAN, FINDINGS, console_of
-from dml_tile.cli.formats import print_text
+from dml_tile.cli.console import CLEAN, FINDINGS
+from dml_tile.cli.formats import console_of, print_text
 from dml_tile.cli.options import (
     TargetsOption,
     ViaOption,

@@ -12,8 +12,8 @@ from typing import Annotated, Final
 
 import typer
 
-from dml_tile.cli.console import FINDINGS, UNREADABLE, MaxTimeOption, at_most, complain, console_of, run_tile
-from dml_tile.cli.formats import print_bytes, print_text
+from dml_tile.cli.console import FINDINGS, UNREADABLE, MaxTimeOption, at_most, complain, run_tile
+from dml_tile.cli.formats import console_of, print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption, one_target
 
 _NO_DXDISPATCH_MODEL: Final = (

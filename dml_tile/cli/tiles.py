@@ -15,11 +15,10 @@ from dml_tile.cli.console import (
     UNREADABLE,
     ExitStatus,
     complain,
-    console_of,
     count_passed_over,
     exit_on_file_errors,
 )
-from dml_tile.cli.formats import print_text, replaced
+from dml_tile.cli.formats import console_of, print_text, replaced
 from dml_tile.cli.options import (
     DimsOption,
     FileArgument,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BindingStage, BindPoint, BoundRange, Slot
+from dml_tile.checking import check
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.enums import UINT64_MAX
@@ -50,7 +51,7 @@ from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, found_by
 from dml_tile.input_errors import unreadable
 from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES
-from dml_tile.rules.check import check, not_a_tile
+from dml_tile.rules.check import not_a_tile
 from dml_tile.simulation.target import resolve
 from dml_tile.text import json_pointer, printable
 

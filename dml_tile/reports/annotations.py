@@ -11,9 +11,9 @@ from itertools import starmap
 from typing import Final, NamedTuple
 
 from dml_tile.checks.catalogue import RUN_TIME
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Position, Problem, place_of
 from dml_tile.findings import Severity
 from dml_tile.reports.report import Report, ReportOptions

@@ -15,9 +15,9 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from dml_tile.checks.catalogue import RUN_TIME
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Position, Problem
 from dml_tile.reports.annotations import UNREADABLE
 from dml_tile.reports.report import Report, ReportOptions

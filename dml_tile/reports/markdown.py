@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.notices import Notice
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Problem, place_of
 from dml_tile.reports.tile_row import SIGNS, GroupedFinding, OverviewReport, TileRow, clipped
 from dml_tile.reports.wording import counted, kind_of, notice_place, passed_over

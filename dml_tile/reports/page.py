@@ -10,8 +10,8 @@ from itertools import islice, starmap
 from typing import Final
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.notices import Notice
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Problem, place_of
 from dml_tile.reports import wording
 from dml_tile.reports.markup import (

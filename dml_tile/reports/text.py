@@ -14,11 +14,11 @@ from rich.text import Text
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.catalogue import NOTICES
 from dml_tile.checks.devices import DeviceOutput
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.files import MAX_LISTED, listed
 from dml_tile.checks.hresults import ResultCode
 from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.dialects.directml import SPECIFICATION_RULES
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
 from dml_tile.errors import place_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby, takewhile
@@ -12,26 +11,22 @@ from typing import Any, Final
 
 from dml_tile.descriptors.graph import Descriptor, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
-from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.directml.data_types import ELEMENT_SIZES
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import (
-    DML_TENSOR_DIMENSION_COUNT_MAX1,
     OWNED_BY_DML,
-    UINT_MAX,
     FeatureLevel,
     TensorFlags,
-    TensorType,
 )
-from dml_tile.directml.targets import Target, TargetLike, tile_support
-from dml_tile.errors import DmlError, require_instance
+from dml_tile.directml.targets import Target, tile_support
+from dml_tile.errors import require_instance
 from dml_tile.findings import BASES, Against, Basis, Finding, Rule, Severity, Violation, bases_of, found_by
-from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES, entries_of
 from dml_tile.rules.graph import view_of as view_of_graph
 from dml_tile.rules.tensor import (
     BUFFER_RULES,
     TENSOR_RULES,
     Operand,
+    ordinary_buffer,
     output_elements_are_apart,
     total_is_large_enough,
     view_of,
@@ -45,8 +40,6 @@ from dml_tile.rules.tile import (
     operator_is_a_tile,
     output_sizes_are_the_products,
 )
-from dml_tile.simulation.calls import record
-from dml_tile.simulation.target import resolve
 
 DESCRIPTOR_RULES: Final[tuple[Rule[Any], ...]] = (
     *TENSOR_RULES,
@@ -65,33 +58,11 @@ NEVER_EXECUTED: Final = frozenset(
 """The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
 
 
-def check(desc: Descriptor | None, target: TargetLike | None = None, against: Against = "both") -> tuple[Finding, ...]:
-    """Return all findings of a descriptor at a target: InputTensor's first, then OutputTensor's, then the operator's.
-
-    Of a graph, those of its nodes come before its own.
-
-    ``target`` is whatever ``Target.parse`` takes; None means the current target. ``against`` is the contract to hold it
-    to: what the ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: what
-    breaks either. Raises ValueError for an unknown target or ``against``, TypeError for what is no descriptor.
-    """
-    target = resolve(target)
-    findings = findings_of(desc, target, against)
-    record("check", target, desc, findings)
-    return findings
-
-
 def findings_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:
-    """Return what ``check`` returns, without recording a call. Raises what ``check`` raises."""
+    """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``, which raises the same."""
     bases = bases_of(against)
     found = _findings(desc, target)
     return tuple([finding for finding in found if finding.basis & bases]) if found else ()
-
-
-def require(desc: Descriptor | None, target: TargetLike | None = None, against: Against = "both") -> None:
-    """Raise DmlError, with all findings, if ``check`` finds an error or a warning; a note alone raises nothing."""
-    findings = check(desc, target, against)
-    if any(finding.severity > Severity.NOTE for finding in findings):
-        raise DmlError(findings)
 
 
 def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
@@ -131,7 +102,6 @@ _LEVELS_CHECKED_ALIKE: Final = groupby(
 DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALIKE)
 """The levels at which the answer to a descriptor can change."""
 
-_BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it
 _NO_FLAGS: Final = int(TensorFlags.NONE)
 
 
@@ -184,19 +154,16 @@ def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
 
 
 def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]:
-    """Yield the findings of all rules; those that a predicate below shows to be met are not applied."""
+    """Yield the findings of all rules."""
     operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor, is_output=True)
     whole = TileView(tile, view_of(operands[0]), view_of(operands[1]))
     for operand, view in zip(operands, (whole.input, whole.output), strict=True):
-        if ordinary_buffer(operand.tensor, _NO_FLAGS if operand.is_output else OWNED_BY_DML) is None:
-            yield from found_by(TENSOR_RULES, operand, target)
-            if view is not None:
-                yield from found_by(BUFFER_RULES, view, target)
-        if view is not None and not _is_supported(view.desc, target):
+        yield from found_by(TENSOR_RULES, operand, target)
+        if view is not None:
+            yield from found_by(BUFFER_RULES, view, target)
             yield from found_by(TILE_BUFFER_RULES, view, target)
-    if whole.input is None or whole.output is None or not _fits(tile, whole.input.desc, whole.output.desc):
-        yield from found_by(INPUT_OUTPUT_RULES, whole, target)
-        yield from found_by(REPEATS_RULES, whole, target)
+    yield from found_by(INPUT_OUTPUT_RULES, whole, target)
+    yield from found_by(REPEATS_RULES, whole, target)
 
 
 def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
@@ -206,27 +173,6 @@ def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
     if source is None or destination is None:
         return False
     return _is_supported(source, target) and _fits(tile, source, destination)  # so the output is supported too
-
-
-def ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTensorDesc | None:
-    """Return the buffer of a packed tensor without an alignment that breaks no rule of tensors; None for any other."""
-    if tensor is None or tensor.type != _BUFFER or tensor.desc is None:
-        return None
-    buffer = tensor.desc
-    sizes, element_size = buffer.sizes, ELEMENT_SIZES.get(buffer.data_type)
-    if (
-        sizes is None
-        or element_size is None
-        or not 0 < len(sizes) == buffer.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1
-        or buffer.strides is not None
-        or buffer.guaranteed_base_offset_alignment
-        or buffer.flags > allowed_flags
-    ):
-        return None
-    elements, total = math.prod(sizes), buffer.total_tensor_size_in_bytes
-    if 0 < elements <= UINT_MAX and round_up_4(elements * element_size) <= total <= UINT_MAX * element_size:
-        return buffer
-    return None
 
 
 def _is_supported(buffer: BufferTensorDesc, target: Target) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dml_tile.directml import pages
 from dml_tile.directml.enums import DEVICE_REMOVED, HRESULT, CommandListType
@@ -51,8 +51,8 @@ ORDINARY_DISPATCH: Final = Dispatch()
 
 TABLE_RULES: Final = Rules[TableRequest](url=pages.TABLE)
 # On a call that binds to a table that was made for nothing: by what is wrong with a binding by itself, if anything is.
-TABLE_USE_RULES: Final = Rules[Any](url=pages.CREATE_TABLE, hresult=DEVICE_REMOVED)
-DISPATCH_RULES: Final = Rules[Any](url=pages.DISPATCH, hresult=DEVICE_REMOVED)
+TABLE_USE_RULES: Final = Rules["str | Dispatch"](url=pages.CREATE_TABLE, hresult=DEVICE_REMOVED)
+DISPATCH_RULES: Final = Rules["Dispatch"](url=pages.DISPATCH, hresult=DEVICE_REMOVED)
 PERSISTENCE_RULES: Final = Rules[bool](url=pages.BIND_PERSISTENT, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)
 # On how often operators were initialised before: the one that is executed, or each that is initialised.
 EXECUTION_RULES: Final = Rules[int](url=pages.CREATE_INITIALIZER, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)
@@ -128,8 +128,8 @@ def table_is_made_for_something(use: str | Dispatch, target: Target) -> Iterator
     says="Nothing is bound to an empty table. The runtime crashes, unless a binding is wrong by itself, such as a null "
     "buffer with an Offset: it removes the device.",
 )
-def binding_to_an_empty_table_is_well_formed(use: str, target: Target) -> Iterator[Violation]:
-    if use:
+def binding_to_an_empty_table_is_well_formed(use: str | Dispatch, target: Target) -> Iterator[Violation]:
+    if use and isinstance(use, str):
         yield Violation("", f"the table is empty, and {use}", "Reset it with a DML_BINDING_TABLE_DESC")
 
 

@@ -22,8 +22,7 @@ from dml_tile.directml.operators import Field, enumerations, operator_name, oper
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation, found_by
 from dml_tile.rules import equations
-from dml_tile.rules.check import ordinary_buffer
-from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, TensorView, view_of
+from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, TensorView, ordinary_buffer, view_of
 from dml_tile.rules.tile import has_level, ship
 from dml_tile.text import braced
 

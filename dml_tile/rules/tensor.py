@@ -308,3 +308,27 @@ def alignment_is_a_power_of_two(view: TensorView, target: Target) -> Iterator[Vi
             "set it to 0",
             basis=Basis.RUNTIME,
         )
+
+
+_BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it
+
+
+def ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTensorDesc | None:
+    """Return the buffer of a packed tensor without an alignment that breaks no rule of tensors; None for any other."""
+    if tensor is None or tensor.type != _BUFFER or tensor.desc is None:
+        return None
+    buffer = tensor.desc
+    sizes, element_size = buffer.sizes, ELEMENT_SIZES.get(buffer.data_type)
+    if (
+        sizes is None
+        or element_size is None
+        or not 0 < len(sizes) == buffer.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1
+        or buffer.strides is not None
+        or buffer.guaranteed_base_offset_alignment
+        or buffer.flags > allowed_flags
+    ):
+        return None
+    elements, total = math.prod(sizes), buffer.total_tensor_size_in_bytes
+    if 0 < elements <= UINT_MAX and round_up_4(elements * element_size) <= total <= UINT_MAX * element_size:
+        return buffer
+    return None

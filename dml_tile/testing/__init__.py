@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 
+from dml_tile.checking import check
 from dml_tile.checks.catalogue import RULES, rule_named
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
@@ -22,7 +23,6 @@ from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, finding_lines
 from dml_tile.lowering.lower import lower
-from dml_tile.rules.check import check
 from dml_tile.simulation.calls import Call, Calls, record_calls
 from dml_tile.simulation.target import resolve, simulate
 

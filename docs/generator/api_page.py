@@ -49,7 +49,7 @@ GROUPS: Final = {
     "Describe a tile": ("descriptors.tile", "directml.dtypes"),
     "Describe any operator": ("descriptors.operator",),
     "Describe a graph of operators": ("descriptors.graph",),
-    "Check a descriptor": ("rules.check", "findings", "errors", "checks.catalogue"),
+    "Check a descriptor": ("checking", "rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": ("checks.file_check", "checks.result", "readers.model_tile", "checks.sweep"),
     "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),
     "Tile arrays": (

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from dml_tile.checking import check
 from dml_tile.checks.result import results, verdict_of
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects.directml import SPECIFICATION_RULES
@@ -19,7 +20,6 @@ from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.model_tile import DIALECTS
-from dml_tile.rules.check import check
 from dml_tile.simulation.calls import RemovalWatch
 from docs.generator.call_examples import CALLS, PREPARED
 from docs.generator.terse import Descriptor, terse_json

@@ -26,9 +26,9 @@ import numpy as np
 from rich.console import Console
 
 import dml_tile
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.lowerings import lower_part, with_suggestions
 from dml_tile.checks.result import results
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.dialects.tiles import ONNX_TILE_13
 from dml_tile.directml.targets import Target

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import operator_named
 from dml_tile.findings import Finding
-from dml_tile.rules.check import check
 from tests.helpers.recorded_answers import S_OK
 
 WITHOUT_RULE: Final = "sizes without a rule"

@@ -10,9 +10,9 @@ from xml.etree.ElementTree import Element, TreeBuilder
 
 from rich.console import Console
 
-from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.lowerings import with_suggestions
 from dml_tile.checks.result import Result, results
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
 from dml_tile.findings import Against

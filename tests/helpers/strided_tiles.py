@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dml_tile.checking import check
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.targets import Target
@@ -20,7 +21,6 @@ from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import Lowering
-from dml_tile.rules.check import check
 
 GUARD: Final = 0xA5
 MAX_ELEMENTS: Final = 1024

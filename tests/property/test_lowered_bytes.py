@@ -16,6 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dml_tile.checking import check
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.targets import Target
@@ -23,7 +24,6 @@ from dml_tile.errors import DmlError
 from dml_tile.geometry.axes import Axis, ByteWalk, axes_in_units, dimensions_of, unpacking
 from dml_tile.lowering.chains import can_be_chained, chains_of, shortest_chain
 from dml_tile.lowering.lower import carriers, lower
-from dml_tile.rules.check import check
 from dml_tile.testing.drafts import drafts
 from tests.helpers.descriptors import at, strided
 from tests.helpers.strided_tiles import assert_same_bytes, compare, moves_whole_elements, random_tile, steps_to

@@ -13,6 +13,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dml_tile.checking import check
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DTYPES
@@ -20,7 +21,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.rules.check import DESCRIPTOR_RULES, check
+from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.simulation.target import simulate
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tile_buffers, tiles
 from tests.helpers.descriptors import at, page_tile

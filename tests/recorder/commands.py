@@ -14,6 +14,7 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import Final, TypeVar
 
+from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
@@ -21,7 +22,6 @@ from dml_tile.errors import Problem
 from dml_tile.findings import Finding
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.sources import expanded
-from dml_tile.rules.check import check
 from tests.helpers.operator_figures import Compared, compared, figures, shortfalls, tally
 from tests.helpers.recorded_answers import text_of
 from tests.recorder.compare import BATCH, Batch, Disagreement, ask_runtime, batches, disagreements, smallest

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from dml_tile import Device
+from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
-from dml_tile.rules.check import check
 from tests.helpers.recorded_answers import CRASH, OVER_READS, S_OK
 from tests.helpers.recorded_answers import answer as emulated_answer
 from tests.recorder.releases import Release

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from dml_tile.checking import check
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import Target
-from dml_tile.rules.check import check
 from tests.helpers.descriptors import GOOD, changed, page_tile, row
 from tests.helpers.recorded_answers import CRASH, OVER_READS, S_OK
 from tests.recorder.compare import BATCH, Batch, Disagreement, batches, disagreements, smallest, why_not

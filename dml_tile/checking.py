@@ -1,0 +1,33 @@
+"""The public ``check`` and ``require``: the rules at the target that is meant, as recorded calls."""
+
+from __future__ import annotations
+
+from dml_tile.descriptors.graph import Descriptor
+from dml_tile.directml.targets import TargetLike
+from dml_tile.errors import DmlError
+from dml_tile.findings import Against, Finding, Severity
+from dml_tile.rules.check import findings_of
+from dml_tile.simulation.calls import record
+from dml_tile.simulation.target import resolve
+
+
+def check(desc: Descriptor | None, target: TargetLike | None = None, against: Against = "both") -> tuple[Finding, ...]:
+    """Return all findings of a descriptor at a target: InputTensor's first, then OutputTensor's, then the operator's.
+
+    The findings of a graph's nodes come before the graph's own.
+
+    ``target`` is whatever ``Target.parse`` takes; None means the current target. ``against`` is the contract to hold it
+    to: what the ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: what
+    breaks either. Raises ValueError for an unknown target or ``against``, TypeError for what is no descriptor.
+    """
+    target = resolve(target)
+    findings = findings_of(desc, target, against)
+    record("check", target, desc, findings)
+    return findings
+
+
+def require(desc: Descriptor | None, target: TargetLike | None = None, against: Against = "both") -> None:
+    """Raise DmlError, with all findings, if ``check`` finds an error or a warning; a note alone raises nothing."""
+    findings = check(desc, target, against)
+    if any(finding.severity > Severity.NOTE for finding in findings):
+        raise DmlError(findings)
