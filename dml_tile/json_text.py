@@ -134,7 +134,15 @@ class IgnoreComment(NamedTuple):
     text: str = ""
 
 
-_TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
+_WORD: Final = rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+'
+_TOKEN: Final = re.compile(_WORD, re.DOTALL | re.ASCII)
+_FLAT: Final = r'\{(?:[^\[\]{}"/]++|"(?:[^"\\]++|\\.)*+")*+\}'
+_VALUE: Final = re.compile(f"{_FLAT}|{_WORD}", re.DOTALL | re.ASCII)
+"""A token, or an object of neither containers nor comments as a whole."""
+_MEMBER: Final = re.compile(
+    rf'\s*+({STRING})\s*+:\s*+((?>{STRING})|[^\s\[\]{{}}:,"/]++)\s*+([,}}])', re.DOTALL | re.ASCII
+)
+"""A name, its value that is no container, and what follows."""
 _IGNORE: Final = re.compile(r"dml-tile:[ \t]*+(?:ignore\[([^\]\n]{0,200}+)\]|([^\n*]{0,40}+))")
 MAX_COMMENTS: Final = 100
 """The comments of a text that silence findings: each tile of a line may meet them all."""
@@ -187,7 +195,7 @@ class SourceText:
     @cached_property
     def _children(self) -> Callable[[int], dict[str, int]]:
         """Returns the offsets of the values of the container at an offset, by name or index; none of anything else."""
-        return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: dict(self._scanned(offset)))
+        return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: self._flat(offset) or dict(self._scanned(offset)))
 
     def _comments(self) -> Iterator[IgnoreComment]:
         for token in _TOKEN.finditer(self._text):
@@ -223,12 +231,27 @@ class SourceText:
                 break
         return Position(*self._line_and_column(offset), *self._line_and_column(end))
 
+    def _flat(self, offset: int) -> dict[str, int] | None:
+        """Return the offsets of an object's values, by name; None if one is a container, or a comment is among them."""
+        if self._text[offset] != "{":
+            return None
+        found: dict[str, int] = {}
+        at = offset + 1
+        while member := _MEMBER.match(self._text, at):
+            found[_name(member[1])] = member.start(2)
+            at = member.end()
+            if member[3] == "}":
+                return found
+        return None
+
     def _scanned(self, offset: int) -> Iterator[tuple[str, int]]:
         """Yield the names or indices of a container's values, and their offsets."""
+        if self._text[offset] not in "[{":
+            return
         is_object = self._text[offset] == "{"
         name = None if is_object else "0"
-        depth = index = 0
-        for token in _TOKEN.finditer(self._text, offset):
+        depth, index = 1, 0
+        for token in _VALUE.finditer(self._text, offset + 1):
             word = token[0]
             if word.startswith("/"):
                 continue
@@ -247,8 +270,6 @@ class SourceText:
                     yield name, token.start()
             if word in "[{":
                 depth += 1
-            if depth == 0:  # no container
-                break
 
     def _line_and_column(self, offset: int) -> tuple[int, int]:
         before = bisect_left(self._ends_of_lines, offset)

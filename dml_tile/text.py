@@ -70,7 +70,7 @@ def printable_line_start(name: str) -> str:
 
 def printable_json(text: str) -> str:
     """Return a JSON text with escapes for what ``printable`` escapes."""
-    if text.isprintable() and "##" not in text:
+    if text.replace("\n", "").isprintable() and "##" not in text:
         return text
     escaped = "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
     return _LOG_COMMAND.sub(r"#\\u0023", escaped)

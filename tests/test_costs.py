@@ -160,6 +160,20 @@ def test_two_inputs_cost_no_more_than_both(
     assert many < 15 * max(few, 0.1)
 
 
+def write_wrong_edges(folder: Path, count: int) -> tuple[str, ...]:
+    edge = {"GraphInputIndex": 0, "ToNodeIndex": 9, "ToNodeInputIndex": 0}
+    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}], "InputEdges": [edge] * count}
+    (folder / "graph.json").write_text(json.dumps(graph))
+    return ("check", "graph.json", "--format", "concise", "--output", "out.txt")
+
+
+@pytest.mark.long
+def test_twice_as_many_wrong_edges_take_twice_as_long(tmp_path: Path) -> None:
+    few, many = (cost_of(*write_wrong_edges(tmp_path, count), folder=tmp_path) for count in (50_000, 100_000))
+    assert (few.status, many.status) == (1, 1)
+    assert many.seconds < 2.2 * few.seconds
+
+
 ENTRY = {"source": "a.json", "tile": "", "target": "6_4", "rule": "r", "field": ""}
 BASELINES = {
     "integers": ([1] * 5 * MANY, "findings[0] is 1; an object was expected"),

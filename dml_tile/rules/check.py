@@ -147,10 +147,11 @@ def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
             refused.add(i)
         for finding in found:
             yield replace(finding, path=f"{path}.Operator.{finding.path}".rstrip("."))
-    is_measured = target.level.tiles_are_measured
-    for finding in found_by((*GRAPH_RULES, *CONNECTION_RULES), view_of_graph(graph, refused), target):
-        basis = finding.basis if is_measured else finding.basis & ~Basis.RUNTIME | Basis.INFERRED
-        yield replace(finding, basis=basis)
+    of_graph = found_by((*GRAPH_RULES, *CONNECTION_RULES), view_of_graph(graph, refused), target)
+    if target.level.tiles_are_measured:
+        yield from of_graph
+    else:
+        yield from (replace(each, basis=each.basis & ~Basis.RUNTIME | Basis.INFERRED) for each in of_graph)
 
 
 def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]:
