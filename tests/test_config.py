@@ -57,6 +57,39 @@ def test_paths_stay_in_the_file_s_folder(check: Call, path: str) -> None:
     assert result.stderr.endswith("; a path below the folder of pyproject.toml was expected\n")
 
 
+@pytest.mark.posix
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_settings_may_be_a_link_within_the_repository_only(
+    check: Call, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, is_repository: bool
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "secret.toml"
+    outside.write_text("[tool.dml-tile]\ntargets = ['2_0']\n")
+    Path("shared.toml").write_text("[tool.dml-tile]\ntargets = ['4_1']\n")
+    if is_repository:
+        Path(".git").mkdir()
+    Path("in").mkdir()
+    write("in/a.json", TILE)
+    monkeypatch.chdir("in")
+    Path("pyproject.toml").symlink_to("../shared.toml")
+    result = check("a.json")
+    assert ("at 4_1" in result.stdout) == is_repository
+    assert result.exit_code == (0 if is_repository else 2)
+    Path("pyproject.toml").unlink()
+    Path("pyproject.toml").symlink_to(outside)
+    assert check("a.json").stderr == "dml-tile: pyproject.toml: is a link that leads out of the repository\n"
+
+
+@pytest.mark.posix
+def test_a_baseline_of_the_settings_is_a_regular_file_or_a_link_to_one(check: Call) -> None:
+    configure('baseline = "base.json"\npaths = ["a.json"]')
+    check(write("a.json", BAD), "--write-baseline", "real.json")
+    Path("base.json").symlink_to("real.json")
+    assert check().exit_code == 0
+    Path("real.json").unlink()
+    os.mkfifo("real.json")
+    assert check().stderr == "dml-tile: base.json: is not a regular file\n"
+
+
 def test_a_folder_that_may_not_be_looked_into_has_no_file(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(path: Path, **options: Any) -> os.stat_result:
         raise PermissionError(13, "Permission denied", str(path))

@@ -16,8 +16,9 @@ from dml_tile.checks.catalogue import RUN_TIME, Selection
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import ConfigError
+from dml_tile.files.paths import ProjectPath
 from dml_tile.files.repository import path_from
-from dml_tile.files.whole import open_without_waiting, read_at_most
+from dml_tile.files.whole import open_regular, open_without_waiting, read_at_most
 from dml_tile.findings import Finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import encodable, printable, printable_json
@@ -141,7 +142,9 @@ def _place(source: str, folder: str) -> str:
 
 def _entries_of(file: str) -> tuple[Entry, ...]:
     try:
-        with open_without_waiting(Path(file)) as opened:
+        # what a setting names is a file; an option may name a pipe
+        is_setting = isinstance(file, ProjectPath)
+        with open_regular(Path(file).resolve()) if is_setting else open_without_waiting(Path(file)) as opened:
             text = read_at_most(opened, MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(file, "there is no such file; --write-baseline writes it") from None

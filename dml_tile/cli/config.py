@@ -20,7 +20,8 @@ from dml_tile.checks.silences import FileIgnores
 from dml_tile.cli.console import MAX_SECONDS, FailOn
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import MAX_PARTS, ProjectPath
-from dml_tile.files.repository import GIT
+from dml_tile.files.repository import GIT, root_above
+from dml_tile.files.whole import open_regular
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import shown
@@ -154,9 +155,15 @@ def _settings(table: dict[str, Any], folder: Path, file: str) -> Settings:
 
 
 def _table(path: Path, file: str) -> dict[str, Any] | None:
-    """Return the table of a file; None if it has none. Raises ConfigError."""
+    """Return the table of a file; None if it has none. Raises ConfigError.
+
+    The file may be a link, within the repository or else its folder.
+    """
     try:
-        with path.open("rb") as opened:
+        real = path.resolve()
+        if not real.is_relative_to(Path(root_above(str(path.parent)) or path.parent).resolve()):
+            raise ConfigError(file, "is a link that leads out of the repository")
+        with open_regular(real) as opened:
             text = opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise ConfigError(file, error.strerror or str(error)) from None

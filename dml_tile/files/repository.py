@@ -46,7 +46,7 @@ def repository_root(names: Iterable[str] = ()) -> str:
         common = here
     checkouts = filter(None, map(os.environ.get, SERVERS_VARIABLES))
     holding = (folder for folder in checkouts if not path_from(folder, common).startswith((os.pardir, "/")))
-    return _root_above(common) or _root_above(here) or next(holding, here)
+    return root_above(common) or root_above(here) or next(holding, here)
 
 
 def path_from(folder: str, source: str) -> str:
@@ -72,7 +72,7 @@ def path_within(root: str, source: str) -> str:
         return path
 
 
-def _root_above(folder: str) -> str:
+def root_above(folder: str) -> str:
     """Return the nearest folder with ``.git`` at or above a folder; ``""`` if there is none."""
     while not os.path.exists(os.path.join(folder, GIT)):
         above = os.path.dirname(folder)
@@ -93,7 +93,7 @@ def _without_device_prefix(name: str) -> str:
 def ignores_above(folder: str) -> Ignores:
     """Return the .gitignore files above a folder, up to its repository's root; none if they leave it out itself."""
     path = PurePath(os.path.abspath(folder))
-    root = _root_above(str(path)) or path
+    root = root_above(str(path)) or path
     steps = [str(step) for step in reversed((path, *path.parents)) if step.is_relative_to(root)]
     found: Ignores = ()
     for step in steps[:-1]:
