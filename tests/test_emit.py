@@ -266,6 +266,7 @@ NEGATIVE = TILE | {"Repeats": [-1]}
         ("--lang cpp model.onnx", None, "`dml-tile lower --format cpp` builds the tiles of models"),
         ("a.json", None, "--lang"),
         ("--lang rust a.json", None, "rust"),
+        ("--lang cpp --target 2_0 -", TILE, "No such option: --target"),
         ("--lang cpp", None, "FILE"),
     ],
 )

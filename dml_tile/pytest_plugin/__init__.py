@@ -191,14 +191,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if test is not None and test.has_errors and not report.passed:
         if hasattr(report, "wasxfail"):
             del report.wasxfail
-            report.outcome, report.longrepr = (
-                "failed",
-                "\n".join(errors) or str(call.excinfo and call.excinfo.value),
-            )
+            report.outcome = "failed"
+            report.longrepr = "\n".join(errors) or str(call.excinfo and call.excinfo.value)
         if item.config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(condition=False), append=False)
-    mismatch = re.search(r"ScopeMismatch: .*\bdml_target\b.* with a (\w+) scoped", report.longreprtext)
-    if mismatch:
+    text = report.longreprtext if report.longrepr else ""  # built for each phase of each test otherwise
+    if mismatch := re.search(r"ScopeMismatch: .*\bdml_target\b.* with a (\w+) scoped", text):
         report.sections.append(("dml-tile", f"set `dml_scope = {mismatch[1]}` in the ini file"))
     return report  # type: ignore[no-any-return]
 
