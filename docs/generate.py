@@ -16,6 +16,7 @@ from unittest.mock import patch
 from dml_tile.readers.sandbox import parent
 from docs.generator.api_page import api_page, type_stub
 from docs.generator.claims_table import with_claims
+from docs.generator.cpp_fields import cpp_fields
 from docs.generator.images import write_images
 from docs.generator.operators_page import operators_page
 from docs.generator.rules_page import rules_page
@@ -28,6 +29,7 @@ GENERATED: Final = {
     "operators.md": operators_page,
     "rules.md": rules_page,
     "../dml_tile/__init__.pyi": type_stub,
+    "../dml_tile/include/dml_tile/operator_fields.h": cpp_fields,
 }
 """The functions that write the files that are generated as a whole."""
 

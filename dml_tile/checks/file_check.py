@@ -144,12 +144,13 @@ class FileCheck:
 
 def _merged(parts: Iterable[DescriptorOrNode]) -> Iterator[DescriptorOrNode]:
     """Yield parts as they come, but at the end those of a capture: of equal lines the first, with their number."""
-    captured: dict[tuple[str, int | None, FeatureLevel | None], JsonDescriptor] = {}
+    captured: dict[tuple[object, ...], JsonDescriptor] = {}
     for part in parts:
         if not isinstance(part, JsonDescriptor) or part.capture is None:
             yield part
             continue
-        key = part.content, part.capture.hresult, part.capture.feature_level
+        capture = part.capture
+        key = part.content, capture.hresult, capture.feature_level, capture.label, capture.open
         first = captured.setdefault(key, part)
         if first is not part:
             captured[key] = replace(first, times=first.times + 1)

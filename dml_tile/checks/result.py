@@ -22,7 +22,7 @@ from dml_tile.errors import Position, require_instance
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import NodeFields, TileNode
-from dml_tile.rules.capture import result_is_as_emulated
+from dml_tile.rules.capture import CAPTURE_RULES
 from dml_tile.rules.check import DISTINCT_LEVELS, lowest_level, not_checked, not_looked_at
 from dml_tile.rules.tile import operator_is_a_tile
 from dml_tile.simulation.target import resolve
@@ -223,7 +223,7 @@ def _document_results(
 ) -> Iterator[Result]:
     own: tuple[Finding, ...] = ()
     if part.capture:
-        own += tuple(result_is_as_emulated.findings(part.capture, DEFAULT_TARGET))
+        own += tuple(found_by(CAPTURE_RULES, part.capture, DEFAULT_TARGET))
     positions: dict[str, Position | None] = {}
     is_read = part.other is None and part.is_operator
     no_tile = part.part.kind if part.part and not is_read else ""
@@ -232,6 +232,8 @@ def _document_results(
     lowest = _lowest_level(part) if is_read else None
     unseen = not_looked_at(part.desc)
     tile = part.other or no_tile or ("null" if part.desc is None else str(part.desc))
+    if part.capture and part.capture.label:
+        tile = f"{part.capture.label}: {tile}"
     for target in targets:
         findings = (part_findings(part.part, target) if part.part else ()) + own
         if no_tile and not findings:

@@ -159,5 +159,9 @@ class GraphDesc(Struct):
         return "graph of " + ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in parts)
 
 
+class CapturedGraph(GraphDesc):
+    """A graph of a capture, whose operators are described, and judged, on lines of their own."""
+
+
 Descriptor: TypeAlias = OperatorDesc | TileOperatorDesc | GraphDesc
 """What can be checked."""

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from functools import cache
 from math import isfinite
+from struct import unpack_from
 from typing import TYPE_CHECKING, Annotated, Any, Final, SupportsIndex, TypeAlias
 
+from pydantic import ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, model_validator
 from pydantic import Field as ModelField
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Enumerator, Ordered, Struct
@@ -29,6 +30,7 @@ from dml_tile.descriptors.tile import (
     array_text,
     nested,
 )
+from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import Field, Operator, enumerations, operator_name, operators
 
@@ -36,10 +38,25 @@ INT = Annotated[int, ModelField(strict=True, ge=-(2**31), lt=2**31)]
 """An integer of 32 bits with a sign."""
 SCALAR_BITS: Final = re.compile("0x[0-9A-Fa-f]{16}")
 """A DML_SCALAR_UNION of an unknown type, by its 8 bytes as one number."""
+SCALAR_FORMATS: Final = {
+    TensorDataType.FLOAT32: "f",
+    TensorDataType.FLOAT64: "d",
+    TensorDataType.UINT8: "B",
+    TensorDataType.UINT16: "H",
+    TensorDataType.UINT32: "I",
+    TensorDataType.UINT64: "Q",
+    TensorDataType.INT8: "b",
+    TensorDataType.INT16: "h",
+    TensorDataType.INT32: "i",
+    TensorDataType.INT64: "q",
+}
+"""The members of DML_SCALAR_UNION by data type, as formats of the module struct."""
 
 
 class ScaleBias(Struct):
     """DML_SCALE_BIAS: what the elements of an input are multiplied by, and what is then added."""
+
+    model_config = ConfigDict(ser_json_inf_nan="strings")
 
     scale: float
     bias: float
@@ -287,7 +304,16 @@ def read_fields(operator: Operator, data: Any, context: Any = None) -> OperatorF
                 len(values[other.name] or ()) for other in operator.fields if other.counted_by == field.counted_by
             ]
             values[field.counted_by] = max(lengths)
+        if field.kind == "x" and isinstance(values[field.name], str):
+            named = next(other.name for other in operator.fields if other.enumeration == "TENSOR_DATA_TYPE")
+            values[field.name] = _number_of(values[field.name], values[named])
     return OperatorFields(operator, values)
+
+
+def _number_of(scalar: str, data_type: int) -> Any:
+    """Return the value of a DML_SCALAR_UNION that is given by its bytes; these, if its type is unknown."""
+    format_ = SCALAR_FORMATS.get(TensorDataType(data_type)) if data_type in {*TensorDataType} else None
+    return unpack_from(f"<{format_}", int(scalar, 16).to_bytes(8, "little"))[0] if format_ else scalar
 
 
 class _DescOfType:

@@ -44,10 +44,16 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc, OperatorFields, ScaleBias, Size2D
+from dml_tile.descriptors.operator import (
+    SCALAR_FORMATS,
+    UNKNOWN_STRUCT,
+    OperatorDesc,
+    OperatorFields,
+    ScaleBias,
+    Size2D,
+)
 from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType, TensorType
 from dml_tile.directml.operators import Field, Operator, operators
 from dml_tile.errors import require_instance
@@ -179,17 +185,10 @@ _MAX_DEPTH: Final = 3
 """Of operators that are fields of operators; DirectML takes one within another."""
 
 _SCALAR_TYPES: Final = {
-    TensorDataType.FLOAT32: c_float,
-    TensorDataType.FLOAT64: c_double,
-    TensorDataType.UINT8: c_uint8,
-    TensorDataType.UINT16: c_uint16,
-    TensorDataType.UINT32: c_uint32,
-    TensorDataType.UINT64: c_uint64,
-    TensorDataType.INT8: c_int8,
-    TensorDataType.INT16: c_int16,
-    TensorDataType.INT32: c_int32,
-    TensorDataType.INT64: c_int64,
-}
+    data_type: {"f": c_float, "d": c_double, "B": c_uint8, "H": c_uint16, "I": c_uint32, "Q": c_uint64,
+                "b": c_int8, "h": c_int16, "i": c_int32, "q": c_int64}[format_]
+    for data_type, format_ in SCALAR_FORMATS.items()
+}  # fmt: skip
 """The members of DML_SCALAR_UNION by data type."""
 
 _TENSOR_TYPES: Final = frozenset(TensorType)
@@ -246,8 +245,7 @@ def _read_field(struct: Structure, field: Field, operator: Operator, depth: int)
         case "z":
             return {"Width": value.Width, "Height": value.Height}
         case "x":
-            member = _scalar_type({each.name: getattr(struct, each.name) for each in operator.fields}, operator)
-            return member.from_buffer(c_uint64(value)).value if member else f"0x{value:016x}"
+            return f"0x{value:016x}"
     return value
 
 

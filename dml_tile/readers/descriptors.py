@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
-from dml_tile.descriptors.graph import Descriptor, GraphDesc
+from dml_tile.descriptors.graph import CapturedGraph, Descriptor, GraphDesc
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT, c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, TensorDesc, TileOperatorDesc
@@ -23,6 +23,7 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting, read_at_most
 from dml_tile.input_errors import C_NAMES, crowded_object, limited_problems, problems_of, unreadable
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
+from dml_tile.readers.captures import Operators
 from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, why_unread
 from dml_tile.rules.capture import Capture, CapturedLine, is_capture
@@ -39,7 +40,8 @@ class JsonDescriptor:
 
     ``other`` is the C name of an operator other than Tile, which is not read. ``part`` is the part of a DxDispatch
     model that was read: a dispatchable, or one without an operator that breaks a rule of its own. ``capture`` is what
-    an application got for the descriptor, ``times`` the number of equal lines of a capture that it stands for.
+    an application got for the descriptor, ``times`` the number of equal lines of a capture that it stands for;
+    ``line`` is one of a capturing device, ``captured_content`` what a graph of it says.
     """
 
     pointer: str
@@ -47,6 +49,8 @@ class JsonDescriptor:
     other: str | None = None
     part: ModelPart | None = field(default=None, compare=False, repr=False)
     capture: Capture | None = field(default=None, compare=False, repr=False)
+    line: CapturedLine | None = field(default=None, compare=False, repr=False)
+    captured_content: str = field(default="", compare=False, repr=False)
     times: int = 1
     text: SourceText | None = field(default=None, compare=False, repr=False)
 
@@ -63,7 +67,9 @@ class JsonDescriptor:
     @property
     def content(self) -> str:
         """The fields of the descriptor, however they were spelled; the name of another operator."""
-        return self.other or (self.desc.model_dump_json(by_alias=True) if self.desc else "null")
+        return (
+            self.other or self.captured_content or (self.desc.model_dump_json(by_alias=True) if self.desc else "null")
+        )
 
 
 DescriptorOrProblem = JsonDescriptor | Problem
@@ -145,7 +151,7 @@ def read_document(text: bytes, name: str = "-") -> Iterator[DescriptorOrProblem]
         else:
             yield _unreadable(name, text, error)
         return
-    yield from _locate(limited_problems(_count_nulls(_read_parts(document))), SourceText(text))
+    yield from limited_problems(_joined(_locate(_count_nulls(_read_parts(document)), SourceText(text))))
 
 
 def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrProblem]:
@@ -156,7 +162,49 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrP
         if line.strip()
         for part in _locate([_read_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
     )
-    yield from limited_problems(_count_nulls(parts))
+    yield from limited_problems(_joined(_count_nulls(parts)))
+
+
+def _joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
+    """Yield parts as they come; of a call of a capturing device, whose line another completes, one for both."""
+    operators, waiting = Operators(), dict[tuple[str, int], JsonDescriptor]()
+    for part in parts:
+        line = part.line if isinstance(part, JsonDescriptor) else None
+        if isinstance(part, Problem) or line is None or line.session is None or line.call is None:
+            yield part
+            continue
+        key = line.session, line.call
+        if line.is_return:
+            if first := waiting.pop(key, None):
+                returned = first.capture and replace(first.capture, hresult=line.hresult, open=False)
+                yield replace(first, capture=returned)
+            else:
+                yield Problem(part.pointer, "completes a call that no line before it describes")
+            continue
+        if line.graph is not None:
+            graph = _captured_graph(part, line.session, line.graph, operators)
+            if isinstance(graph, Problem):
+                yield graph
+                continue
+            part = graph
+        elif isinstance(part.desc, OperatorDesc):
+            operators.add(*key, part.desc)
+        waiting[key] = part
+    yield from waiting.values()
+
+
+def _captured_graph(
+    part: JsonDescriptor, session: str, data: dict[str, Any], operators: Operators
+) -> DescriptorOrProblem:
+    try:
+        graph, content = operators.graph(session, data)
+    except LookupError as error:
+        return replace(part, other=f"{error.args[0]} of a graph")
+    read = _validated(CapturedGraph, graph, part.pointer)
+    if isinstance(read, Problem):
+        return read
+    desc = read.desc if isinstance(read.desc, GraphDesc) else None
+    return replace(part, desc=desc, captured_content=content, capture=part.capture and replace(part.capture, desc=desc))
 
 
 def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
@@ -304,13 +352,24 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
         captured = CapturedLine.model_validate(data)
     except ValidationError as error:
         return _refused(error, data, pointer)
+    is_of_device = captured.session is not None and captured.call is not None
+    line = captured if is_of_device else None
+    if captured.is_return or captured.graph is not None:
+        if line is None:
+            return Problem(pointer, "operator is missing; a graph has session and call")
+        pointer = pointer if captured.is_return else f"{pointer}/graph"
+        return JsonDescriptor(pointer, capture=_capture_of(None, captured), line=line)
     part = _read_descriptor(captured.operator, f"{pointer}/operator")
     if not isinstance(part, JsonDescriptor):
         return part
     if part.other is not None:  # its fields were not captured
-        return replace(part, capture=Capture(None, None, None))
+        return replace(part, capture=Capture(None, None, None), line=line)
     desc = part.desc if isinstance(part.desc, OperatorDesc) else None
-    return replace(part, capture=Capture(desc, captured.hresult, captured.feature_level))
+    return replace(part, capture=_capture_of(desc, captured), line=line)
+
+
+def _capture_of(desc: OperatorDesc | None, line: CapturedLine) -> Capture:
+    return Capture(desc, line.hresult, line.feature_level, line.label or "", line.session is not None)
 
 
 def _no_descriptor_message(data: Any) -> str:

@@ -1,4 +1,4 @@
-"""Captures: the lines that dml_tile/capture.h writes, and the rule that the emulator returns what DirectML returned."""
+"""Captures: the lines that the C++ headers write, and rules for what DirectML returned."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.input_errors import Record
-from dml_tile.rules.check import findings_of
+from dml_tile.rules.check import findings_of, not_looked_at
 
 _HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
 _OF_THE_MACHINE: Final = {
@@ -43,13 +44,30 @@ def _parse_level(text: Any) -> Any:
     return None if isinstance(number, int) and number not in {*FeatureLevel} else number
 
 
+_Bits: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]
+
+
 class CapturedLine(Record):
-    """One line; HRESULT and feature level are spelled as hexadecimal numbers, or null where there was no call."""
+    """One line; HRESULT and feature level are spelled as hexadecimal numbers, or null where there was no call.
+
+    A capturing device writes a line before a call, and after it one with the HRESULT and without an operator or graph;
+    ``session`` and ``call`` are of both. A graph's operators are the numbers of the calls that created them.
+    """
 
     dml_tile_capture: Literal[1]
-    hresult: Annotated[int, BeforeValidator(_parse_hexadecimal), Field(strict=True, ge=0, le=UINT_MAX)] | None
-    feature_level: Annotated[FeatureLevel | None, BeforeValidator(_parse_level)]
-    operator: dict[str, Any] | None
+    hresult: Annotated[_Bits, BeforeValidator(_parse_hexadecimal)] | None
+    feature_level: Annotated[FeatureLevel | None, BeforeValidator(_parse_level)] = None
+    session: str | None = None
+    call: _Bits | None = None
+    label: str | None = None
+    operator: dict[str, Any] | None = None
+    flags: _Bits | None = None
+    graph: dict[str, Any] | None = None
+
+    @property
+    def is_return(self) -> bool:
+        """True for the second line of a call."""
+        return not self.model_fields_set & {"operator", "graph"}
 
 
 def is_capture(data: Any) -> bool:
@@ -59,11 +77,20 @@ def is_capture(data: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A tile that an application described, CreateOperator's HRESULT and the device's feature level, where captured."""
+    """An operator or a graph that an application described, and what came of it, where captured.
 
-    desc: OperatorDesc | None
+    ``hresult`` is CreateOperator's or CompileGraph's; a call that is ``open`` has not returned one.
+    """
+
+    desc: OperatorDesc | GraphDesc | None
     hresult: int | None
     feature_level: FeatureLevel | None
+    label: str = ""
+    open: bool = False
+
+    @property
+    def method(self) -> str:
+        return "CompileGraph" if isinstance(self.desc, GraphDesc) else "CreateOperator"
 
 
 CAPTURE_RULES: Final = Rules[Capture](url=pages.CREATE_OPERATOR, basis=Basis.RUNTIME, hresult=None)
@@ -71,7 +98,7 @@ CAPTURE_RULES: Final = Rules[Capture](url=pages.CREATE_OPERATOR, basis=Basis.RUN
 
 @CAPTURE_RULES.add(
     "DML-CAPTURE-HRESULT",
-    says="CreateOperator returned what the emulator gives at the device's feature level.",
+    says="CreateOperator and CompileGraph returned what the emulator gives at the device's feature level.",
     severity=Severity.NOTE,
 )
 def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violation]:
@@ -80,17 +107,29 @@ def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violatio
         return
     results = {_emulated_result(capture.desc, Target(level, double_precision=double, typed_uav_loads=loads))
                for double, loads in product((True, False), repeat=2)}  # fmt: skip
+    if not_looked_at(capture.desc):
+        results.add(HRESULT.E_INVALIDARG)  # for what no rule is about
     if capture.hresult not in results:
         expected = " or ".join(sorted(_result_text(result) for result in results))
         yield Violation(
             "",
-            f"CreateOperator returned {_result_text(capture.hresult)} at feature level {level.short}; "
+            f"{capture.method} returned {_result_text(capture.hresult)} at feature level {level.short}; "
             f"the emulator gives {expected}",
             "please report it, with the captured line: one of the two is wrong",
         )
 
 
-def _emulated_result(desc: OperatorDesc | None, target: Target) -> int | None:
+@CAPTURE_RULES.add(
+    "DML-CAPTURE-open",
+    says="The call returned before the capture was read: else the process ended in it, or is in it still.",
+    severity=Severity.NOTE,
+)
+def call_returned(capture: Capture, target: Target) -> Iterator[Violation]:
+    if capture.open:
+        yield Violation("", f"{capture.method} has not returned")
+
+
+def _emulated_result(desc: OperatorDesc | GraphDesc | None, target: Target) -> int | None:
     """Return the HRESULT of the emulated runtime; None where it would crash."""
     findings = [each for each in findings_of(desc, target, "runtime") if each.severity is Severity.ERROR]
     returned = next((finding.hresult for finding in findings if finding.hresult is not None), None)

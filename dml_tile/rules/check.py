@@ -9,7 +9,7 @@ from operator import mul
 from types import NoneType
 from typing import Any, Final
 
-from dml_tile.descriptors.graph import Descriptor, GraphDesc
+from dml_tile.descriptors.graph import CapturedGraph, Descriptor, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import (
@@ -107,6 +107,8 @@ _NO_FLAGS: Final = int(TensorFlags.NONE)
 
 def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
     """Return the fields of another operator than Tile that no rule is about; of a graph, those of its nodes."""
+    if isinstance(desc, CapturedGraph):
+        return ("the operators of its nodes, which have lines of their own",)
     if isinstance(desc, GraphDesc):
         nodes = [(path, node.operator) for path, node in entries_of(desc, "nodes") if node is not None]
         return tuple(f"{path}.Operator.{field}" for path, operator in nodes for field in not_looked_at(operator))
@@ -141,7 +143,8 @@ def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
 def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
     yield from found_by(GRAPH_CALL_RULES, graph, target)
     refused = set()
-    for i, (path, node) in enumerate(entries_of(graph, "nodes")):
+    judged_here = () if isinstance(graph, CapturedGraph) else enumerate(entries_of(graph, "nodes"))
+    for i, (path, node) in judged_here:
         found = tuple(_findings(node.operator, target)) if node is not None and node.operator is not None else ()
         if any(finding.basis & BASES["runtime"] for finding in found):
             refused.add(i)

@@ -176,6 +176,8 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
             if entry is None:
                 yield Violation(f"{path}.Desc", "null was provided, but a description was expected")
             elif isinstance(entry, OperatorGraphNodeDesc) and entry.operator is None:
+                if entry.type == GraphNodeType.CONSTANT:  # which has none
+                    continue
                 yield Violation(f"{path}.Operator", "null was provided, but an operator was expected")
 
 

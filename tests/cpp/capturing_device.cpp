@@ -157,7 +157,7 @@ void passes_each_call_on(const std::string& path)
     const auto operators = static_cast<IDMLCompiledOperator* const*>(there);
     const auto pageables = static_cast<IDMLPageable* const*>(there);
     const auto table = static_cast<const DML_BINDING_TABLE_DESC*>(there);
-    const auto graph = static_cast<const DML_GRAPH_DESC*>(there);
+    const DML_GRAPH_DESC graph = {};
     for (const HRESULT result : {HRESULT(0), HRESULT(1), removed, invalid_argument})
     {
         for (void** const out : {&object, static_cast<void**>(nullptr)})
@@ -178,7 +178,7 @@ void passes_each_call_on(const std::string& path)
             REQUIRE(made->MakeResident(5, pageables) == result);
             REQUIRE(made->GetDeviceRemovedReason() == result);
             REQUIRE(made->GetParentDevice(id, out) == result);
-            REQUIRE(made->CompileGraph(graph, flags, id, out) == result);
+            REQUIRE(made->CompileGraph(&graph, flags, id, out) == result);
             const std::uintptr_t to = number(out), at = number(there), guid = number(&id);
             const std::vector<Call> expected = {
                 {"GetPrivateData", {guid, number(&size), to}},
@@ -195,7 +195,7 @@ void passes_each_call_on(const std::string& path)
                 {"MakeResident", {5, at}},
                 {"GetDeviceRemovedReason", {}},
                 {"GetParentDevice", {guid, to}},
-                {"CompileGraph", {at, 4, guid, to}},
+                {"CompileGraph", {number(&graph), 4, guid, to}},
             };
             REQUIRE(device.calls.size() == expected.size());
             for (std::size_t i = 0; i < expected.size(); ++i)
@@ -215,17 +215,31 @@ void writes_each_operator(const std::string& inner, const wchar_t* outer)
     StandInDevice device;
     IDMLDevice1* const first = capturing(device, inner.c_str());
     void* made = nullptr;
-    REQUIRE(dml_tile::CreateCapturingDevice(first, outer, ids::device1, &made) == 0);
+    REQUIRE(dml_tile::CreateCapturingDevice(first, outer, ids::device1, &made, "outer \"device\"") == 0);
     IDMLDevice1* const second = static_cast<IDMLDevice1*>(made);
     REQUIRE(first->Release() >= 1);
     const Tile good(2), bad(3);
     const DML_OPERATOR_DESC identity = {static_cast<DML_OPERATOR_TYPE>(1), nullptr};
     device.keeps_calls = false;
     const int before = allocations;
-    REQUIRE(second->CreateOperator(&good.desc, ids::nobodys, nullptr) == 0);
-    REQUIRE(second->CreateOperator(&identity, ids::nobodys, nullptr) == 0);
+    void* op = nullptr;
+    device.makes_operators = true;
+    REQUIRE(second->CreateOperator(&good.desc, ids::nobodys, &op) == 0 && op == &device.created.back());
     device.result = invalid_argument;
+    REQUIRE(second->CreateOperator(&identity, ids::nobodys, nullptr) == invalid_argument);
     REQUIRE(second->CreateOperator(&bad.desc, ids::nobodys, nullptr) == invalid_argument);
+    device.result = 0;
+    const DML_OPERATOR_GRAPH_NODE_DESC node = {&device.created.back(), nullptr};
+    const DML_GRAPH_NODE_DESC nodes[] = {{DML_GRAPH_NODE_TYPE_OPERATOR, &node}, {DML_GRAPH_NODE_TYPE_OPERATOR, &node}};
+    const DML_INPUT_GRAPH_EDGE_DESC input = {0, 0, 0, nullptr};
+    const DML_OUTPUT_GRAPH_EDGE_DESC output = {1, 0, 0, nullptr};
+    const DML_INTERMEDIATE_GRAPH_EDGE_DESC inner_edge = {0, 0, 1, 0, nullptr};
+    const DML_GRAPH_EDGE_DESC edges[] = {{DML_GRAPH_EDGE_TYPE_INPUT, &input},
+                                         {DML_GRAPH_EDGE_TYPE_OUTPUT, &output},
+                                         {DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &inner_edge}};
+    const DML_GRAPH_DESC graph = {1, 1, 2, nodes, 1, &edges[0], 1, &edges[1], 1, &edges[2]};
+    device.result = invalid_argument;  // {2} tiled twice does not take the {4} of another
+    REQUIRE(second->CompileGraph(&graph, DML_EXECUTION_FLAG_NONE, ids::nobodys, nullptr) == invalid_argument);
     REQUIRE(allocations == before);
     REQUIRE(second->Release() == 0 && device.count() == 1);
     device.Release();

@@ -1,4 +1,4 @@
-// A graph of DirectMLX's, two tiles and an identity, of which no operator is mentioned here: `directmlx FILE`.
+// A graph of DirectMLX's: rows that are gathered, tiled and passed through GELU. `directmlx FILE` captures it.
 #include <DirectML.h>
 
 // What an executable that names identifiers of interfaces needs on Linux, as docs/cpp.md says.
@@ -20,16 +20,16 @@ int main(int count, char** arguments)
     REQUIRE(count == 2);
     StandInDevice device;
     device.keeps_calls = false;
+    device.makes_operators = true;
     {
         ComPtr<IDMLDevice1> capturing;
         REQUIRE(dml_tile::CreateCapturingDevice(device.get(), arguments[1], IID_PPV_ARGS(&capturing)) == S_OK);
         dml::Graph graph(capturing.Get());
-        const dml::TensorDesc half = {DML_TENSOR_DATA_TYPE_INT64, {1, 1, 2, 3}};
-        const auto input = dml::InputTensor(graph, 0, half);
-        const auto once = dml::Tile(input, std::vector<uint32_t>{1, 1, 2, 1});
-        const auto same = dml::Identity(once);
-        const auto twice = dml::Tile(same, std::vector<uint32_t>{1, 1, 1, 3});
-        graph.Compile(DML_EXECUTION_FLAG_NONE, {twice});
+        const auto table = dml::InputTensor(graph, 0, {DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, 10, 4}});
+        const auto indices = dml::InputTensor(graph, 1, {DML_TENSOR_DATA_TYPE_INT64, {1, 1, 1, 3}});
+        const auto rows = dml::Gather(table, indices, 2, 1);
+        const auto wide = dml::Tile(rows, std::vector<uint32_t>{1, 1, 1, 2});
+        graph.Compile(DML_EXECUTION_FLAG_NONE, {dml::ActivationGelu(wide)});
     }
     REQUIRE(device.count() == 1);
     device.Release();

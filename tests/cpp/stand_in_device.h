@@ -62,6 +62,56 @@ std::uintptr_t number(T* address)
 
 inline std::uintptr_t number(std::uint32_t value) { return value; }
 
+// An operator, of which only private data are asked. It keeps those of the last two keys.
+class StandInOperator final : public IDMLOperator
+{
+public:
+    HRESULT STDMETHODCALLTYPE QueryInterface(REFIID riid, void** object) override
+    {
+        REQUIRE(ids::equal(riid, ids::object));
+        *object = static_cast<IDMLObject*>(this);
+        return 0;
+    }
+
+    ULONG STDMETHODCALLTYPE AddRef() override { return 1; }
+    ULONG STDMETHODCALLTYPE Release() override { return 1; }
+
+    HRESULT STDMETHODCALLTYPE GetPrivateData(REFGUID guid, UINT* size, void* data) override
+    {
+        for (const Data& each : kept_)
+        {
+            if (ids::equal(each.key, guid) && *size == sizeof each.value)
+            {
+                std::memcpy(data, &each.value, sizeof each.value);
+                return 0;
+            }
+        }
+        return static_cast<HRESULT>(0x887A0002);
+    }
+
+    HRESULT STDMETHODCALLTYPE SetPrivateData(REFGUID guid, UINT size, const void* data) override
+    {
+        REQUIRE(size == sizeof kept_[0].value);
+        kept_[1] = kept_[0];
+        kept_[0].key = guid;
+        std::memcpy(&kept_[0].value, data, size);
+        return 0;
+    }
+
+    HRESULT STDMETHODCALLTYPE SetPrivateDataInterface(REFGUID, IUnknown*) override { return 0; }
+    HRESULT STDMETHODCALLTYPE SetName(PCWSTR) override { return 0; }
+    HRESULT STDMETHODCALLTYPE GetDevice(REFIID, void**) override { return 0; }
+
+private:
+    struct Data
+    {
+        GUID key;
+        UINT value;
+    };
+
+    Data kept_[2] = {};
+};
+
 struct FirstPart : IDMLDevice
 {
 };
@@ -73,7 +123,11 @@ struct SecondPart : IDMLDevice1
 class StandInDevice final : public FirstPart, public SecondPart
 {
 public:
-    explicit StandInDevice(bool has_device1 = true) : result(0), keeps_calls(true), has_device1_(has_device1), count_(1) {}
+    explicit StandInDevice(bool has_device1 = true)
+        : result(0), makes_operators(false), keeps_calls(true), has_device1_(has_device1), count_(1)
+    {
+        created.reserve(16);
+    }
 
     ~StandInDevice() { REQUIRE(count_ == 0); }
 
@@ -128,6 +182,12 @@ public:
 
     HRESULT STDMETHODCALLTYPE CreateOperator(const DML_OPERATOR_DESC* desc, REFIID riid, void** object) override
     {
+        if (object != nullptr && makes_operators)
+        {
+            REQUIRE(created.size() < created.capacity());
+            created.emplace_back();
+            *object = &created.back();
+        }
         return called("CreateOperator", {number(desc), number(&riid), number(object)});
     }
 
@@ -178,6 +238,8 @@ public:
     }
 
     HRESULT result;
+    std::vector<StandInOperator> created;
+    bool makes_operators;
     bool keeps_calls;
     std::vector<Call> calls;
 

@@ -1,24 +1,27 @@
 // dml_tile/capture.h: writes down the operators that an application makes, for `dml-tile check`.
 //
 //     HRESULT hr = device->CreateOperator(&desc, IID_PPV_ARGS(&op));
-//     dml_tile::capture("tiles.jsonl", desc, hr, device);
+//     dml_tile::capture("operators.jsonl", desc, hr, device);
 //
-// Each call appends one line of JSON: a DML_OPERATOR_DESC, of operators other than Tile the type alone, the HRESULT, and
-// the highest feature level of the device. Then, on any machine: `dml-tile check tiles.jsonl --target windows-10-22h2`.
-// A unit test without DirectML writes `dml_tile::capture("tiles.jsonl", desc)`. dml_tile/capturing_device.h captures
-// every operator without a line beside each.
+// Each call appends one line of JSON: a DML_OPERATOR_DESC, of any operator, the HRESULT, and the highest feature level of
+// the device. Then, on any machine: `dml-tile check operators.jsonl --target windows-10-22h2`. A unit test without
+// DirectML writes `dml_tile::capture("operators.jsonl", desc)`. dml_tile/capturing_device.h captures every operator
+// without a line beside each, also one that CreateOperator does not return from.
 //
-// C++11, without dependencies, nothing to link. It includes the DirectML.h that the application includes. It allocates
-// nothing, throws nothing, takes null pointers everywhere, and reads of an array what DirectML reads: nothing where its
-// count is above 8. Lines are whole, also with several threads, processes and DLLs.
+// C++11, without dependencies, nothing to link. It includes the DirectML.h that the application includes, of whichever
+// version. It allocates memory for long lines only, throws nothing, takes null pointers everywhere, and reads nothing of an
+// array whose count is above 8, or 65536 for tensors. Lines are whole, also with several threads, processes and DLLs.
 #ifndef DML_TILE_CAPTURE_H
 #define DML_TILE_CAPTURE_H
 
 #include <DirectML.h>
+#include <dml_tile/operator_fields.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -55,10 +58,10 @@ inline namespace DML_TILE_SINCE
 namespace detail
 {
 
-// Values of DirectML's enumerators, as numbers: what is captured may be none of them.
-const std::uint32_t operator_tile = 70;
 const std::uint32_t max_tensor_type = 1;
-const std::uint32_t max_dimensions = 8;
+const std::uint32_t max_numbers = 8;      // of an array
+const std::uint32_t max_tensors = 65536;  // of an array
+const int max_depth = 3;                  // of operators within operators
 
 // An enumerator's bits, also where they are no enumerator's.
 template <class Enumeration>
@@ -70,22 +73,30 @@ std::uint32_t bits_of(const Enumeration& value) noexcept
     return bits;
 }
 
-// A line of text, of which the longest that can occur is half as long as there is room.
+// A line of text. Without memory for a long one, it is not whole.
 class Line
 {
 public:
-    Line() noexcept : size_(0) { text_[0] = '\0'; }
+    Line() noexcept : text_(own_), size_(1), room_(sizeof own_), is_whole_(true) { own_[0] = '\n'; }
+    ~Line() { release(); }
+    Line(const Line&) = delete;
+    Line& operator=(const Line&) = delete;
 
-    const char* text() const noexcept { return text_; }
-    std::size_t size() const noexcept { return size_; }
+    const char* text() const noexcept { return text_ + 1; }
+    const char* after_end_of_line() const noexcept { return text_; }
+    std::size_t size() const noexcept { return size_ - 1; }
+    bool is_whole() const noexcept { return is_whole_; }
 
-    Line& add(const char* part) noexcept
+    Line& add(const char* part) noexcept { return add(part, std::strlen(part)); }
+
+    Line& add(const char* part, std::size_t length) noexcept
     {
-        const std::size_t length = std::strlen(part);
-        if (length < sizeof text_ - size_)
+        is_whole_ = is_whole_ && (length < room_ - size_ || grow(length));
+        if (is_whole_)
         {
-            std::memcpy(text_ + size_, part, length + 1);
+            std::memcpy(text_ + size_, part, length);
             size_ += length;
+            text_[size_] = '\0';
         }
         return *this;
     }
@@ -103,36 +114,114 @@ public:
         return add(digits + first);
     }
 
-    Line& hexadecimal(std::uint32_t value) noexcept
+    Line& number(std::int32_t value) noexcept
     {
-        char digits[] = "\"0x00000000\"";
-        for (std::size_t i = 10; value != 0; --i, value /= 16)
+        const auto bits = static_cast<std::uint32_t>(value);
+        return value < 0 ? add("-").number(std::uint64_t(0u - bits)) : number(std::uint64_t(bits));
+    }
+
+    // A FLOAT, which is read as the same one, whatever the locale.
+    Line& number(float value) noexcept
+    {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, &value, sizeof bits);
+        if ((bits & 0x7F800000) == 0x7F800000)
         {
-            digits[i] = "0123456789ABCDEF"[value % 16];
+            return add((bits & 0x007FFFFF) != 0 ? "\"NaN\"" : bits >> 31 != 0 ? "\"-Infinity\"" : "\"Infinity\"");
         }
-        return add(digits);
+        char digits[32];
+        std::snprintf(digits, sizeof digits, "%.9g", static_cast<double>(value));
+        const std::size_t whole = std::strspn(digits, "-0123456789");
+        const std::size_t fraction = std::strcspn(digits + whole, "e0123456789");
+        return add(digits, whole).add(fraction != 0 ? "." : "").add(digits + whole + fraction);
+    }
+
+    Line& hexadecimal(std::uint64_t value, int count = 8) noexcept
+    {
+        add("\"0x");
+        while (--count >= 0)
+        {
+            add(&"0123456789ABCDEF"[(value >> (4 * count)) & 15], 1);
+        }
+        return add("\"");
+    }
+
+    Line& quoted(const char* value) noexcept
+    {
+        for (add("\""); *value != '\0'; ++value)
+        {
+            const bool is_special = *value == '"' || *value == '\\';
+            const bool is_control = static_cast<unsigned char>(*value) < 0x20;
+            add(is_special ? "\\" : "").add(is_control ? " " : value, 1);
+        }
+        return add("\"");
     }
 
 private:
-    char text_[4096];
+    bool grow(std::size_t length) noexcept
+    {
+        const std::size_t room = 2 * (size_ + length) + 1;
+        char* const text = static_cast<char*>(::operator new(room, std::nothrow));
+        if (text == nullptr)
+        {
+            return false;
+        }
+        std::memcpy(text, text_, size_);
+        release();
+        text_ = text;
+        room_ = room;
+        return true;
+    }
+
+    void release() noexcept
+    {
+        if (text_ != own_)
+        {
+            ::operator delete(text_);
+        }
+    }
+
+    char own_[4096];
+    char* text_;
     std::size_t size_;
+    std::size_t room_;
+    bool is_whole_;
 };
 
-// An array; empty where DirectML refuses its count before it looks: there may be no memory behind it.
-inline void add_array(Line& line, const UINT* values, std::uint32_t count) noexcept
+// What lies behind an address, which is an object's or not.
+template <class Value>
+Value read(const void* at) noexcept
 {
-    if (values == nullptr)
+    Value value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+}
+
+// Adds the entries of an array; none where its count is above what DirectML takes: there may be no memory behind it.
+template <class Entry, class Add>
+void add_array(Line& line, const void* entries, std::uint32_t count, std::uint32_t most, Add add) noexcept
+{
+    if (entries == nullptr)
     {
         line.add("null");
         return;
     }
     line.add("[");
-    for (std::uint32_t i = 0; count <= max_dimensions && i < count; ++i)
+    for (std::uint32_t i = 0; count <= most && i < count; ++i)
     {
-        line.add(i == 0 ? "" : ",").number(values[i]);
+        line.add(i == 0 ? "" : ",");
+        add(line, static_cast<const Entry*>(entries)[i]);
     }
     line.add("]");
 }
+
+template <class Number>
+void add_number(Line& line, const Number& value) noexcept
+{
+    line.number(value);
+}
+
+inline void add_uint(Line& line, const UINT& value) noexcept { line.number(std::uint64_t(value)); }
 
 inline void add_buffer(Line& line, const DML_BUFFER_TENSOR_DESC* buffer) noexcept
 {
@@ -141,47 +230,155 @@ inline void add_buffer(Line& line, const DML_BUFFER_TENSOR_DESC* buffer) noexcep
         line.add("null");
         return;
     }
-    line.add("{\"DataType\":").number(bits_of(buffer->DataType));
-    line.add(",\"Flags\":").number(bits_of(buffer->Flags));
-    line.add(",\"DimensionCount\":").number(buffer->DimensionCount);
-    line.add(",\"Sizes\":");
-    add_array(line, buffer->Sizes, buffer->DimensionCount);
+    const std::uint32_t count = buffer->DimensionCount;
+    line.add("{\"DataType\":").number(std::uint64_t(bits_of(buffer->DataType)));
+    line.add(",\"Flags\":").number(std::uint64_t(bits_of(buffer->Flags)));
+    line.add(",\"DimensionCount\":").number(std::uint64_t(count)).add(",\"Sizes\":");
+    add_array<UINT>(line, buffer->Sizes, count, max_numbers, add_uint);
     line.add(",\"Strides\":");
-    add_array(line, buffer->Strides, buffer->DimensionCount);
-    line.add(",\"TotalTensorSizeInBytes\":").number(buffer->TotalTensorSizeInBytes);
-    line.add(",\"GuaranteedBaseOffsetAlignment\":").number(buffer->GuaranteedBaseOffsetAlignment).add("}");
+    add_array<UINT>(line, buffer->Strides, count, max_numbers, add_uint);
+    line.add(",\"TotalTensorSizeInBytes\":").number(std::uint64_t(buffer->TotalTensorSizeInBytes));
+    line.add(",\"GuaranteedBaseOffsetAlignment\":");
+    line.number(std::uint64_t(buffer->GuaranteedBaseOffsetAlignment)).add("}");
 }
 
-inline void add_tensor(Line& line, const DML_TENSOR_DESC* tensor) noexcept
+inline void add_tensor(Line& line, const DML_TENSOR_DESC& tensor) noexcept
 {
-    if (tensor == nullptr)
-    {
-        line.add("null");
-        return;
-    }
-    const std::uint32_t type = bits_of(tensor->Type);
-    line.add("{\"Type\":").number(type).add(",\"Desc\":");
-    add_buffer(line, type <= max_tensor_type ? static_cast<const DML_BUFFER_TENSOR_DESC*>(tensor->Desc) : nullptr);
+    const std::uint32_t type = bits_of(tensor.Type);
+    line.add("{\"Type\":").number(std::uint64_t(type)).add(",\"Desc\":");
+    add_buffer(line, type <= max_tensor_type ? static_cast<const DML_BUFFER_TENSOR_DESC*>(tensor.Desc) : nullptr);
     line.add("}");
 }
 
-inline void add_tile(Line& line, const DML_TILE_OPERATOR_DESC* tile) noexcept
+// The fields of an operator's struct, one by one, as its string in operator_fields.h has them. Where C puts a field follows
+// from the kinds of those before it.
+class Fields
 {
-    if (tile == nullptr)
+public:
+    Fields(const char* fields, const void* desc) noexcept
+        : kind('\0'), name(""), name_size(0), desc_(static_cast<const char*>(desc)), rest_(fields), count_(0), end_(0)
+    {
+    }
+
+    bool next() noexcept
+    {
+        if (*rest_ == '\0')
+        {
+            return false;
+        }
+        kind = *rest_++;
+        for (counter_ = 0; *rest_ >= '0' && *rest_ <= '9'; ++rest_)
+        {
+            counter_ = counter_ * 10 + static_cast<std::size_t>(*rest_ - '0');
+        }
+        name = rest_ + (*rest_ == '?' ? 2 : 1);
+        name_size = std::strcspn(name, ":,");
+        rest_ = name + std::strcspn(name, ",");
+        rest_ += *rest_ == ',' ? 2 : 0;
+        struct Wide
+        {
+            char before;
+            UINT64 value;  // as in DML_SCALAR_UNION
+        };
+        const bool is_word = std::strchr("uifbez", kind) != nullptr;
+        const std::size_t alignment = is_word ? 4 : kind == 'x' ? sizeof(Wide) - 8 : sizeof(void*);
+        const std::size_t offset = (end_ + alignment - 1) / alignment * alignment;
+        end_ = offset + (kind == 'x' || kind == 'z' ? 8 : is_word ? 4 : sizeof(void*));
+        offsets_[count_++] = offset;
+        return true;
+    }
+
+    std::size_t offset() const noexcept { return offsets_[count_ - 1]; }
+
+    template <class Value>
+    Value value(std::size_t beyond = 0) const noexcept
+    {
+        return read<Value>(desc_ + offset() + beyond);
+    }
+
+    // The count of an array's entries.
+    std::uint32_t count() const noexcept { return read<std::uint32_t>(desc_ + offsets_[counter_]); }
+
+    char kind;
+    const char* name;
+    std::size_t name_size;
+
+private:
+    const char* desc_;
+    const char* rest_;
+    std::size_t count_;
+    std::size_t counter_;
+    std::size_t end_;
+    std::size_t offsets_[32];
+};
+
+inline void add_operator(Line& line, const DML_OPERATOR_DESC* desc, int depth) noexcept;
+
+inline void add_pointer(Line& line, const Fields& field, int depth) noexcept
+{
+    const void* const there = field.value<const void*>();
+    const auto add_inner = [depth](Line& to, const DML_OPERATOR_DESC& desc) { add_operator(to, &desc, depth - 1); };
+    switch (field.kind)
+    {
+    case 'U':
+        return add_array<UINT>(line, there, field.count(), max_numbers, add_uint);
+    case 'I':
+        return add_array<std::int32_t>(line, there, field.count(), max_numbers, add_number<std::int32_t>);
+    case 'F':
+        return add_array<float>(line, there, field.count(), max_numbers, add_number<float>);
+    case 'T':
+        return add_array<DML_TENSOR_DESC>(line, there, field.count(), max_tensors, add_tensor);
+    case 'O':
+        return add_array<DML_OPERATOR_DESC>(line, there, field.count(), max_numbers, add_inner);
+    case 'o':
+        return add_operator(line, static_cast<const DML_OPERATOR_DESC*>(there), depth - 1);
+    default:
+        break;
+    }
+    if (there == nullptr)
     {
         line.add("null");
-        return;
     }
-    line.add("{\"InputTensor\":");
-    add_tensor(line, tile->InputTensor);
-    line.add(",\"OutputTensor\":");
-    add_tensor(line, tile->OutputTensor);
-    line.add(",\"RepeatsCount\":").number(tile->RepeatsCount).add(",\"Repeats\":");
-    add_array(line, tile->Repeats, tile->RepeatsCount);
-    line.add("}");
+    else if (field.kind == 't')
+    {
+        add_tensor(line, *static_cast<const DML_TENSOR_DESC*>(there));
+    }
+    else
+    {
+        const float* const scale = static_cast<const float*>(there);  // a DML_SCALE_BIAS
+        line.add("{\"Scale\":").number(scale[0]).add(",\"Bias\":").number(scale[1]).add("}");
+    }
 }
 
-inline void add_operator(Line& line, const DML_OPERATOR_DESC* desc) noexcept
+inline void add_field(Line& line, const Fields& field, int depth) noexcept
+{
+    switch (field.kind)
+    {
+    case 'u':
+    case 'e':
+        line.number(std::uint64_t(field.value<std::uint32_t>()));
+        break;
+    case 'i':
+    case 'b':
+        line.number(field.value<std::int32_t>());
+        break;
+    case 'f':
+        line.number(field.value<float>());
+        break;
+    case 'x':
+        line.hexadecimal(field.value<std::uint64_t>(), 16);
+        break;
+    case 'z':
+        line.add("{\"Width\":").number(std::uint64_t(field.value<std::uint32_t>()));
+        line.add(",\"Height\":").number(std::uint64_t(field.value<std::uint32_t>(4))).add("}");
+        break;
+    default:
+        add_pointer(line, field, depth);
+    }
+}
+
+// An operator; of a type that is not in operator_fields.h, without Desc.
+inline void add_operator(Line& line, const DML_OPERATOR_DESC* desc, int depth) noexcept
 {
     if (desc == nullptr)
     {
@@ -189,11 +386,21 @@ inline void add_operator(Line& line, const DML_OPERATOR_DESC* desc) noexcept
         return;
     }
     const std::uint32_t type = bits_of(desc->Type);
-    line.add("{\"Type\":").number(type);
-    if (type == operator_tile)
+    const char* const fields = dml_tile_fields::of_operator(type);
+    line.add("{\"Type\":").number(std::uint64_t(type)).add(fields == nullptr ? "" : ",\"Desc\":");
+    if (fields != nullptr && (desc->Desc == nullptr || depth == 0))
     {
-        line.add(",\"Desc\":");
-        add_tile(line, static_cast<const DML_TILE_OPERATOR_DESC*>(desc->Desc));
+        line.add("null");
+    }
+    else if (fields != nullptr)
+    {
+        Fields field(fields, desc->Desc);
+        for (const char* before = "{\""; field.next(); before = ",\"")
+        {
+            line.add(before).add(field.name, field.name_size).add("\":");
+            add_field(line, field, depth);
+        }
+        line.add("}");
     }
     line.add("}");
 }
@@ -238,30 +445,18 @@ std::uint32_t level_of(const Device& device) noexcept
     return level;
 }
 
-// A line without its end; without an HRESULT, that is null, and so is a feature level of 0.
-inline void describe(Line& line, const DML_OPERATOR_DESC* desc, const HRESULT* hr, std::uint32_t level) noexcept
+// Begins a line. Without an HRESULT, that is null.
+inline Line& begin(Line& line, const HRESULT* hr) noexcept
 {
     line.add("{\"dml_tile_capture\":1,\"hresult\":");
-    if (hr == nullptr)
-    {
-        line.add("null");
-    }
-    else
-    {
-        line.hexadecimal(static_cast<std::uint32_t>(*hr));
-    }
+    return hr == nullptr ? line.add("null") : line.hexadecimal(static_cast<std::uint32_t>(*hr));
+}
+
+// A feature level of 0 is null.
+inline Line& add_level(Line& line, std::uint32_t level) noexcept
+{
     line.add(",\"feature_level\":");
-    if (level == 0)
-    {
-        line.add("null");
-    }
-    else
-    {
-        line.hexadecimal(level);
-    }
-    line.add(",\"operator\":");
-    add_operator(line, desc);
-    line.add("}");
+    return level == 0 ? line.add("null") : line.hexadecimal(level);
 }
 
 // The system's own characters of paths, and a path as these: of any length that the system opens, else empty.
@@ -437,9 +632,9 @@ inline bool AppendedFile::write(const char* text, std::size_t size) const noexce
 #endif
 
 // Appends a line, after the end of the one before, in a single write.
-inline bool append(const PathChar* path, const Line& line) noexcept
+inline bool append(const PathChar* path, Line& line) noexcept
 {
-    if (path == nullptr)
+    if (path == nullptr || !line.add("\n").is_whole())
     {
         return false;
     }
@@ -448,12 +643,11 @@ inline bool append(const PathChar* path, const Line& line) noexcept
     {
         return false;
     }
-    Line whole;
-    whole.add(file.ends_within_a_line() ? "\n" : "").add(line.text()).add("\n");
-    return file.write(whole.text(), whole.size());
+    return file.ends_within_a_line() ? file.write(line.after_end_of_line(), line.size() + 1)
+                                     : file.write(line.text(), line.size());
 }
 
-inline bool append(const OtherChar* path, const Line& line) noexcept
+inline bool append(const OtherChar* path, Line& line) noexcept
 {
     return path != nullptr && append(NativePath(path).text(), line);
 }
@@ -498,25 +692,29 @@ using Kind = Choice<
             NamesFile<Value, char>::value || NamesFile<Value, wchar_t>::value, Named,
             Choice<TakesLine<Value>::value, Callable, Unknown>>>>;
 
-inline bool give(const char* path, const Line& line, Narrow) noexcept { return append(path, line); }
+inline bool give(const char* path, Line& line, Narrow) noexcept { return append(path, line); }
 
-inline bool give(const wchar_t* path, const Line& line, Wide) noexcept { return append(path, line); }
+inline bool give(const wchar_t* path, Line& line, Wide) noexcept { return append(path, line); }
 
 template <class Path>
-bool give(const Path& path, const Line& line, Named) noexcept
+bool give(const Path& path, Line& line, Named) noexcept
 {
     return append(path.c_str(), line);
 }
 
 template <class To>
-bool give(const To&, const Line&, Unknown) noexcept
+bool give(const To&, Line&, Unknown) noexcept
 {
     return false;
 }
 
 template <class Sink>
-bool give(Sink& sink, const Line& line, Callable) noexcept
+bool give(Sink& sink, Line& line, Callable) noexcept
 {
+    if (!line.is_whole())
+    {
+        return false;
+    }
     DML_TILE_TRY
     {
         sink(line.text(), line.size());
@@ -528,15 +726,20 @@ bool give(Sink& sink, const Line& line, Callable) noexcept
     }
 }
 
+#define DML_TILE_REQUIRE_DESTINATION(function, To) \
+    static_assert( \
+        !std::is_same<dml_tile::detail::Kind<To>, dml_tile::detail::Unknown>::value, \
+        function " takes the name of a file, as const char*, const wchar_t* or an object with c_str(), or a function " \
+                 "that takes (const char* line, std::size_t length)")
+
 template <class To>
 bool give_to(To& to, const DML_OPERATOR_DESC* desc, const HRESULT* hr, std::uint32_t level) noexcept
 {
-    static_assert(
-        !std::is_same<Kind<To&>, Unknown>::value,
-        "dml_tile::capture takes the name of a file, as const char*, const wchar_t* or an object with c_str(), or a "
-        "function that takes (const char* line, std::size_t length)");
+    DML_TILE_REQUIRE_DESTINATION("dml_tile::capture", To&);
     Line line;
-    describe(line, desc, hr, level);
+    add_level(begin(line, hr), level).add(",\"operator\":");
+    add_operator(line, desc, max_depth);
+    line.add("}");
     return give(to, line, Kind<To&>());
 }
 
@@ -576,8 +779,5 @@ bool capture(To&& to, const DML_OPERATOR_DESC& desc) noexcept
 
 }  // namespace DML_TILE_SINCE
 }  // namespace dml_tile
-
-#undef DML_TILE_TRY
-#undef DML_TILE_CATCH_ALL
 
 #endif  // DML_TILE_CAPTURE_H
