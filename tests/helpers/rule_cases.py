@@ -356,4 +356,13 @@ def captured_line(hresult: str) -> str:
 """
 
 
-CAPTURE_CASES: Final = [("DML-CAPTURE-HRESULT", captured_line("0x80070057"), captured_line("0x00000000"))]
+_CALL: Final = f"""\
+{{"dml_tile_capture": 1, "hresult": null, "session": "0x18F2A6C05D73B94E", "call": 1, "feature_level": "0x00006200",
+ "operator": {captured_line("0x00000000").partition('"operator": ')[2]}"""
+_OPEN: Final = " ".join(_CALL.split()) + "\n"
+_RETURN: Final = '{"dml_tile_capture": 1, "hresult": "0x00000000", "session": "0x18F2A6C05D73B94E", "call": 1}\n'
+
+CAPTURE_CASES: Final = [
+    ("DML-CAPTURE-HRESULT", captured_line("0x80070057"), captured_line("0x00000000")),
+    ("DML-CAPTURE-open", _OPEN, _OPEN + _RETURN),
+]

@@ -120,7 +120,7 @@ public:
         return value < 0 ? add("-").number(std::uint64_t(0u - bits)) : number(std::uint64_t(bits));
     }
 
-    // A FLOAT, which is read as the same one, whatever the locale.
+    // A FLOAT, exactly, whatever the locale.
     Line& number(float value) noexcept
     {
         std::uint32_t bits = 0;
@@ -130,7 +130,7 @@ public:
             return add((bits & 0x007FFFFF) != 0 ? "\"NaN\"" : bits >> 31 != 0 ? "\"-Infinity\"" : "\"Infinity\"");
         }
         char digits[32];
-        std::snprintf(digits, sizeof digits, "%.9g", static_cast<double>(value));
+        std::snprintf(digits, sizeof digits, "%.17g", static_cast<double>(value));
         const std::size_t whole = std::strspn(digits, "-0123456789");
         const std::size_t fraction = std::strcspn(digits + whole, "e0123456789");
         return add(digits, whole).add(fraction != 0 ? "." : "").add(digits + whole + fraction);

@@ -1,0 +1,170 @@
+"""What the C++ headers write of any operator and of graphs, and how their lines are read."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from ctypes import addressof
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.directml.operators import operators
+from dml_tile.emit.cpp import get_include
+from dml_tile.readers.c_structs import write_operator_desc
+from dml_tile.readers.descriptors import JsonDescriptor, read_document
+from docs.generator.cpp_fields import cpp_fields
+from tests.helpers.command_line import Call
+from tests.helpers.compilers import (
+    COMPILERS,
+    compiled,
+    needs_compiler,
+    needs_real_headers,
+    real_headers,
+    stand_in_headers,
+)
+from tests.helpers.paths import EXAMPLES
+from tests.test_operator_desc import descriptors
+
+CAPTURE = """
+#include <dml_tile/capture.h>
+#include <string>
+static std::string last;
+extern "C" const char* captured(const DML_OPERATOR_DESC* desc)
+{
+    dml_tile::capture([](const char* line, std::size_t size) { last.assign(line, size); }, desc);
+    return last.c_str();
+}
+"""
+LINES = (EXAMPLES / "operators.jsonl").read_text().splitlines()
+
+
+def test_cpp_has_the_strings_of_the_table() -> None:
+    assert Path(get_include(), "dml_tile", "operator_fields.h").read_text(encoding="utf-8") == cpp_fields()
+    strings = [line.strings for line in operators().values()]
+    assert all(string.count(",") < 32 for string in strings), "capture.h keeps the offsets of 32 fields"
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], OperatorDesc | None]:
+    """Return what a line says that the header writes of the struct at an address."""
+    folder = tmp_path_factory.mktemp("capture")
+    (folder / "capture.cpp").write_text(CAPTURE)
+    options = ["-std=c++11", "-shared", "-fPIC", *stand_in_headers()]
+    compiled(COMPILERS[0], *options, folder / "capture.cpp", "-o", folder / "c.so")
+    library = ctypes.CDLL(str(folder / "c.so"))
+    library.captured.argtypes, library.captured.restype = [ctypes.c_void_p], ctypes.c_char_p
+
+    def captured(address: int) -> OperatorDesc | None:
+        (part,) = read_document(library.captured(address))
+        assert isinstance(part, JsonDescriptor), part
+        assert isinstance(part.desc, OperatorDesc | None)
+        return part.desc
+
+    return captured
+
+
+@needs_compiler
+@pytest.mark.long
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(desc=descriptors())
+def test_a_line_holds_every_field_of_any_operator(
+    capture: Callable[[int], OperatorDesc | None], desc: OperatorDesc
+) -> None:
+    struct = write_operator_desc(desc)
+    assert capture(addressof(struct)) == desc
+
+
+@needs_compiler
+@pytest.mark.long
+def test_counts_are_bounded_before_they_are_walked(capture: Callable[[int], OperatorDesc | None]) -> None:
+    values = (ctypes.c_uint64 * 4)(2**32 - 1, 16, 0, 0)  # a JOIN of as many tensors as a UINT counts, at no address
+    join = next(operator for operator in operators().values() if operator.name == "JOIN")
+    struct = (ctypes.c_uint64 * 2)(join.value, addressof(values))
+    desc = capture(addressof(struct))
+    assert desc is not None
+    assert desc.desc is not None
+    assert desc.desc["InputCount"] == 2**32 - 1  # type: ignore[index]
+    assert desc.desc["InputTensors"] == ()  # type: ignore[index]
+
+
+@needs_real_headers
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_fields_are_where_the_compiler_puts_them(tmp_path: Path, compiler: str) -> None:
+    checks = [
+        f'check({operator.value}, {i}, offsetof({operator.struct}, {field.name}), "{operator.name}.{field.name}");'
+        for operator in operators().values()
+        for i, field in enumerate(operator.fields)
+    ]
+    assert len(checks) == 917
+    source, program = tmp_path / "offsets.cpp", tmp_path / "offsets"
+    lines = "\n".join(checks)
+    source.write_text(f"""
+#include <dml_tile/capture.h>
+static void check(unsigned type, int index, std::size_t offset, const char* name)
+{{
+    dml_tile::detail::Fields field(dml_tile_fields::of_operator(type), nullptr);
+    while (index-- >= 0) {{ field.next(); }}
+    if (field.offset() != offset) {{ std::printf("%s\\n", name); }}
+}}
+int main()
+{{
+{lines}
+}}
+""")
+    compiled(compiler, "-std=c++17", "-Wno-invalid-offsetof", *real_headers(), source, "-o", program)
+    assert subprocess.run([program], capture_output=True, check=True, text=True, timeout=60).stdout == ""
+
+
+def read(*lines: str) -> list[Any]:
+    return list(read_document("\n".join(lines).encode()))
+
+
+def test_two_lines_make_one_call(check: Call) -> None:
+    parts = read(*LINES)
+    assert [part.pointer for part in parts] == ["/0/operator", "/2/operator", "/4/operator", "/6/graph"]
+    assert all(part.capture.hresult == 0 and not part.capture.open for part in parts)
+    shared = parts[3].desc.nodes[1].operator
+    assert shared is parts[1].desc, "the operators of a graph are not copied"
+    opened = "\n".join(LINES[:3])
+    printed = check("-", "-t", "6_2", stdin=opened).stdout
+    assert "note[DML-CAPTURE-open]" in printed
+    assert printed.count("CreateOperator has not returned") == 1
+
+
+def test_sessions_are_told_apart_and_a_label_is_shown(check: Call) -> None:
+    line = json.loads(LINES[0])
+    (one,) = read(json.dumps(line | {"label": "encoder"}))
+    assert one.capture.label == "encoder"
+    other = json.dumps({"dml_tile_capture": 1, "hresult": "0x00000000", "session": "other", "call": 1})
+    result = check("-", stdin=f"{LINES[0]}\n{other}\n")
+    assert "completes a call that no line before it describes" in result.stderr
+    assert "encoder: GATHER InputTensor" in check("-", stdin=json.dumps(line | {"label": "encoder"}) + "\n").stdout
+
+
+@pytest.mark.parametrize("hresult", ["0x80070057", "0x00000000"])
+def test_a_graph_is_judged_beside_its_operators(check: Call, hresult: str) -> None:
+    wrong = LINES[6].replace('"ToNodeIndex":2', '"ToNodeIndex":0')
+    text = "\n".join([*LINES[:6], wrong, LINES[7].replace("0x00000000", hresult)])
+    printed = check("-", "-t", "6_2", stdin=text).stdout
+    assert ("note[DML-CAPTURE-HRESULT]" in printed) == (hresult == "0x00000000")
+    assert re.search(r"error\[DML-GRAPH-cycle\]", printed)
+
+
+def test_a_graph_with_an_operator_that_was_not_captured_is_not_checked(check: Call) -> None:
+    printed = check("-", stdin="\n".join([*LINES[2:6], LINES[6].replace('"Operator":2', '"Operator":0')])).stdout
+    assert "the fields of Nodes[0].Operator of a graph are not given, or not read; it is not checked" in printed
+
+
+def test_equal_graphs_of_different_calls_are_one(check: Call) -> None:
+    again = [re.sub(r'"(call|Operator)":(\d)', lambda m: f'"{m[1]}":{int(m[2]) + 4}', line) for line in LINES]
+    printed = check("-", "-t", "6_2", stdin="\n".join([*LINES, *again])).stdout
+    assert printed.count("2 times") == 4
