@@ -14,8 +14,8 @@ from math import isfinite
 from struct import unpack_from
 from typing import TYPE_CHECKING, Annotated, Any, Final, SupportsIndex, TypeAlias
 
-from pydantic import ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, model_validator
 from pydantic import Field as ModelField
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Enumerator, Ordered, Struct
@@ -55,8 +55,6 @@ SCALAR_FORMATS: Final = {
 
 class ScaleBias(Struct):
     """DML_SCALE_BIAS: what the elements of an input are multiplied by, and what is then added."""
-
-    model_config = ConfigDict(ser_json_inf_nan="strings")
 
     scale: float
     bias: float
@@ -152,7 +150,12 @@ def _text(value: object) -> str:
 
 def _dumped(field: Field, value: Any, as_json: bool, by_alias: bool) -> Any:
     if isinstance(value, Struct):
-        return value.model_dump(mode="json" if as_json else "python", by_alias=by_alias)
+        dumped = value.model_dump(mode="json" if as_json else "python", by_alias=by_alias)
+        return (
+            {name: _dumped(field, number, as_json, by_alias) for name, number in dumped.items()}
+            if (isinstance(value, ScaleBias))
+            else dumped
+        )
     if isinstance(value, tuple):
         values = [_dumped(field, each, as_json, by_alias) for each in value]
         return values if as_json else tuple(values)
