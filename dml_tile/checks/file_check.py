@@ -24,7 +24,6 @@ from dml_tile.checks.notices import of_comments
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
 from dml_tile.checks.silences import FileIgnores, Silences
 from dml_tile.checks.summary import SourceSummary
-from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, Problem, place_of, require_instance
 from dml_tile.files.urls import Url, source_named
