@@ -5,8 +5,6 @@
 
 #include "../data/DirectML_stand_in.h"
 
-#include <stddef.h>
-
 #define STDMETHODCALLTYPE
 
 typedef uint32_t ULONG;
@@ -26,6 +24,7 @@ enum DML_EXECUTION_FLAGS { DML_EXECUTION_FLAG_NONE = 0, DML_EXECUTION_FLAG_DESCR
 
 struct DML_BINDING_TABLE_DESC;
 struct IDMLCompiledOperator;
+struct IDMLOperator;
 struct IDMLPageable;
 
 enum DML_GRAPH_NODE_TYPE { DML_GRAPH_NODE_TYPE_INVALID, DML_GRAPH_NODE_TYPE_OPERATOR, DML_GRAPH_NODE_TYPE_CONSTANT };
@@ -103,72 +102,6 @@ struct IDMLObject : IUnknown
 struct IDMLOperator : IDMLObject
 {
     virtual HRESULT GetDevice(REFIID riid, void** device) = 0;
-};
-
-enum DML_GRAPH_NODE_TYPE { DML_GRAPH_NODE_TYPE_INVALID, DML_GRAPH_NODE_TYPE_OPERATOR, DML_GRAPH_NODE_TYPE_CONSTANT };
-
-enum DML_GRAPH_EDGE_TYPE
-{
-    DML_GRAPH_EDGE_TYPE_INVALID,
-    DML_GRAPH_EDGE_TYPE_INPUT,
-    DML_GRAPH_EDGE_TYPE_OUTPUT,
-    DML_GRAPH_EDGE_TYPE_INTERMEDIATE
-};
-
-struct DML_GRAPH_NODE_DESC
-{
-    DML_GRAPH_NODE_TYPE Type;
-    const void* Desc;
-};
-
-struct DML_GRAPH_EDGE_DESC
-{
-    DML_GRAPH_EDGE_TYPE Type;
-    const void* Desc;
-};
-
-struct DML_OPERATOR_GRAPH_NODE_DESC
-{
-    IDMLOperator* Operator;
-    const char* Name;
-};
-
-struct DML_CONSTANT_DATA_GRAPH_NODE_DESC
-{
-    const void* Data;
-    size_t DataSize;
-    const char* Name;
-};
-
-struct DML_INPUT_GRAPH_EDGE_DESC
-{
-    UINT GraphInputIndex, ToNodeIndex, ToNodeInputIndex;
-    const char* Name;
-};
-
-struct DML_OUTPUT_GRAPH_EDGE_DESC
-{
-    UINT FromNodeIndex, FromNodeOutputIndex, GraphOutputIndex;
-    const char* Name;
-};
-
-struct DML_INTERMEDIATE_GRAPH_EDGE_DESC
-{
-    UINT FromNodeIndex, FromNodeOutputIndex, ToNodeIndex, ToNodeInputIndex;
-    const char* Name;
-};
-
-struct DML_GRAPH_DESC
-{
-    UINT InputCount, OutputCount;
-    UINT NodeCount;
-    const DML_GRAPH_NODE_DESC* Nodes;
-    UINT InputEdgeCount;
-    const DML_GRAPH_EDGE_DESC* InputEdges;
-    UINT OutputEdgeCount;
-    const DML_GRAPH_EDGE_DESC* OutputEdges;
-    UINT IntermediateEdgeCount;
-    const DML_GRAPH_EDGE_DESC* IntermediateEdges;
 };
 
 struct IDMLDevice : IDMLObject
