@@ -284,6 +284,15 @@ def test_a_given_size_hides_no_refusal_of_what_onnxruntime_gives_to_directml(che
     assert "#widen: elsewhere at 6_4" in check("c.onnx", "--via", "ort", "-t", "6_4").stdout
 
 
+def test_a_size_with_which_the_model_cannot_run_makes_nothing_unknown(check: Call) -> None:
+    text = "z = Add(x, k); e = Shape(z); s = Neg(q); t = Reshape(s, e); r = [0, 2]; [T] y = Tile(t, r)"
+    inputs = [typed("x", ["N", 3]), typed("q", [2, 3]), typed("k", [2, 3])]
+    onnx.save(model(text, inputs=inputs), "a.onnx")
+    for options in [], ["--dim", "N=2"], ["--dim", "N=5"], ["--dim", "N=0"]:
+        (result,) = results(check("a.onnx", "--format", "json", *options))
+        assert (result["tile"], result["verdict"]) == ("FLOAT32 {2,3} x {0,2} -> {0,6}", "refused")
+
+
 def test_of_a_model_with_many_names_of_dimensions_those_that_were_asked_for_are_known(check: Call) -> None:
     names = [*(f"n{i:04}" for i in range(MAX_NAMES)), "z", "zz"]
     inputs = [typed("x", [2, 3]), *(typed(f"{i}", names[i : i + 64]) for i in range(0, len(names), 64))]

@@ -16,7 +16,7 @@ from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 try:
     import onnx  # noqa: F401
@@ -27,7 +27,7 @@ from onnx import ModelProto
 
 from dml_tile.dialects.tiles import onnx_tile
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode, tile_node
+from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import default_opset, inline, place
 from dml_tile.readers.onnx.inference import fix, names_in, nodes, stated_sizes, take_declared, with_types
@@ -97,17 +97,45 @@ def _settle_initialisers(model: ModelProto) -> None:
 
 def _parts(found: Found, before: Found, origins: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
     """Yield a Tile with known shapes, of which onnxruntime folds what it folds ``before`` it gets them."""
-    is_empty_before = any(map(_is_empty, _tile(before, origins)))
+    unsized = next((part for part in _tile(before, origins) if isinstance(part, TileNode)), None)
+    is_empty_before = unsized is not None and _is_empty(unsized)
     for part in _tile(found, origins):
         if isinstance(part, TileNode):
             part = replace(
-                part,
+                _completed(part, unsized) if unsized else part,
                 folded=before.folded,
                 emptied=_is_empty(part) and not is_empty_before,
                 inputs=tuple(map(place, found.node.input)),
                 output=place(*found.node.output[:1]),
             )
         yield part
+
+
+_Known = TypeVar("_Known", bound=Dimension)
+
+
+def _completed(part: TileNode, unsized: TileNode) -> TileNode:
+    """Return a Tile with what is known of it without the sizes that were given.
+
+    A model cannot run with every size: onnx's inference of a node that fails with one forgets what it gave without.
+    """
+    if part.shape is not None and unsized.shape is not None and len(part.shape) != len(unsized.shape):
+        return part
+    return replace(
+        part,
+        data_type=part.data_type or unsized.data_type,
+        shape=_known_of(part.shape, unsized.shape),
+        repeats=_known_of(part.repeats, unsized.repeats),
+        error=part.error or unsized.error,
+    )
+
+
+def _known_of(values: tuple[_Known, ...] | None, others: tuple[_Known, ...] | None) -> tuple[_Known | None, ...] | None:
+    """Return the values, each that is no number replaced by the other that is one."""
+    if others is None:
+        return values
+    pairs = zip(values or (None,) * len(others), others, strict=True)
+    return tuple(other if isinstance(other, int) and not isinstance(value, int) else value for value, other in pairs)
 
 
 def _is_empty(part: TileNode | Problem) -> bool:
