@@ -34,6 +34,7 @@ from dml_tile.readers import contents, model_tile, remote
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
+from tests.helpers.check_files import captured
 from tests.helpers.costs import Cost, cost_of
 from tests.helpers.dxdispatch_models import Json, dispatch, model, show, tile_json, write_file, zeros
 from tests.helpers.paths import ROOT
@@ -138,17 +139,46 @@ def write_edges(folder: Path, count: int) -> tuple[str, ...]:
     return ("check", "graph.json", "--baseline", "known.json", "--output", "out.txt")
 
 
+def write_list(folder: Path, count: int) -> tuple[str, ...]:
+    patterns = [f"{i:03}{'*b' * 98}" for i in range(count)]
+    (folder / "pyproject.toml").write_text(f"[tool.dml-tile]\nexclude = {patterns}\n")
+    deep = Path(*["a" * 100] * 20)
+    (folder / deep).mkdir(parents=True, exist_ok=True)
+    names = [str(deep / f"{i}.json") for i in range(4 * count)]
+    for name in names:
+        (folder / name).write_text(json.dumps(TILE))
+    (folder / "list.txt").write_text("\n".join(names))
+    return ("check", "--files-from", "list.txt", "--quiet")
+
+
+def write_capture(folder: Path, count: int) -> tuple[str, ...]:
+    lines = [captured(BROKEN | {"Repeats": [i + 2]}) for i in range(count)]
+    (folder / "many.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines * 3))
+    cost_of("check", "many.jsonl", "--write-baseline", "known.json", "--output", "out.txt", folder=folder)
+    return ("check", "many.jsonl", "--baseline", "known.json", "--output", "out.txt")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("write", "count", "status"),
     [
+        (write_list, 100, 0),
+        (write_capture, 100, 0),
         (write_stars, 100, 0),
         (write_excluded, 100, 0),
         (write_comments, 100, 1),
         (write_file_ignores, 100, 1),
         (write_edges, 400, 0),
     ],
-    ids=["stars in .gitignore", "patterns and long folders", "comments", "per-file-ignores", "a baseline"],
+    ids=[
+        "a list of files",
+        "a capture",
+        "stars in .gitignore",
+        "patterns and long folders",
+        "comments",
+        "per-file-ignores",
+        "a baseline",
+    ],
 )
 def test_two_inputs_cost_no_more_than_both(
     tmp_path: Path, write: Callable[[Path, int], tuple[str, ...]], count: int, status: int
