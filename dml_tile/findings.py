@@ -30,7 +30,7 @@ class Basis(Flag):
         return tuple(str(basis.name).lower() for basis in self)
 
 
-CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
+BOTH: Final = Basis.DOCUMENTED | Basis.RUNTIME
 """The bases of most rules: the documentation and the runtime agree."""
 
 BASES: Final[dict[str, Basis]] = {
@@ -132,7 +132,7 @@ class Rule(Generic[Subject_contra]):
         )
 
 
-def found_by(rules: Iterable[Rule[Subject]], subject: Subject, target: Target) -> Iterator[Finding]:
+def apply_rules(rules: Iterable[Rule[Subject]], subject: Subject, target: Target) -> Iterator[Finding]:
     """Yield the findings of several rules on their subject at a target, in the order of the rules."""
     for each in rules:
         yield from each.findings(subject, target)
@@ -151,12 +151,12 @@ class RuleFields(TypedDict, total=False):
 class Rules(list[Rule[Subject]]):
     """Rules on one subject, in the order of their findings: that of their definitions.
 
-    ``usual`` are the fields that most of them have; the basis is CONTRACT unless one is given.
+    ``usual`` are the fields that most of them have; the basis is BOTH unless one is given.
     """
 
     def __init__(self, **usual: Unpack[RuleFields]) -> None:
         super().__init__()
-        self._usual = RuleFields(basis=CONTRACT) | usual
+        self._usual = RuleFields(basis=BOTH) | usual
 
     def add(
         self, rule_id: str, *, says: str, **options: Unpack[RuleFields]

@@ -63,12 +63,12 @@ class Record(BaseModel):
         return data
 
 
-def crowded_object(data: Any, path: tuple[str | int, ...] = ()) -> str:
+def too_many_keys(data: Any, path: tuple[str | int, ...] = ()) -> str:
     """Return what is wrong with the first object of too many keys, at any depth; empty if there is none."""
     if isinstance(data, dict) and len(data) > MAX_KEYS:
         return ": ".join(filter(None, (c_path(path), _MANY_KEYS.format(len(data)))))
     for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-        if isinstance(value, (dict, list)) and (crowded := crowded_object(value, (*path, key))):
+        if isinstance(value, (dict, list)) and (crowded := too_many_keys(value, (*path, key))):
             return crowded
     return ""
 

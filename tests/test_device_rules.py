@@ -30,11 +30,11 @@ from dml_tile.bindings.slots import (
     PERSISTENT,
     TEMPORARY,
     TENSOR,
-    BindPoint,
     BoundRange,
     Slot,
     SlotBinding,
     SlotKind,
+    SlotState,
 )
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.tile import BufferTensorDesc
@@ -119,10 +119,10 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (BoundRange(KEPT, 8, 128), BoundRange(KEPT, 8, 256), RESOURCE),
     ],
     "DML-BINDING-missing": [
-        (BindPoint(FIRST_OWNED, False), BindPoint(FIRST_PLAIN, False), FIRST_INPUT),
-        (BindPoint(ALIGNED, False, "why"), BindPoint(ALIGNED, True, "why"), INPUT, D),
+        (SlotState(FIRST_OWNED, False), SlotState(FIRST_PLAIN, False), FIRST_INPUT),
+        (SlotState(ALIGNED, False, "why"), SlotState(ALIGNED, True, "why"), INPUT, D),
     ],
-    "DML-BINDING-owned": [(BindPoint(FIRST_PLAIN, True), BindPoint(FIRST_OWNED, True), FIRST_INPUT)],
+    "DML-BINDING-owned": [(SlotState(FIRST_PLAIN, True), SlotState(FIRST_OWNED, True), FIRST_INPUT)],
     "DML-BINDING-range": [
         (bound(PLAIN, placed(32, 48)), bound(PLAIN, GOOD), INPUT),
         (bound(PLAIN, placed(2**64 - 16, 32)), bound(PLAIN, placed(32)), INPUT, D),

@@ -19,7 +19,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES, model_findings
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
-from dml_tile.findings import Against, Finding, Severity, found_by
+from dml_tile.findings import Against, Finding, Severity, apply_rules
 from dml_tile.json_text import parse_document
 from dml_tile.rules.check import DESCRIPTOR_RULES, lowest_level, not_a_tile
 from dml_tile.rules.operator import OTHER_OPERATOR_RULES
@@ -185,10 +185,10 @@ def findings_of_all_rules(desc: TileOperatorDesc, target: Target) -> tuple[Findi
     tile = TileView(desc, *views)
     found: list[Finding] = []
     for operand, view in zip(operands, views, strict=True):
-        found += found_by(TENSOR_RULES, operand, target)
-        found += found_by(BUFFER_RULES + TILE_BUFFER_RULES, view, target) if view is not None else ()
-    found += found_by(INPUT_OUTPUT_RULES + REPEATS_RULES, tile, target)
-    return (*found, *found_by(OPERATOR_RULES, OperatorDesc(type=OperatorType.TILE, desc=desc), target))
+        found += apply_rules(TENSOR_RULES, operand, target)
+        found += apply_rules(BUFFER_RULES + TILE_BUFFER_RULES, view, target) if view is not None else ()
+    found += apply_rules(INPUT_OUTPUT_RULES + REPEATS_RULES, tile, target)
+    return (*found, *apply_rules(OPERATOR_RULES, OperatorDesc(type=OperatorType.TILE, desc=desc), target))
 
 
 DESCRIPTORS: Final = st.sampled_from([tiles(), nearly_valid_tiles(), nearly_valid_tiles(), invalid_tiles()]).flatmap(

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome, Release
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
@@ -25,6 +25,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, F
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DialectError
 from dml_tile.geometry.layout import packed_strides
+from dml_tile.input_errors import Record
 from dml_tile.simulation.target import resolve
 
 DataType = Literal["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]
@@ -74,32 +75,28 @@ CHROMIUM: Final = BackEnd(
 )
 
 
-class _Dictionary(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RankRange(_Dictionary):
+class RankRange(Record):
     """MLRankRange: both ends are included."""
 
     min: int
     max: int
 
 
-class TensorLimits(_Dictionary):
+class TensorLimits(Record):
     """MLTensorLimits."""
 
     data_types: tuple[DataType, ...] = Field(serialization_alias="dataTypes")
     rank_range: RankRange = Field(serialization_alias="rankRange")
 
 
-class SingleInputSupportLimits(_Dictionary):
+class SingleInputSupportLimits(Record):
     """MLSingleInputSupportLimits."""
 
     input: TensorLimits
     output: TensorLimits
 
 
-class OpSupportLimits(_Dictionary):
+class OpSupportLimits(Record):
     """MLOpSupportLimits, of which only tile is given; the output of `dml-tile levels --format webnn`."""
 
     tile: SingleInputSupportLimits

@@ -127,7 +127,7 @@ class SlotBinding(NamedTuple):
         return (given, given.buffer) if self.slot.size_in_bytes and given and given.buffer is not None else None
 
 
-class BindPoint(NamedTuple):
+class SlotState(NamedTuple):
     """A slot, and whether anything is bound to it. One that needs no binding has the size 0."""
 
     slot: Slot

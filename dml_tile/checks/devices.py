@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.directml.enums import HRESULT, FeatureLevel
@@ -15,15 +15,14 @@ from dml_tile.directml.targets import (
     Target,
     oldest_windows,
 )
-from dml_tile.rules.tile import ship
+from dml_tile.input_errors import Record
+from dml_tile.rules.tile import upgrade_advice
 
 _LOADED: Final = "if DirectML.dll of Microsoft.AI.DirectML is not beside the executable, that of Windows is loaded"
 
 
-class DeviceOutput(BaseModel):
+class DeviceOutput(Record):
     """Whether a device comes into being at a target; a line of the output of `dml-tile device --format json`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     target: str
     feature_level: str = Field(description="The feature level of the target's DirectML.", examples=["2_0"])
@@ -74,4 +73,4 @@ def _what_to_ship(via: BackEnd, target: Target) -> str:
     needed: FeatureLevel = via.release_at(target).minimum_level
     if via.advice is None:
         return f"nothing, since a page brings no DirectML: {oldest_windows(needed)} and later have it in the box"
-    return f"{ship(needed)}; {_LOADED}"
+    return f"{upgrade_advice(needed)}; {_LOADED}"

@@ -22,8 +22,8 @@ from dml_tile.checks.catalogue import RUN_TIME, Selection
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
 from dml_tile.checks.notices import of_comments
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
-from dml_tile.checks.silences import FileIgnores, Silences
 from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.suppressions import FileIgnores, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, Problem, place_of, require_instance
 from dml_tile.files.urls import Url, source_named
@@ -83,7 +83,7 @@ class FileCheck:
         parts = sources.parts(file, self.name_of(file))
         file = self.name_of(file)
         summary = SourceSummary(file, is_model_file(file))
-        silences = Silences(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
+        silences = Suppressions(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
         problems: dict[str, list[Problem]] = {}
         equals, all_equals = Counter[str](), Counter[str]()
         first_parts = list(islice(parts, 2))
@@ -126,7 +126,7 @@ class FileCheck:
         summary.notices = tuple(each for each in notices if self.selection.takes(each.rule))
         yield summary
 
-    def _counted(self, result: Result, silences: Silences, on: Sequence[IgnoreComment]) -> Result:
+    def _counted(self, result: Result, silences: Suppressions, on: Sequence[IgnoreComment]) -> Result:
         selected = tuple(
             finding
             for finding in result.findings

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dml_tile.checks.catalogue import MALFORMED_IGNORE, NOTICES, UNUSED_BASELINE_ENTRY, UNUSED_IGNORE
-from dml_tile.checks.silences import FileIgnores, Silence, Silences
+from dml_tile.checks.suppressions import FileIgnores, Suppression, Suppressions
 from dml_tile.errors import Position
 from dml_tile.findings import Severity
 
@@ -25,7 +25,7 @@ class Notice(NamedTuple):
         return NOTICES[self.rule].usual_severity
 
 
-def of_comments(file: str, silences: Silences, *, is_whole: bool) -> Iterator[Notice]:
+def of_comments(file: str, silences: Suppressions, *, is_whole: bool) -> Iterator[Notice]:
     """Yield notices of malformed comments, and of those that silence nothing in a file that was read as a whole."""
     for comment in silences.malformed:
         message = f"{comment.text!r} silences nothing; dml-tile: ignore[RULE, RULE] was expected, in 200 characters"
@@ -36,7 +36,7 @@ def of_comments(file: str, silences: Silences, *, is_whole: bool) -> Iterator[No
 
 
 def of_file_ignores(
-    file: str, ignores: FileIgnores, met: set[Silence], patterns: frozenset[int], *, is_whole: bool
+    file: str, ignores: FileIgnores, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool
 ) -> Iterator[Notice]:
     """Yield notices of what per-file-ignores in a settings file silences nothing, of the patterns that match a file.
 
@@ -44,7 +44,7 @@ def of_file_ignores(
     """
     for number, (pattern, rules) in enumerate(zip(ignores.files.patterns.lines, ignores.rules, strict=True)):
         for rule in rules:
-            if Silence(rule, number) not in met and (is_whole or number in patterns):
+            if Suppression(rule, number) not in met and (is_whole or number in patterns):
                 yield Notice(UNUSED_IGNORE, file, f"per-file-ignores: {pattern!r}: {rule} silences nothing")
 
 

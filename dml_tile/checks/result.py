@@ -19,7 +19,7 @@ from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.dxdispatch.rules import graphs_can_be_compiled, part_findings
 from dml_tile.errors import Position, require_instance
-from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
+from dml_tile.findings import Against, Finding, Severity, apply_rules, bases_of
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import NodeFields, TileNode
 from dml_tile.rules.capture import CAPTURE_RULES
@@ -223,7 +223,7 @@ def _document_results(
 ) -> Iterator[Result]:
     own: tuple[Finding, ...] = ()
     if part.capture:
-        own += tuple(found_by(CAPTURE_RULES, part.capture, DEFAULT_TARGET))
+        own += tuple(apply_rules(CAPTURE_RULES, part.capture, DEFAULT_TARGET))
     positions: dict[str, Position | None] = {}
     is_read = part.other is None and part.is_operator
     no_tile = part.part.kind if part.part and not is_read else ""
@@ -323,5 +323,5 @@ def _findings(
 
 
 def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
-    found = found_by(BACK_END_RULES, result, target)
+    found = apply_rules(BACK_END_RULES, result, target)
     return tuple(replace(finding, url=result.url or back_end.source) for finding in found)

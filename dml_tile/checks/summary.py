@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result
-from dml_tile.checks.silences import Silence
+from dml_tile.checks.suppressions import Suppression
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import Severity
 from dml_tile.readers.model_tile import ModelNames
@@ -34,7 +34,7 @@ class SourceSummary:
     is_empty: bool = False
     names: ModelNames = field(default=ModelNames(), compare=False)
     patterns: frozenset[int] = frozenset()
-    met: set[Silence] = field(default_factory=set)
+    met: set[Suppression] = field(default_factory=set)
     notices: tuple[Notice, ...] = ()
     contradictions: tuple[str, ...] = ()
 

@@ -218,8 +218,8 @@ def check(
     from dml_tile.checks.catalogue import Selection, known_rules
     from dml_tile.checks.file_check import STANDARD_INPUT, FileCheck, checked_here
     from dml_tile.checks.files import Exclusion, files_named, forbidden, names_in, unknown_names
-    from dml_tile.checks.silences import Silence
     from dml_tile.checks.summary import SourceSummary
+    from dml_tile.checks.suppressions import Suppression
     from dml_tile.cli.config import nearest_config
     from dml_tile.cli.jobs import chosen_workers, counted_files
     from dml_tile.files.repository import repository_root
@@ -366,7 +366,7 @@ def check(
                     report.add_problem(first, partial_check)
             missing = known.missing(sources, at_names, selection) if known else []
             ignores = file_check.file_ignores
-            met = set[Silence]().union(*(source.met for source in sources))
+            met = set[Suppression]().union(*(source.met for source in sources))
             matching = frozenset[int]().union(*(source.patterns for source in sources))
             is_whole = is_project and not deadline.has_cut
             for notice in notices.of_file_ignores(config.file, ignores, met, matching, is_whole=is_whole):

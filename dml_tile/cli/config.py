@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from dml_tile.checks.catalogue import known_rules
 from dml_tile.checks.files import Exclusion
-from dml_tile.checks.silences import FileIgnores
+from dml_tile.checks.suppressions import FileIgnores
 from dml_tile.cli.console import MAX_SECONDS, FailOn
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import MAX_PARTS, ProjectPath

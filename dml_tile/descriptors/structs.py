@@ -100,7 +100,7 @@ def c_names(*structs: type[Struct]) -> dict[str, str]:
     return {name: str(field.alias) for struct in structs for name, field in struct.model_fields.items()}
 
 
-class OtherSpellings:
+class AlsoReads:
     """Annotation of a struct's field that is read in other spellings too; ``respell`` returns the struct's own.
 
     JSON in C names of the struct, or of one of ``substitutes``, which ``respell`` accepts in its place, is read within

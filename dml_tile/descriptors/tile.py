@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import index, mul
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, TypeAlias
 
@@ -11,12 +11,12 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from dml_tile.descriptors.structs import (
     SEQUENCE,
+    AlsoReads,
     DataTypes,
     Enumerator,
     Flags,
     OperatorTypes,
     Ordered,
-    OtherSpellings,
     Struct,
     Unsigned,
     is_sequence,
@@ -166,7 +166,7 @@ class TensorDesc(Struct):
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
         """Read a tensor from JSON, in any spelling. Raises pydantic's ValidationError."""
-        return super().model_validate(TypeAdapter(Annotated[TensorDesc, TENSOR]).validate_json(json_data, **options))
+        return super().model_validate(_tensor_adapter().validate_json(json_data, **options))
 
     if TYPE_CHECKING:
 
@@ -176,6 +176,12 @@ class TensorDesc(Struct):
         """Return the buffer in a few words, as in ``INT64 {2,3,4}``, after a type that is not a buffer's."""
         text = "null" if self.desc is None else str(self.desc)
         return text if self.type == TensorType.BUFFER else f"tensor type {int(self.type)} {text}"
+
+
+@cache
+def _tensor_adapter() -> TypeAdapter[TensorDesc]:
+    """Return what reads a tensor in any spelling; made once, since making it takes longer than reading."""
+    return TypeAdapter(Annotated[TensorDesc, TENSOR])
 
 
 def _nested_tensor(data: Any) -> Any:
@@ -192,7 +198,7 @@ def _nested_tensor(data: Any) -> Any:
     return nested(data)
 
 
-TENSOR = OtherSpellings(_nested_tensor, BufferTensorDesc)
+TENSOR = AlsoReads(_nested_tensor, BufferTensorDesc)
 """Reads a tensor, its buffer alone, or its buffer's fields beside ``Type``."""
 
 

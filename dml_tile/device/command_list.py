@@ -16,7 +16,7 @@ from dml_tile.descriptors.graph import Descriptor
 from dml_tile.directml.enums import HRESULT, CommandListType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.findings import Against, Finding, Rule, Severity, bases_of, found_by
+from dml_tile.findings import Against, Finding, Rule, Severity, apply_rules, bases_of
 from dml_tile.rules.device import FAULT_RULES, REMOVAL_RULES, Creation, Fault, Removal, direct3d_device_is_present
 from dml_tile.simulation.calls import record, report_fault, report_met, report_question, report_removal
 from dml_tile.simulation.process import caller
@@ -68,7 +68,7 @@ Subject = TypeVar("Subject")
 
 
 @dataclass(eq=False)
-class Lifetime:
+class DeviceState:
     """A device from its creation to its removal; safe to use from many threads."""
 
     target: Target
@@ -128,7 +128,7 @@ class Lifetime:
 
     def findings(self, rules: Iterable[Rule[Subject]], subject: Subject) -> list[Finding]:
         """Return the findings of the rules on a subject that the device's contract includes."""
-        return [finding for finding in found_by(rules, subject, self.target) if finding.basis & self._bases]
+        return [finding for finding in apply_rules(rules, subject, self.target) if finding.basis & self._bases]
 
     def require(self, call: str, rules: Iterable[Rule[Subject]], subject: Subject) -> None:
         """Raise DmlError with the findings if there are any."""
@@ -143,7 +143,7 @@ class Lifetime:
                 self._faults[fault] = calls = self._faults[fault] + 1
             if calls == fault.at:
                 report_met(fault)
-                self.refuse(call, [*found_by(FAULT_RULES, fault, self.target)], None)
+                self.refuse(call, [*apply_rules(FAULT_RULES, fault, self.target)], None)
 
     def fail(self, fault: Fault) -> None:
         """Let a later call fail; in a test of pytest, one has to meet the fault."""
@@ -154,7 +154,9 @@ class Lifetime:
         """Count a dispatch that was executed; a test may have asked to remove the Direct3D device after it."""
         direct3d = self.direct3d_device
         if direct3d.count_dispatch():
-            removed = found_by((direct3d_device_is_present,), Creation(0, None, direct3d.removed_reason), self.target)
+            removed = apply_rules(
+                (direct3d_device_is_present,), Creation(0, None, direct3d.removed_reason), self.target
+            )
             self.record("RemoveDevice", None, removed)
 
     def is_removed(self, call: str) -> bool:

@@ -15,7 +15,7 @@ from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBindin
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.command_list import Lifetime
+from dml_tile.device.command_list import DeviceState
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, layout_of, layout_of_other
 from dml_tile.device.dispatches import CommandRecorder
 from dml_tile.device.graphs import graph_layout
@@ -26,7 +26,7 @@ from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.findings import Against
-from dml_tile.rules.check import findings_of, is_counted, not_a_tile
+from dml_tile.rules.check import blocks_creation, findings_of, not_a_tile
 from dml_tile.rules.device import (
     COMPILATION_FLAG_RULES,
     COMPILATION_RULES,
@@ -83,7 +83,7 @@ class Device:
         require_instance(direct3d_device, Direct3DDevice)
         named, target = target, resolve(target)
         origin = origin_of("device", named, target)
-        self._lifetime = Lifetime(target, direct3d_device, against, padding, raise_on_removal, origin)
+        self._lifetime = DeviceState(target, direct3d_device, against, padding, raise_on_removal, origin)
         minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
         creation = Creation(uint("flags", flags), minimum, direct3d_device.removed_reason)
         self._lifetime.require("DMLCreateDevice1", CREATION_RULES, creation)
@@ -218,7 +218,7 @@ class Device:
         findings += findings_of(graph, self.target, self._lifetime.against) if graph is not None else ()
         findings += map(not_a_tile, _other_operators(graph))
         findings += self._lifetime.findings(COMPILATION_FLAG_RULES, uint("flags", flags))
-        if any(map(is_counted, findings)):
+        if any(map(blocks_creation, findings)):
             self._lifetime.refuse(call, findings, graph)
         assert graph is not None
         self._lifetime.record(call, graph)

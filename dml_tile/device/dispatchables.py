@@ -23,7 +23,7 @@ from dml_tile.bindings.slots import (
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.tile import TileOperatorDesc, described
-from dml_tile.device.command_list import Lifetime
+from dml_tile.device.command_list import DeviceState
 from dml_tile.directml.enums import ExecutionFlags, TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
@@ -122,7 +122,7 @@ def _run_of_tile(move: Mover) -> Run:
 class Operator:
     """IDMLOperator: an operator that the device accepted."""
 
-    def __init__(self, lifetime: Lifetime, desc: OperatorDesc | TileOperatorDesc) -> None:
+    def __init__(self, lifetime: DeviceState, desc: OperatorDesc | TileOperatorDesc) -> None:
         self.lifetime = lifetime
         self.desc = desc
 
@@ -132,7 +132,7 @@ class CompiledOperator:
 
     def __init__(
         self,
-        lifetime: Lifetime,
+        lifetime: DeviceState,
         desc: OperatorDesc | TileOperatorDesc | GraphDesc,
         flags: ExecutionFlags,
         layout: Layout,
@@ -166,7 +166,7 @@ class CompiledOperator:
 class OperatorInitializer:
     """IDMLOperatorInitializer: initialises compiled operators in one dispatch."""
 
-    def __init__(self, lifetime: Lifetime, operators: Iterable[CompiledOperator] | None, call: str) -> None:
+    def __init__(self, lifetime: DeviceState, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         self.lifetime = lifetime
         self._set_operators(operators, call)
         self.persistent_slot = _INITIALIZER_PERSISTENT_SLOT

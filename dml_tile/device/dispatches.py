@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
-from dml_tile.bindings.slots import BindPoint, BoundRange, Slot
+from dml_tile.bindings.slots import BoundRange, Slot, SlotState
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.command_list import IMMEDIATE, CommandList, Lifetime
+from dml_tile.device.command_list import IMMEDIATE, CommandList, DeviceState
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.table import Bindings, BindingTable
 from dml_tile.directml.enums import ExecutionFlags
@@ -45,10 +45,10 @@ class _Access(NamedTuple):
     unnoticed: str = ""
     """The reason why DirectML does not notice a missing binding; empty if it does."""
 
-    def findings(self, lifetime: Lifetime) -> list[Finding]:
+    def findings(self, lifetime: DeviceState) -> list[Finding]:
         """Return the findings of a binding that is missing, or was made for a smaller slot."""
         if self.binding is None:
-            return lifetime.findings(BIND_POINT_RULES, BindPoint(self.slot, False, self.unnoticed))
+            return lifetime.findings(BIND_POINT_RULES, SlotState(self.slot, False, self.unnoticed))
         if self.binding.size_in_bytes < self.slot.size_in_bytes:
             slot = self.slot._replace(compared=False)  # it was, with the slot that it was bound to
             bound = BoundRange(slot, self.binding.size_in_bytes, self.binding.offset)
@@ -77,7 +77,7 @@ class Execution:
     It uses the bindings at the time of recording or, if the operator's descriptors are volatile, of execution.
     """
 
-    def __init__(self, lifetime: Lifetime, compiled: CompiledOperator, table: BindingTable) -> None:
+    def __init__(self, lifetime: DeviceState, compiled: CompiledOperator, table: BindingTable) -> None:
         self._lifetime = lifetime
         self._compiled = compiled
         self._table = table
@@ -127,14 +127,14 @@ class Execution:
         return reads, writes
 
 
-def _missing(lifetime: Lifetime, accesses: Iterable[_Access]) -> list[Finding]:
+def _missing(lifetime: DeviceState, accesses: Iterable[_Access]) -> list[Finding]:
     return [found for access in accesses for found in access.findings(lifetime)]
 
 
 class OperatorsInitialization:
     """The initialisation of an initializer's operators, with the bindings at the time of recording."""
 
-    def __init__(self, lifetime: Lifetime, initializer: OperatorInitializer, table: BindingTable) -> None:
+    def __init__(self, lifetime: DeviceState, initializer: OperatorInitializer, table: BindingTable) -> None:
         self._lifetime = lifetime
         self._operators = initializer.operators
         self._owned: list[tuple[CompiledOperator, list[_Access], _Access]] = []
@@ -184,7 +184,7 @@ def copy_bytes(source: Bytes, destination: Bytes) -> None:
 
 
 def _may_write(
-    lifetime: Lifetime,
+    lifetime: DeviceState,
     call: str,
     findings: list[Finding],
     reads: Sequence[_Access],
@@ -216,7 +216,7 @@ def _overlaps(reads: Sequence[_Access], writes: Sequence[_Access]) -> Iterator[t
 class CommandRecorder:
     """IDMLCommandRecorder. It may be used from many threads, each with its own binding table and command list."""
 
-    def __init__(self, lifetime: Lifetime) -> None:
+    def __init__(self, lifetime: DeviceState) -> None:
         self.lifetime = lifetime
 
     def record_dispatch(

@@ -21,11 +21,11 @@ from dml_tile.bindings.resources import (
     bindings_of,
     uint,
 )
-from dml_tile.bindings.slots import INITIALIZER_INPUT, BindPoint, BoundRange, Slot, SlotBinding
+from dml_tile.bindings.slots import INITIALIZER_INPUT, BoundRange, Slot, SlotBinding, SlotState
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.command_list import Lifetime
+from dml_tile.device.command_list import DeviceState
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
 from dml_tile.directml.enums import BindingType
 from dml_tile.errors import require_instance
@@ -69,7 +69,7 @@ class BindingTable:
     temporary: BufferBinding | None
     persistent: BufferBinding | None
 
-    def __init__(self, lifetime: Lifetime, desc: BindingTableDesc | None, call: str) -> None:
+    def __init__(self, lifetime: DeviceState, desc: BindingTableDesc | None, call: str) -> None:
         self.lifetime = lifetime
         self._set_desc(desc, call)
 
@@ -211,7 +211,7 @@ def _require_matching_elements(bound: SlotBinding) -> None:
         require_data_type(buffer.dtype, bound.slot.data_type, bound.slot.name)
 
 
-def _bind_point(bound: SlotBinding) -> BindPoint:
+def _bind_point(bound: SlotBinding) -> SlotState:
     """Return the subject of the rules that say which slots must be bound, and which must not."""
     slot, given = bound.slot, bound.given
     if slot.size_in_bytes:
@@ -219,4 +219,4 @@ def _bind_point(bound: SlotBinding) -> BindPoint:
     else:
         is_bound = slot.is_tensor and given is not None and not given.is_empty
     unnoticed = "DirectML fails before it notices" if slot.kind == INITIALIZER_INPUT else ""
-    return BindPoint(slot, is_bound, unnoticed)
+    return SlotState(slot, is_bound, unnoticed)

@@ -12,7 +12,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError
-from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation, found_by
+from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
 
 __all__ = ["findings", "tile_desc"]
 
@@ -123,7 +123,7 @@ SPECIFICATION_RULES: Final[dict[Specification, Rule[str]]] = {
 
 def findings(request: Request) -> tuple[Finding, ...]:
     """Return the reasons why no descriptor can express the request; ``check`` returns those of a descriptor."""
-    return tuple(found_by(DIALECT_RULES, request, DEFAULT_TARGET))
+    return tuple(apply_rules(DIALECT_RULES, request, DEFAULT_TARGET))
 
 
 def tile_desc(request: Request) -> TileOperatorDesc:

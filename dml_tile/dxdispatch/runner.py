@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BindingStage, BindPoint, BoundRange, Slot
+from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BindingStage, BoundRange, Slot, SlotState
 from dml_tile.checking import check
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.dtypes import DTYPES
@@ -48,7 +48,7 @@ from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
-from dml_tile.findings import Against, Finding, Severity, found_by
+from dml_tile.findings import Against, Finding, Severity, apply_rules
 from dml_tile.input_errors import unreadable
 from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES
 from dml_tile.rules.check import not_a_tile
@@ -178,7 +178,7 @@ class _BoundTiles:
     def _findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: BoundSources) -> Iterator[Finding]:
         for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
             slot = Slot.tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
-            yield from found_by(BIND_POINT_RULES, BindPoint(slot, name in bindings), self._target)
+            yield from apply_rules(BIND_POINT_RULES, SlotState(slot, name in bindings), self._target)
             if slot.size_in_bytes and name in bindings:
                 (source,) = bindings[name]
                 offset = self._offset(source)
@@ -186,7 +186,7 @@ class _BoundTiles:
                 if offset > size:
                     yield bindings_begin_within_resources.finding(begins_behind(name, offset, size))
                 binding = BoundRange(slot, (size - offset) & UINT64_MAX, offset)  # as DxDispatch subtracts
-                yield from found_by(RANGE_RULES, binding, self._target)
+                yield from apply_rules(RANGE_RULES, binding, self._target)
 
     def _range(self, sources: Sequence[BindingSource]) -> Bytes:
         (source,) = sources

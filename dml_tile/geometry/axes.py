@@ -72,7 +72,7 @@ class Dimension(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ByteWalk:
+class TileInBytes:
     """A tile as it is described, with strides in bytes.
 
     ``axes`` are coalesced, in the order of the output; a source of 0 is a repeat's, or a broadcast's.

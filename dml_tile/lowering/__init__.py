@@ -5,6 +5,6 @@ memory, and the last writes the output. Where one tile has too few dimensions fo
 part of it.
 
 ``chains`` finds the chains of a tile: by counting, for one data type and packed scratch memory, or by a search, for
-input that no single tile packs; ``covering_tiles`` finds those for an output that no single tile spreads. ``lower``
+input that no single tile packs; ``tiles_in_parts`` finds those for an output that no single tile spreads. ``lower``
 makes descriptors of the cheapest chain that DirectML's limits allow.
 """

@@ -236,7 +236,7 @@ def _relocated(held: Axes, sources: dict[int, int]) -> Axes:
     return coalesce(Axis(axis.length, sources.get(i, 0), axis.destination) for i, axis in enumerate(held))
 
 
-def covering_tiles(
+def tiles_in_parts(
     axes: Sequence[Axis], types: Sequence[TensorDataType], most: int, max_tiles: int
 ) -> tuple[ChainTile, ...] | None:
     """Return tiles of at most ``most`` dimensions that together walk axes in bytes; None above ``max_tiles``.
@@ -325,10 +325,10 @@ def _chains_in_parts(
     axes: tuple[Axis, ...], types: Sequence[TensorDataType], most: int, max_steps: int
 ) -> tuple[Chain, ...]:
     """Return chains whose last tiles each write a part of the output, from the input or from a packed copy of it."""
-    direct = covering_tiles(axes, types, most, max_steps)
+    direct = tiles_in_parts(axes, types, most, max_steps)
     chains = [Chain(direct, ())] if direct else []
     to_packed = packed_copy(axes)
-    parts = covering_tiles(unpacking(axes), types, most, max_steps) if to_packed != axes else None
+    parts = tiles_in_parts(unpacking(axes), types, most, max_steps) if to_packed != axes else None
     if parts:
         chains += (
             Chain((*packing.tiles, *parts), (*packing.scratch_sizes, indices(axes)))

@@ -25,8 +25,8 @@ from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError, require_instance
 from dml_tile.execution.executor import compile_tile
-from dml_tile.findings import Finding, found_by
-from dml_tile.geometry.axes import ByteWalk
+from dml_tile.findings import Finding, apply_rules
+from dml_tile.geometry.axes import TileInBytes
 from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.chains import MAX_STEPS, Chain, chains_of
 from dml_tile.lowering.steps import (
@@ -78,7 +78,7 @@ class _Task:
     original: TileOperatorDesc | Request
     data_type: str
     own: TensorDataType | None
-    walk: ByteWalk
+    walk: TileInBytes
     input: TensorMemory
     output: TensorMemory
 
@@ -129,7 +129,7 @@ def _lower(desc: OperatorDesc | TileOperatorDesc | None, target: Target, options
     data_type, sizes = TensorDataType(source.desc.data_type), source.sizes or ()
     repeats = (tile.repeats or ())[: len(sizes)]
     strides = (buffer.strides or packed_strides(buffer.sizes or ()) for buffer in (source, destination))
-    walk = ByteWalk.from_elements(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
+    walk = TileInBytes.from_elements(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
     if not findings:
         return _identity_lowering(tile, tile, target, walk)
     dropped = [
@@ -153,7 +153,7 @@ def _lower_request(request: Request, target: Target, options: LoweringOptions) -
         desc = directml.tile_desc(request)  # its elements have 4 bits, which every target refuses
         return _lower(desc, target, options)
     strides = packed_strides(request.shape), packed_strides(request.output_shape)
-    walk = ByteWalk.from_elements(element_size, request.shape, request.repeats, *strides)
+    walk = TileInBytes.from_elements(element_size, request.shape, request.repeats, *strides)
     if not directml.findings(request) and not findings_of(desc := directml.tile_desc(request), target):
         return _identity_lowering(request, desc, target, walk)
     input, output = (  # noqa: A001
@@ -164,7 +164,7 @@ def _lower_request(request: Request, target: Target, options: LoweringOptions) -
 
 
 def _identity_lowering(
-    original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: ByteWalk
+    original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: TileInBytes
 ) -> Lowering:
     """Return the lowering whose only step is the tile itself."""
     step = LoweringStep(desc, "input", "output")
@@ -214,7 +214,7 @@ def _lowered(task: _Task, target: Target, notes: Sequence[str], options: Lowerin
     allow_floats, max_steps = options["allow_float_reinterpretation"], options["max_steps"]
     types = carriers(task.walk.element_size, task.own, target, allow_floats=allow_floats)
     movement = Movement(task.data_type, task.walk.axes, types)
-    if findings := list(found_by(MOVEMENT_RULES, movement, target)):
+    if findings := list(apply_rules(MOVEMENT_RULES, movement, target)):
         raise DmlError(findings)
     chains = chains_of(task.walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
     shortest = min((len(chain.tiles) for chain in chains), default=None)

@@ -16,7 +16,7 @@ from dml_tile.directml.enums import UINT_MAX, TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Basis, Rule, Rules, Violation
-from dml_tile.geometry.axes import Axis, ByteWalk, Dimension, axes_in_units, indivisible_length, packing, unpacking
+from dml_tile.geometry.axes import Axis, Dimension, TileInBytes, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
 from dml_tile.lowering.chains import MAX_STEPS, ChainTile
 from dml_tile.rules.check import findings_of
@@ -222,7 +222,7 @@ class TensorMemory:
     alignment: int = 0
 
 
-def with_dimensions_of(walk: ByteWalk, tile: ChainTile, most: int) -> ChainTile:
+def with_dimensions_of(walk: TileInBytes, tile: ChainTile, most: int) -> ChainTile:
     """Return a tile that does all of a walk in the walk's own dimensions, if they are not too many.
 
     Else those of size 1 are left out; where that is not enough, or where elements are larger, the tile stays as it is.
@@ -263,7 +263,7 @@ def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, 
     return desc
 
 
-def _divided_dimensions(walk: ByteWalk, unit: int) -> Iterator[Dimension]:
+def _divided_dimensions(walk: TileInBytes, unit: int) -> Iterator[Dimension]:
     """Yield the dimensions in elements that are at most as large; the innermost dimension takes the parts of each."""
     parts = walk.element_size // unit
     dimensions = [

@@ -21,7 +21,7 @@ from dml_tile.directml.operators import operator_named, operators
 from dml_tile.dxdispatch.rules import ModelPart, is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting, read_at_most
-from dml_tile.input_errors import C_NAMES, crowded_object, limited_problems, problems_of, unreadable
+from dml_tile.input_errors import C_NAMES, limited_problems, problems_of, too_many_keys, unreadable
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
 from dml_tile.readers.captures import Operators
 from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
@@ -394,7 +394,7 @@ def _operator_type(spelling: Any) -> int | str | None:
 def _validated(
     model: type[Descriptor], data: dict[str, Any], pointer: str, fields: Sequence[str] = ()
 ) -> DescriptorOrProblem:
-    if crowded := crowded_object(data):  # pydantic would make an error of each unknown key
+    if crowded := too_many_keys(data):  # pydantic would make an error of each unknown key
         return Problem(pointer, crowded)
     try:
         return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))

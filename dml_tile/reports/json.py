@@ -10,7 +10,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict
@@ -18,6 +18,7 @@ from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity
+from dml_tile.input_errors import Record
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import greatest_first
 from dml_tile.text import encodable, printable
@@ -27,11 +28,7 @@ Line = Annotated[int, Field(ge=1)] | None
 _Hexadecimal = Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FindingRecord(_Record):
+class FindingRecord(Record):
     """A rule that the descriptor breaks."""
 
     rule: str = Field(description="The rule's stable id; `dml-tile explain` tells more.")
@@ -59,7 +56,7 @@ class FindingRecord(_Record):
 _Dimension = Annotated[int, Field(ge=0)] | str | None
 
 
-class NodeRecord(_Record):
+class NodeRecord(Record):
     """A model's Tile: a size is a number, a name or, where the model has none for it, null."""
 
     data_type: str | None = Field(description="DirectML's name of the type; null if it is known at run time only.")
@@ -72,7 +69,7 @@ class NodeRecord(_Record):
     output: str = Field(description="The ONNX name of the node's output; of other models empty.")
 
 
-class ResultRecord(_Record):
+class ResultRecord(Record):
     """One descriptor at one target."""
 
     source: str = Field(description="The file; - is standard input.")
@@ -107,7 +104,7 @@ class ResultRecord(_Record):
     in_baseline: int = Field(default=0, ge=0, description="How many findings there are that the baseline has.")
 
 
-class ErrorRecord(_Record):
+class ErrorRecord(Record):
     """A source, or a part of one, that cannot be read and so has no result."""
 
     source: str = Field(description="The file; - is standard input.")
@@ -117,7 +114,7 @@ class ErrorRecord(_Record):
     column: Line = Field(default=None, description="In that line, in code points.")
 
 
-class NoticeRecord(_Record):
+class NoticeRecord(Record):
     """A notice about an ignore comment, per-file-ignores or the baseline."""
 
     source: str = Field(description="The file; - is standard input.")
@@ -128,7 +125,7 @@ class NoticeRecord(_Record):
     column: Line = None
 
 
-class SourceRecord(_Record):
+class SourceRecord(Record):
     """A file that was checked or passed over, or a folder that was not entered."""
 
     source: str = Field(description="The file; - is standard input.")
@@ -143,7 +140,7 @@ class SourceRecord(_Record):
     )
 
 
-class CheckOutput(_Record):
+class CheckOutput(Record):
     """The output of `dml-tile check --format json`."""
 
     version: Literal[1]
@@ -197,14 +194,14 @@ class JsonReport(Report):
             self._write_json(', "complete": false')
         self._write_json("}\n")
 
-    def _write_list(self, name: str, records: Iterable[_Record]) -> None:
+    def _write_list(self, name: str, records: Iterable[Record]) -> None:
         self._write_json(f', "{name}": [')
         self._separator = "\n"
         for record in records:
             self._write_one(record)
         self._write_json("\n]")
 
-    def _write_one(self, record: _Record) -> None:
+    def _write_one(self, record: Record) -> None:
         self._write_json(f"{self._separator}{record.model_dump_json()}")
         self._separator = ",\n"
 

@@ -311,7 +311,7 @@ def _problem(source: str, problem: Problem) -> Markup:
 
 def _model(model: SourceSummary) -> Markup:
     counts = count_cell(model.tiles), count_cell(model.unknown)
-    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.name))), *counts, *_level_cells(*wording.run_from(model))])
+    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.name))), *counts, *_level_cells(*wording.runs_on(model))])
 
 
 def _rule(rule: str, count: int) -> Markup:

@@ -302,7 +302,7 @@ class TextReport(Report):
 def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
     """Return the models, one a row. Where names are too long, the column of dynamic tiles goes, then their middle."""
     headings = ("model", "tiles", "dynamic", "lowest level", "oldest Windows")
-    rows = [(printable(one.name), str(one.tiles), str(one.unknown), *wording.run_from(one)) for one in summaries]
+    rows = [(printable(one.name), str(one.tiles), str(one.unknown), *wording.runs_on(one)) for one in summaries]
     columns = list(zip(headings, *rows, strict=True))
     names, room = columns[0], _room_for_names(columns, width)
     if max(map(cell_len, names)) > room:

@@ -73,7 +73,7 @@ def remarks(result: Result) -> str:
     return "; ".join([*times, *uncounted])
 
 
-def run_from(summary: SourceSummary) -> tuple[str, str]:
+def runs_on(summary: SourceSummary) -> tuple[str, str]:
     """Return the lowest level at which all of a model's tiles pass, and the oldest Windows that has it, in words."""
     if not summary.is_whole:
         return "not all read", ""

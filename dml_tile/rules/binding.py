@@ -10,10 +10,10 @@ from dml_tile.bindings.slots import (
     INITIALIZER_INPUT,
     INITIALIZER_PERSISTENT,
     TENSOR,
-    BindPoint,
     BoundRange,
     Slot,
     SlotBinding,
+    SlotState,
 )
 from dml_tile.directml import pages
 from dml_tile.directml.enums import (
@@ -29,7 +29,7 @@ from dml_tile.directml.enums import (
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation
 
-BIND_POINT_RULES: Final = Rules[BindPoint](url=pages.BINDING, hresult=DEVICE_REMOVED)
+BIND_POINT_RULES: Final = Rules[SlotState](url=pages.BINDING, hresult=DEVICE_REMOVED)
 RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=DEVICE_REMOVED)
 OVERLAP_RULES: Final = Rules[tuple[str, str]](url=pages.BIND_OUTPUTS, hresult=DEVICE_REMOVED)
 """Of the names of an output and of a binding that shares memory with it, which is empty where none does."""
@@ -43,7 +43,7 @@ SLOT_RULES: Final = Rules[SlotBinding](hresult=DEVICE_REMOVED)
     says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was "
     "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
 )
-def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
+def tensor_is_bound(point: SlotState, target: Target) -> Iterator[Violation]:
     if point.slot.size_in_bytes and not point.bound:
         stage = point.slot.kind.stage
         owned = " (the input's Flags say OWNED_BY_DML)" if stage == "initialisation" else ""
@@ -57,7 +57,7 @@ def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
     says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an "
     "input or output of a graph that no node uses.",
 )
-def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation]:
+def tensor_is_bound_once(point: SlotState, target: Target) -> Iterator[Violation]:
     slot = point.slot
     if point.bound and not slot.size_in_bytes:
         why = f"its Flags {'say' if slot.kind.stage == 'execution' else 'do not say'} OWNED_BY_DML"

@@ -19,7 +19,7 @@ from dml_tile.directml.enums import (
 )
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.errors import require_instance
-from dml_tile.findings import BASES, Against, Basis, Finding, Rule, Severity, Violation, bases_of, found_by
+from dml_tile.findings import BASES, Against, Basis, Finding, Rule, Severity, Violation, apply_rules, bases_of
 from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES, entries_of
 from dml_tile.rules.graph import view_of as view_of_graph
 from dml_tile.rules.tensor import (
@@ -52,7 +52,7 @@ DESCRIPTOR_RULES: Final[tuple[Rule[Any], ...]] = (
 """In the order of their findings."""
 
 
-NEVER_EXECUTED: Final = frozenset(
+RULES_OF_EXECUTION: Final = frozenset(
     rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
 )
 """The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
@@ -68,7 +68,7 @@ def findings_of(desc: Descriptor | None, target: Target, against: Against = "bot
 def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
     """Return the findings that prevent execution even where the runtime, by wrapping, accepts the descriptor."""
     documented = findings_of(desc, target, "documentation")
-    return tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
+    return tuple(finding for finding in documented if finding.rule in RULES_OF_EXECUTION)
 
 
 def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
@@ -81,7 +81,7 @@ def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
 
 
 def _passes(desc: Descriptor | None, level: FeatureLevel) -> bool:
-    return not any(map(is_counted, _findings(desc, Target(level))))
+    return not any(map(blocks_creation, _findings(desc, Target(level))))
 
 
 def not_checked(operator: str) -> Finding:
@@ -119,7 +119,7 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
     return ()
 
 
-def is_counted(finding: Finding) -> bool:
+def blocks_creation(finding: Finding) -> bool:
     """Return True for a finding that keeps an operator from being created, or a graph from being compiled, here."""
     return finding.severity > Severity.NOTE or finding.rule == operator_is_a_tile.id
 
@@ -135,13 +135,13 @@ def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
             return other_operator_findings(desc.desc, target)
         tile = tile_of(desc)
         if tile is None:
-            return found_by(OPERATOR_RULES, desc, target)
+            return apply_rules(OPERATOR_RULES, desc, target)
         desc = tile
     return () if is_ordinary_tile(desc, target) else _found_by_rules(desc, target)
 
 
 def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
-    yield from found_by(GRAPH_CALL_RULES, graph, target)
+    yield from apply_rules(GRAPH_CALL_RULES, graph, target)
     refused = set()
     judged_here = () if isinstance(graph, CapturedGraph) else enumerate(entries_of(graph, "nodes"))
     for i, (path, node) in judged_here:
@@ -150,7 +150,7 @@ def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
             refused.add(i)
         for finding in found:
             yield replace(finding, path=f"{path}.Operator.{finding.path}".rstrip("."))
-    of_graph = found_by((*GRAPH_RULES, *CONNECTION_RULES), view_of_graph(graph, refused), target)
+    of_graph = apply_rules((*GRAPH_RULES, *CONNECTION_RULES), view_of_graph(graph, refused), target)
     if target.level.tiles_are_measured:
         yield from of_graph
     else:
@@ -162,12 +162,12 @@ def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]
     operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor, is_output=True)
     whole = TileView(tile, view_of(operands[0]), view_of(operands[1]))
     for operand, view in zip(operands, (whole.input, whole.output), strict=True):
-        yield from found_by(TENSOR_RULES, operand, target)
+        yield from apply_rules(TENSOR_RULES, operand, target)
         if view is not None:
-            yield from found_by(BUFFER_RULES, view, target)
-            yield from found_by(TILE_BUFFER_RULES, view, target)
-    yield from found_by(INPUT_OUTPUT_RULES, whole, target)
-    yield from found_by(REPEATS_RULES, whole, target)
+            yield from apply_rules(BUFFER_RULES, view, target)
+            yield from apply_rules(TILE_BUFFER_RULES, view, target)
+    yield from apply_rules(INPUT_OUTPUT_RULES, whole, target)
+    yield from apply_rules(REPEATS_RULES, whole, target)
 
 
 def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:

@@ -20,10 +20,10 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DM
 from dml_tile.directml.operator_table import OperatorTable, Row, operator_table
 from dml_tile.directml.operators import Field, enumerations, operator_name, operators
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Finding, Rules, Violation, found_by
+from dml_tile.findings import Basis, Finding, Rules, Violation, apply_rules
 from dml_tile.rules import equations
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, TensorView, ordinary_buffer, view_of
-from dml_tile.rules.tile import has_level, ship
+from dml_tile.rules.tile import target_level_text, upgrade_advice
 from dml_tile.text import braced
 
 _FIELD: Final = re.compile(
@@ -145,8 +145,8 @@ OTHER_OPERATOR_RULES: Final = Rules[OperatorView](
 def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violation]:
     since = op.operator.level
     if target.feature_level < since:
-        message = f"{op.operator.c_name} needs {since.name}; {has_level(target)}"
-        yield Violation("Type", message, ship(since), op.basis())
+        message = f"{op.operator.c_name} needs {since.name}; {target_level_text(target)}"
+        yield Violation("Type", message, upgrade_advice(since), op.basis())
 
 
 @OTHER_OPERATOR_RULES.add(
@@ -162,8 +162,8 @@ def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violatio
             message = f"{int(value)} is no enumerator of {enumeration.prefix.removesuffix('_')}"
             yield Violation(field.name, message, basis=op.basis(field.name))
         elif (since := enumeration.levels[value]) > max(target.feature_level, op.operator.level):
-            message = f"{enumeration.names[value]} needs {since.name}; {has_level(target)}"
-            yield Violation(field.name, message, ship(since), op.basis(field.name))
+            message = f"{enumeration.names[value]} needs {since.name}; {target_level_text(target)}"
+            yield Violation(field.name, message, upgrade_advice(since), op.basis(field.name))
 
 
 @OTHER_OPERATOR_RULES.add("DML-OPERATOR-DataType", says="A tensor's data type is in the operator's row of the level.")
@@ -181,12 +181,12 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
         since = next((level for level in later if level > target.feature_level), None)
         expected = f"one of {', '.join(type_name(each) for each in sorted(column.data_types))} was expected"
         message = (
-            f"{type_name(data_type)} needs {since.name}; {has_level(target)}"
+            f"{type_name(data_type)} needs {since.name}; {target_level_text(target)}"
             if since
             else (f"{type_name(data_type)} was provided, but {expected}")
         )
         cast = _cast(data_type, column.data_types)
-        suggestions = [*([f"cast it to {cast.name}"] if cast else []), *([ship(since)] if since else [])]
+        suggestions = [*([f"cast it to {cast.name}"] if cast else []), *([upgrade_advice(since)] if since else [])]
         basis = op.basis(documented=not is_documented, refused=not is_taken)
         yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, basis)
 
@@ -234,9 +234,12 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
         expected = f"{low}" if low == high else f"{low} to {high}"
         message = f"a dimension count of {count} was provided, but {expected} was expected"
         if since:
-            message = f"a dimension count of {count} needs {since.name}; {has_level(target)}, where it takes {expected}"
+            has_level = target_level_text(target)
+            message = f"a dimension count of {count} needs {since.name}; {has_level}, where it takes {expected}"
         leading = f"give the tensor leading sizes of 1, up to {low} dimensions" if count < low else None
-        yield Violation(view.path("DimensionCount"), message, leading or (ship(since) if since else None), basis)
+        yield Violation(
+            view.path("DimensionCount"), message, leading or (upgrade_advice(since) if since else None), basis
+        )
 
 
 @OTHER_OPERATOR_RULES.add(
@@ -405,11 +408,11 @@ def other_operator_findings(fields: OperatorFields, target: Target) -> Iterator[
     for operand in op.operands:
         if ordinary_buffer(operand.tensor, int(TensorFlags.NONE) if operand.is_output else OWNED_BY_DML):
             continue  # no rule of tensors is broken
-        yield from found_by(TENSOR_RULES, operand, target)
+        yield from apply_rules(TENSOR_RULES, operand, target)
         if view := op.views.get(operand.name):
-            yield from found_by(BUFFER_RULES, view, target)
+            yield from apply_rules(BUFFER_RULES, view, target)
     url = op.table.page
-    for finding in found_by(OTHER_OPERATOR_RULES, op, target):
+    for finding in apply_rules(OTHER_OPERATOR_RULES, op, target):
         yield replace(finding, url=url) if finding.url == pages.OPERATOR else finding
 
 

@@ -17,7 +17,7 @@ from dml_tile.directml.enums import (
     TensorType,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import CONTRACT, Basis, Rules, Violation
+from dml_tile.findings import BOTH, Basis, Rules, Violation
 from dml_tile.geometry.layout import extent, minimum_size_in_bytes, packed_strides, round_up_4, shares_addresses
 from dml_tile.text import braced
 
@@ -230,7 +230,7 @@ def output_elements_are_apart(view: TensorView, target: Target) -> Iterator[Viol
     path = view.path("Strides")
     shared = shares_addresses(view.sizes, view.strides)
     refused = _runtime_sees_overlap(view.sizes, view.strides, target)
-    basis = CONTRACT if refused else Basis.DOCUMENTED
+    basis = BOTH if refused else Basis.DOCUMENTED
     if shared is None:
         message = "elements of the output may share an address; there are too many to look at each"
         yield Violation(path, message, "let each stride exceed what all smaller ones reach", basis)
@@ -266,7 +266,7 @@ def total_is_large_enough(view: TensorView, target: Target) -> Iterator[Violatio
         view.path("TotalTensorSizeInBytes"),
         f"the value is too small. {total} was provided, but at least {expected} was expected{wrapped}",
         f"set it to {expected}" if expected <= UINT_MAX * view.element_size else None,
-        CONTRACT if total < compared else Basis.DOCUMENTED,
+        BOTH if total < compared else Basis.DOCUMENTED,
     )
 
 

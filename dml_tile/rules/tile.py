@@ -18,7 +18,7 @@ from dml_tile.directml.enums import (
 from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import operator_name, operators
 from dml_tile.directml.targets import DIRECTML_VERSIONS, Target, tile_rows
-from dml_tile.findings import CONTRACT, Basis, Rules, Severity, Violation
+from dml_tile.findings import BOTH, Basis, Rules, Severity, Violation
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
@@ -104,7 +104,7 @@ def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Vi
         tile_rows()[-1].data_types | {TensorDataType.UNKNOWN}
     ):
         return
-    accepted, basis, suggestion = "", CONTRACT, None
+    accepted, basis, suggestion = "", BOTH, None
     if data_type == TensorDataType.FLOAT64:
         same_bits = ["tile the same bits as UINT64"] * (TensorDataType.UINT64 in target.tile_support.data_types)
         basis = _basis_of(data_type, target)
@@ -128,8 +128,8 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
     if data_type in target.tile_support.data_types or data_type not in tile_rows()[-1].data_types:
         return
     since = next(row.since for row in tile_rows() if data_type in row.data_types)
-    message = f"{type_name(data_type)} needs {since.name}; {has_level(target)}"
-    yield Violation(view.path("DataType"), message, ship(since), _basis_of(data_type, target))
+    message = f"{type_name(data_type)} needs {since.name}; {target_level_text(target)}"
+    yield Violation(view.path("DataType"), message, upgrade_advice(since), _basis_of(data_type, target))
 
 
 @TILE_BUFFER_RULES.add(
@@ -162,8 +162,8 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
     only = target.tile_support.dimension_counts.start
     yield Violation(
         view.path("DimensionCount"),
-        f"a dimension count of {count} needs {since.name}; {has_level(target)}, where Tile takes {only}",
-        f"give the tensor leading sizes of 1, up to {only} dimensions" if count < only else ship(since),
+        f"a dimension count of {count} needs {since.name}; {target_level_text(target)}, where Tile takes {only}",
+        f"give the tensor leading sizes of 1, up to {only} dimensions" if count < only else upgrade_advice(since),
     )
 
 
@@ -209,7 +209,7 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
             f"{given} was provided, but {expected} = InputTensor.Sizes[{i}] {size} * Repeats[{i}] {repeat} was "
             f"expected{wrapped}",
             f"set it to {expected}" if expected <= UINT_MAX and is_one_for_each else None,
-            CONTRACT if refused else Basis.DOCUMENTED,
+            BOTH if refused else Basis.DOCUMENTED,
         )
 
 
@@ -276,13 +276,13 @@ def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
             )
 
 
-def has_level(target: Target) -> str:
+def target_level_text(target: Target) -> str:
     """Return the target and its level, as a message names them."""
     level = target.feature_level.short
     return f"the target has {level}" if target.name == level else f"{target.name} has {level}"
 
 
-def ship(since: FeatureLevel) -> str:
+def upgrade_advice(since: FeatureLevel) -> str:
     """Return the suggestion to ship the library that brings a level."""
     release = next(row for row in DIRECTML_VERSIONS if row.level >= since and not row.remark)
     return f"ship DirectML {release.version}.0 or later with the application"

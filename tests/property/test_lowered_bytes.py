@@ -21,7 +21,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.geometry.axes import Axis, ByteWalk, axes_in_units, dimensions_of, unpacking
+from dml_tile.geometry.axes import Axis, TileInBytes, axes_in_units, dimensions_of, unpacking
 from dml_tile.lowering.chains import can_be_chained, chains_of, shortest_chain
 from dml_tile.lowering.lower import carriers, lower
 from dml_tile.testing.drafts import drafts
@@ -164,7 +164,7 @@ def small_axes(draw: st.DrawFn) -> tuple[Axis, ...]:
         destination = destination * sizes[i] * repeats[i] + gaps[2 * i + 1]
     if draw(st.booleans()):
         source_strides = draw(st.permutations(source_strides))
-    return ByteWalk.from_elements(1, sizes, repeats, source_strides, destination_strides).axes
+    return TileInBytes.from_elements(1, sizes, repeats, source_strides, destination_strides).axes
 
 
 @pytest.mark.long
@@ -242,7 +242,7 @@ def test_the_steps_are_bounded_where_one_tile_spreads_the_output() -> None:
         size, sizes = ELEMENT_SIZES[source.data_type], source.sizes or ()
         assert source.strides
         assert destination.strides
-        axes = ByteWalk.from_elements(size, sizes, desc.repeats or (), source.strides, destination.strides).axes
+        axes = TileInBytes.from_elements(size, sizes, desc.repeats or (), source.strides, destination.strides).axes
         elements = axes_in_units(axes, size)
         assert elements is not None
         if len(unpacking(elements)) > 4 or len(dimensions_of(elements)) <= 4:

@@ -14,7 +14,7 @@ from dml_tile.readers.model_tile import TileNode
 _Source = TypeVar("_Source")
 
 
-class Silence(NamedTuple):
+class Suppression(NamedTuple):
     """A rule, or the first words of several, that a comment silences, or a pattern of files by its number."""
 
     rule: str
@@ -31,12 +31,12 @@ class FileIgnores:
         """The numbers of the patterns that ignore each rule, or the first words of several."""
 
 
-class Silences:
+class Suppressions:
     """The silences of one file: its comments, and the ``patterns`` that match it. ``met`` silenced something."""
 
     def __init__(self, matching: frozenset[int], by_rule: dict[str, list[int]]) -> None:
         self.patterns = matching
-        self.met: set[Silence] = set()
+        self.met: set[Suppression] = set()
         self.malformed: list[IgnoreComment] = []
         self._comments: dict[tuple[str, IgnoreComment], None] = {}
         self._by_rule = by_rule
@@ -48,7 +48,7 @@ class Silences:
     @property
     def unmet(self) -> list[tuple[str, IgnoreComment]]:
         """The rules that comments silence and that were not found there, in the order of the text."""
-        return [each for each in self._comments if Silence(*each) not in self.met]
+        return [each for each in self._comments if Suppression(*each) not in self.met]
 
     def on(self, part: JsonDescriptor | TileNode) -> tuple[IgnoreComment, ...]:
         """Return the comments that hold for a part of the file."""
@@ -70,10 +70,10 @@ class Silences:
             if key not in self._of_comments:
                 self._of_comments[key] = _by_rule((rule, one) for one in on for rule in dict.fromkeys(one.rules))
             of_comments = self._of_comments[key]
-            met: set[Silence] = set()
+            met: set[Suppression] = set()
             for rule in beginnings(rule_id):
-                met.update(Silence(rule, comment) for comment in of_comments.get(rule, ()))
-                met.update(Silence(rule, one) for one in self._by_rule.get(rule, ()) if one in self.patterns)
+                met.update(Suppression(rule, comment) for comment in of_comments.get(rule, ()))
+                met.update(Suppression(rule, one) for one in self._by_rule.get(rule, ()) if one in self.patterns)
             self.met |= met
             self._known[key, rule_id] = bool(met)
         return self._known[key, rule_id]
