@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 import dml_tile
 from dml_tile import input_errors, json_text
 from dml_tile.checking import check
-from dml_tile.checks import baseline
+from dml_tile.checks import baseline, files
 from dml_tile.cli import config
 from dml_tile.cli.run import run
 from dml_tile.descriptors.structs import Struct
@@ -580,7 +580,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     ),
     "the parts of a pattern, and of a path that a file names": (paths.MAX_PARTS,),
     "folders looked at for a pattern": (),
-    "a baseline": (baseline.MAX_BYTES,),
+    "a baseline, a list of files": (baseline.MAX_BYTES, files.MAX_LIST_BYTES),
     "a .gitignore": (repository.MAX_GITIGNORE_BYTES, repository.MAX_PATTERNS),
     "comments of a JSON text, or of a JSON line, that silence findings": (json_text.MAX_COMMENTS,),
     "for each byte of a JSON document, besides its tiles, or of a baseline": (
@@ -599,7 +599,6 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         functions.DEEPEST,
         folding.MAX_FOLDED_NODES,
     ),
-    "time lost to models that cannot be read": (parent.MAX_SECONDS_LOST,),
     "fetching a file, or a model with its weights, from a URL": (urls.MAX_SECONDS, remote.MAX_BYTES + 1),
     "the files of a folder, a pattern or an archive of a URL together, from the list on": (
         remote.MAX_SECONDS_OF_SEVERAL,

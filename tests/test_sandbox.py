@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import takewhile
@@ -270,20 +269,6 @@ def test_a_process_that_takes_too_long_is_ended(tmp_path: Path, deed: str) -> No
     assert slow == [Problem("", "so far"), Problem("", "reading took longer than 3 s")]
     assert before != after, FRESH
     assert is_gone(before)
-
-
-def test_files_that_hang_cost_so_much_time_together_and_the_others_are_not_read(tmp_path: Path) -> None:
-    hang = "time.sleep(1000)"
-    started = time.monotonic()
-    *hung, third, fourth = obey(tmp_path, hang, hang, hang, SAY_PID, seconds=0.6, seconds_lost=1)
-    assert [part.message[:26] for (part,) in hung] == ["reading took longer than 0"] * 2
-    assert third == fourth == [Problem("", "not read: too much time was lost to models that cannot be read")]
-    assert time.monotonic() - started < LONG / 10
-
-
-def test_files_that_fail_soon_cost_the_others_nothing(tmp_path: Path) -> None:
-    *_, last = obey(tmp_path, *["os._exit(1)"] * 5, SAY_PID, seconds_lost=60)
-    assert last[0].message.isdecimal()
 
 
 def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:

@@ -28,9 +28,6 @@ from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, End, Order, Part, read
 MAX_SECONDS: Final = 60
 """Seconds that reading one file may take."""
 
-MAX_SECONDS_LOST: Final = 300
-"""Seconds that one reader loses to files whose reading fails, before it leaves the others unread."""
-
 MAX_MEMORY_BYTES: Final = 2**32
 """Bytes that the child may allocate, where RLIMIT_DATA exists; on Linux, mapped files do not count.
 
@@ -52,8 +49,7 @@ _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signa
 class ModelReader:
     """Reads models one after the other in a child process, which is started when needed and ends with ``close``.
 
-    ``seconds`` and ``memory``, in bytes, bound the reading of each file. Once ``seconds_lost`` went by with files whose
-    reading failed, the others are left unread. ``command`` starts the child.
+    ``seconds`` and ``memory``, in bytes, bound the reading of each file. ``command`` starts the child.
     """
 
     def __init__(
@@ -61,7 +57,6 @@ class ModelReader:
         known_shapes: KnownShapes,
         *,
         seconds: float = MAX_SECONDS,
-        seconds_lost: float = MAX_SECONDS_LOST,
         memory: int = MAX_MEMORY_BYTES,
         command: Sequence[str] = _COMMAND,
     ) -> None:
@@ -69,8 +64,6 @@ class ModelReader:
         self._seconds = seconds
         self._memory = memory
         self._command = command
-        self._max_seconds_lost = seconds_lost
-        self._seconds_lost = 0.0
         self._names = ModelNames()
         self._process: subprocess.Popen[bytes] | None = None
         self._deadline = inf
@@ -99,18 +92,13 @@ class ModelReader:
             return [*error.problems]
         kind = kind_of(path.name)
         assert kind is not None
-        seconds_left = self._max_seconds_lost - self._seconds_lost
-        if seconds_left <= 0:
-            return [Problem("", "not read: too much time was lost to models that cannot be read")]
-        seconds = min(self._seconds, seconds_left)
-        order = Order(str(path.absolute()), str(kind.reader), self._known_shapes, seconds, self._memory)
+        order = Order(str(path.absolute()), str(kind.reader), self._known_shapes, self._seconds, self._memory)
         parts: list[Part] = []
         failure: str | None = "interrupted"
-        started = time.monotonic()
         try:
             self._kill_at(inf)
             process = self._running()
-            self._kill_at(time.monotonic() + seconds)
+            self._kill_at(time.monotonic() + self._seconds)
             end = _read(process, order, parts)
             failure = end if isinstance(end, str) else None
             if isinstance(end, End):
@@ -120,9 +108,8 @@ class ModelReader:
         finally:
             self._kill_at(time.monotonic() + SECONDS_IDLE)
             if self._was_killed:
-                failure = f"reading took longer than {seconds:.3g} s"
+                failure = f"reading took longer than {self._seconds:.3g} s"
             if failure is not None:
-                self._seconds_lost += time.monotonic() - started
                 self.close()
         problems = [] if failure is None else [Problem("", failure)]
         return [*limited_problems(parts), *problems]
