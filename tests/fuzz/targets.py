@@ -106,6 +106,8 @@ def _reported(form: str, source: str, parts: Iterable[JsonDescriptor | TileNode 
             report.add_problem(source, part)
             continue
         found = [*results(source, part, _TARGETS, "both")]
+        if not found:  # it stands for a whole model of which nothing is to say
+            continue
         summary.add(found, Severity.WARNING)
         report.add([with_suggestions(result, part, KnownShapes(), is_alone=False) for result in found])
     report.end([summary])
