@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from dml_tile.back_ends import BACK_ENDS
@@ -46,13 +46,14 @@ _STYLES: Final = {
 }
 
 _SEVERITY_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
-_COMMAND: Final = "(dml-tile "
+_WHOLE: Final = r"(?:\(dml-tile [^)]*\)|https://)\S*"
+"""Commands and links, which stay on one line of a terminal, to be copied or clicked."""
 
 _SO_FAR: Final = (Verdict.ACCEPTED_SO_FAR, Verdict.UNDOCUMENTED_SO_FAR)
 
 
 class Line(NamedTuple):
-    """A line of a report, and how far it is indented; a link or a command stays whole, to be clicked or copied."""
+    """A line of a report, and how far it is indented; a row of a table is ``is_whole``, which is never wrapped."""
 
     indent: int
     text: Text
@@ -69,15 +70,25 @@ def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[F
 
 def print_lines(console: Console, lines: Iterable[Line]) -> None:
     """Print lines; a terminal gets them wrapped within their indent, a pipe each in one line."""
-    is_screen = has_width(console)
     if not console.is_terminal:  # what rich would write, at a tenth of the cost
         console.file.write("".join(f"{' ' * indent}{text.plain}\n" for indent, text, _ in lines))
         return
     for indent, text, is_whole in lines:
-        if is_whole or not is_screen:
-            console.print(Text(" " * indent) + text, soft_wrap=True)
-        else:
-            console.print(Padding(text, (0, 0, 0, indent)))
+        for row in [text] if is_whole or not has_width(console) else _wrapped(text, console.width - indent):
+            console.print(Text(" " * indent) + row, soft_wrap=True)
+
+
+def _wrapped(text: Text, width: int) -> Iterator[Text]:
+    """Yield a text in rows of at most a width; a command or link that is longer has a row of its own."""
+    starts, used = [], 0
+    for word in re.finditer(rf"(?:{_WHOLE}|\S{{1,{max(width, 1)}}})\s*", text.plain):
+        if used and used + cell_len(word[0].rstrip()) > width:
+            starts.append(word.start())
+            used = 0
+        used += cell_len(word[0])
+    for row in text.divide(starts):
+        row.rstrip()
+        yield row
 
 
 def has_width(console: Console) -> bool:
@@ -135,7 +146,7 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
         yield Line(2, Text(f"severity: {rule.usual_severity}"))
         return
     yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {wording.outcome_of_rule(rule)}"))
-    yield Line(2, Text(rule.url, "blue"), is_whole=True)
+    yield Line(2, Text(rule.url, "blue"))
 
 
 def result_code_lines(code: ResultCode) -> Iterator[Line]:
@@ -146,7 +157,7 @@ def result_code_lines(code: ResultCode) -> Iterator[Line]:
     if code.rules:
         families = Counter("-".join(rule.id.split("-")[:2]) for rule in code.rules)
         yield Line(2, Text(f"rules: {', '.join(f'{family} ({count})' for family, count in families.items())}"))
-    yield Line(2, Text(code.url, "blue"), is_whole=True)
+    yield Line(2, Text(code.url, "blue"))
 
 
 def device_lines(answer: DeviceOutput) -> Iterator[Line]:
@@ -159,7 +170,7 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
     yield Line(2, Text(answer.directml))
     if answer.reason:
         yield Line(2, Text(f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: {answer.reason}"))
-        yield Line(2, Text(answer.url or "", "blue"), is_whole=True)
+        yield Line(2, Text(answer.url or "", "blue"))
         yield Line(2, Text.assemble(("try: ", "green"), answer.ship or ""))
 
 
@@ -173,9 +184,9 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     paths = ", ".join(finding.path for finding in findings if finding.path)
     yield Line(4, Text.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
     yield Line(4, Text(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
-    yield Line(4, Text(first.url, "blue"), is_whole=True)
+    yield Line(4, Text(first.url, "blue"))
     if first.suggestion:
-        yield Line(4, Text.assemble(("try: ", "green"), first.suggestion), is_whole=_COMMAND in first.suggestion)
+        yield Line(4, Text.assemble(("try: ", "green"), first.suggestion))
 
 
 def _lowest(result: Result) -> str:

@@ -31,6 +31,7 @@ def on_a_terminal(*arguments: str, stdout: IO[bytes] | None = None, **environmen
 
 
 def shown_in_columns(columns: int, *arguments: str) -> str:
-    """Return the text that the command line shows on a terminal of a width, without colours and blanks at line ends."""
+    """Return the rows that a terminal of a width shows of a command line, without colours and blanks at their ends."""
     shown = _STYLE.sub("", on_a_terminal(*arguments, COLUMNS=str(columns)))
-    return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
+    rows = (line[i : i + columns] for line in shown.splitlines() for i in range(0, max(len(line), 1), columns))
+    return "".join(f"{row.rstrip()}\n" for row in rows)
