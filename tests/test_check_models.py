@@ -371,6 +371,7 @@ def test_the_advice_on_an_onnx_model_is_what_its_nodes_can_do_with_the_numbers(
     if "chromium" in options:
         assert "ship DirectML" not in printed
     assert "--via ort" not in printed.partition("note:")[0]
+    assert "leading sizes of 1" not in printed
 
 
 def test_no_note_leads_to_onnx_runtime_where_it_makes_no_device(check: Call) -> None:

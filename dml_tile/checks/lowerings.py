@@ -31,6 +31,8 @@ from dml_tile.text import as_typed, printable
 _OWN_RULES: Final = frozenset(rule.id for rule in BACK_END_RULES)
 
 _INTEGERS_OF_FLOAT: Final = "exact for integers from -16777216 to 16777216"
+_UNSQUEEZE: Final = "Unsqueeze the input and Squeeze the output"
+
 _CASTS: Final = {
     # the types that a model may tile in the place of one, the best first, and the range in which that is exact
     "int64": (("int32", "exact from -2147483648 to 2147483647"), ("float32", _INTEGERS_OF_FLOAT)),
@@ -142,6 +144,8 @@ def _advised(finding: Finding, node: TileNode, result: Result) -> Finding:
     elif finding.path.endswith(".DimensionCount"):
         any_level = range(1, DML_TENSOR_DIMENSION_COUNT_MAX1 + 1)
         advice = _other_rank(node, any_level if result.via else result.target.tile_support.dimension_counts)
+        if advice.startswith(_UNSQUEEZE):  # which gives the tensor the leading sizes of 1 that the rule suggests
+            finding = replace(finding, suggestion=result.command and f"lower it ({result.command})")
     return _with_suggestion(finding, advice) if advice else finding
 
 
@@ -157,7 +161,7 @@ def _other_rank(node: TileNode, ranks: range) -> str:
     shape, repeats = node.request.shape, node.request.repeats
     if len(shape) < ranks[0]:
         told = f"to {ranks[0]} dimensions" if node.unknown else f"tile {_filled(shape, repeats, ranks[0])}"
-        return f"Unsqueeze the input and Squeeze the output: {told}"
+        return f"{_UNSQUEEZE}: {told}"
     if node.unknown:
         return "merge dimensions by a Reshape before the Tile and one behind it"
     sizes, counts = merged(shape, repeats)
