@@ -398,6 +398,20 @@ def test_whatever_onnxruntime_folds_is_known_and_sizes_contradict_and_hide_nothi
     assert figures.folded_by_onnxruntime > 25
 
 
+@pytest.mark.parametrize(("operator", "opset"), [("HardSwish", 14), ("HardSwish", 22), ("Swish", 24), ("Mish", 22)])
+def test_a_tile_behind_a_function_is_folded_where_onnxruntime_folds_it(
+    operator: str, opset: int, tmp_path: Path
+) -> None:
+    needed("onnxruntime")
+    from tests.helpers.onnx_chains import session
+
+    text = f"c = [1.0, 2.0]; f = {operator}(c); r = [2]; [T] u = Tile(f, r); y = Cast<to=1>(u)"
+    built = model(text, inputs=[typed("x", [2])], opset=opset)
+    session(built, "ORT_ENABLE_BASIC", tmp_path / "optimised.onnx")
+    is_run = any(node.op_type == "Tile" for node in onnx.load(tmp_path / "optimised.onnx").graph.node)
+    assert bool(tile_in(built).folded) != is_run
+
+
 QUANTISED: Final = "c = [1.0, 2.0]; s = 0.5; i = 1; z = Cast<to=2>(i)"
 STEPS: Final = {
     # operators of a vector v of floats, or of quantised elements, and what they give
