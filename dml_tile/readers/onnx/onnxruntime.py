@@ -32,6 +32,7 @@ _NEVER_FOLDED: Final = {
     "DequantizeLinear": "is kept for the providers",
     "Dropout": "is removed by another rule, and only where its mask is not used",
     "HardSwish": "is a function, and what it expands to is not folded",
+    "Mish": "is a function, and what it expands to is not folded",
     "NegativeLogLikelihoodLoss": "has no kernel of the CPU provider",
     "SoftmaxCrossEntropyLoss": "has no kernel of the CPU provider",
     "Swish": "is a function, and what it expands to is not folded",
