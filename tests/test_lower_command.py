@@ -148,7 +148,8 @@ def test_the_model_runs_at_the_target_and_prints_what_numpy_tiles(
     if data_type == "UINT8" and target == "windows-10-1903" and sizes[-1] % 2:
         assert (made.exit_code, made.stdout) == (1, "")
         return
-    assert (made.exit_code, made.stderr) == (0, "")
+    note = f"dml-tile: DxDispatch runs no model at {target}: it needs IDMLDevice1, of 2_1 and later\n"
+    assert (made.exit_code, made.stderr) == (0, note if target == "windows-10-1903" else "")
     runs_on = target
     if target == "windows-10-1903":  # the tiles pass there, as later; DxDispatch has no device
         refused = call("run", "-", "--target", target, stdin=made.stdout)

@@ -17,6 +17,7 @@ from dml_tile.cli.console import (
     complain,
     count_passed_over,
     exit_on_file_errors,
+    print_stderr,
 )
 from dml_tile.cli.formats import console_of, print_text, replaced
 from dml_tile.cli.options import (
@@ -236,6 +237,10 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
     for tile in _lowered_tiles(tiles, status):
         assert tile.lowering
         print_text(f"{json.dumps(lowering_model(tile.lowering), indent=2)}\n")
+        if not tile.target.level.has_graphs:
+            print_stderr(
+                f"dml-tile: DxDispatch runs no model at {tile.target.name}: it needs IDMLDevice1, of 2_1 and later"
+            )
 
 
 def _print_steps(language: CodeName, tiles: list[LoweringResult], status: ExitStatus, names: Names) -> None:
