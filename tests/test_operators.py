@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dml_tile import BindingTableDesc, Device, DmlError, FeatureLevel, OperatorDesc, check, lowest_level
+from dml_tile import BindingTableDesc, Device, DmlError, FeatureLevel, GraphDesc, OperatorDesc, check, lowest_level
 from dml_tile.checks.result import Verdict, results
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.directml import operator_table as tables
@@ -157,6 +157,35 @@ def test_a_device_creates_any_operator_and_executes_tiles_alone() -> None:
     table = device.create_binding_table(BindingTableDesc(compiled, 1, 1, 3))
     with pytest.raises(NotImplementedError, match="DML_OPERATOR_GATHER cannot be executed"):
         device.create_command_recorder().record_dispatch(compiled, table)
+
+
+def test_a_graph_of_any_operators_compiles_and_is_not_executed() -> None:
+    top: dict[str, Any] = {
+        "InputTensor": {"DataType": "FLOAT32", "Sizes": [4]},
+        "OutputValueTensor": {"DataType": "FLOAT32", "Sizes": [2]},
+        "OutputIndexTensor": {"DataType": "UINT32", "Sizes": [2]},
+        "Axis": 0,
+        "K": 2,
+    }
+    graph = GraphDesc.model_validate({
+        "InputCount": 1,
+        "OutputCount": 2,
+        "Nodes": [{"Operator": {"Type": "TOP_K", "Desc": top}}, row("UINT32", [2], [3])],
+        "InputEdges": [{"GraphInputIndex": 0, "ToNodeIndex": 0}],
+        "OutputEdges": [
+            {"FromNodeIndex": 0, "GraphOutputIndex": 0},
+            {"FromNodeIndex": 1, "GraphOutputIndex": 1},
+        ],
+        "IntermediateEdges": [{"FromNodeIndex": 0, "FromNodeOutputIndex": 1, "ToNodeIndex": 1}],
+    })  # fmt: skip
+    device = Device()
+    compiled = device.compile_graph(graph)
+    table = device.create_binding_table(BindingTableDesc(compiled))
+    with pytest.raises(NotImplementedError, match="DML_OPERATOR_TOP_K cannot be executed"):
+        device.create_command_recorder().record_dispatch(compiled, table)
+    unfed = graph.replace(input_edges=[], output_edges=graph.output_edges, input_count=0)
+    with pytest.raises(DmlError, match="0 edges lead to its input"):
+        device.compile_graph(unfed)
 
 
 # what is shown

@@ -5,7 +5,7 @@ Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nn-directml-i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from operator import index
 from types import NoneType
 from typing import Literal, SupportsIndex, overload
@@ -13,7 +13,7 @@ from typing import Literal, SupportsIndex, overload
 from dml_tile.bindings.memory import BufferLike, Padding, byte_view, element_dtype, require_padding
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
 from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
+from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import DeviceState
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, layout_of, layout_of_other
@@ -22,11 +22,10 @@ from dml_tile.device.graphs import graph_layout
 from dml_tile.device.table import BindingTable, BindingTableDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
-from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.findings import Against
-from dml_tile.rules.check import blocks_creation, findings_of, not_a_tile
+from dml_tile.rules.check import blocks_creation, findings_of
 from dml_tile.rules.device import (
     COMPILATION_FLAG_RULES,
     COMPILATION_RULES,
@@ -205,18 +204,18 @@ class Device:
     def compile_graph(
         self, graph: GraphDesc | None, flags: ExecutionFlags | int = ExecutionFlags.NONE
     ) -> CompiledOperator:
-        """Return a compiled operator that executes a graph of tiles, node by node, as IDMLDevice1::CompileGraph does.
+        """Return a compiled operator of a graph, as IDMLDevice1::CompileGraph does.
 
-        The operators of its nodes are created of their descriptors. Raises DmlError with every reason at once: those
-        of the operators, of nodes and edges, and of the flags; also for a node that is not a tile. Raises ValueError
-        for more than 65,536 inputs or outputs, which would take memory even if nothing uses them.
+        The operators of its nodes are created of their descriptors. A graph of tiles is executed node by node;
+        recording the dispatch of another raises NotImplementedError. Raises DmlError with every reason at once: those
+        of the operators, of nodes and edges, and of the flags. Raises ValueError for more than 65,536 inputs or
+        outputs, which would take memory even if nothing uses them.
         """
         call = "CompileGraph"
         self._lifetime.require_present(call)
         require_instance(graph, GraphDesc, NoneType)
         findings = self._lifetime.findings(GRAPH_CALL_RULES, graph) if graph is None else []
         findings += findings_of(graph, self.target, self._lifetime.against) if graph is not None else ()
-        findings += map(not_a_tile, _other_operators(graph))
         findings += self._lifetime.findings(COMPILATION_FLAG_RULES, uint("flags", flags))
         if any(map(blocks_creation, findings)):
             self._lifetime.refuse(call, findings, graph)
@@ -296,13 +295,6 @@ def _buffer_of(memory: BufferLike | Buffer, name: str, *, writable: bool = False
     buffer = Buffer.wrap(view if view.flags.writeable else view.copy())
     buffer.dtype = dtype
     return buffer
-
-
-def _other_operators(graph: GraphDesc | None) -> Iterator[str]:
-    """Yield the names of the operators of a graph's nodes that cannot be executed."""
-    for node in (graph and graph.nodes) or ():
-        if node is not None and node.operator is not None and isinstance(node.operator.desc, OperatorFields):
-            yield operator_name(node.operator.type)
 
 
 def _level(level: LevelLike) -> int:

@@ -19,7 +19,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE, CommandList, DeviceState
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.table import Bindings, BindingTable
-from dml_tile.directml.enums import ExecutionFlags
+from dml_tile.directml.enums import ExecutionFlags, OperatorType
 from dml_tile.directml.operators import operator_name
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
@@ -260,8 +260,11 @@ class CommandRecorder:
             if isinstance(dispatchable, CompiledOperator)
             else OperatorsInitialization(lifetime, dispatchable, bindings)
         )
-        if isinstance(desc, OperatorDesc):
-            raise NotImplementedError(f"{operator_name(desc.type)} cannot be executed: of operators, Tile alone is")
+        nodes = desc.nodes or () if isinstance(desc, GraphDesc) else ()
+        for operator in (desc, *(node.operator for node in nodes if node is not None)):
+            if isinstance(operator, OperatorDesc) and operator.type != OperatorType.TILE:
+                name = operator_name(operator.type)
+                raise NotImplementedError(f"{name} cannot be executed: of operators, Tile alone is")
         if command_list is IMMEDIATE and not lifetime.direct3d_device.removed_reason:
             recorded.execute(_CALL)
         elif missing := recorded.missing():

@@ -9,11 +9,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from math import prod
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, PERSISTENT, TEMPORARY, TENSOR, Slot, SlotKind
-from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.graph import GraphDesc, IntermediateGraphEdge
+from dml_tile.descriptors.operator import tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.device.dispatchables import DESCRIPTORS_OF_A_TILE, BindingProperties, Layout, Run
 from dml_tile.directml.data_types import ELEMENT_SIZES
@@ -40,10 +41,10 @@ class _Place(NamedTuple):
 
 
 def graph_layout(graph: GraphDesc, target: Target) -> Layout:
-    """Return the layout of a graph of tiles that breaks no rule.
+    """Return the layout of a graph that breaks no rule; it is executed if all its operators are tiles.
 
-    What a tile reads of another lies in the temporary resource, side by side; a tile whose output is needed in several
-    places is written to each. Raises ValueError for more than ``MAX_SLOTS`` inputs or outputs.
+    What an operator reads of another lies in the temporary resource, side by side; a tile whose output is needed in
+    several places is written to each. Raises ValueError for more than ``MAX_SLOTS`` inputs or outputs.
     """
     for name, count in (("InputCount", graph.input_count), ("OutputCount", graph.output_count)):
         if count > MAX_SLOTS:
@@ -51,44 +52,45 @@ def graph_layout(graph: GraphDesc, target: Target) -> Layout:
     view = view_of(graph)
     live = view.live_nodes()
     order = [node for node in order_of_nodes(view) if node in live]
-    tensors = {node: described(tile) for node in order if (tile := view.tiles[node]) is not None}
     input_edges = [edge for _, edge in view.inputs if edge.to_node_index in live]
     edges = [edge for _, edge in view.intermediates if edge.to_node_index in live]
     consumers = defaultdict[int, list[BufferTensorDesc]](list)
     for edge in input_edges:
-        consumers[edge.graph_input_index].append(tensors[edge.to_node_index][0])
-    producers = {edge.graph_output_index: edge.from_node_index for _, edge in view.outputs}
+        consumers[edge.graph_input_index].append(_described(view.consumed(edge)))
+    producers = {edge.graph_output_index: edge for _, edge in view.outputs}
     inputs, initial = (
         tuple(_slot(f"Inputs[{i}]", consumers.get(i, ()), kind) for i in range(graph.input_count))
         for kind in (TENSOR, INITIALIZER_INPUT)
     )
     outputs = tuple(
-        _slot(f"Outputs[{i}]", [tensors[producers[i]][1]] if i in producers else (), TENSOR)
+        _slot(f"Outputs[{i}]", [_described(view.produced(producers[i]))] if i in producers else (), TENSOR)
         for i in range(graph.output_count)
     )
     kept = {i: len(consumers[i]) * _rounded(slot.size_in_bytes) for i, slot in enumerate(initial) if slot.size_in_bytes}
     owned_offsets, persistent = _side_by_side(kept)
-    passed_on = {edge.from_node_index for edge in edges}
-    sizes = {node: tensors[node][1].total_tensor_size_in_bytes for node in order if node in passed_on}
-    offsets, temporary = _side_by_side(sizes)
+    passed_on = {_output(edge): _described(view.produced(edge)) for edge in edges}
+    offsets, temporary = _side_by_side({key: each.total_tensor_size_in_bytes for key, each in passed_on.items()})
     read, written = ([i for i, slot in enumerate(slots) if slot.size_in_bytes] for slots in (inputs, outputs))
-    sources = {edge.to_node_index: _Place(True, len(written), offsets[edge.from_node_index]) for edge in edges}
+    sources = {edge.to_node_index: _Place(True, len(written), offsets[_output(edge)]) for edge in edges}
     for edge in input_edges:
         i = edge.graph_input_index
         place = (len(read), owned_offsets[i]) if i in owned_offsets else (read.index(i), 0)
         sources[edge.to_node_index] = _Place(False, *place)
     destinations = defaultdict[int, list[_Place]](list)
-    for i, node in producers.items():
-        destinations[node].append(_Place(True, written.index(i)))
-    for node, offset in offsets.items():
+    for i, producer in producers.items():
+        destinations[producer.from_node_index].append(_Place(True, written.index(i)))
+    for (node, _), offset in offsets.items():
         destinations[node].append(_Place(True, len(written), offset))
-    tiles = [(view.tiles[node], tensors[node], sources[node], destinations[node]) for node in order]
-    all_of_them = [tensor for ends in tensors.values() for tensor in ends]
+    operators = [node.operator for node in graph.nodes or () if node is not None]
+    tiles = [(tile, sources[node], destinations[node]) for node in order if (tile := tile_of(operators[node]))]
+    all_of_them = [
+        tensor for node in order for tensors in view.slots[node] or () for tensor in tensors if tensor is not None
+    ]
     turned = all_of_them * any(tensor.strides is not None for tensor in all_of_them)  # for one, DirectML may turn all
     scratch = temporary + sum(_rounded(prod(sizes_of(tensor)) * ELEMENT_SIZES[tensor.data_type]) for tensor in turned)
     return Layout(
-        _run(tiles, target),
-        BindingProperties(DESCRIPTORS_OF_A_TILE * (len(order) + len(turned)), scratch, persistent),
+        _run(tiles, target) if len(tiles) == len(order) else None,
+        BindingProperties(len(all_of_them) + DESCRIPTORS_OF_A_TILE * len(turned), scratch, persistent),
         inputs,
         outputs,
         Slot.resource("TemporaryResource", TEMPORARY, scratch, compared=False),
@@ -98,15 +100,27 @@ def graph_layout(graph: GraphDesc, target: Target) -> Layout:
     )
 
 
-_Tile: TypeAlias = tuple[TileOperatorDesc | None, tuple[BufferTensorDesc, BufferTensorDesc], _Place, list[_Place]]
+def _described(tensor: BufferTensorDesc | None) -> BufferTensorDesc:
+    """Return a tensor of a graph whose edges lead to and from tensors."""
+    assert tensor is not None
+    return tensor
+
+
+def _output(edge: IntermediateGraphEdge) -> tuple[int, int]:
+    return edge.from_node_index, edge.from_node_output_index
+
+
+_Key = TypeVar("_Key")
+_Tile: TypeAlias = tuple[TileOperatorDesc, _Place, list[_Place]]
 
 
 def _run(tiles: Sequence[_Tile], target: Target) -> Run | None:
     """Return what writes the output of each tile to each of its places; None if one of them is undefined."""
     moves = []
-    for desc, (source, output), read_from, places in tiles:
-        if desc is None or why_never_executed(desc, target):
+    for desc, read_from, places in tiles:
+        if why_never_executed(desc, target):
             return None
+        source, output = described(desc)
         moves += [(mover_of_tile(desc), source, read_from, output, place) for place in places]
 
     def run(reads: Sequence[Bytes], writes: Sequence[Bytes]) -> None:
@@ -132,7 +146,7 @@ def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slo
     )
 
 
-def _side_by_side(sizes: Mapping[int, int]) -> tuple[dict[int, int], int]:
+def _side_by_side(sizes: Mapping[_Key, int]) -> tuple[dict[_Key, int], int]:
     """Return the offsets of pieces of these sizes in the temporary or the persistent resource, and the size of all."""
     *offsets, end = accumulate(map(_rounded, sizes.values()), initial=0)
     return dict(zip(sizes, offsets, strict=True)), end

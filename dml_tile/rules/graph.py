@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from itertools import dropwhile
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dml_tile.descriptors.graph import (
     ARRAYS,
@@ -20,8 +20,8 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.operator import tile_of
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
+from dml_tile.descriptors.operator import OperatorFields, tile_of
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import HRESULT, OWNED_BY_DML, GraphEdgeType, GraphNodeType
@@ -48,22 +48,34 @@ _INDICES: Final = {
 """The fields of each kind of edge: their names, those in C, and the count of a graph that they stay below."""
 
 
-class GraphView(NamedTuple):
-    """A graph, those of its edges that have both ends, and the tiles whose tensors can be compared.
+Slots: TypeAlias = Sequence[BufferTensorDesc | None]
+"""An operator's inputs, or its outputs, in the order of its struct; None for a null pointer."""
 
-    A path stands before each edge; a node that is no tile, or is refused by itself, has None for one.
+
+class GraphView(NamedTuple):
+    """A graph, those of its edges that have both ends, and the tensors of its nodes.
+
+    A path stands before each edge.
     """
 
     graph: GraphDesc
-    tiles: tuple[TileOperatorDesc | None, ...]
+    slots: Sequence[tuple[Slots, Slots] | None]
+    """The inputs and the outputs of each node; None where its operator is not given, or its fields are unknown."""
+    refused: Container[int]
+    """The nodes whose operators are refused, so that their tensors are not compared."""
     inputs: tuple[tuple[str, InputGraphEdge], ...] = ()
     outputs: tuple[tuple[str, OutputGraphEdge], ...] = ()
     intermediates: tuple[tuple[str, IntermediateGraphEdge], ...] = ()
 
-    def tensors(self, node: int) -> tuple[BufferTensorDesc | None, BufferTensorDesc | None]:
-        """Return the input and the output tensor of a node, if it is a tile."""
-        tile = self.tiles[node]
-        return described(tile) if tile is not None else (None, None)
+    def consumed(self, edge: InputGraphEdge | IntermediateGraphEdge) -> BufferTensorDesc | None:
+        """Return the tensor that an edge leads to, if its node is not refused."""
+        slots = self.slots[edge.to_node_index] if edge.to_node_index not in self.refused else None
+        return slots and slots[0][edge.to_node_input_index]
+
+    def produced(self, edge: OutputGraphEdge | IntermediateGraphEdge) -> BufferTensorDesc | None:
+        """Return the tensor that an edge leads from, if its node is not refused."""
+        slots = self.slots[edge.from_node_index] if edge.from_node_index not in self.refused else None
+        return slots and slots[1][edge.from_node_output_index]
 
     def live_nodes(self) -> frozenset[int]:
         """Return the nodes that lead to an output of the graph: of two edges to one, the last counts."""
@@ -86,39 +98,54 @@ def entries_of(graph: GraphDesc, array: str) -> Iterator[tuple[str, Any]]:
         yield f"{_ARRAY_NAMES[array]}[{i}]", entry
 
 
-def _tile_of(node: OperatorGraphNodeDesc | None) -> TileOperatorDesc | None:
-    return tile_of(node.operator) if node is not None else None
+def _slots_of(node: OperatorGraphNodeDesc | None) -> tuple[Slots, Slots] | None:
+    operator = node.operator if node is not None else None
+    if tile := tile_of(operator):
+        return [_buffer(tile.input_tensor)], [_buffer(tile.output_tensor)]
+    if operator is None or not isinstance(operator.desc, OperatorFields):
+        return None
+    from dml_tile.rules.operator import tensors_of  # which graphs of tiles need not
+
+    inputs, outputs = tensors_of(operator.desc)
+    return [*map(_buffer, inputs)], [*map(_buffer, outputs)]
+
+
+def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
+    return tensor.desc if tensor is not None else None
 
 
 def view_of(graph: GraphDesc, refused: Container[int] = ()) -> GraphView:
     """Return the view of a graph, some of whose nodes have operators that are refused."""
-    nodes = [node for _, node in entries_of(graph, "nodes")]
-    tiles = tuple(_tile_of(node) if i not in refused else None for i, node in enumerate(nodes))
+    slots = [_slots_of(node) for _, node in entries_of(graph, "nodes")]
     edges = {
         array: tuple(
             (path, edge)
             for path, edge in entries_of(graph, array)
             if edge is not None
-            and not any(_wrong_indices(graph, edge, nodes))
-            and all(node < len(nodes) for name, node in edge if name in ("from_node_index", "to_node_index"))
+            and not any(_wrong_indices(graph, edge, slots))
+            and all(node < len(slots) for name, node in edge if name in ("from_node_index", "to_node_index"))
         )
         for array in _EDGE_TYPES
     }
-    return GraphView(graph, tiles, *edges.values())
+    return GraphView(graph, slots, refused, *edges.values())
 
 
 def _wrong_indices(
-    graph: GraphDesc, edge: Any, nodes: list[OperatorGraphNodeDesc | None]
+    graph: GraphDesc, edge: Any, slots: Sequence[tuple[Slots, Slots] | None]
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield the fields of an edge that index nothing, with the value and what was expected; a tile has one tensor."""
+    """Yield the fields of an edge that index nothing, with the value and what was expected."""
     for name, c_name, count in _INDICES[type(edge)]:
         value = getattr(edge, name)
         if count and value >= (limit := getattr(graph, count)):
             yield c_name, value, f"an index below {limit} was expected"
-        elif c_name in ("FromNodeOutputIndex", "ToNodeInputIndex") and value:
-            node = edge.from_node_index if c_name.startswith("From") else edge.to_node_index
-            if node < len(nodes) and _tile_of(nodes[node]):
-                yield c_name, value, "0 was expected: a tile has one input and one output"
+        elif c_name in ("FromNodeOutputIndex", "ToNodeInputIndex"):
+            is_output = c_name == "FromNodeOutputIndex"
+            node, noun = (edge.from_node_index, "output") if is_output else (edge.to_node_index, "input")
+            tensors = node < len(slots) and slots[node]
+            if tensors and value >= (limit := len(tensors[is_output])):
+                yield c_name, value, f"an index below {limit} was expected" if limit else f"the node has no {noun}"
+            elif tensors and tensors[is_output][value] is None:
+                yield c_name, value, f"this {noun} of the node is null"
 
 
 def _room(tensor: BufferTensorDesc) -> int:
@@ -205,46 +232,43 @@ def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
     says="The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor.",
 )
 def indices_are_in_range(view: GraphView, target: Target) -> Iterator[Violation]:
-    nodes = [node for _, node in entries_of(view.graph, "nodes")]
     for array in _EDGE_TYPES:
         for path, edge in entries_of(view.graph, array):
-            for field, value, expected in _wrong_indices(view.graph, edge, nodes) if edge is not None else ():
+            for field, value, expected in _wrong_indices(view.graph, edge, view.slots) if edge is not None else ():
                 yield Violation(f"{path}.{field}", f"{value} was provided, but {expected}")
-
-
-def _tile_nodes(view: GraphView) -> Iterator[tuple[str, int]]:
-    for i, (path, node) in enumerate(entries_of(view.graph, "nodes")):
-        if _tile_of(node):
-            yield path, i
 
 
 @CONNECTION_RULES.add(
     "DML-GRAPH-node-input",
-    says="Exactly one edge leads to each input of a node, from an input of the graph or from another node.",
+    says="Exactly one edge leads to each input of a node, from an input of the graph or from another node, and none to "
+    "an input that is null.",
 )
 def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
-    edges = Counter(edge.to_node_index for _, edge in view.inputs)
-    edges.update(edge.to_node_index for _, edge in view.intermediates)
-    for path, node in _tile_nodes(view):
-        if edges[node] != 1:
-            yield Violation(path, f"{edges[node]} edges lead to its input, but 1 was expected")
+    edges = Counter((edge.to_node_index, edge.to_node_input_index) for _, edge in view.inputs)
+    edges.update((edge.to_node_index, edge.to_node_input_index) for _, edge in view.intermediates)
+    for node, slots in enumerate(view.slots):
+        inputs = slots[0] if slots else ()
+        for i, tensor in enumerate(inputs):
+            if tensor is not None and edges[node, i] != 1:
+                which = f"input {i}" if len(inputs) > 1 else "its input"
+                yield Violation(f"Nodes[{node}]", f"{edges[node, i]} edges lead to {which}, but 1 was expected")
 
 
 @CONNECTION_RULES.add(
     "DML-GRAPH-node-output",
-    says="An edge leads from each output of a node, to an output of the graph or to another node.",
+    says="An edge leads from an output of each node, to an output of the graph or to another node.",
 )
 def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation]:
     used = {edge.from_node_index for _, edge in view.outputs}
     used |= {edge.from_node_index for _, edge in view.intermediates}
-    for path, node in _tile_nodes(view):
-        if node not in used:
-            yield Violation(path, "no edge leads from its output")
+    for node, slots in enumerate(view.slots):
+        if slots and node not in used:
+            yield Violation(f"Nodes[{node}]", f"no edge leads from its output{'s' * (len(slots[1]) > 1)}")
 
 
 @CONNECTION_RULES.add("DML-GRAPH-cycle", says="The edges between nodes make no cycle.")
 def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
-    unordered = set(range(len(view.tiles))) - set(order_of_nodes(view))
+    unordered = set(range(len(view.slots))) - set(order_of_nodes(view))
     for path, edge in view.intermediates:
         if {edge.from_node_index, edge.to_node_index} <= unordered:
             yield Violation(path, "both nodes are in a cycle, or follow one")
@@ -252,7 +276,7 @@ def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
 
 def order_of_nodes(view: GraphView) -> list[int]:
     """Return the nodes in an order in which each follows what feeds it, without those that follow a cycle."""
-    sorter = TopologicalSorter[int](dict.fromkeys(range(len(view.tiles)), ()))
+    sorter = TopologicalSorter[int](dict.fromkeys(range(len(view.slots)), ()))
     for _, edge in view.intermediates:
         sorter.add(edge.to_node_index, edge.from_node_index)
     with suppress(CycleError):  # it yields what precedes the cycle all the same
@@ -264,12 +288,17 @@ def order_of_nodes(view: GraphView) -> list[int]:
     return order
 
 
-def _ends(view: GraphView) -> Iterator[tuple[str, int, BufferTensorDesc, BufferTensorDesc]]:
-    """Yield each intermediate edge between tiles: its path, the node it leads from, and the tensors at its ends."""
+def _output(edge: OutputGraphEdge | IntermediateGraphEdge) -> tuple[int, int]:
+    """Return the node that an edge leads from, and the index of its output."""
+    return edge.from_node_index, edge.from_node_output_index
+
+
+def _ends(view: GraphView) -> Iterator[tuple[str, tuple[int, int], BufferTensorDesc, BufferTensorDesc]]:
+    """Yield each intermediate edge with tensors: its path, the output it leads from, and the tensors at its ends."""
     for path, edge in view.intermediates:
-        (_, produced), (consumed, _) = view.tensors(edge.from_node_index), view.tensors(edge.to_node_index)
+        produced, consumed = view.produced(edge), view.consumed(edge)
         if produced is not None and consumed is not None:
-            yield path, edge.from_node_index, produced, consumed
+            yield path, _output(edge), produced, consumed
 
 
 @CONNECTION_RULES.add("DML-GRAPH-intermediate-owned", says="A tensor that another node writes is not OWNED_BY_DML.")
@@ -296,12 +325,12 @@ def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
     "elements fit into as many of the output, rounded up to 4.",
 )
 def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
-    leading = Counter([edge.from_node_index for _, edge in view.outputs])
-    leading.update(edge.from_node_index for _, edge in view.intermediates)
-    alike = Counter(node for _, node, *ends in _ends(view) if _shape(ends[0]) == _shape(ends[1]))
-    for path, node, produced, consumed in _ends(view):
+    leading = Counter(_output(edge) for _, edge in view.outputs)
+    leading.update(_output(edge) for _, edge in view.intermediates)
+    alike = Counter(output for _, output, *ends in _ends(view) if _shape(ends[0]) == _shape(ends[1]))
+    for path, output, produced, consumed in _ends(view):
         reached, room = _extent(consumed), _room(produced)
-        if reached <= room and alike[node] == leading[node] and target.level.runtime.compares_elements:
+        if reached <= room and alike[output] == leading[output] and target.level.runtime.compares_elements:
             elements = prod(sizes_of(produced))
             reached = elements * ELEMENT_SIZES[consumed.data_type]
             room = round_up_4(elements) * ELEMENT_SIZES[produced.data_type]
@@ -316,7 +345,7 @@ def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
 def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
     first, live = dict[int, BufferTensorDesc](), view.live_nodes()
     for path, edge in view.inputs:
-        tensor, _ = view.tensors(edge.to_node_index)
+        tensor = view.consumed(edge)
         if tensor is None:
             continue
         before = first.setdefault(edge.graph_input_index, tensor)

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from dml_tile.descriptors.operator import OperatorFields, spelling
-from dml_tile.descriptors.tile import DATA_TYPE, type_name
+from dml_tile.descriptors.tile import DATA_TYPE, TensorDesc, type_name
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel, TensorFlags
@@ -134,6 +134,18 @@ def operands_of(fields: OperatorFields, level: FeatureLevel) -> Iterator[Operand
         elif field.kind == "T" and value is not None:
             for i, tensor in enumerate(value[: fields[field.counted_by]]):
                 yield Operand(f"{field.name}[{i}]", tensor, table.is_output(field.name))
+
+
+def tensors_of(fields: OperatorFields) -> tuple[list[TensorDesc | None], list[TensorDesc | None]]:
+    """Return the inputs and the outputs of an operator, by which edges of graphs count them: null ones count too."""
+    table = table_of(fields)
+    tensors = list[TensorDesc | None](), list[TensorDesc | None]()
+    for field in fields.operator.fields:
+        if field.is_tensor:
+            value = fields[field.name]
+            of_field = [value] if field.kind == "t" else (value or ())[: fields[field.counted_by]]
+            tensors[table.is_output(field.name)].extend(of_field)
+    return tensors
 
 
 OTHER_OPERATOR_RULES: Final = Rules[OperatorView](

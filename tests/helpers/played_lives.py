@@ -400,9 +400,11 @@ def _sizes_of_outputs(dispatchable: Made) -> list[list[int]]:
 def operator_of(written: Any) -> OperatorDesc | TileOperatorDesc | None:
     """Return a tile, an operator of another type, or None for null.
 
-    A tile is its number in ``TILES``, its name in ``GRAPH_TILES``, or what ``row`` takes.
+    A tile is its number in ``TILES``, its name in ``GRAPH_TILES``, or what ``row`` takes; another operator is in JSON.
     """
     match written:
+        case {"Desc": dict()}:
+            return OperatorDesc.model_validate(written)
         case {"Type": kind, "Desc": tile}:
             return OperatorDesc.model_validate({"Type": kind, "Desc": operator_of(tile)})
         case str(name):

@@ -25,7 +25,7 @@ from dml_tile import (
 )
 from dml_tile.bindings.resources import BindingLike, binding_desc
 from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
-from dml_tile.descriptors.operator import OperatorDesc, tile_of
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, CommandListType, FeatureLevel
@@ -145,8 +145,8 @@ class RealDevice:
         )
 
     def _operator(self, node: OperatorGraphNodeDesc | None) -> int | None:
-        tile = tile_of(node.operator) if node is not None else None
-        return self.create_operator(tile).object.address if tile is not None else None
+        operator = node.operator if node is not None else None
+        return self.create_operator(operator).object.address if operator is not None else None
 
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> RealInitializer:
         return RealInitializer(
