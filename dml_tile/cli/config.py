@@ -1,16 +1,21 @@
-"""The settings of ``dml-tile check``: the table ``[tool.dml-tile]`` of the nearest pyproject.toml that has it."""
+"""The settings of ``dml-tile check``: the table ``[tool.dml-tile]`` of the nearest pyproject.toml that has it.
+
+An option replaces the setting with its name.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
+import typer
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
@@ -25,6 +30,8 @@ from dml_tile.files.whole import open_regular
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import shown
+
+Parsed = TypeVar("Parsed")
 
 MAX_BYTES: Final = 2**18
 """The size of the largest pyproject.toml that is read."""
@@ -76,54 +83,83 @@ class Settings(Record):
     targets: _Texts = ()
     select: _Texts = ()
     ignore: _Texts = ()
-    against: Against | None = None
+    against: Against = "both"
     via: str | None = None
     dim: _Texts = ()
     input_shape: _Texts = Field(default=(), alias="input-shape")
     exclude: _Texts = ()
     strict_files: bool = Field(default=False, alias="strict-files", strict=True)
     per_file_ignores: Annotated[dict[str, _Texts], _Bounded] = Field(default_factory=dict, alias="per-file-ignores")
-    fail_on: FailOn | None = Field(default=None, alias="fail-on")
+    fail_on: FailOn = Field(default="warning", alias="fail-on")
     max_time: Annotated[int, Field(ge=1, le=MAX_SECONDS)] | None = Field(default=None, alias="max-time")
     baseline: Annotated[str, AfterValidator(_inside)] = ""
     paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], Field(fail_fast=True), _Bounded] = ()
 
 
-_KEYS: Final = [field.alias or name for name, field in Settings.model_fields.items()]
+_KEYS: Final = {name: field.alias or name for name, field in Settings.model_fields.items()}
+"""The keys of settings in pyproject.toml, which are the names of options too, by their names here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The settings, and the file that they were read from: ``""`` without one."""
+    """The settings, the file that they were read from (``""`` without one), and those that an option replaced."""
 
     file: str = ""
     settings: Settings = field(default_factory=Settings)
+    options: frozenset[str] = frozenset()
+
+    def with_options(self, parameters: Mapping[str, object]) -> Config:
+        """Return the settings with the parameters of a command, by the settings' names, that have a value."""
+        given = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in parameters.items()
+            if name in _KEYS and value not in (None, False, (), [])
+        }
+        return replace(self, settings=self.settings.model_copy(update=given), options=frozenset(given))
+
+    def parsed(self, name: str, parse: Callable[[Any], Parsed]) -> Parsed:
+        """Return the value of a setting, parsed by a function that raises ValueError."""
+        try:
+            return parse(getattr(self.settings, name))
+        except ValueError as error:
+            if name in self.options:
+                raise typer.BadParameter(str(error), param_hint=f"--{_KEYS[name]}") from None
+            raise self._error(name, str(error)) from None
 
     def exclusion(self) -> Exclusion:
-        """Return what the settings exclude."""
-        return self._matching(self.settings.exclude)
+        """Return what is excluded."""
+        exclude = self.settings.exclude
+        return Exclusion(exclude) if "exclude" in self.options else self._matching(exclude)
 
     def file_ignores(self) -> FileIgnores:
         """Return what the settings ignore in some files. Raises ConfigError for an unknown rule."""
         ignores = self.settings.per_file_ignores
-        try:
-            known_rules(chain.from_iterable(ignores.values()))
-        except ValueError as error:
-            raise self.error("per-file-ignores", str(error)) from None
+        self.parsed("per_file_ignores", lambda rules: known_rules(chain.from_iterable(rules.values())))
         return FileIgnores(self._matching(ignores), tuple(ignores.values()))
 
     def _matching(self, patterns: Iterable[str]) -> Exclusion:
         """Return patterns of paths relative to the settings file's folder."""
         return Exclusion(patterns, str(Path(self.file).parent) if self.file else ".")
 
-    def origin(self, key: str) -> str:
-        """Return the file that sets a key; ``default`` if none does."""
-        names = {field.alias or name: name for name, field in Settings.model_fields.items()}
-        return self.file if names.get(key) in self.settings.model_fields_set else "default"
+    def origin(self, name: str) -> str:
+        """Return what gives a setting its value: the word ``option``, the settings' file, or the word ``default``."""
+        if name in self.options:
+            return "option"
+        return self.file if name in self.settings.model_fields_set else "default"
 
-    def error(self, key: str, message: str) -> ConfigError:
-        """Return the error for the value of a key."""
-        return ConfigError(self.file, f"{_TABLE}.{key}: {message}")
+    def lines(self, otherwise: dict[str, tuple[object, str]]) -> Iterator[str]:
+        """Yield what is in force, a key a line, its value in JSON, and what gives it that.
+
+        ``otherwise`` has values and their origins that are neither an option's nor a setting's.
+        """
+        yield f"settings = {json.dumps(self.file or None)}  # the nearest pyproject.toml with [{_TABLE}]\n"
+        values = self.settings.model_dump()
+        in_force = {_KEYS[name]: (value, self.origin(name)) for name, value in values.items()} | otherwise
+        for key, (value, origin) in in_force.items():
+            yield f"{key} = {json.dumps(value)}  # {origin}\n"
+
+    def _error(self, name: str, message: str) -> ConfigError:
+        return ConfigError(self.file, f"{_TABLE}.{_KEYS[name]}: {message}")
 
 
 def nearest_config() -> Config:
@@ -150,7 +186,7 @@ def _settings(table: dict[str, Any], folder: Path, file: str) -> Settings:
     try:
         return Settings.model_validate(table, context=folder)
     except ValidationError as error:
-        first, *_ = problems_of(error, table, names=_KEYS)
+        first, *_ = problems_of(error, table, names=[*_KEYS.values()])
         raise ConfigError(file, f"{_TABLE}.{first.message}") from None
 
 

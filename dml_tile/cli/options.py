@@ -1,29 +1,19 @@
-"""Options that several commands share, and their values parsed."""
+"""The options of ``check``, and those that several commands share, with what completes them in a shell."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dml_tile.cli.console import FailOn
 from dml_tile.directml.targets import DEFAULT_TARGET, target_names
 from dml_tile.findings import Against
+from dml_tile.readers.file_kinds import read_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from dml_tile.back_ends import BackEnd
-    from dml_tile.cli.config import Config
-    from dml_tile.directml.targets import Target
-    from dml_tile.emit.source import Names
-    from dml_tile.readers.model_tile import KnownShapes
-
-
-Parsed = TypeVar("Parsed")
+    from collections.abc import Callable, Iterable
 
 
 def _completion(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -31,16 +21,16 @@ def _completion(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]
     return lambda incomplete: [name for name in known() if name.startswith(incomplete)]
 
 
-named_targets = _completion(target_names)
-named_operators = _completion(lambda: import_module("dml_tile.directml.operators").operator_names())
-rules_named = _completion(lambda: import_module("dml_tile.checks.catalogue").RULES)
-explained = _completion(
+complete_target = _completion(target_names)
+complete_operator = _completion(lambda: import_module("dml_tile.directml.operators").operator_names())
+complete_rule = _completion(lambda: import_module("dml_tile.checks.catalogue").RULES)
+complete_rule_or_result = _completion(
     lambda: (
         *import_module("dml_tile.checks.catalogue").RULES,
         *import_module("dml_tile.checks.hresults").RESULT_CODES,
     )
 )
-named_back_ends = _completion(lambda: import_module("dml_tile.back_ends").BACK_ENDS)
+complete_back_end = _completion(lambda: import_module("dml_tile.back_ends").BACK_ENDS)
 
 TargetsOption = Annotated[
     list[str] | None,
@@ -50,7 +40,7 @@ TargetsOption = Annotated[
         metavar="TARGET",
         help="A feature level (4_1), directml-1.6.0, windows-11-21h2 or onnxruntime-directml-1.16.3; check takes "
         f"several, also as 4_1,5_0. By default that of DML_TILE_TARGET, or {DEFAULT_TARGET}.",
-        autocompletion=named_targets,
+        autocompletion=complete_target,
     ),
 ]
 FileArgument = Annotated[
@@ -81,155 +71,138 @@ ViaOption = Annotated[
     typer.Option(
         metavar="BACKEND",
         help="Take what a back end makes of models, such as ort; an unknown name lists all.",
-        autocompletion=named_back_ends,
+        autocompletion=complete_back_end,
     ),
 ]
 AgainstOption = Annotated[
-    Against,
+    Against | None,
     typer.Option(
         metavar="CONTRACT",
-        help="documentation, runtime or both: the contract to check; both reports what breaks either.",
+        help="documentation, runtime or both: the contract to check; both, the default, reports what breaks either.",
     ),
 ]
-
-
-def split(values: Sequence[str]) -> list[str]:
-    """Return the names in an option's values, each of which may hold several, separated by commas."""
-    return [name for value in values for name in value.split(",")]
-
-
-def chosen_targets(names: Sequence[str] | None, config: Config | None = None) -> list[Target]:
-    """Return the targets of an option, else the simulated one, or those of DML_TILE_TARGET, else of the settings."""
-    from dml_tile.directml.targets import Target
-    from dml_tile.errors import TargetError
-    from dml_tile.simulation.process import VARIABLE
-    from dml_tile.simulation.target import current_target, named_targets
-
-    def parse(values: Sequence[str]) -> list[Target]:
-        return [Target.parse(name) for name in values]
-
-    try:
-        named = parse(split(names)) if names else [*named_targets()]
-    except TargetError as error:
-        raise typer.BadParameter(str(error)) from None
-    except ValueError as error:
-        hint = "--target" if names else VARIABLE
-        raise typer.BadParameter(str(error).removeprefix(f"{VARIABLE}: "), param_hint=hint) from None
-    if not named and config:
-        named = chosen("targets", (), config.settings.targets, parse, config)
-    return named or [current_target()]
-
-
-def one_target(names: Sequence[str] | None, complaint: str) -> Target:
-    from dml_tile.simulation.process import VARIABLE
-
-    chosen, *others = chosen_targets(names)
-    if others:
-        raise typer.BadParameter(complaint, param_hint="--target" if names else VARIABLE)
-    return chosen
-
-
-def known_shapes(
-    dims: Sequence[str] | None, input_shapes: Sequence[str] | None, config: Config | None = None
-) -> KnownShapes:
-    """Return the sizes and shapes that options give, or settings where there are some."""
-    from dml_tile.cli.config import Config
-    from dml_tile.readers.model_tile import KnownShapes
-
-    config = config or Config()
-    settings = config.settings
-    return KnownShapes(
-        chosen("dim", dims, settings.dim, named_sizes, config),
-        chosen("input-shape", input_shapes, settings.input_shape, named_shapes, config),
-    )
-
-
-def named_sizes(values: Sequence[str]) -> dict[str, int]:
-    """Return the sizes of dimensions by their names, from NAME=SIZE. Raises ValueError for another form."""
-    return {name: int(size) for name, size in _named(values, "[0-9]{1,18}", "NAME=SIZE")}
-
-
-def named_shapes(values: Sequence[str]) -> dict[str, tuple[int | None, ...]]:
-    """Return the shapes of inputs by their names, from INPUT=SIZE,?,…. Raises ValueError for another form."""
-    size = r"([0-9]{1,18}|\?)"
-    return {
-        name: tuple(None if size == "?" else int(size) for size in sizes.split(",") if size)
-        for name, sizes in _named(values, f"({size}(,{size})*)?", "INPUT=SIZE,SIZE,…")
-    }
-
-
-def _named(values: Sequence[str], form: str, expected: str) -> Iterator[tuple[str, str]]:
-    """Yield the two sides of each value NAME=SIZES, of which the right one must match ``form``."""
-    for value in values:
-        name, _, sizes = value.rpartition("=")
-        if not name or not re.fullmatch(form, sizes):
-            raise ValueError(f"{value!r} is not of the form {expected}")
-        yield name, sizes
-
-
-def chosen_back_end(name: str | None) -> BackEnd | None:
-    """Return the back end of an option. Raises typer.BadParameter for an unknown one."""
-    from dml_tile.cli.config import Config
-
-    return chosen("via", [name] if name is not None else [], [""], named_back_end, Config())
-
-
-def named_back_end(names: Sequence[str]) -> BackEnd | None:
-    """Return the back end of the first name, if that is not empty. Raises ValueError for an unknown one."""
-    from dml_tile.back_ends import back_end_named
-
-    return back_end_named(names[0]) if names[0] else None
-
-
-def chosen(
-    option: str,
-    given: Sequence[str] | None,
-    configured: Sequence[str],
-    parse: Callable[[Sequence[str]], Parsed],
-    config: Config,
-) -> Parsed:
-    """Return the values of an option, else those of its setting, parsed by a function that raises ValueError."""
-    try:
-        return parse(given or configured)
-    except ValueError as error:
-        if given:
-            raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
-        raise config.error(option, str(error)) from None
-
-
-_PARAMETERS: Final = {"paths": "files", "dim": "dims", "input-shape": "input_shapes"}
-"""The parameters of settings that have other names."""
-
-
-def setting_lines(context: typer.Context, config: Config, in_force: Mapping[str, object]) -> Iterator[str]:
-    """Yield what is in force, a key a line, its value in JSON, and where it comes from.
-
-    ``in_force`` are those that are neither an option's nor a setting's as they are.
-    """
-    from dml_tile.simulation.process import VARIABLE
-
-    yield f"settings = {json.dumps(config.file or None)}  # the nearest pyproject.toml with [tool.dml-tile]\n"
-    for key, setting in {**config.settings.model_dump(by_alias=True), **in_force}.items():
-        given = context.params.get(_PARAMETERS.get(key, key.replace("-", "_")))
-        variable = VARIABLE if key == "targets" and VARIABLE in os.environ else ""
-        origin = "option" if given else variable or config.origin(key)
-        value = in_force.get(key) or given or setting or ()
-        yield f"{key} = {json.dumps(value)}  # {origin}\n"
-
-
-def names_in(language: str, name: str | None, namespace: str | None) -> Names:
-    """Return the names of emitted source text. Raises typer.BadParameter."""
-    from dml_tile.emit.cpp import require_identifier
-    from dml_tile.emit.source import Names
-
-    for option, value, languages in ("--name", name, ("cpp", "python")), ("--namespace", namespace, ("cpp",)):
-        if value is None:
-            continue
-        if language not in languages:
-            raise typer.BadParameter(f"it is for {' and '.join(languages)}, not {language}", param_hint=option)
-        try:
-            for identifier in value.split("::") if option == "--namespace" else [value]:
-                require_identifier(identifier)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint=option) from None
-    return Names(name or "", namespace or "")
+FilesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILE",
+        help=f"Files, and folders of them: {read_kinds()}; - is standard input. By default the paths of "
+        "pyproject.toml.",
+    ),
+]
+FilesFromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--files-from",
+        metavar="FILE",
+        help="Also check the files that this one lists, one a line or each ended by NUL; - is standard input.",
+    ),
+]
+StdinFilenameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stdin-filename",
+        metavar="NAME",
+        help="The file that standard input is the text of: its name in the output, and its per-file-ignores.",
+    ),
+]
+OutputOption = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the output to this file; whole, or not at all."),
+]
+PageOption = Annotated[
+    str | None,
+    typer.Option("--report", metavar="FILE", help="Also write a page for a browser: --format html:FILE."),
+]
+SelectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE",
+        help="Only findings of these rules count: ids, or prefixes such as DML-BUFFER. "
+        "The lowest level follows all rules.",
+        autocompletion=complete_rule,
+    ),
+]
+IgnoreOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE",
+        help="Findings of these rules do not count, unless --select has a longer prefix.",
+        autocompletion=complete_rule,
+    ),
+]
+BaselineOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Findings that are in this file do not count; the others fail as ever."),
+]
+WriteBaselineOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Write all findings that count to this file, and let them pass."),
+]
+PruneOption = Annotated[
+    bool,
+    typer.Option("--prune", help="With --write-baseline: only take out of the file what no longer occurs."),
+]
+FailOnOption = Annotated[
+    FailOn | None,
+    typer.Option(
+        metavar="SEVERITY",
+        help="error, warning, note or never: the severity of findings from which on the exit status is 1; by "
+        "default warning. What is known at run time only counts as a note.",
+    ),
+]
+RequireTilesOption = Annotated[bool, typer.Option("--require-tiles", help="Exit with 2 if no tile was checked.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the tiles that fail (text); no summary.")]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Name each file that is passed over, on standard error.")
+]
+StatisticsOption = Annotated[
+    bool, typer.Option("--statistics", help="Count the findings of each rule (text and json).")
+]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."),
+]
+SkipOthersOption = Annotated[bool, typer.Option("--skip-others", help="Skip files without tiles, as in folders.")]
+StrictFilesOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict-files",
+        help="Exit with 2 if there is nothing to check in a file of a kind that is read, unless it is excluded.",
+    ),
+]
+NoIgnoreOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-ignore",
+        help="In folders, also check what .gitignore names, hidden folders, node_modules and virtual environments.",
+    ),
+]
+RootOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR", help="The folder from which reports for machines name files; by default the repository's."
+    ),
+]
+ShowSettingsOption = Annotated[
+    bool, typer.Option("--show-settings", help="Print what is in force and where it comes from, and exit.")
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=1,
+        max=32,  # each reads models in its part of 4 GiB, and must be able to import onnx
+        help="Check files in N processes; by default in one, or up to 8 where files are many.",
+    ),
+]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Check files on a Dask cluster, by its scheduler's address, such as tcp://scheduler:8786; "
+        "pip install distributed.",
+    ),
+]

@@ -12,12 +12,9 @@ from dml_tile.cli.formats import console_of, print_text
 from dml_tile.cli.options import (
     TargetsOption,
     ViaOption,
-    chosen_back_end,
-    chosen_targets,
-    explained,
-    named_operators,
-    named_targets,
-    one_target,
+    complete_operator,
+    complete_rule_or_result,
+    complete_target,
 )
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.text import did_you_mean
@@ -26,7 +23,7 @@ from dml_tile.text import did_you_mean
 def levels(
     operator: Annotated[
         str | None,
-        typer.Argument(help="Show the rows of this operator, such as GATHER.", autocompletion=named_operators),
+        typer.Argument(help="Show the rows of this operator, such as GATHER.", autocompletion=complete_operator),
     ] = None,
     output_format: Annotated[
         Literal["text", "json", "markdown", "html", "webnn"],
@@ -44,7 +41,7 @@ def levels(
             "-t",
             metavar="TARGET",
             help=f"For --format webnn; by default that of DML_TILE_TARGET, or {DEFAULT_TARGET}.",
-            autocompletion=named_targets,
+            autocompletion=complete_target,
         ),
     ] = None,
 ) -> None:
@@ -91,6 +88,7 @@ def _show_operator(name: str, output_format: str) -> None:
 
 def _show_op_support_limits(target: str | None) -> None:
     from dml_tile.back_ends.chromium import op_support_limits
+    from dml_tile.cli.values import one_target
     from dml_tile.errors import DialectError
 
     chosen = one_target([target] if target is not None else None, "the limits are those of one target")
@@ -113,9 +111,11 @@ def device(
     Without --via, for an application that asks for no minimum feature level.
     """
     from dml_tile.checks.devices import device_at
+    from dml_tile.cli.config import Config
+    from dml_tile.cli.values import chosen_back_end, chosen_targets
     from dml_tile.reports.text import device_lines, print_lines
 
-    back_end = chosen_back_end(via)
+    back_end = chosen_back_end(Config().with_options({"via": via}))
     answers = [device_at(target, back_end) for target in chosen_targets(targets)]
     for answer in answers:
         if output_format == "json":
@@ -132,7 +132,7 @@ def explain(
             metavar="RULE",
             help="A rule's id, or a prefix of several such as DML-BUFFER; or a result such as 80070057, 0x887A0004 or "
             "E_INVALIDARG. Without it, all rules.",
-            autocompletion=explained,
+            autocompletion=complete_rule_or_result,
         ),
     ] = None,
 ) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from dml_tile.cli.console import FINDINGS, UNREADABLE, MaxTimeOption, at_most, complain, run_tile
 from dml_tile.cli.formats import console_of, print_bytes, print_text
-from dml_tile.cli.options import AgainstOption, TargetsOption, one_target
+from dml_tile.cli.options import AgainstOption, TargetsOption
 
 _NO_DXDISPATCH_MODEL: Final = (
     "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
@@ -24,7 +24,7 @@ _NO_DXDISPATCH_MODEL: Final = (
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL.json", help="A DxDispatch model; - is standard input.")],
     targets: TargetsOption = None,
-    against: AgainstOption = "both",
+    against: AgainstOption = None,
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Print on standard error how the bytes of each tile are moved.")
     ] = False,
@@ -52,6 +52,7 @@ def run(
     On a terminal, resources are printed in rows of the last dimension of the tensor that they are bound to; elsewhere,
     each in one line, as by DxDispatch.
     """
+    from dml_tile.cli.values import one_target
     from dml_tile.dxdispatch.model import read_model
     from dml_tile.dxdispatch.rules import model_findings
     from dml_tile.dxdispatch.runner import run_model
@@ -81,7 +82,7 @@ def run(
                 folders,
                 print_bytes if dxdispatch_output else print_text,
                 chosen,
-                against,
+                against or "both",
                 dispatch=partial(run_tile, explain_plan=explain_plan),
                 found=found,
                 as_dxdispatch=dxdispatch_output,

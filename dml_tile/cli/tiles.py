@@ -28,10 +28,6 @@ from dml_tile.cli.options import (
     NamespaceOption,
     TargetsOption,
     ViaOption,
-    chosen_back_end,
-    known_shapes,
-    names_in,
-    one_target,
 )
 from dml_tile.errors import DmlError, Problem
 from dml_tile.lowering.chains import MAX_STEPS
@@ -67,11 +63,13 @@ def show(
         str | None,
         typer.Option("--output", "-o", metavar="FILE.svg|FILE.html", help="Draw the only tile into a file instead."),
     ] = None,
-    dims: DimsOption = None,
-    input_shapes: InputShapesOption = None,
+    dim: DimsOption = None,
+    input_shape: InputShapesOption = None,
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.files import chosen_tiles
+    from dml_tile.cli.config import Config
+    from dml_tile.cli.values import known_shapes, one_target
     from dml_tile.files.urls import source_named
 
     if output is not None and PurePath(output).suffix.lower() not in IMAGES:
@@ -79,7 +77,8 @@ def show(
     target = one_target(targets, "tiles are drawn with the findings of one target")
     status = ExitStatus()
     file = source_named(file)
-    chosen = chosen_tiles(file, known_shapes(dims, input_shapes), pointer, status.complain, count_passed_over)
+    shapes = known_shapes(Config().with_options({"dim": dim, "input_shape": input_shape}))
+    chosen = chosen_tiles(file, shapes, pointer, status.complain, count_passed_over)
     if output is None:
         _print_drawings(file, chosen, target, status)
     else:
@@ -196,13 +195,15 @@ def lower(
     ] = MAX_STEPS,
     name: NameOption = None,
     namespace: NamespaceOption = None,
-    dims: DimsOption = None,
-    input_shapes: InputShapesOption = None,
+    dim: DimsOption = None,
+    input_shape: InputShapesOption = None,
     via: ViaOption = None,
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
     from dml_tile.checks.lowerings import lower_part
+    from dml_tile.cli.config import Config
+    from dml_tile.cli.values import chosen_back_end, known_shapes, names_in, one_target
     from dml_tile.files.urls import source_named
     from dml_tile.lowering.lower import LoweringOptions
     from dml_tile.reports.lowering import print_lowered
@@ -211,9 +212,9 @@ def lower(
     names = names_in(output_format, name, namespace)
     status = ExitStatus()
     file = source_named(file)
-    back_end = chosen_back_end(via)
-    shapes = known_shapes(dims, input_shapes)
-    chosen = chosen_tiles(file, shapes, pointer, status.complain, count_passed_over, back_end)
+    config = Config().with_options({"via": via, "dim": dim, "input_shape": input_shape})
+    back_end = chosen_back_end(config)
+    chosen = chosen_tiles(file, known_shapes(config), pointer, status.complain, count_passed_over, back_end)
     options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
     tiles = (lower_part(file, part, target, back_end, **options) for file, part in chosen)
     if output_format == "text":
@@ -279,6 +280,7 @@ def emit(
     namespace: NamespaceOption = None,
 ) -> None:
     """Print source text that builds each descriptor; exits with 1 if it leaves out other operators."""
+    from dml_tile.cli.values import names_in
     from dml_tile.emit.source import other_operator, source_text
     from dml_tile.files.urls import source_named
     from dml_tile.readers.descriptors import JsonDescriptor, read_source

@@ -12,7 +12,7 @@ from typer import testing
 from typer.main import get_command
 
 from dml_tile.cli.app import app
-from dml_tile.cli.check import DEFAULT_TARGET_NOTICE
+from dml_tile.cli.check_run import DEFAULT_TARGET_NOTICE
 
 Call: TypeAlias = Callable[..., testing.Result]
 

@@ -1,0 +1,219 @@
+"""A run of ``dml-tile check``: files are checked, reports and a baseline written, and the exit status is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+import typer
+
+from dml_tile.checks import notices
+from dml_tile.checks.baseline import Entry, baseline_text, entries_of
+from dml_tile.checks.file_check import Event, checked_here
+from dml_tile.checks.files import unknown_names
+from dml_tile.checks.notices import Notice
+from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.suppressions import Suppression
+from dml_tile.cli.check_request import CheckOptions, CheckRequest, check_request, listed_files
+from dml_tile.cli.config import nearest_config
+from dml_tile.cli.console import (
+    CLEAN,
+    Deadline,
+    ExitStatus,
+    at_most,
+    complain,
+    count_passed_over,
+    exit_on_file_errors,
+    print_stderr,
+)
+from dml_tile.cli.formats import has_place, invocation_of, print_text, replaced, reports_in
+from dml_tile.cli.jobs import chosen_workers, counted_files
+from dml_tile.directml.targets import DEFAULT_TARGET
+from dml_tile.errors import Problem
+from dml_tile.readers.model_tile import KnownShapes, ModelNames
+from dml_tile.readers.sources import EMPTY, PassedOver
+from dml_tile.reports.report import Report, ReportOptions
+
+DEFAULT_TARGET_NOTICE: Final = (
+    f"dml-tile: checked at {DEFAULT_TARGET}, which no Windows has in the box; name your users' oldest Windows, as in "
+    "--target windows-10-22h2"
+)
+
+
+def run_check(context: typer.Context, options: CheckOptions) -> int:
+    """Check files, and return the exit status."""
+    status = ExitStatus()
+    with exit_on_file_errors():
+        config = nearest_config().with_options(context.params)
+        with at_most(config.settings.max_time, ends_block=False) as deadline:
+            request = check_request(options, config, deadline)
+            if options.show_settings:
+                print_text(request.setting_lines())
+                return CLEAN
+            files, passed_over = listed_files(request, status, deadline)
+            run = CheckRun(request, status, passed_over)
+            run.check(files, deadline, invocation_of(context, request.questions.targets))
+            if options.write_baseline and not deadline.has_cut:
+                run.write_baseline(options.write_baseline)
+    run.print_remarks()
+    return status.code
+
+
+class CheckRun:
+    """Hands what is found in files to reports, and keeps what its end needs: summaries, and entries for a baseline."""
+
+    def __init__(self, request: CheckRequest, status: ExitStatus, passed_over: list[PassedOver]) -> None:
+        self._request = request
+        self._questions = request.questions
+        self._status = status
+        self._passed_over = passed_over
+        self._reports: Sequence[Report] = ()
+        self._sources: list[SourceSummary] = []
+        self._entries = set[Entry]()
+        self._missing: Sequence[Entry] = ()
+
+    def check(self, files: Sequence[str], deadline: Deadline, invocation: dict[str, Any]) -> None:
+        """Check files, and write the reports."""
+        options, questions = self._request.options, self._questions
+        report_options = partial(
+            ReportOptions,
+            against=questions.against,
+            with_statistics=options.statistics,
+            fail_on=questions.fail_on,
+            is_quiet=options.quiet,
+            root=self._request.root,
+            **invocation,
+        )
+        with (
+            chosen_workers(options.jobs, options.dask, len(files)) as workers,
+            reports_in(self._request.formats, report_options) as self._reports,
+        ):
+            for name, problem in self._status.problems:
+                self._report_problem(name, problem)
+            events = workers.events(questions, files) if workers else checked_here(questions, files)
+            for file, event in counted_files(deadline.cut_short(events), len(files)):
+                self._take(questions.name_of(file), event)
+            if deadline.has_cut:
+                if workers:
+                    from dml_tile.checks.sweep import end_processes  # most checks have no workers
+
+                    end_processes()
+                self._report_cut(files)
+            self._take_notices(is_whole=self._request.is_project and not deadline.has_cut)
+            for report in self._reports:
+                report.pass_over(self._passed_over)
+                report.end(self._sources)
+
+    def _report_problem(self, name: str, problem: Problem) -> None:
+        for report in self._reports:
+            report.add_problem(name, problem)
+
+    def _take(self, file: str, event: Event) -> None:
+        match event:
+            case Problem():
+                self._status.complain(file, event)
+                self._report_problem(file, event)
+            case SourceSummary():
+                self._sources.append(event)
+                for notice in event.notices:
+                    self._take_notice(notice)
+                if event.is_empty and not self._questions.is_strict:
+                    self._passed_over.append(PassedOver(file, EMPTY))
+            case results:
+                if self._questions.baseline:
+                    self._questions.baseline.note(results)
+                options = self._request.options
+                if options.write_baseline:
+                    self._entries |= entries_of(results, options.write_baseline)
+                self._count(are_failing=not all(result.passes(self._questions.fail_on) for result in results))
+                for report in self._reports:
+                    report.add(results)
+
+    def _count(self, *, are_failing: bool) -> None:
+        self._status.count_findings(are_failing=are_failing and not self._request.options.accepts_findings)
+
+    def _take_notice(self, notice: Notice) -> None:
+        if not self._questions.selection.takes(notice.rule):
+            return
+        fail_on = self._questions.fail_on
+        self._count(are_failing=fail_on is not None and notice.severity >= fail_on)
+        for report in self._reports:
+            report.add_notice(notice)
+
+    def _take_notices(self, *, is_whole: bool) -> None:
+        """Take the notices about settings and about the baseline; where ``is_whole``, the project was checked."""
+        questions, config, known = self._questions, self._request.config, self._questions.baseline
+        met = set[Suppression]().union(*(source.met for source in self._sources))
+        matching = frozenset[int]().union(*(source.patterns for source in self._sources))
+        for notice in notices.of_file_ignores(config.file, questions.file_ignores, met, matching, is_whole=is_whole):
+            self._take_notice(notice)
+        if known:
+            self._missing = known.missing(self._sources, self._target_names, questions.selection)
+            if not self._request.options.prune:
+                for notice in notices.of_baseline(config.settings.baseline, self._missing):
+                    self._take_notice(notice)
+
+    @property
+    def _target_names(self) -> list[str]:
+        return [target.name for target in self._questions.targets]
+
+    def _report_cut(self, files: Sequence[str]) -> None:
+        """Report the file that the check did not come to the end of, or to."""
+        left = len(files) - len(self._sources)
+        first = self._questions.name_of([*files[len(self._sources) :], *self._request.names, "check"][0])
+        others = f"; nor {'was 1 file' if left == 2 else f'were {left - 1} files'} after it" if left > 1 else ""
+        seconds = self._request.config.settings.max_time
+        message = f"was not checked to its end: the check took longer than {seconds} s (--max-time){others}"
+        self._status.complain(first, Problem("", message))
+        self._report_problem(first, Problem("", message))
+        for report in self._reports:
+            report.is_complete = False
+
+    def write_baseline(self, file: str) -> None:
+        """Write the entries found, and the old ones that this run did not look for; or the old ones but for missing."""
+        old, entries = self._request.old_baseline, self._entries
+        selection = self._questions.selection
+        old_entries = old.entries if old else frozenset[Entry]()
+        looked_for = old.looked_for(self._sources, self._target_names, selection) if old else frozenset[Entry]()
+        unchecked = old_entries - looked_for
+        written = old_entries.difference(self._missing) if self._request.options.prune else entries | unchecked
+        with replaced(file) as replacing:
+            replacing.write(baseline_text(written))
+        kept, dropped = len(unchecked - entries), len(old_entries - written)
+        counts = f"{len(written)} entries written, {kept} of them kept unchecked; {dropped} dropped"
+        complain(file, [Problem("", counts)])
+
+    def print_remarks(self) -> None:
+        """Print on standard error what no report has a place for, and complain of names that no model has."""
+        options, sources = self._request.options, self._sources
+        if not (options.quiet or has_place(self._request.formats)):
+            count_passed_over(self._passed_over)
+        if options.verbose:
+            for one in self._passed_over:
+                complain(one.name, [Problem("", f"passed over, {one.reason}")])
+        for source in sources:
+            complain(source.name, [Problem("", text) for text in source.contradictions])
+        self._complain_of_unknown_names()
+        has_tiles = any(source.tiles for source in sources)
+        if not (has_tiles or self._status.problems):
+            no_tile = Problem("", "no tile was checked")
+            if options.require_tiles:
+                self._status.complain("check", no_tile)
+            else:
+                complain("check", [no_tile])
+        elif has_tiles and self._questions.targets[0] is DEFAULT_TARGET and not options.quiet:
+            # the target itself: no option, variable or setting names one
+            print_stderr(DEFAULT_TARGET_NOTICE)
+
+    def _complain_of_unknown_names(self) -> None:
+        """Complain of dimensions and inputs, named by options, that no model has."""
+        known, given = self._questions.known_shapes, self._request.config.options
+        asked = KnownShapes(known.dims if "dim" in given else {}, known.input_shapes if "input_shape" in given else {})
+        there = ModelNames(
+            frozenset().union(*(source.names.dimensions for source in self._sources)),
+            frozenset().union(*(source.names.inputs for source in self._sources)),
+        )
+        read = [source.name for source in self._sources if source.is_whole]
+        for option, unknown in unknown_names(asked, there, read):
+            self._status.complain(option, Problem("", unknown))
