@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +13,7 @@ import pytest
 from dml_tile import BindingTableDesc, Device, DmlError, FeatureLevel, GraphDesc, OperatorDesc, check, lowest_level
 from dml_tile.checks.result import Verdict, results
 from dml_tile.descriptors.operator import OperatorFields
-from dml_tile.directml import operator_table as tables
-from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.operator_table import TABLE, OperatorTable, operator_table
+from dml_tile.directml.operator_table import TABLE
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import Target
 from dml_tile.readers.descriptors import JsonDescriptor
@@ -26,8 +24,6 @@ from dml_tile.rules.operator import fields_without_rules
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
 from tests.helpers.rule_cases import gather, other, padding
-
-TILE_TENSORS: Final = ("InputTensor", "OutputTensor")
 
 
 @pytest.mark.parametrize("operator", operators().values(), ids=lambda operator: operator.name)
@@ -127,21 +123,6 @@ def test_a_model_of_dxdispatch_has_its_operators_checked(call: Call) -> None:
     assert any("/dispatchables/add: refused at 3_0" in line for line in lines)
     assert any("/dispatchables/shader: not checked" in line for line in lines)
     assert "accepted at 6_4" in call("check", "-", "--target", "6_4", stdin=model).stdout
-
-
-# a new level, and a new data type
-
-
-def test_a_type_that_a_new_level_brings_changes_nothing_at_older_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    doubles = row("FLOAT64", [2], [2])
-    before = {level: [finding.basis for finding in check(doubles, level)] for level in FeatureLevel}
-    documented = operator_table("TILE", TILE_TENSORS)
-    made_up: Any = 0x6500  # DML_FEATURE_LEVEL_6_5
-    newer = {name: column._replace(data_types=column.data_types | {TensorDataType.FLOAT64})
-             for name, column in documented.rows[FeatureLevel.parse("4_1")].items()}  # fmt: skip
-    table = OperatorTable(rows={**documented.rows, made_up: newer}, runtime=documented.runtime, same=documented.same)
-    monkeypatch.setattr(tables, "_table", lambda *_: table)
-    assert {level: [finding.basis for finding in check(doubles, level)] for level in FeatureLevel} == before
 
 
 # devices

@@ -27,8 +27,8 @@ class TensorDataType(IntEnum):
     FLOAT64 = 9, "float64", 64, "f64"
     UINT64 = 10, "int64", 64, "u64"
     INT64 = 11, "int64", 64, "i64"
-    UINT4 = 12, "int4", 4, "u4"
-    INT4 = 13, "int4", 4, "i4"
+    UINT4 = 12, "int4", 4, "u4", False
+    INT4 = 13, "int4", 4, "i4", False
 
     kind: str
     """Data types of one kind came with the same feature level, and Tile takes them from one level on."""
@@ -36,11 +36,13 @@ class TensorDataType(IntEnum):
     """Of an element."""
     openvino: str
     """OpenVINO's name."""
+    in_numpy: bool
+    """NumPy has a dtype of its name; that of any other is in ml_dtypes."""
 
-    def __new__(cls, value: int, kind: str = "", bits: int = 0, openvino: str = "") -> Self:
+    def __new__(cls, value: int, kind: str = "", bits: int = 0, openvino: str = "", in_numpy: bool = True) -> Self:
         member = int.__new__(cls, value)
         member._value_ = value
-        member.kind, member.bits, member.openvino = kind, bits, openvino
+        member.kind, member.bits, member.openvino, member.in_numpy = kind, bits, openvino, in_numpy and bits > 0
         return member
 
     @property
@@ -86,10 +88,10 @@ ELEMENT_TYPES: Final = (
     ElementType("complex128", None, 128, None),
 )
 
-_NAMED: Final = {name: row for row in ELEMENT_TYPES for name in (row.onnx, row.openvino) if name}
+_NAMED: Final = {name: row for row in reversed(ELEMENT_TYPES) for name in (row.onnx, row.openvino) if name}
 
 CARRIERS: Final = {name: row.carrier for name, row in _NAMED.items() if row.carrier is not None}
-"""The data types that stand for an element type, by ONNX's and by OpenVINO's names."""
+"""The data types that stand for an element type, by ONNX's and by OpenVINO's names; one of that name stands first."""
 
 NAMED_SIZES: Final = {name: row.bits // 8 for name, row in _NAMED.items() if row.bits % 8 == 0}
 """The bytes of an element, by ONNX's and by OpenVINO's names."""

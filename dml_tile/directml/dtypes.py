@@ -11,9 +11,9 @@ from numpy.typing import DTypeLike, NDArray
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES, TensorDataType
 
 DTYPES: Final[dict[int, np.dtype[Any]]] = {
-    data_type: np.dtype(data_type.onnx) for data_type in TensorDataType if data_type in ELEMENT_SIZES
+    data_type: np.dtype(data_type.onnx) for data_type in TensorDataType if data_type.in_numpy
 }
-"""Those of NumPy itself; DirectML's 4-bit types have theirs in ml_dtypes."""
+"""Those of NumPy itself; the others are in ml_dtypes."""
 
 DATA_TYPES: Final = {data_type.onnx: data_type for data_type in TensorDataType if data_type.bits}
 """The data types by the names of dtypes, those of ml_dtypes among them."""
@@ -67,7 +67,7 @@ def array_layout(array: NDArray[Any]) -> tuple[TensorDataType, tuple[int, ...], 
     require_unmasked(array, "the array")
     require_native(array.dtype, "the array", "array")
     data_type = ARRAY_TYPES.get(array.dtype.name) or data_type_of(array.dtype)
-    if data_type not in DTYPES:
+    if data_type not in ELEMENT_SIZES:
         raise TypeError(f"an element of {array.dtype} takes a byte in NumPy, but {data_type.name} half of one")
     sizes = array.shape or (1,)
     if array.flags.c_contiguous:

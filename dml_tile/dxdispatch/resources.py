@@ -275,7 +275,7 @@ def _float(value: Any) -> float | None:
 def _dtype(data_type: int, pointer: str) -> np.dtype[Any]:
     dtype = DTYPES.get(data_type)
     if dtype is None:
-        raise unreadable(pointer, f"{_type_name(data_type)} was provided, but a type with whole bytes was expected")
+        raise unreadable(pointer, f"{_type_name(data_type)} was provided, but a type that NumPy has was expected")
     return dtype
 
 

@@ -24,6 +24,7 @@ from dml_tile.bindings.memory import (
     require_padding,
 )
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
+from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
@@ -47,7 +48,7 @@ class CompiledTile:
     padding: Padding
     sizes_in_bytes: tuple[int, int]
     """The TotalTensorSizeInBytes of input and output."""
-    _dtype: np.dtype[Any]
+    _dtype: np.dtype[Any] | None
     _move: Mover
     _origin: Origin | None = field(default=None, compare=False, repr=False)
 
@@ -132,7 +133,7 @@ def _compile(call: str, desc: TileOperatorDesc, target: Target, against: Against
     require_executable(call, desc, target, against)
     source, destination = described(desc)
     totals = source.total_tensor_size_in_bytes, destination.total_tensor_size_in_bytes
-    return CompiledTile(desc, target, padding, totals, DTYPES[source.data_type], mover_of_tile(desc))
+    return CompiledTile(desc, target, padding, totals, DTYPES.get(source.data_type), mover_of_tile(desc))
 
 
 def execute(
@@ -164,7 +165,7 @@ def execute(
 def mover_of_tile(desc: TileOperatorDesc) -> Mover:
     """Return the mover of a tile that is known to be executable."""
     buffers = described(desc)
-    size = DTYPES[buffers[0].data_type].itemsize
+    size = ELEMENT_SIZES[buffers[0].data_type]
     sizes, produced = ((buffer.sizes or ())[: buffer.dimension_count] for buffer in buffers)
     repeats = (desc.repeats or ())[: desc.repeats_count]  # C arrays, and so these, may go on behind the count
     assert produced == tuple(map(mul, sizes, repeats)), "the bytes would leave the output"
