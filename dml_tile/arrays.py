@@ -40,6 +40,10 @@ def tile(
 ) -> NDArray[Any]:
     """Tile an array as numpy.tile does, if DirectML accepts the tile at ``target``.
 
+        >>> tile(np.array([[1, 2]], np.float32), (2, 2), "windows-11-21h2")
+        array([[1., 2., 1., 2.],
+               [1., 2., 1., 2.]], dtype=float32)
+
     The shorter of the array's shape and ``repeats`` gets leading 1s; a scalar is described by the sizes {1}. The
     descriptor that is checked is packed, whatever the array's strides; bool is described as UINT8. ``out``, if given,
     has the result's shape and dtype, and receives it.
@@ -115,7 +119,11 @@ def _counts(repeats: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]:
-    """Tile an array as a dialect does, with the dialect's own arguments: ``tile_as(ONNX_TILE_13, x, repeats)``.
+    """Tile an array as a dialect does, with the dialect's own arguments.
+
+        >>> from dml_tile.dialects.tiles import ONNX_TILE_1
+        >>> tile_as(ONNX_TILE_1, [1.0, 2.0], 3, 0)
+        array([1., 2., 1., 2., 1., 2.])
 
     Strings are arrays of str, bytes or objects, and NumPy tiles them; bfloat16 is ml_dtypes' dtype of that name. Raises
     DialectError where the specification rejects the tile, ValueError for a result that is too large for an array.

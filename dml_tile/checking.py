@@ -16,6 +16,15 @@ def check(desc: Descriptor | None, target: TargetLike | None = None, against: Ag
 
     The findings of a graph's nodes come before the graph's own.
 
+        >>> from dml_tile import TileOperatorDesc
+        >>> desc = TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
+        >>> for finding in check(desc, "windows-11-21h2"):
+        ...     print(finding)
+        [DML-TILE-DataType-level] InputTensor.DataType: INT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0
+        [DML-TILE-DataType-level] OutputTensor.DataType: INT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0
+        >>> check(desc, "4_1")
+        ()
+
     ``target`` is whatever ``Target.parse`` takes; None means the current target. ``against`` is the contract to hold it
     to: what the ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: what
     breaks either. Raises ValueError for an unknown target or ``against``, TypeError for what is no descriptor.

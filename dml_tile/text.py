@@ -47,7 +47,11 @@ def shortened_within(text: str, limit: int) -> str:
 
 
 def braced(values: Iterable[object]) -> str:
-    """Return values as C initialises an array: ``{1, 2, 3}``."""
+    """Return values as C initialises an array: ``{1, 2, 3}``.
+
+    >>> braced([1, 2, 3])
+    '{1, 2, 3}'
+    """
     return f"{{{', '.join(map(str, values))}}}"
 
 
@@ -64,7 +68,11 @@ def printable(text: str) -> str:
 
 
 def printable_line_start(name: str) -> str:
-    """Return a printable name that may begin a line of a log: GitHub's runner takes ``::`` there for a command."""
+    """Return a printable name that may begin a line of a log: GitHub's runner takes ``::`` there for a command.
+
+    >>> printable_line_start("::error::pwned")
+    './::error::pwned'
+    """
     return f"./{printable(name)}" if name.lstrip().startswith(("::", "##")) else printable(name)
 
 
@@ -94,10 +102,18 @@ def shown(value: object) -> str:
 
 
 def json_pointer(steps: Iterable[str | int]) -> str:
-    """Return the JSON pointer (RFC 6901) of a location."""
+    """Return the JSON pointer (RFC 6901) of a location.
+
+    >>> json_pointer(["dispatchables", "a/b", 0])
+    '/dispatchables/a~1b/0'
+    """
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 def pointer_steps(pointer: str) -> list[str]:
-    """Return the steps of a JSON pointer; none for the empty one."""
+    """Return the steps of a JSON pointer; none for the empty one.
+
+    >>> pointer_steps("/dispatchables/a~1b/0")
+    ['dispatchables', 'a/b', '0']
+    """
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

@@ -53,8 +53,18 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "[]\n"
 
 
-def test_the_docstring_s_example_is_true() -> None:
-    assert doctest.testmod(dml_tile).failed == 0
+@pytest.mark.parametrize(
+    "module",
+    [
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+        for path in PACKAGE.rglob("*.py")
+        if ">>>" in path.read_text("utf-8")
+    ],
+)
+def test_the_examples_in_docstrings_are_true(module: str) -> None:
+    found = doctest.testmod(import_module(module))
+    assert found.attempted
+    assert found.failed == 0
 
 
 def test_the_package_is_typed() -> None:

@@ -27,6 +27,9 @@ ARRAY_TYPES: Final = {dtype.name: TensorDataType(data_type) for data_type, dtype
 def data_type_of(dtype: DTypeLike) -> TensorDataType:
     """Return the DirectML data type of a NumPy dtype, a scalar type or a dtype's name; ml_dtypes' are known.
 
+        >>> data_type_of("int64")
+        <TensorDataType.INT64: 11>
+
     Raises TypeError for a dtype without a DirectML type, and for one in the other byte order. bool and bfloat16 have
     none; the message names the type that holds their bits.
     """
@@ -44,6 +47,9 @@ def data_type_of(dtype: DTypeLike) -> TensorDataType:
 
 def dtype_of(data_type: TensorDataType | int | str) -> np.dtype[Any]:
     """Return the NumPy dtype of a DirectML data type, of its name in any case, or of its value.
+
+        >>> dtype_of("FLOAT16")
+        dtype('float16')
 
     INT4 and UINT4 have dtypes of ml_dtypes, whose elements take a byte each; DirectML's take half a byte. Raises
     ValueError for a type without a dtype, ImportError where ml_dtypes is needed and not installed.

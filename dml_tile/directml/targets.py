@@ -247,10 +247,13 @@ class Target:
     def parse(cls, value: TargetLike) -> Target:
         """Return the target named by a level, a DirectML version, a Windows release or an onnxruntime-directml release.
 
-        ``"4_1"``, ``0x4100``, ``"directml-1.6.0"``, ``"windows-10-22h2"``, ``"onnxruntime-directml-1.16.3"``; behind it
-        what the adapter lacks, as in ``"5_2+no-typed-uav-loads"`` and ``"6_4+no-double-precision"``; upper and lower
-        case are the same. A Target is returned as it is. Raises ValueError, with the nearest known names, for anything
-        else.
+            >>> [str(Target.parse(name)) for name in ("4_1", 0x4100, "directml-1.6.0", "windows-10-22h2")]
+            ['4_1', '4_1', 'directml-1.6.0 (4_0)', 'windows-10-22h2 (2_0)']
+            >>> Target.parse("onnxruntime-directml-1.16.3+no-double-precision").double_precision
+            False
+
+        Upper and lower case are the same. A Target is returned as it is. Raises ValueError, with the nearest known
+        names, for anything else.
         """
         if isinstance(value, Target):
             return value
@@ -266,7 +269,11 @@ TargetLike = Target | FeatureLevel | str | int
 
 @cache
 def oldest_windows(level: FeatureLevel) -> str | None:
-    """Return the oldest Windows release whose DirectML has a feature level, or None if no release has it yet."""
+    """Return the oldest Windows release whose DirectML has a feature level, or None if no release has it yet.
+
+    >>> oldest_windows(FeatureLevel.parse("4_1"))
+    'windows-11-22h2'
+    """
     return next(
         (release.name for release in WINDOWS_RELEASES if Target.parse(release.name).feature_level >= level), None
     )

@@ -28,7 +28,11 @@ class Axis(NamedTuple):
 def tile_axes(
     sizes: Sequence[int], repeats: Sequence[int], source_strides: Sequence[int], destination_strides: Sequence[int]
 ) -> tuple[Axis, ...]:
-    """Return the axes of a tile, the outermost first; ``sizes`` are the input's."""
+    """Return the axes of a tile, the outermost first; ``sizes`` are the input's.
+
+    >>> tile_axes([3], [2], [1], [1])
+    (Axis(length=2, source=0, destination=3), Axis(length=3, source=1, destination=1))
+    """
     axes: list[Axis] = []
     for size, repeat, source, destination in zip(sizes, repeats, source_strides, destination_strides, strict=True):
         axes += Axis(repeat, 0, size * destination), Axis(size, source, destination)
@@ -36,7 +40,11 @@ def tile_axes(
 
 
 def coalesce(axes: Iterable[Axis]) -> tuple[Axis, ...]:
-    """Return the same walk in as few axes as possible: neighbours that walk on alike are joined."""
+    """Return the same walk in as few axes as possible: neighbours that walk on alike are joined.
+
+    >>> coalesce([Axis(2, 12, 12), Axis(1, 0, 12), Axis(3, 4, 4), Axis(4, 1, 1)])
+    (Axis(length=24, source=1, destination=1),)
+    """
     joined: list[Axis] = []
     for axis in axes:
         if axis.length == 1:
@@ -55,7 +63,11 @@ def indices(axes: Iterable[Axis]) -> int:
 
 
 def offsets(axes: Iterable[Axis]) -> list[tuple[int, int]]:
-    """Return the offsets of all indices in the source and the destination, the last index changing fastest."""
+    """Return the offsets of all indices in the source and the destination, the last index changing fastest.
+
+    >>> offsets([Axis(2, 0, 2), Axis(2, 1, 1)])
+    [(0, 0), (1, 1), (0, 2), (1, 3)]
+    """
     found = [(0, 0)]
     for length, source, destination in axes:
         found = [(read + i * source, written + i * destination) for read, written in found for i in range(length)]
@@ -168,6 +180,10 @@ def unpacking(axes: Sequence[Axis]) -> tuple[Axis, ...]:
 
 
 def promoted(shape: Sequence[_Size], repeats: Sequence[int]) -> tuple[tuple[_Size | int, ...], tuple[int, ...]]:
-    """Return shape and repeats at the same length: the shorter gets leading 1s."""
+    """Return shape and repeats at the same length: the shorter gets leading 1s.
+
+    >>> promoted((2, 3), (4,))
+    ((2, 3), (1, 4))
+    """
     rank = max(len(shape), len(repeats))
     return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(repeats)) + tuple(repeats)

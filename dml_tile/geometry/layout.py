@@ -28,7 +28,11 @@ _DENSE: Final = 8  # times as many addresses as elements, or fewer
 
 
 def packed_strides(sizes: Sequence[int], element_size: int = 1) -> tuple[int, ...]:
-    """Return the strides of a packed tensor, in the unit of the element size; the last dimension is contiguous."""
+    """Return the strides of a packed tensor, in the unit of the element size; the last dimension is contiguous.
+
+    >>> packed_strides([2, 3, 4])
+    (12, 4, 1)
+    """
     return tuple(accumulate(reversed(sizes[1:]), mul, initial=element_size))[::-1] if sizes else ()
 
 
@@ -38,7 +42,11 @@ def lie_alike(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int
 
 
 def extent(sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    """Return one past the highest element index of a tensor without a size of 0; ``strides=None`` means packed."""
+    """Return one past the highest element index of a tensor without a size of 0; ``strides=None`` means packed.
+
+    >>> extent([2, 3], [8, 1])
+    11
+    """
     if strides is None:
         return math.prod(sizes)
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
@@ -57,7 +65,14 @@ def minimum_size_in_bytes(element_size: int, sizes: Sequence[int], strides: Sequ
 def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
     """Return what Microsoft's DMLCalcBufferTensorSize does, its unsigned overflow included; in bytes.
 
-    The strided index is summed in 32 bits, a packed product in 64; an unknown data type gives 0. Raises TypeError for
+    The strided index is summed in 32 bits, a packed product in 64; an unknown data type gives 0.
+
+        >>> calc_buffer_tensor_size(TensorDataType.UINT8, [1, 1, 2, 3], [8, 8, 4, 1])
+        8
+        >>> calc_buffer_tensor_size(TensorDataType.UINT8, [2, 3], [2**32 - 2, 1])  # 2^32 + 1 elements
+        4
+
+    Raises TypeError for
     what is no integer, and ValueError for an integer that no UINT holds, and where there are not as many strides as
     sizes.
     """
@@ -150,6 +165,9 @@ def address_budget(addresses: int) -> Iterator[None]:
 
 def shares_addresses(sizes: Sequence[int], strides: Sequence[int]) -> bool | None:
     """Return True if two elements of a strided tensor share an address; None if there are too many to enumerate.
+
+        >>> shares_addresses([2, 3], [3, 1]), shares_addresses([2, 3], [2, 1])
+        (False, True)
 
     Dimensions that no step along smaller ones can make up are decided apart from these, two dimensions by arithmetic.
     The rest is enumerated, up to 2^22 addresses and the ``address_budget``.

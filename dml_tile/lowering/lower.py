@@ -92,6 +92,11 @@ def lower(
 ) -> Lowering:
     """Return few tiles that pass ``check`` at the target and, run in order, write the bytes that ``tile`` would.
 
+        >>> desc = TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
+        >>> for step in lower(desc, "windows-11-21h2").steps:
+        ...     print(step.desc)
+        UINT32 {1,1,2,6} x {1,1,3,3} -> {1,1,6,18}
+
     A tile that passes is its own lowering. Of a descriptor, lowering repairs data types, dimension counts and
     alignments below 16, and nothing else. A request of another specification is of packed tensors of any rank, complex
     numbers included. Unless ``allow_float_reinterpretation``, elements of other types never travel as floats.

@@ -51,6 +51,8 @@ _recordings: Final[list[Calls]] = []
 def record_calls() -> Iterator[Calls]:
     """Give a list that receives each call of the package within the ``with`` block, in order.
 
+    >>> from dml_tile import TileOperatorDesc, check
+    >>> desc = TileOperatorDesc.from_input(data_type="INT64", sizes=[2], repeats=[2])
     >>> with record_calls() as calls:
     ...     findings = check(desc, "windows-11-21h2")
     >>> calls
