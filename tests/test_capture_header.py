@@ -220,11 +220,16 @@ def test_the_capturing_device_is_the_device_but_for_the_lines_it_writes(
     assert sessions[0].isdisjoint(sessions[1])
     assert {line.pop("label", "none") for line in outer} == {'outer "device"', "none"}
     assert inner == outer
-    assert [line["call"] for line in inner] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert [line["call"] for line in inner] == sorted([*range(1, 7)] * 2)
     judged = check(str(folder / "inner.jsonl"), "--target", "6_2").stdout
-    assert "4 tiles: 3 refused, 1 accepted" in judged
-    assert "graph of 2 nodes, 1 input, 1 output" in judged
+    assert "6 tiles: 4 refused, 1 accepted in part, 1 accepted" in judged
+    assert judged.count("graph of 2 nodes") == 2
+    assert "DML_GRAPH_NODE_TYPE_CONSTANT was provided" in judged
+    assert "DML-GRAPH-DataSize" not in judged
+    assert "not checked" not in judged
     assert "DML-CAPTURE" not in judged, "the HRESULTs are those of the emulator"
+    short = (folder / "inner.jsonl").read_text().replace('"DataSize":8', '"DataSize":7')
+    assert "but the constant has 7" in check("-", "--target", "6_2", stdin=short).stdout
     assert "400 times" in check(str(folder / "threads.jsonl"), "--target", "6_2").stdout
 
 

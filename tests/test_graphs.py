@@ -80,6 +80,12 @@ def shared(first: TileOperatorDesc, second: TileOperatorDesc) -> GraphDesc:
     )
 
 
+def constant(data_size: int) -> GraphDesc:
+    """A constant that feeds a tile of FLOAT32 {2,3}."""
+    nodes = [OperatorGraphNodeDesc(operator=None, type="CONSTANT", data_size=data_size), FIRST]
+    return TWO.replace(input_count=0, input_edges=[], nodes=nodes)
+
+
 REFUSED: Final[dict[str, list[tuple[GraphDesc, str]]]] = {
     # by the rule: what it refuses, and the field
     "DML-GRAPH-NodeCount": [(GraphDesc(input_count=0, output_count=0, nodes=[]), "NodeCount")],
@@ -109,6 +115,7 @@ REFUSED: Final[dict[str, list[tuple[GraphDesc, str]]]] = {
     ],
     "DML-GRAPH-node-output": [(TWO.replace(output_edges=[]), "Nodes[1]")],
     "DML-GRAPH-cycle": [(TWO.replace(input_edges=[], intermediate_edges=[ONWARD, BACK]), "IntermediateEdges[0]")],
+    "DML-GRAPH-DataSize": [(constant(23), "IntermediateEdges[0]")],
     "DML-GRAPH-intermediate-owned": [(of("A", "B owned"), "IntermediateEdges[0]")],
     "DML-GRAPH-TotalTensorSizeInBytes": [(of("A", "B large"), "IntermediateEdges[0]")],
     "DML-GRAPH-extent": [(TWO.replace(nodes=[WIDE, row("FLOAT32", [3], [1])]), "IntermediateEdges[0]")],
@@ -132,6 +139,11 @@ def test_a_rule_of_graphs_refuses_and_accepts(rule: str, graph: GraphDesc, path:
         Basis.DOCUMENTED | Basis.INFERRED,
     }
     assert not check(TWO, "5_0")
+
+
+def test_a_constant_that_is_long_enough_is_refused_for_its_type_alone() -> None:
+    for target, hresult in (("5_2", HRESULT.E_INVALIDARG), ("6_2", HRESULT.E_NOTIMPL)):
+        assert [(each.rule, each.hresult) for each in check(constant(24), target)] == [("DML-GRAPH-Type", hresult)]
 
 
 def test_before_2_1_there_is_no_graph_to_compile() -> None:

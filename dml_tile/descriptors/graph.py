@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.structs import Enumerator, Ordered, Struct, left_out
-from dml_tile.descriptors.tile import UINT, TileOperatorDesc
+from dml_tile.descriptors.tile import UINT, UINT64, TileOperatorDesc
 from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
 
 NODE_TYPE: Final = Enumerator(GraphNodeType, "DML_GRAPH_NODE_TYPE_")
@@ -36,10 +36,14 @@ def _flattened(data: Any) -> Any:
 
 
 class OperatorGraphNodeDesc(_GraphPart):
-    """DML_OPERATOR_GRAPH_NODE_DESC: an operator of a graph, by its descriptor; None is a null pointer."""
+    """DML_OPERATOR_GRAPH_NODE_DESC: an operator of a graph, by its descriptor; None is a null pointer.
+
+    A node of type CONSTANT has the data_size of its DML_CONSTANT_DATA_GRAPH_NODE_DESC, and no operator.
+    """
 
     type: Annotated[GraphNodeType | int, NODE_TYPE] = Field(default=GraphNodeType.OPERATOR)
     operator: OperatorDesc | None = Field(description="The descriptor of the IDMLOperator, or null.")
+    data_size: UINT64 | None = Field(default=None, description="The bytes of a constant's data.")
 
     @model_validator(mode="before")
     @classmethod
@@ -58,6 +62,7 @@ class OperatorGraphNodeDesc(_GraphPart):
             self,
             *,
             operator: OperatorDesc | TileOperatorDesc | None,
+            data_size: SupportsIndex | None = ...,
             name: str | None = ...,
             type: SupportsIndex | str = ...,  # noqa: A002
         ) -> None: ...

@@ -301,6 +301,22 @@ def _ends(view: GraphView) -> Iterator[tuple[str, tuple[int, int], BufferTensorD
             yield path, _output(edge), produced, consumed
 
 
+@CONNECTION_RULES.add(
+    "DML-GRAPH-DataSize",
+    basis=Basis.INFERRED,
+    says="The data of a constant are at least as long as the input that it feeds reaches.",
+    hresult=None,
+)
+def constants_are_long_enough(view: GraphView, target: Target) -> Iterator[Violation]:
+    nodes = [node for _, node in entries_of(view.graph, "nodes")]
+    for path, edge in view.intermediates:
+        node, consumed = nodes[edge.from_node_index], view.consumed(edge)
+        if node is None or node.type != GraphNodeType.CONSTANT or node.data_size is None or consumed is None:
+            continue
+        if node.data_size < (reached := _extent(consumed)):
+            yield Violation(path, f"the input reaches {reached} bytes, but the constant has {node.data_size}")
+
+
 @CONNECTION_RULES.add("DML-GRAPH-intermediate-owned", says="A tensor that another node writes is not OWNED_BY_DML.")
 def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Violation]:
     for path, _, _, consumed in _ends(view):

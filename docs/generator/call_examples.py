@@ -281,6 +281,11 @@ CALLS: Final = {
     "DML-GRAPH-Desc-null": Calls("check(graph.replace(input_edges=[into, None]))", "check(graph)"),
     "DML-GRAPH-Type": Calls('check(graph.replace(input_edges=[into.replace(type="OUTPUT")]))', "check(graph)"),
     "DML-GRAPH-index": Calls("check(graph.replace(input_count=0))", "check(graph)"),
+    "DML-GRAPH-DataSize": Calls(
+        'constant = OperatorGraphNodeDesc(operator=None, type="CONSTANT", data_size=4)\n'
+        "check(graph.replace(nodes=[constant, second], input_edges=[]))",
+        "check(graph)",
+    ),
     "DML-GRAPH-node-input": Calls("check(graph.replace(input_edges=[into, into]))", "check(graph)"),
     "DML-GRAPH-node-output": Calls("check(graph.replace(output_edges=[]))", "check(graph)"),
     "DML-GRAPH-cycle": Calls(

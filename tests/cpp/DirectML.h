@@ -8,6 +8,7 @@
 #define STDMETHODCALLTYPE
 
 typedef uint32_t ULONG;
+typedef uintptr_t SIZE_T;
 typedef const wchar_t* PCWSTR;
 
 struct GUID
@@ -45,6 +46,13 @@ struct DML_GRAPH_NODE_DESC
 struct DML_OPERATOR_GRAPH_NODE_DESC
 {
     IDMLOperator* Operator;
+    const char* Name;
+};
+
+struct DML_CONSTANT_DATA_GRAPH_NODE_DESC
+{
+    const void* Data;
+    SIZE_T DataSize;
     const char* Name;
 };
 

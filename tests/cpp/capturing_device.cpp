@@ -7,10 +7,10 @@
 #include <new>
 #include <thread>
 
-// What is allocated, and whether there is memory. Clang's thread sanitizer lets nobody else define these operators.
+// What is allocated, and how often there is memory. Clang's thread sanitizer lets nobody else define these operators.
 
 static std::atomic<int> allocations(0);
-static bool has_memory = true;
+static std::atomic<int> allocations_left(1000000);
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -26,7 +26,7 @@ static const int counted = 1;
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept
 {
     ++allocations;
-    return has_memory ? std::malloc(size) : nullptr;
+    return --allocations_left >= 0 ? std::malloc(size) : nullptr;
 }
 
 void* operator new(std::size_t size)
@@ -78,6 +78,7 @@ IDMLDevice1* capturing(StandInDevice& device, const Character* path)
 void fails_without_a_trace(const std::string& path)
 {
     StandInDevice device, older(false);
+    device.keeps_calls = false;
     void* made = &device;
     REQUIRE(dml_tile::CreateCapturingDevice(device.get(), "x", ids::device, nullptr) == null_pointer);
     REQUIRE(dml_tile::CreateCapturingDevice(nullptr, path.c_str(), ids::device, &made) == invalid_argument && !made);
@@ -91,12 +92,14 @@ void fails_without_a_trace(const std::string& path)
     made = &device;
     REQUIRE(dml_tile::CreateCapturingDevice(older.get(), path.c_str(), ids::device1, &made) == no_interface);
     REQUIRE(made == nullptr);
-    made = &device;
-    has_memory = false;
-    REQUIRE(!counted ||
-            dml_tile::CreateCapturingDevice(device.get(), path.c_str(), ids::device, &made) == out_of_memory);
-    has_memory = true;
-    REQUIRE(!counted || made == nullptr);
+    for (int there_are = 0; counted && there_are < 3; ++there_are)  // of the device, its path and its label
+    {
+        made = &device;
+        allocations_left = there_are;
+        REQUIRE(dml_tile::CreateCapturingDevice(device.get(), path.c_str(), ids::device, &made, "x") == out_of_memory);
+        REQUIRE(made == nullptr);
+    }
+    allocations_left = 1000000;
     REQUIRE(device.count() == 1 && older.count() == 1);
     device.Release();
     older.Release();
@@ -108,7 +111,7 @@ void has_one_identity(const std::string& path)
     device.keeps_calls = false;
     const int before = allocations;
     IDMLDevice1* const made = capturing(device, path.c_str());
-    REQUIRE(allocations == before + counted);
+    REQUIRE(allocations == before + 2 * counted);
     void* unknown = nullptr;
     REQUIRE(made->QueryInterface(ids::unknown, &unknown) == 0);
     for (const GUID& id : {ids::object, ids::device, ids::device1})
@@ -240,8 +243,69 @@ void writes_each_operator(const std::string& inner, const wchar_t* outer)
     const DML_GRAPH_DESC graph = {1, 1, 2, nodes, 1, &edges[0], 1, &edges[1], 1, &edges[2]};
     device.result = invalid_argument;  // {2} tiled twice does not take the {4} of another
     REQUIRE(second->CompileGraph(&graph, DML_EXECUTION_FLAG_NONE, ids::nobodys, nullptr) == invalid_argument);
+    const UINT data[] = {1, 2};
+    const DML_CONSTANT_DATA_GRAPH_NODE_DESC constant = {data, sizeof data, nullptr};
+    const DML_GRAPH_NODE_DESC fed[] = {{DML_GRAPH_NODE_TYPE_CONSTANT, &constant}, {DML_GRAPH_NODE_TYPE_OPERATOR, &node}};
+    const DML_GRAPH_DESC with_a_constant = {0, 1, 2, fed, 0, nullptr, 1, &edges[1], 1, &edges[2]};
+    device.result = not_implemented;
+    REQUIRE(second->CompileGraph(&with_a_constant, DML_EXECUTION_FLAG_NONE, ids::nobodys, nullptr) == not_implemented);
+    const DML_INPUT_GRAPH_EDGE_DESC into_last = {0, 0, 0, nullptr};
+    const DML_OUTPUT_GRAPH_EDGE_DESC from_first = {0, 0, 0, nullptr};
+    const DML_GRAPH_EDGE_DESC ends[] = {{DML_GRAPH_EDGE_TYPE_INPUT, &into_last}, {DML_GRAPH_EDGE_TYPE_OUTPUT, &from_first}};
+    const DML_GRAPH_DESC alone = {1, 1, 1, nodes, 1, &ends[0], 1, &ends[1], 0, nullptr};
+    device.result = 0;
+    REQUIRE(second->CompileGraph(&alone, DML_EXECUTION_FLAG_NONE, ids::nobodys, nullptr) == 0);
     REQUIRE(allocations == before);
     REQUIRE(second->Release() == 0 && device.count() == 1);
+    device.Release();
+}
+
+// A function that can only be moved, and throws at its second line.
+struct Keeps
+{
+    Keeps(std::vector<std::string>* lines, std::mutex* mutex) : lines_(lines), mutex_(mutex) {}
+    Keeps(Keeps&&) = default;
+
+    void operator()(const char* line, std::size_t length)
+    {
+        const std::lock_guard<std::mutex> lock(*mutex_);
+        REQUIRE(line[length] == '\0');
+        lines_->emplace_back(line, length);
+        if (lines_->size() == 2) { throw length; }
+    }
+
+private:
+    std::vector<std::string>* lines_;
+    std::mutex* mutex_;
+};
+
+void gives_lines_to_a_function()
+{
+    StandInDevice device;
+    device.keeps_calls = false;
+    std::vector<std::string> lines;
+    std::mutex mutex;
+    void* made = nullptr;
+    REQUIRE(dml_tile::CreateCapturingDevice(device.get(), Keeps(&lines, &mutex), ids::device, &made, "\\ \n") == 0);
+    IDMLDevice* const capturing = static_cast<IDMLDevice*>(made);
+    const Tile tile(2);
+    device.result = invalid_argument;
+    REQUIRE(capturing->CreateOperator(nullptr, ids::nobodys, nullptr) == invalid_argument);
+    device.result = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+    {
+        threads.emplace_back([capturing, &tile] {
+            REQUIRE(capturing->CreateOperator(&tile.desc, ids::nobodys, nullptr) == 0);
+        });
+    }
+    for (std::thread& thread : threads) { thread.join(); }
+    REQUIRE(capturing->Release() == 0 && device.count() == 1);
+    REQUIRE(lines.size() == 10);
+    const std::string session = lines[0].substr(lines[0].find("\"session\""), 30);
+    REQUIRE(lines[0] == "{\"dml_tile_capture\":1,\"hresult\":null," + session + ",\"call\":1,\"feature_level\":\"0x00006200\","
+                        "\"label\":\"\\\\  \",\"operator\":null}");
+    REQUIRE(lines[1] == "{\"dml_tile_capture\":1,\"hresult\":\"0x80070057\"," + session + ",\"call\":1}");
     device.Release();
 }
 
@@ -284,6 +348,7 @@ int main(int count, char** arguments)
     passes_each_call_on(folder + std::string(5000, 'x') + "/no/such/folder.jsonl");
     std::wstring wide(folder.begin(), folder.end());
     writes_each_operator(folder + "inner.jsonl", (wide + L"\u00FC\u2603\U0001F9E9.jsonl").c_str());
+    gives_lines_to_a_function();
     serves_threads(folder + "threads.jsonl");
     return EXIT_SUCCESS;
 }

@@ -39,6 +39,7 @@ inline bool equal(const GUID& one, const GUID& other) { return std::memcmp(&one,
 
 }  // namespace ids
 
+const HRESULT not_implemented = static_cast<HRESULT>(0x80004001);
 const HRESULT no_interface = static_cast<HRESULT>(0x80004002);
 const HRESULT null_pointer = static_cast<HRESULT>(0x80004003);
 const HRESULT removed = static_cast<HRESULT>(0x887A0005);

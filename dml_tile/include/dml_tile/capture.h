@@ -114,10 +114,12 @@ public:
         return add(digits + first);
     }
 
+    Line& number(std::uint32_t value) noexcept { return number(std::uint64_t(value)); }
+
     Line& number(std::int32_t value) noexcept
     {
         const auto bits = static_cast<std::uint32_t>(value);
-        return value < 0 ? add("-").number(std::uint64_t(0u - bits)) : number(std::uint64_t(bits));
+        return value < 0 ? add("-").number(0u - bits) : number(bits);
     }
 
     // A FLOAT, exactly, whatever the locale.
@@ -188,7 +190,7 @@ private:
     bool is_whole_;
 };
 
-// What lies behind an address, which is an object's or not.
+// The value at an address, of whatever type the object there is.
 template <class Value>
 Value read(const void* at) noexcept
 {
@@ -199,59 +201,22 @@ Value read(const void* at) noexcept
 
 // Adds the entries of an array; none where its count is above what DirectML takes: there may be no memory behind it.
 template <class Entry, class Add>
-void add_array(Line& line, const void* entries, std::uint32_t count, std::uint32_t most, Add add) noexcept
+Line& add_array(Line& line, const void* entries, std::uint32_t count, std::uint32_t most, Add add) noexcept
 {
     if (entries == nullptr)
     {
-        line.add("null");
-        return;
+        return line.add("null");
     }
     line.add("[");
     for (std::uint32_t i = 0; count <= most && i < count; ++i)
     {
-        line.add(i == 0 ? "" : ",");
-        add(line, static_cast<const Entry*>(entries)[i]);
+        add(line.add(i == 0 ? "" : ","), static_cast<const Entry*>(entries)[i]);
     }
-    line.add("]");
+    return line.add("]");
 }
 
-template <class Number>
-void add_number(Line& line, const Number& value) noexcept
-{
-    line.number(value);
-}
-
-inline void add_uint(Line& line, const UINT& value) noexcept { line.number(std::uint64_t(value)); }
-
-inline void add_buffer(Line& line, const DML_BUFFER_TENSOR_DESC* buffer) noexcept
-{
-    if (buffer == nullptr)
-    {
-        line.add("null");
-        return;
-    }
-    const std::uint32_t count = buffer->DimensionCount;
-    line.add("{\"DataType\":").number(std::uint64_t(bits_of(buffer->DataType)));
-    line.add(",\"Flags\":").number(std::uint64_t(bits_of(buffer->Flags)));
-    line.add(",\"DimensionCount\":").number(std::uint64_t(count)).add(",\"Sizes\":");
-    add_array<UINT>(line, buffer->Sizes, count, max_numbers, add_uint);
-    line.add(",\"Strides\":");
-    add_array<UINT>(line, buffer->Strides, count, max_numbers, add_uint);
-    line.add(",\"TotalTensorSizeInBytes\":").number(std::uint64_t(buffer->TotalTensorSizeInBytes));
-    line.add(",\"GuaranteedBaseOffsetAlignment\":");
-    line.number(std::uint64_t(buffer->GuaranteedBaseOffsetAlignment)).add("}");
-}
-
-inline void add_tensor(Line& line, const DML_TENSOR_DESC& tensor) noexcept
-{
-    const std::uint32_t type = bits_of(tensor.Type);
-    line.add("{\"Type\":").number(std::uint64_t(type)).add(",\"Desc\":");
-    add_buffer(line, type <= max_tensor_type ? static_cast<const DML_BUFFER_TENSOR_DESC*>(tensor.Desc) : nullptr);
-    line.add("}");
-}
-
-// The fields of an operator's struct, one by one, as its string in operator_fields.h has them. Where C puts a field follows
-// from the kinds of those before it.
+// The fields of a struct, one by one, as a string like those of operator_fields.h has them; "l" is a UINT64. Where C puts a
+// field follows from the kinds of those before it.
 class Fields
 {
 public:
@@ -280,10 +245,10 @@ public:
             char before;
             UINT64 value;  // as in DML_SCALAR_UNION
         };
-        const bool is_word = std::strchr("uifbez", kind) != nullptr;
-        const std::size_t alignment = is_word ? 4 : kind == 'x' ? sizeof(Wide) - 8 : sizeof(void*);
+        const bool is_word = std::strchr("uifbez", kind) != nullptr, is_wide = kind == 'x' || kind == 'l';
+        const std::size_t alignment = is_word ? 4 : is_wide ? sizeof(Wide) - 8 : sizeof(void*);
         const std::size_t offset = (end_ + alignment - 1) / alignment * alignment;
-        end_ = offset + (kind == 'x' || kind == 'z' ? 8 : is_word ? 4 : sizeof(void*));
+        end_ = offset + (is_wide || kind == 'z' ? 8 : alignment);
         offsets_[count_++] = offset;
         return true;
     }
@@ -294,6 +259,14 @@ public:
     Value value(std::size_t beyond = 0) const noexcept
     {
         return read<Value>(desc_ + offset() + beyond);
+    }
+
+    // Adds an array of numbers.
+    template <class Number>
+    Line& add_numbers(Line& line) const noexcept
+    {
+        const auto add = [](Line& to, const Number& number) { to.number(number); };
+        return add_array<Number>(line, value<const void*>(), count(), max_numbers, add);
     }
 
     // The count of an array's entries.
@@ -312,97 +285,98 @@ private:
     std::size_t offsets_[32];
 };
 
-inline void add_operator(Line& line, const DML_OPERATOR_DESC* desc, int depth) noexcept;
+inline Line& add_fields(Line& line, const char* fields, const void* desc, int depth, const char* before = "{\"") noexcept;
 
-inline void add_pointer(Line& line, const Fields& field, int depth) noexcept
+inline Line& add_tensor(Line& line, const DML_TENSOR_DESC& tensor) noexcept
 {
-    const void* const there = field.value<const void*>();
-    const auto add_inner = [depth](Line& to, const DML_OPERATOR_DESC& desc) { add_operator(to, &desc, depth - 1); };
-    switch (field.kind)
-    {
-    case 'U':
-        return add_array<UINT>(line, there, field.count(), max_numbers, add_uint);
-    case 'I':
-        return add_array<std::int32_t>(line, there, field.count(), max_numbers, add_number<std::int32_t>);
-    case 'F':
-        return add_array<float>(line, there, field.count(), max_numbers, add_number<float>);
-    case 'T':
-        return add_array<DML_TENSOR_DESC>(line, there, field.count(), max_tensors, add_tensor);
-    case 'O':
-        return add_array<DML_OPERATOR_DESC>(line, there, field.count(), max_numbers, add_inner);
-    case 'o':
-        return add_operator(line, static_cast<const DML_OPERATOR_DESC*>(there), depth - 1);
-    default:
-        break;
-    }
-    if (there == nullptr)
-    {
-        line.add("null");
-    }
-    else if (field.kind == 't')
-    {
-        add_tensor(line, *static_cast<const DML_TENSOR_DESC*>(there));
-    }
-    else
-    {
-        const float* const scale = static_cast<const float*>(there);  // a DML_SCALE_BIAS
-        line.add("{\"Scale\":").number(scale[0]).add(",\"Bias\":").number(scale[1]).add("}");
-    }
+    const std::uint32_t type = bits_of(tensor.Type);
+    line.add("{\"Type\":").number(type).add(",\"Desc\":");
+    const void* const desc = type <= max_tensor_type ? tensor.Desc : nullptr;
+    return add_fields(
+               line,
+               "e DataType, e Flags, u DimensionCount, U2 Sizes, U2 Strides, l TotalTensorSizeInBytes, "
+               "u GuaranteedBaseOffsetAlignment",
+               desc, 0)
+        .add("}");
 }
 
-inline void add_field(Line& line, const Fields& field, int depth) noexcept
+// Adds an operator; of a type that is not in operator_fields.h, without Desc.
+inline Line& add_operator(Line& line, const DML_OPERATOR_DESC* desc, int depth) noexcept
+{
+    if (desc == nullptr)
+    {
+        return line.add("null");
+    }
+    const std::uint32_t type = bits_of(desc->Type);
+    const char* const fields = dml_tile_fields::of_operator(type);
+    line.add("{\"Type\":").number(type);
+    if (fields != nullptr)
+    {
+        add_fields(line.add(",\"Desc\":"), fields, depth == 0 ? nullptr : desc->Desc, depth - 1);
+    }
+    return line.add("}");
+}
+
+inline Line& add_field(Line& line, const Fields& field, int depth) noexcept
 {
     switch (field.kind)
     {
     case 'u':
     case 'e':
-        line.number(std::uint64_t(field.value<std::uint32_t>()));
-        break;
+        return line.number(field.value<std::uint32_t>());
     case 'i':
     case 'b':
-        line.number(field.value<std::int32_t>());
-        break;
+        return line.number(field.value<std::int32_t>());
     case 'f':
-        line.number(field.value<float>());
-        break;
+        return line.number(field.value<float>());
+    case 'l':
+        return line.number(field.value<std::uint64_t>());
     case 'x':
-        line.hexadecimal(field.value<std::uint64_t>(), 16);
-        break;
+        return line.hexadecimal(field.value<std::uint64_t>(), 16);
     case 'z':
-        line.add("{\"Width\":").number(std::uint64_t(field.value<std::uint32_t>()));
-        line.add(",\"Height\":").number(std::uint64_t(field.value<std::uint32_t>(4))).add("}");
-        break;
+        line.add("{\"Width\":").number(field.value<std::uint32_t>());
+        return line.add(",\"Height\":").number(field.value<std::uint32_t>(4)).add("}");
+    case 'U':
+        return field.add_numbers<UINT>(line);
+    case 'I':
+        return field.add_numbers<std::int32_t>(line);
+    case 'F':
+        return field.add_numbers<float>(line);
     default:
-        add_pointer(line, field, depth);
+        break;
+    }
+    const void* const there = field.value<const void*>();
+    const auto add_inner = [depth](Line& to, const DML_OPERATOR_DESC& desc) { add_operator(to, &desc, depth); };
+    switch (there == nullptr ? '\0' : field.kind)
+    {
+    case 'T':
+        return add_array<DML_TENSOR_DESC>(line, there, field.count(), max_tensors, add_tensor);
+    case 'O':
+        return add_array<DML_OPERATOR_DESC>(line, there, field.count(), max_numbers, add_inner);
+    case 't':
+        return add_tensor(line, *static_cast<const DML_TENSOR_DESC*>(there));
+    case 'o':
+        return add_operator(line, static_cast<const DML_OPERATOR_DESC*>(there), depth);
+    case 's':
+        return add_fields(line, "f Scale, f Bias", there, 0);
+    default:
+        return line.add("null");
     }
 }
 
-// An operator; of a type that is not in operator_fields.h, without Desc.
-inline void add_operator(Line& line, const DML_OPERATOR_DESC* desc, int depth) noexcept
+// Adds a struct, with `before` in front of its first field; null where there is none.
+inline Line& add_fields(Line& line, const char* fields, const void* desc, int depth, const char* before) noexcept
 {
     if (desc == nullptr)
     {
-        line.add("null");
-        return;
+        return line.add("null");
     }
-    const std::uint32_t type = bits_of(desc->Type);
-    const char* const fields = dml_tile_fields::of_operator(type);
-    line.add("{\"Type\":").number(std::uint64_t(type)).add(fields == nullptr ? "" : ",\"Desc\":");
-    if (fields != nullptr && (desc->Desc == nullptr || depth == 0))
+    Fields field(fields, desc);
+    for (; field.next(); before = ",\"")
     {
-        line.add("null");
+        add_field(line.add(before).add(field.name, field.name_size).add("\":"), field, depth);
     }
-    else if (fields != nullptr)
-    {
-        Fields field(fields, desc->Desc);
-        for (const char* before = "{\""; field.next(); before = ",\"")
-        {
-            line.add(before).add(field.name, field.name_size).add("\":");
-            add_field(line, field, depth);
-        }
-        line.add("}");
-    }
-    line.add("}");
+    return line.add("}");
 }
 
 // The highest feature level of a device; 0 where there is none, or the device does not say.
@@ -459,187 +433,119 @@ inline Line& add_level(Line& line, std::uint32_t level) noexcept
     return level == 0 ? line.add("null") : line.hexadecimal(level);
 }
 
-// The system's own characters of paths, and a path as these: of any length that the system opens, else empty.
-#if defined(_WIN32)
-typedef wchar_t PathChar;
-typedef char OtherChar;
-#else
-typedef char PathChar;
-typedef wchar_t OtherChar;
-#endif
-
-class NativePath
-{
-public:
-    explicit NativePath(const OtherChar* path) noexcept;
-
-    const PathChar* text() const noexcept { return text_; }
-
-private:
-    void add(std::uint32_t code) noexcept;
-    void put(std::uint32_t unit) noexcept;
-
-    PathChar text_[4096];
-    std::size_t size_;
-};
-
 // A file that is appended to: the system puts each write at the end of whatever others have written by then. Neither
 // another's lock nor, except on Windows, a pipe that nobody reads stops it.
+#if defined(_WIN32)
+
 class AppendedFile
 {
 public:
-    explicit AppendedFile(const PathChar* path) noexcept;
-    ~AppendedFile();
+    // FILE_APPEND_DATA without FILE_WRITE_DATA: the system itself puts each write at the end, so that no other is overwritten.
+    explicit AppendedFile(const wchar_t* path) noexcept
+        : file_(CreateFileW(
+              path, FILE_APPEND_DATA | FILE_READ_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+              OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr))
+    {
+    }
+
+    ~AppendedFile()
+    {
+        if (is_open())
+        {
+            CloseHandle(file_);
+        }
+    }
+
     AppendedFile(const AppendedFile&) = delete;
     AppendedFile& operator=(const AppendedFile&) = delete;
 
-    bool is_open() const noexcept;
+    bool is_open() const noexcept { return file_ != INVALID_HANDLE_VALUE; }
 
     // Whether the last byte is no end of a line, as where a process ended while it wrote.
-    bool ends_within_a_line() const noexcept;
+    bool ends_within_a_line() const noexcept
+    {
+        LARGE_INTEGER back;
+        back.QuadPart = -1;
+        char last = '\n';
+        DWORD count = 0;
+        return SetFilePointerEx(file_, back, nullptr, FILE_END) != 0 &&
+               ReadFile(file_, &last, 1, &count, nullptr) != 0 && count == 1 && last != '\n';
+    }
 
-    bool write(const char* text, std::size_t size) const noexcept;
+    bool write(const char* text, std::size_t size) const noexcept
+    {
+        DWORD count = 0;
+        return WriteFile(file_, text, static_cast<DWORD>(size), &count, nullptr) != 0 && count == size;
+    }
 
 private:
-#if defined(_WIN32)
     HANDLE file_;
-#else
-    const int file_;
-    const int reading_;  // the same file; of a pipe, an end that keeps writing from raising SIGPIPE
-#endif
 };
 
-#if defined(_WIN32)
-
-inline NativePath::NativePath(const char* path) noexcept : size_(0)
-{
-    const int room = static_cast<int>(sizeof text_ / sizeof *text_);
-    if (MultiByteToWideChar(CP_ACP, 0, path, -1, text_, room) == 0)
-    {
-        text_[0] = L'\0';
-    }
-}
-
-// FILE_APPEND_DATA without FILE_WRITE_DATA: the system itself puts each write at the end, so that no other is overwritten.
-inline AppendedFile::AppendedFile(const wchar_t* path) noexcept
-    : file_(CreateFileW(
-          path, FILE_APPEND_DATA | FILE_READ_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
-          OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr))
-{
-}
-
-inline AppendedFile::~AppendedFile()
-{
-    if (is_open())
-    {
-        CloseHandle(file_);
-    }
-}
-
-inline bool AppendedFile::is_open() const noexcept { return file_ != INVALID_HANDLE_VALUE; }
-
-inline bool AppendedFile::ends_within_a_line() const noexcept
-{
-    LARGE_INTEGER back;
-    back.QuadPart = -1;
-    char last = '\n';
-    DWORD count = 0;
-    return SetFilePointerEx(file_, back, nullptr, FILE_END) != 0 && ReadFile(file_, &last, 1, &count, nullptr) != 0 &&
-           count == 1 && last != '\n';
-}
-
-inline bool AppendedFile::write(const char* text, std::size_t size) const noexcept
-{
-    DWORD count = 0;
-    return WriteFile(file_, text, static_cast<DWORD>(size), &count, nullptr) != 0 && count == size;
-}
-
 #else
 
-// UTF-8, whatever the locale.
-inline NativePath::NativePath(const wchar_t* path) noexcept : size_(0)
+class AppendedFile
 {
-    for (; *path != L'\0'; ++path)
+public:
+    explicit AppendedFile(const char* path) noexcept
+        : file_(::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666)),
+          reading_(file_ < 0 ? -1 : ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
     {
-        add(static_cast<std::uint32_t>(*path));
     }
-    text_[size_ < sizeof text_ ? size_ : 0] = '\0';
-}
 
-inline void NativePath::add(std::uint32_t code) noexcept
-{
-    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    put(more == 0 ? code : ((0xFF00u >> (more + 1)) & 0xFF) | (code >> (6 * more)));
-    for (int i = more - 1; i >= 0; --i)
+    ~AppendedFile()
     {
-        put(0x80 | ((code >> (6 * i)) & 0x3F));
-    }
-}
-
-inline void NativePath::put(std::uint32_t unit) noexcept
-{
-    if (size_ < sizeof text_)
-    {
-        text_[size_++] = static_cast<char>(static_cast<unsigned char>(unit));
-    }
-}
-
-inline AppendedFile::AppendedFile(const char* path) noexcept
-    : file_(::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666)),
-      reading_(file_ < 0 ? -1 : ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
-{
-}
-
-inline AppendedFile::~AppendedFile()
-{
-    for (const int each : {file_, reading_})
-    {
-        if (each >= 0)
+        for (const int each : {file_, reading_})
         {
-            ::close(each);
+            if (each >= 0)
+            {
+                ::close(each);
+            }
         }
     }
-}
 
-inline bool AppendedFile::is_open() const noexcept { return file_ >= 0; }
+    AppendedFile(const AppendedFile&) = delete;
+    AppendedFile& operator=(const AppendedFile&) = delete;
 
-// Looked at again for a moment: a line that another is writing ends soon. A longer one gets a blank line behind it.
-inline bool AppendedFile::ends_within_a_line() const noexcept
-{
-    const timespec moment = {0, 100000};
-    for (int i = 0; i < 20; ++i)
+    bool is_open() const noexcept { return file_ >= 0; }
+
+    // Looked at again for a moment: a line that another is writing ends soon. A longer one gets a blank line behind it.
+    bool ends_within_a_line() const noexcept
     {
-        char last = '\n';
-        if (::lseek(reading_, -1, SEEK_END) < 0 || ::read(reading_, &last, 1) != 1 || last == '\n')
+        const timespec moment = {0, 100000};
+        for (int i = 0; i < 20; ++i)
         {
-            return false;
+            char last = '\n';
+            if (::lseek(reading_, -1, SEEK_END) < 0 || ::read(reading_, &last, 1) != 1 || last == '\n')
+            {
+                return false;
+            }
+            ::nanosleep(&moment, nullptr);
         }
-        ::nanosleep(&moment, nullptr);
+        return true;
     }
-    return true;
-}
 
-inline bool AppendedFile::write(const char* text, std::size_t size) const noexcept
-{
-    ssize_t count = 0;
-    do
+    bool write(const char* text, std::size_t size) const noexcept
     {
-        count = ::write(file_, text, size);
-    } while (count < 0 && errno == EINTR);
-    return count >= 0 && static_cast<std::size_t>(count) == size;
-}
+        ssize_t count = 0;
+        do
+        {
+            count = ::write(file_, text, size);
+        } while (count < 0 && errno == EINTR);
+        return count >= 0 && static_cast<std::size_t>(count) == size;
+    }
+
+private:
+    const int file_;
+    const int reading_;  // the same file; of a pipe, an end that keeps writing from raising SIGPIPE
+};
 
 #endif
 
 // Appends a line, after the end of the one before, in a single write.
-inline bool append(const PathChar* path, Line& line) noexcept
+inline bool append_to(const AppendedFile& file, Line& line) noexcept
 {
-    if (path == nullptr || !line.add("\n").is_whole())
-    {
-        return false;
-    }
-    const AppendedFile file(path);
-    if (!file.is_open())
+    if (!file.is_open() || !line.add("\n").is_whole())
     {
         return false;
     }
@@ -647,10 +553,44 @@ inline bool append(const PathChar* path, Line& line) noexcept
                                      : file.write(line.text(), line.size());
 }
 
-inline bool append(const OtherChar* path, Line& line) noexcept
+const std::size_t max_path = 4096;
+
+#if defined(_WIN32)
+
+inline bool append(const wchar_t* path, Line& line) noexcept { return path != nullptr && append_to(AppendedFile(path), line); }
+
+inline bool append(const char* path, Line& line) noexcept
 {
-    return path != nullptr && append(NativePath(path).text(), line);
+    wchar_t wide[max_path];
+    return path != nullptr && MultiByteToWideChar(CP_ACP, 0, path, -1, wide, static_cast<int>(max_path)) != 0 &&
+           append(wide, line);
 }
+
+#else
+
+inline bool append(const char* path, Line& line) noexcept { return path != nullptr && append_to(AppendedFile(path), line); }
+
+// The path in UTF-8, whatever the locale. The system refuses one that fills the array.
+inline bool append(const wchar_t* path, Line& line) noexcept
+{
+    char narrow[max_path + 4];
+    std::size_t size = 0;
+    for (const wchar_t* at = path; at != nullptr && *at != L'\0' && size < max_path; ++at)
+    {
+        const auto code = static_cast<std::uint32_t>(*at);
+        const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+        const std::uint32_t mark = more == 0 ? 0 : (0xFF00u >> (more + 1)) & 0xFF;
+        narrow[size++] = static_cast<char>(mark | (code >> (6 * more)));
+        for (int i = more - 1; i >= 0; --i)
+        {
+            narrow[size++] = static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3F));
+        }
+    }
+    narrow[size] = '\0';
+    return path != nullptr && append(narrow, line);
+}
+
+#endif
 
 // Where a line goes to: tags that choose an overload of `give`.
 struct Narrow {};

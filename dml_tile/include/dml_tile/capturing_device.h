@@ -71,79 +71,112 @@ const HRESULT null_pointer = static_cast<HRESULT>(0x80004003);
 const HRESULT out_of_memory = static_cast<HRESULT>(0x8007000E);
 const HRESULT invalid_argument = static_cast<HRESULT>(0x80070057);
 
-// The destination and the label of a device. Texts lie behind the device, in the same memory.
-struct Room
-{
-    std::size_t bytes;
-};
-
+// A copy of a text, as a device keeps a path and its label.
 template <class Character>
-std::size_t bytes_of(const Character* text) noexcept
+class Text
 {
-    std::size_t length = 0;
-    while (text != nullptr && text[length] != Character())
+public:
+    explicit Text(const Character* text) noexcept : text_(nullptr), state_(text == nullptr ? invalid_argument : 0)
     {
-        ++length;
+        if (text == nullptr)
+        {
+            return;
+        }
+        std::size_t size = 1;
+        while (text[size - 1] != Character())
+        {
+            ++size;
+        }
+        text_ = static_cast<Character*>(::operator new(size * sizeof(Character), std::nothrow));
+        state_ = text_ == nullptr ? out_of_memory : 0;
+        if (text_ != nullptr)
+        {
+            std::memcpy(text_, text, size * sizeof(Character));
+        }
     }
-    return text == nullptr ? 0 : (length + 1) * sizeof(Character);
+
+    ~Text() { ::operator delete(text_); }
+    Text(const Text&) = delete;
+    Text& operator=(const Text&) = delete;
+
+    const Character* c_str() const noexcept { return text_; }
+    HRESULT state() const noexcept { return state_; }
+
+private:
+    Character* text_;
+    HRESULT state_;
+};
+
+// A destination, as a device keeps it.
+template <class To, class Tag = Kind<To>>
+using Kept = Choice<
+    std::is_same<Tag, Narrow>::value, Text<char>,
+    Choice<std::is_same<Tag, Wide>::value, Text<wchar_t>, typename std::decay<To>::type>>;
+
+template <class To>
+HRESULT state_of(const To&) noexcept
+{
+    return 0;
 }
 
 template <class Character>
-void move_text(const Character*& text, char*& room) noexcept
+HRESULT state_of(const Text<Character>& text) noexcept
 {
-    const std::size_t bytes = bytes_of(text);
-    text = bytes == 0 ? nullptr : static_cast<Character*>(std::memcpy(room, text, bytes));
-    room += bytes;
+    return text.state();
 }
-
-// A destination of each kind, as a device keeps it.
-template <class To, class Tag>
-struct Kept
-{
-    typedef typename std::decay<To>::type Type;
-    static std::size_t bytes(const Type&) noexcept { return 0; }
-    static void move(Type&, char*&) noexcept {}
-    static bool is_null(const Type&) noexcept { return false; }
-};
-
-template <class Character>
-struct KeptText
-{
-    typedef const Character* Type;
-    static std::size_t bytes(Type text) noexcept { return bytes_of(text); }
-    static void move(Type& text, char*& room) noexcept { move_text(text, room); }
-    static bool is_null(Type text) noexcept { return text == nullptr; }
-};
-
-template <class To>
-struct Kept<To, Narrow> : KeptText<char> {};
-template <class To>
-struct Kept<To, Wide> : KeptText<wchar_t> {};
 
 #if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2100
 const std::uint32_t max_entries = 1u << 20;  // of a graph's array
 
-// Adds `"InputEdgeCount":1,"InputEdges":[…]`. Of an edge of another type than its array's, the type alone is read.
+// Adds the count of edges, and the edges after `name`. Of an edge of another type than its array's, the type alone is read.
 inline void add_edges(
-    Line& line, const char* name, UINT count, const DML_GRAPH_EDGE_DESC* edges, const char* const* fields) noexcept
+    Line& line, UINT count, const char* name, const DML_GRAPH_EDGE_DESC* edges, std::uint32_t expected,
+    const char* fields) noexcept
 {
-    const std::uint32_t expected = *name == 'O' ? 2 : name[2] == 'p' ? 1 : 3;
-    line.add(",\"").add(name).add("EdgeCount\":").number(std::uint64_t(count)).add(",\"").add(name).add("Edges\":");
-    add_array<DML_GRAPH_EDGE_DESC>(line, edges, count, max_entries, [=](Line& to, const DML_GRAPH_EDGE_DESC& edge) {
-        const char* const indices = static_cast<const char*>(edge.Desc);
-        const std::uint32_t type = bits_of(edge.Type);
-        to.add(indices == nullptr ? "null" : "{\"Type\":");
-        for (std::size_t i = 0; indices != nullptr && fields[i] != nullptr; ++i)
-        {
-            const std::uint64_t index = type == expected ? read<std::uint32_t>(indices + i * sizeof(UINT)) : 0;
-            (i == 0 ? to.number(std::uint64_t(type)) : to).add(",\"").add(fields[i]).add("\":").number(index);
-        }
-        to.add(indices == nullptr ? "" : "}");
-    });
+    add_array<DML_GRAPH_EDGE_DESC>(
+        line.number(count).add(name), edges, count, max_entries, [=](Line& to, const DML_GRAPH_EDGE_DESC& edge) {
+            static const UINT zeros[4] = {};
+            const std::uint32_t type = bits_of(edge.Type);
+            if (edge.Desc == nullptr)
+            {
+                to.add("null");
+                return;
+            }
+            to.add("{\"Type\":").number(type);
+            add_fields(to, fields, type == expected ? edge.Desc : zeros, 0, ",\"");
+        });
 }
 
-// Adds a graph. Its operators are the numbers of the calls that created them, which they have as private data; 0 is one that
-// this device did not create.
+// Adds a node: the number of the call that created its operator, which the operator has as private data, or 0 if this device
+// did not create it; or the size of a constant's data.
+inline void add_node(Line& line, const DML_GRAPH_NODE_DESC& node, const GUID& tag) noexcept
+{
+    if (node.Desc == nullptr)
+    {
+        line.add("null");
+        return;
+    }
+    const std::uint32_t type = bits_of(node.Type);
+    IDMLOperator* const op = type == 1 ? read<IDMLOperator*>(node.Desc) : nullptr;
+    line.add("{\"Type\":").number(type).add(",\"Operator\":");
+    if (op == nullptr)
+    {
+        line.add("null");
+    }
+    else
+    {
+        UINT call = 0, size = sizeof call;
+        const HRESULT hr = op->GetPrivateData(tag, &size, &call);
+        line.number(hr >= 0 && size == sizeof call ? call : 0u);
+    }
+    if (type == 2)  // a DML_CONSTANT_DATA_GRAPH_NODE_DESC, which DirectML.h has from 6_2 on: Data, DataSize, Name
+    {
+        const auto desc = static_cast<const char*>(node.Desc);
+        line.add(",\"DataSize\":").number(std::uint64_t(read<std::size_t>(desc + sizeof(void*))));
+    }
+    line.add("}");
+}
+
 inline void add_graph(Line& line, const DML_GRAPH_DESC* graph, const GUID& tag) noexcept
 {
     if (graph == nullptr)
@@ -151,34 +184,19 @@ inline void add_graph(Line& line, const DML_GRAPH_DESC* graph, const GUID& tag) 
         line.add("null");
         return;
     }
-    static const char* const input[] = {"GraphInputIndex", "ToNodeIndex", "ToNodeInputIndex", nullptr};
-    static const char* const output[] = {"FromNodeIndex", "FromNodeOutputIndex", "GraphOutputIndex", nullptr};
-    static const char* const inner[] = {"FromNodeIndex", "FromNodeOutputIndex", "ToNodeIndex", "ToNodeInputIndex", nullptr};
-    line.add("{\"InputCount\":").number(std::uint64_t(graph->InputCount));
-    line.add(",\"OutputCount\":").number(std::uint64_t(graph->OutputCount));
-    line.add(",\"NodeCount\":").number(std::uint64_t(graph->NodeCount)).add(",\"Nodes\":");
-    const auto add_node = [&tag](Line& to, const DML_GRAPH_NODE_DESC& node) {
-        const std::uint32_t type = bits_of(node.Type);
-        const auto desc = static_cast<const DML_OPERATOR_GRAPH_NODE_DESC*>(node.Desc);
-        if (desc == nullptr)
-        {
-            to.add("null");
-            return;
-        }
-        to.add("{\"Type\":").number(std::uint64_t(type)).add(",\"Operator\":");
-        UINT call = 0, size = sizeof call;
-        if (type != 1 || desc->Operator == nullptr)
-        {
-            to.add("null}");
-            return;
-        }
-        const HRESULT hr = desc->Operator->GetPrivateData(tag, &size, &call);
-        to.number(std::uint64_t(hr >= 0 && size == sizeof call ? call : 0)).add("}");
-    };
-    add_array<DML_GRAPH_NODE_DESC>(line, graph->Nodes, graph->NodeCount, max_entries, add_node);
-    add_edges(line, "Input", graph->InputEdgeCount, graph->InputEdges, input);
-    add_edges(line, "Output", graph->OutputEdgeCount, graph->OutputEdges, output);
-    add_edges(line, "Intermediate", graph->IntermediateEdgeCount, graph->IntermediateEdges, inner);
+    line.add("{\"InputCount\":").number(graph->InputCount).add(",\"OutputCount\":").number(graph->OutputCount);
+    line.add(",\"NodeCount\":").number(graph->NodeCount).add(",\"Nodes\":");
+    const auto add = [&tag](Line& to, const DML_GRAPH_NODE_DESC& node) { add_node(to, node, tag); };
+    add_array<DML_GRAPH_NODE_DESC>(line, graph->Nodes, graph->NodeCount, max_entries, add);
+    add_edges(
+        line.add(",\"InputEdgeCount\":"), graph->InputEdgeCount, ",\"InputEdges\":", graph->InputEdges, 1,
+        "u GraphInputIndex, u ToNodeIndex, u ToNodeInputIndex");
+    add_edges(
+        line.add(",\"OutputEdgeCount\":"), graph->OutputEdgeCount, ",\"OutputEdges\":", graph->OutputEdges, 2,
+        "u FromNodeIndex, u FromNodeOutputIndex, u GraphOutputIndex");
+    add_edges(
+        line.add(",\"IntermediateEdgeCount\":"), graph->IntermediateEdgeCount, ",\"IntermediateEdges\":",
+        graph->IntermediateEdges, 3, "u FromNodeIndex, u FromNodeOutputIndex, u ToNodeIndex, u ToNodeInputIndex");
     line.add("}");
 }
 #endif
@@ -188,20 +206,12 @@ template <class To>
 class CapturingDevice final : public HighestDevice
 {
 public:
-    typedef Kept<To, Kind<To>> Keep;
-
     static HRESULT create(IDMLDevice* device, To&& to, const char* label, REFIID riid, void** capturing) noexcept
     {
         CapturingDevice* made = nullptr;
         DML_TILE_TRY
         {
-            typename Keep::Type kept(std::forward<To>(to));
-            if (Keep::is_null(kept))
-            {
-                return invalid_argument;
-            }
-            const Room room = {Keep::bytes(kept) + bytes_of(label)};
-            made = new (room) CapturingDevice(device, std::move(kept), label);
+            made = new (std::nothrow) CapturingDevice(device, std::forward<To>(to), label);
         }
         DML_TILE_CATCH_ALL
         {
@@ -210,7 +220,9 @@ public:
         {
             return out_of_memory;
         }
-        const HRESULT hr = made->QueryInterface(riid, capturing);
+        HRESULT hr = label == nullptr ? 0 : made->label_.state();
+        hr = hr < 0 ? hr : state_of(made->to_);
+        hr = hr < 0 ? hr : made->QueryInterface(riid, capturing);
         made->Release();
         return hr;
     }
@@ -227,27 +239,18 @@ public:
             return null_pointer;
         }
         *object = nullptr;
-        switch (interface_of(riid))
+        const Interface which = interface_of(riid);
+        if (which == Interface::other)
         {
-        case Interface::unknown:
-            *object = static_cast<IUnknown*>(this);
-            break;
-        case Interface::object:
-            *object = static_cast<IDMLObject*>(this);
-            break;
-        case Interface::device:
-            *object = static_cast<IDMLDevice*>(this);
-            break;
-        case Interface::device1:
-            if (device1_ == nullptr)
-            {
-                return no_interface;
-            }
-            *object = static_cast<HighestDevice*>(this);
-            break;
-        case Interface::other:
-            return query_device(riid, object);
+            const HRESULT hr = device_->QueryInterface(riid, object);
+            *object = hr < 0 ? nullptr : *object;
+            return hr;
         }
+        if (which == Interface::device1 && device1_ == nullptr)
+        {
+            return no_interface;
+        }
+        *object = static_cast<HighestDevice*>(this);  // each of the interfaces begins where it does
         AddRef();
         return 0;
     }
@@ -356,7 +359,7 @@ public:
     {
         const GUID id = tag();
         const UINT call = called([desc, flags, &id](Line& line) {
-            line.add(",\"flags\":").number(std::uint64_t(bits_of(flags))).add(",\"graph\":");
+            line.add(",\"flags\":").number(bits_of(flags)).add(",\"graph\":");
             add_graph(line, desc, id);
         });
         return returned(call, device1_->CompileGraph(desc, flags, riid, object));
@@ -364,13 +367,10 @@ public:
 #endif
 
 private:
-    CapturingDevice(IDMLDevice* device, typename Keep::Type&& to, const char* label)
-        : to_(std::move(to)), label_(label), references_(1), calls_(0), device_(device), device1_(nullptr),
+    CapturingDevice(IDMLDevice* device, To&& to, const char* label)
+        : to_(std::forward<To>(to)), label_(label), references_(1), calls_(0), device_(device), device1_(nullptr),
           level_(level_of(device)), session_(new_session())
     {
-        char* room = reinterpret_cast<char*>(this + 1);
-        Keep::move(to_, room);
-        move_text(label_, room);
         device_->AddRef();
 #if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2100
         // Asked for once: its answer may not change. It may be another pointer than the device's.
@@ -389,25 +389,6 @@ private:
             device1_->Release();
         }
         device_->Release();
-    }
-
-    static void* operator new(std::size_t size, Room room) noexcept
-    {
-        return ::operator new(size + room.bytes, std::nothrow);
-    }
-
-    static void operator delete(void* memory, Room) noexcept { ::operator delete(memory); }
-
-    static void operator delete(void* memory) noexcept { ::operator delete(memory); }
-
-    HRESULT query_device(REFIID riid, void** object) const
-    {
-        const HRESULT hr = device_->QueryInterface(riid, object);
-        if (hr < 0)
-        {
-            *object = nullptr;
-        }
-        return hr;
     }
 
     // Tells the lines of this device from those of others, in this process and others.
@@ -432,7 +413,7 @@ private:
 
     void begin_line(Line& line, const HRESULT* hr, UINT call) const noexcept
     {
-        begin(line, hr).add(",\"session\":").hexadecimal(session_, 16).add(",\"call\":").number(std::uint64_t(call));
+        begin(line, hr).add(",\"session\":").hexadecimal(session_, 16).add(",\"call\":").number(call);
     }
 
     // Describes a call that is about to be made, and returns its number.
@@ -443,12 +424,12 @@ private:
         Line line;
         begin_line(line, nullptr, call);
         add_level(line, level_);
-        if (label_ != nullptr)
+        if (label_.c_str() != nullptr)
         {
-            line.add(",\"label\":").quoted(label_);
+            line.add(",\"label\":").quoted(label_.c_str());
         }
         describe(line);
-        give(to_, line.add("}"), Kind<typename Keep::Type&>());
+        give(to_, line.add("}"), Kind<Kept<To>&>());
         return call;
     }
 
@@ -456,12 +437,12 @@ private:
     {
         Line line;
         begin_line(line, &hr, call);
-        give(to_, line.add("}"), Kind<typename Keep::Type&>());
+        give(to_, line.add("}"), Kind<Kept<To>&>());
         return hr;
     }
 
-    typename Keep::Type to_;
-    const char* label_;
+    Kept<To> to_;
+    const Text<char> label_;
     std::atomic<ULONG> references_;
     std::atomic<UINT> calls_;
     IDMLDevice* const device_;
