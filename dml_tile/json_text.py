@@ -137,12 +137,12 @@ class IgnoreComment(NamedTuple):
 _WORD: Final = rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+'
 _TOKEN: Final = re.compile(_WORD, re.DOTALL | re.ASCII)
 _FLAT: Final = r'\{(?:[^\[\]{}"/]++|"(?:[^"\\]++|\\.)*+")*+\}'
+_FLAT_OBJECT: Final = re.compile(_FLAT, re.DOTALL | re.ASCII)
+"""An object that holds neither containers nor comments."""
 _VALUE: Final = re.compile(f"{_FLAT}|{_WORD}", re.DOTALL | re.ASCII)
-"""A token, or an object of neither containers nor comments as a whole."""
-_MEMBER: Final = re.compile(
-    rf'\s*+({STRING})\s*+:\s*+((?>{STRING})|[^\s\[\]{{}}:,"/]++)\s*+([,}}])', re.DOTALL | re.ASCII
-)
-"""A name, its value that is no container, and what follows."""
+"""A flat object, or a token."""
+_MEMBER: Final = re.compile(rf'({STRING})\s*+:\s*+((?>{STRING})|[^\s\[\]{{}}:,"/]++)', re.DOTALL | re.ASCII)
+"""A name and its value in a flat object."""
 _IGNORE: Final = re.compile(r"dml-tile:[ \t]*+(?:ignore\[([^\]\n]{0,200}+)\]|([^\n*]{0,40}+))")
 MAX_COMMENTS: Final = 100
 """The comments of a text that silence findings: each tile of a line may meet them all."""
@@ -224,25 +224,18 @@ class SourceText:
 
     def _position_of_value(self, offset: int) -> Position:
         depth, end = 0, len(self._text)  # of a value that never ends
-        for token in _TOKEN.finditer(self._text, offset):
+        for token in _VALUE.finditer(self._text, offset):
             depth += (token[0] in "[{") - (token[0] in "]}")
             if depth == 0:
                 end = token.end()
                 break
         return Position(*self._line_and_column(offset), *self._line_and_column(end))
 
-    def _flat(self, offset: int) -> dict[str, int] | None:
-        """Return the offsets of an object's values, by name; None if one is a container, or a comment is among them."""
-        if self._text[offset] != "{":
-            return None
-        found: dict[str, int] = {}
-        at = offset + 1
-        while member := _MEMBER.match(self._text, at):
-            found[_name(member[1])] = member.start(2)
-            at = member.end()
-            if member[3] == "}":
-                return found
-        return None
+    def _flat(self, offset: int) -> dict[str, int]:
+        """Return the offsets of the values of a flat object, by name; none of anything else."""
+        whole = _FLAT_OBJECT.match(self._text, offset)
+        members = _MEMBER.finditer(self._text, offset + 1, whole.end()) if whole else ()
+        return {_name(member[1]): member.start(2) for member in members}
 
     def _scanned(self, offset: int) -> Iterator[tuple[str, int]]:
         """Yield the names or indices of a container's values, and their offsets."""

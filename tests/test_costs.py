@@ -10,6 +10,7 @@ from importlib import import_module
 from inspect import signature
 from itertools import combinations
 from pathlib import Path
+from time import process_time
 from typing import Any, Final
 
 import pytest
@@ -21,9 +22,12 @@ from dml_tile.checking import check
 from dml_tile.checks import baseline, files
 from dml_tile.cli import config
 from dml_tile.cli.run import run
+from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, OutputGraphEdge
 from dml_tile.descriptors.structs import Struct
-from dml_tile.descriptors.tile import BufferTensorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.device.graphs import graph_layout
 from dml_tile.directml.enums import UINT_MAX
+from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import MAX_BOUND, read_model
 from dml_tile.errors import InputError, Problem
@@ -199,9 +203,27 @@ def write_wrong_edges(folder: Path, count: int) -> tuple[str, ...]:
 
 @pytest.mark.long
 def test_twice_as_many_wrong_edges_take_twice_as_long(tmp_path: Path) -> None:
-    few, many = (cost_of(*write_wrong_edges(tmp_path, count), folder=tmp_path) for count in (50_000, 100_000))
+    few, many = (cost_of(*write_wrong_edges(tmp_path, count), folder=tmp_path) for count in (20_000, 40_000))
     assert (few.status, many.status) == (1, 1)
     assert many.seconds < 2.2 * few.seconds
+
+
+@pytest.mark.long
+def test_a_graph_of_many_inputs_and_outputs_is_compiled_in_linear_time() -> None:
+    tile = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2], repeats=[1])
+    seconds = []
+    for count in (1000, 10_000):
+        graph = GraphDesc(
+            input_count=count,
+            output_count=count,
+            nodes=[tile] * count,
+            input_edges=[InputGraphEdge(graph_input_index=i, to_node_index=i) for i in range(count)],
+            output_edges=[OutputGraphEdge(from_node_index=i, graph_output_index=i) for i in range(count)],
+        )
+        before = process_time()
+        graph_layout(graph, DEFAULT_TARGET)
+        seconds.append(process_time() - before)
+    assert seconds[1] < 15 * max(seconds[0], 0.1)
 
 
 ENTRY = {"source": "a.json", "tile": "", "target": "6_4", "rule": "r", "field": ""}

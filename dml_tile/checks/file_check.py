@@ -127,11 +127,9 @@ class FileCheck:
         yield summary
 
     def _counted(self, result: Result, silences: Suppressions, on: Sequence[IgnoreComment]) -> Result:
-        selected = tuple(
-            finding
-            for finding in result.findings
-            if not silences.silence(finding.rule, on) and self.selection.takes(finding.rule)
-        )
+        rules = {finding.rule for finding in result.findings}
+        counted = {rule for rule in rules if not silences.silence(rule, on) and self.selection.takes(rule)}
+        selected = tuple(finding for finding in result.findings if finding.rule in counted)
         if deselected := len(result.findings) - len(selected):
             is_judged = result.verdict not in NOT_FOR_DIRECTML
             verdict = verdict_of(selected, result.unknown, result.not_looked_at) if is_judged else result.verdict

@@ -70,15 +70,18 @@ def graph_layout(graph: GraphDesc, target: Target) -> Layout:
     owned_offsets, persistent = _side_by_side(kept)
     passed_on = {_output(edge): _described(view.produced(edge)) for edge in edges}
     offsets, temporary = _side_by_side({key: each.total_tensor_size_in_bytes for key, each in passed_on.items()})
-    read, written = ([i for i, slot in enumerate(slots) if slot.size_in_bytes] for slots in (inputs, outputs))
+    read, written = (
+        {i: at for at, i in enumerate(i for i, slot in enumerate(slots) if slot.size_in_bytes)}
+        for slots in (inputs, outputs)
+    )
     sources = {edge.to_node_index: _Place(True, len(written), offsets[_output(edge)]) for edge in edges}
     for edge in input_edges:
         i = edge.graph_input_index
-        place = (len(read), owned_offsets[i]) if i in owned_offsets else (read.index(i), 0)
+        place = (len(read), owned_offsets[i]) if i in owned_offsets else (read[i], 0)
         sources[edge.to_node_index] = _Place(False, *place)
     destinations = defaultdict[int, list[_Place]](list)
     for i, producer in producers.items():
-        destinations[producer.from_node_index].append(_Place(True, written.index(i)))
+        destinations[producer.from_node_index].append(_Place(True, written[i]))
     for (node, _), offset in offsets.items():
         destinations[node].append(_Place(True, len(written), offset))
     operators = [node.operator for node in graph.nodes or () if node is not None]

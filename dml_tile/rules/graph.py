@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
-from itertools import dropwhile
+from itertools import dropwhile, starmap
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -55,7 +55,8 @@ Slots: TypeAlias = Sequence[BufferTensorDesc | None]
 class GraphView(NamedTuple):
     """A graph, those of its edges that have both ends, and the tensors of its nodes.
 
-    A path stands before each edge.
+    A path stands before each edge. ``wrong_indices`` has the paths of indices that the other edges have, and what is
+    wrong with each.
     """
 
     graph: GraphDesc
@@ -66,6 +67,7 @@ class GraphView(NamedTuple):
     inputs: tuple[tuple[str, InputGraphEdge], ...] = ()
     outputs: tuple[tuple[str, OutputGraphEdge], ...] = ()
     intermediates: tuple[tuple[str, IntermediateGraphEdge], ...] = ()
+    wrong_indices: tuple[tuple[str, str], ...] = ()
 
     def consumed(self, edge: InputGraphEdge | IntermediateGraphEdge) -> BufferTensorDesc | None:
         """Return the tensor that an edge leads to, if its node is not refused."""
@@ -117,17 +119,20 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
 def view_of(graph: GraphDesc, refused: Container[int] = ()) -> GraphView:
     """Return the view of a graph, some of whose nodes have operators that are refused."""
     slots = [_slots_of(node) for _, node in entries_of(graph, "nodes")]
-    edges = {
-        array: tuple(
-            (path, edge)
-            for path, edge in entries_of(graph, array)
-            if edge is not None
-            and not any(_wrong_indices(graph, edge, slots))
-            and all(node < len(slots) for name, node in edge if name in ("from_node_index", "to_node_index"))
-        )
-        for array in _EDGE_TYPES
-    }
-    return GraphView(graph, slots, refused, *edges.values())
+    edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in _EDGE_TYPES}
+    wrong: list[tuple[str, str]] = []
+    for array, whole in edges.items():
+        for path, edge in entries_of(graph, array):
+            if edge is None:
+                continue
+            if found := [*_wrong_indices(graph, edge, slots)]:
+                wrong += [
+                    (f"{path}.{field}", f"{value} was provided, but {expected}") for field, value, expected in found
+                ]
+            elif all(node < len(slots) for name, node in edge if name in ("from_node_index", "to_node_index")):
+                whole.append((path, edge))
+    inputs, outputs, intermediates = map(tuple, edges.values())
+    return GraphView(graph, slots, refused, inputs, outputs, intermediates, tuple(wrong))
 
 
 def _wrong_indices(
@@ -232,10 +237,7 @@ def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
     says="The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor.",
 )
 def indices_are_in_range(view: GraphView, target: Target) -> Iterator[Violation]:
-    for array in _EDGE_TYPES:
-        for path, edge in entries_of(view.graph, array):
-            for field, value, expected in _wrong_indices(view.graph, edge, view.slots) if edge is not None else ():
-                yield Violation(f"{path}.{field}", f"{value} was provided, but {expected}")
+    return starmap(Violation, view.wrong_indices)
 
 
 @CONNECTION_RULES.add(
