@@ -39,7 +39,7 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
             found = operator_rules._FIELD.fullmatch(sentence)
             assert found, sentence
             assert found["field"] in names
-        for sentence in table.sizes:
+        for sentence in (*table.sizes, *table.runtime_sizes):
             assert operator_rules._SIZES.fullmatch(sentence) or EQUATION.fullmatch(sentence), sentence
         newest = [*table.rows.values()]
         for older, newer in pairwise(newest):

@@ -59,6 +59,8 @@ class OperatorTable:
     runtime_fields: tuple[str, ...] = ()
     """What the runtime wants beyond ``fields``."""
     sizes: tuple[str, ...] = ()
+    runtime_sizes: tuple[str, ...] = ()
+    """Equations that the runtime wants beyond ``sizes``."""
     unchecked: frozenset[str] = frozenset()
     """Fields whose rules the runtime does not check."""
     optional_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
@@ -166,6 +168,7 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         fields=tuple(values.get("fields", ())),
         runtime_fields=tuple(values.get("runtime_fields", ())),
         sizes=tuple(values.get("sizes", ())),
+        runtime_sizes=tuple(values.get("runtime_sizes", ())),
         unchecked=frozenset(values.get("unchecked", ())),
         optional_from={name: FeatureLevel.parse(level) for name, level in since},
         never_owned=values.get("never_owned", False),

@@ -172,6 +172,7 @@ def _sentences(table: OperatorTable) -> Iterator[str]:
     yield from table.fields
     yield from (f"{sentence} (runtime only)" for sentence in table.runtime_fields)
     yield from (f"Sizes {sentence}" for sentence in table.sizes)
+    yield from (f"Sizes {sentence} (runtime only)" for sentence in table.runtime_sizes)
 
 
 def _row_record(row: Row) -> dict[str, Any]:

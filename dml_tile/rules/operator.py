@@ -377,13 +377,16 @@ def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] |
     return [bound], f"{found['tensor']}.{found['of']}{less} = {text}"
 
 
-@OTHER_OPERATOR_RULES.add("DML-OPERATOR-Sizes", says="Tensors have the Sizes that the operator's page asks for.")
+@OTHER_OPERATOR_RULES.add(
+    "DML-OPERATOR-Sizes", says="Tensors have the Sizes that the operator's page, or the runtime, asks for."
+)
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for sentence in op.table.sizes:
+    for sentence in (*op.table.sizes, *op.table.runtime_sizes):
         found = _SIZES.fullmatch(sentence)
         if found is None:
+            basis = op.basis(documented=sentence in op.table.sizes)
             for path, message in equations.violations(sentence, op.fields, op.sizes_of):
-                yield Violation(path, message, basis=op.basis())
+                yield Violation(path, message, basis=basis)
             continue
         views = [view for tensor in found["tensors"].split() for view in op.of(tensor)]
         reference = op.of(found["of"]) if found["of"] else views[:1]
