@@ -392,10 +392,10 @@ def test_whatever_onnxruntime_folds_is_known_and_sizes_contradict_and_hide_nothi
     needed("onnxruntime")
     from tests.helpers.onnx_chains import figures_of
 
-    figures = figures_of(0, 50, 0.05, tmp_path)
+    figures = figures_of(0, 50, 0, tmp_path)  # .ci/run draws others, and some through onnx's own cases
     assert figures.wrong == []
-    assert figures.built > 75
-    assert figures.folded_by_onnxruntime > 25
+    assert figures.built > 40
+    assert figures.folded_by_onnxruntime > 8
 
 
 @pytest.mark.parametrize(("operator", "opset"), [("HardSwish", 14), ("HardSwish", 22), ("Swish", 24), ("Mish", 22)])
