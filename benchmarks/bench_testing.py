@@ -7,6 +7,7 @@ Times are of the processor, those of processes with their children's, so that ot
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -57,15 +58,16 @@ def whole_life(samples: int) -> float:
 
 
 def marked(count: int, samples: int) -> float:
-    """Trivial tests that are marked, to the same tests unmarked, each in a process of pytest."""
+    """Trivial tests that are marked, to the same tests unmarked, each in a process of pytest without other plugins."""
     with tempfile.TemporaryDirectory() as folder:
 
         def run(name: str, text: str) -> Callable[[], object]:
             path = Path(folder, name)
             path.write_text(text)
             options = ["-p", "no:cacheprovider", "--rootdir", folder, "-qq"]
-            command = [sys.executable, "-m", "pytest", *options, str(path)]
-            return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+            command = [sys.executable, "-m", "pytest", "-p", "dml_tile.pytest_plugin", *options, str(path)]
+            environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+            return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)  # noqa: S603
 
         tests = TESTS.format(count=count)
         return median_ratio(run("test_marked.py", MARKED + tests), run("test_unmarked.py", tests), 1, samples)

@@ -58,7 +58,7 @@ def test_a_cluster_writes_the_bytes_of_one_process(zoo: list[str], cluster: Any,
 
 
 def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> None:
-    check, files = FileCheck([DEFAULT_TARGET], "both"), zoo * 5
+    check, files = FileCheck([DEFAULT_TARGET], "both"), zoo * 2
     events = Workers(client.get_executor(pure=False)).events(check, files)
     found = [next(events) for _ in range(50)]
     os.kill(client.run(os.getpid).popitem()[1], signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
@@ -83,7 +83,7 @@ def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], client: Any) -> 
 
 def test_a_cluster_that_is_left_ends_the_sweep_in_one_error(zoo: list[str], cluster: Any) -> None:
     with distributed.Client(cluster, set_as_default=False) as client:
-        events = Workers(client.get_executor(pure=False)).events(FileCheck([DEFAULT_TARGET], "both"), zoo * 50)
+        events = Workers(client.get_executor(pure=False)).events(FileCheck([DEFAULT_TARGET], "both"), zoo * 20)
         next(events)
     with pytest.raises(BrokenExecutor, match=r"the executor gave up|cannot be checked"):
         list(events)
