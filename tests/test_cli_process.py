@@ -84,7 +84,7 @@ def test_force_color_colours_a_pipe_and_wraps_nothing(tmp_path: Path) -> None:
 def test_a_terminal_gets_links_and_commands_in_one_piece(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(TILE))
     shown = on_a_terminal("check", str(tmp_path / "a.json"), "-t", "windows-10-2004", COLUMNS="50", NO_COLOR="1")
-    assert f"try: lower it (dml-tile lower {tmp_path / 'a.json'} --target windows-10-2004), or give the" in shown
+    assert f"(dml-tile lower {tmp_path / 'a.json'} --target windows-10-2004)," in shown
     assert "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc" in shown
 
 
