@@ -63,20 +63,35 @@ def test_equal_lines_are_reported_once_with_their_number(check: Call) -> None:
     files = "--format", "json:out.json", "--format", "sarif:out.sarif"
     result = check("-", "-t", "4_0", "--format", "text", *files, stdin=text)
     assert [one for one in result.stdout.splitlines() if one.startswith("-")] == [
-        "-#/0/operator: accepted at 4_0; lowest level 3_1, in the box from windows-11-21h2; 1,200 times",
+        ("-#/0/operator: accepted at 4_0: FLOAT32 {2} x {2} -> {4}; lowest level 3_1, in the box from windows-11-21h2; "
+        "1,200 times"),
         *(f"-:{i + 1}:{column}#/{i}/operator: refused at 4_0; lowest level 4_1, in the box from windows-11-22h2{times}"
           for i, column, times in ((1, 163, "; 1,200 times"), (2400, 93, ""))),
     ]  # fmt: skip
-    assert result.stdout.endswith("3 tiles: 2 refused, 1 accepted\n")
+    assert result.stdout.endswith("3 operators: 2 refused, 1 accepted\n")
     assert [record["times"] for record in json.loads(Path("out.json").read_text())["results"]] == [1200, 1200, 1]
     assert "INT64 {2} x {2} -> {4}, 1,200 times" in Path("out.sarif").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ("", ["-#/operator: accepted at 4_1, 6_4: INT64 {2} x {2} -> {4}"]),
+        ("--quiet", []),
+        ("--verbose", [f"-#/operator: accepted at {level}" for level in ("4_1", "6_4")]),
+    ],
+)
+def test_an_accepted_line_of_a_capture_is_printed_in_one_line(check: Call, options: str, shown: list[str]) -> None:
+    printed = check("-", "-t", "4_1,6_4", *options.split(), stdin=line(INT64)).stdout
+    assert [one.partition(";")[0] for one in printed.splitlines() if one.startswith("-")] == shown
+    assert ("\n  INT64 {2} x {2} -> {4}\n" in printed) == (options == "--verbose")
 
 
 def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
     other = line(None, operator={"Type": 67})
     result = check("-", stdin=line(TILE) + other + other + line(None, operator=None))
     assert "the fields of DML_OPERATOR_GATHER are not given" in result.stdout
-    assert "3 tiles: 1 refused, 1 not checked, 1 accepted" in result.stdout
+    assert "3 operators: 1 refused, 1 not checked, 1 accepted" in result.stdout
 
 
 @pytest.mark.parametrize(

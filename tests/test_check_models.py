@@ -93,7 +93,7 @@ def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Call) -> None:
     assert told.exit_code == 0
     assert "#number: accepted so far at 6_4" in told.stdout
     assert "known at run time only: Repeats" in told.stdout
-    assert "2 tiles: 1 accepted so far, 1 accepted" in told.stdout
+    assert "2 operators: 1 accepted so far, 1 accepted" in told.stdout
     assert "at least 4_1" in told.stdout
 
 
@@ -181,14 +181,14 @@ def test_a_file_is_checked_as_on_the_command_line() -> None:
     assert (enlarge.pointer, enlarge.verdict, enlarge.findings, enlarge.unknown) == ("enlarge", "accepted", (), ())
     assert (number.source, number.verdict) == (MODEL, Verdict.REFUSED)
     assert {finding.severity for finding in number.findings} == {Severity.ERROR}
-    assert number.tile == "INT64 {1,16} x {4,1} -> {4,16}"
+    assert number.operator == "INT64 {1,16} x {4,1} -> {4,16}"
 
 
 @pytest.mark.usefixtures("call")
 def test_a_saved_model_s_folder_is_checked_as_a_model(tmp_path: Path) -> None:
     (result,) = check_model(MODELS / "tile_saved_model", "2_0")
     assert (result.source, result.pointer) == (str(MODELS / "tile_saved_model"), "Tile")
-    assert (result.tile, result.verdict) == ("FLOAT32 {2,3} x {2,1} -> {4,3}", "refused")
+    assert (result.operator, result.verdict) == ("FLOAT32 {2,3} x {2,1} -> {4,3}", "refused")
     with pytest.raises(InputError):
         check_model(tmp_path)
 
@@ -203,10 +203,10 @@ def test_dims_are_of_models_alone() -> None:
 def test_a_modelproto_is_checked_too() -> None:
     (result,) = check_model(OPEN)
     assert (result.verdict, result.ok, result.unknown) == ("accepted so far", True, ("InputTensor.Sizes[0] (N)",))
-    assert result.tile == "FLOAT32 {N,3} x {1,2} -> {N,6}"
+    assert result.operator == "FLOAT32 {N,3} x {1,2} -> {N,6}"
     assert check_model(OPEN, input_shapes={"x": [None, 3]})[0].unknown == ("InputTensor.Sizes[0] (N)",)
     (result,) = check_model(OPEN, input_shapes={"x": [2, 3]})
-    assert (result.verdict, result.tile) == ("accepted", "FLOAT32 {2,3} x {1,2} -> {2,6}")
+    assert (result.verdict, result.operator) == ("accepted", "FLOAT32 {2,3} x {1,2} -> {2,6}")
 
 
 @pytest.mark.usefixtures("call")
@@ -290,7 +290,7 @@ def test_a_size_with_which_the_model_cannot_run_makes_nothing_unknown(check: Cal
     onnx.save(model(text, inputs=inputs), "a.onnx")
     for options in [], ["--dim", "N=2"], ["--dim", "N=5"], ["--dim", "N=0"]:
         (result,) = results(check("a.onnx", "--format", "json", *options))
-        assert (result["tile"], result["verdict"]) == ("FLOAT32 {2,3} x {0,2} -> {0,6}", "refused")
+        assert (result["operator"], result["verdict"]) == ("FLOAT32 {2,3} x {0,2} -> {0,6}", "refused")
 
 
 def test_of_a_model_with_many_names_of_dimensions_those_that_were_asked_for_are_known(check: Call) -> None:
@@ -432,7 +432,7 @@ def test_json_has_sizes_repeats_types_and_names_as_fields(check: Call) -> None:
     inputs = [typed("x", ["batch", 3, None], INT64)]
     onnx.save(model(text, "[U] w = Tile(q, p)", inputs=[*inputs, typed("p", None, INT64)]), "a.onnx")
     known, unknown = results(check("a.onnx", "--format", "json"))
-    assert known["tile"] == "INT64 {batch,3,?} x {?,2,2} -> {?,6,?}"
+    assert known["operator"] == "INT64 {batch,3,?} x {?,2,2} -> {?,6,?}"
     assert known["node"] == {
         "data_type": "INT64",
         "sizes": ["batch", 3, None],
@@ -579,7 +579,7 @@ def test_any_declared_shape_that_contradicts_the_inferred_one_is_a_warning_in_ea
     result = check("a.onnx", "--format", "json", "--format", "sarif:a.sarif")
     assert (result.exit_code, result.stderr) == (0, f"dml-tile: a.onnx: {text}\n")
     assert json.loads(result.stdout)["sources"] == [
-        {"source": "a.onnx", "tiles": 1, "contradictions": [text], "passed_over": ""}
+        {"source": "a.onnx", "operators": 1, "contradictions": [text], "passed_over": ""}
     ]
     (run,) = json.loads(Path("a.sarif").read_text())["runs"]
     (told,) = run["invocations"][0]["toolExecutionNotifications"]

@@ -131,7 +131,7 @@ def test_statistics_count_findings_by_rule(check: Call) -> None:
     write("a.json", [BAD] * 11 + [TILE, INT64])
     options = ("-t", "4_0", "--statistics")
     assert check("a.json", *options).stdout.endswith(
-        "11 DML-TILE-OutputTensor-Sizes\n 2 DML-TILE-DataType-level\n13 tiles: 12 refused, 1 accepted\n"
+        "11 DML-TILE-OutputTensor-Sizes\n 2 DML-TILE-DataType-level\n13 operators: 12 refused, 1 accepted\n"
     )
     output = json.loads(check("a.json", *options, "--format", "json").stdout)
     assert output["statistics"] == {"DML-TILE-OutputTensor-Sizes": 11, "DML-TILE-DataType-level": 2}
@@ -257,7 +257,7 @@ def test_a_long_name_loses_its_middle_and_stays_on_its_line() -> None:
 def test_the_summary_comes_last(check: Call) -> None:
     result = check(save("bad.onnx", (1, 0)), save("good.onnx", (1, 2)), save("none.onnx", None))
     lines = result.stdout.splitlines()
-    totals = lines.index("2 tiles: 1 refused, 1 accepted")
+    totals = lines.index("2 operators: 1 refused, 1 accepted")
     assert max(number for number, line in enumerate(lines) if "onnx#t" in line) < totals
     assert [row[0] for row in rows(lines[totals:])] == ["bad.onnx", "good.onnx"]
     assert lines[-1] == f"1 model has no tiles: none.onnx; {EXPAND}"

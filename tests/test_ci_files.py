@@ -86,8 +86,8 @@ def test_the_action_takes_targets_separated_by_spaces_commas_or_lines(targets: s
     done = run_check(PATHS="a.json", TARGETS=targets)
     assert (done.returncode, done.stderr) == (1, "")
     summary = Path("summary.md").read_text()
-    assert summary.startswith("before\n## Tiles on DirectML: 1 tile: 1 refused\n")
-    assert "| Tile | 4_0 | 6_4 |" in summary
+    assert summary.startswith("before\n## Operators on DirectML: 1 operator: 1 refused\n")
+    assert "| Operator | 4_0 | 6_4 |" in summary
 
 
 def test_the_action_works_in_a_folder_and_gives_its_log_and_its_page() -> None:
@@ -263,7 +263,7 @@ def test_the_shown_pipeline_of_azure_tells_what_it_finds_and_ends_with_its_statu
     assert (
         Path(summary.removeprefix("##vso[task.uploadsummary]"))
         .read_text()
-        .startswith("## Tiles on DirectML: 1 tile: 1 ref")
+        .startswith("## Operators on DirectML: 1 operator: 1 ref")
     )
     for step in pipeline["steps"][-2:]:
         assert step["condition"] == "succeededOrFailed()"

@@ -35,11 +35,11 @@ NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runti
         ]),
         (TILE, "--target windows-10-22h2 -t DirectML-1.6.0", 1, [
             "a.json:2:17: refused at windows-10-22h2 (2_0); lowest level 3_1",
-            "a.json: accepted at directml-1.6.0 (4_0)", "\n1 tile: 1 refused\n",
+            "a.json: accepted at directml-1.6.0 (4_0)", "\n1 operator: 1 refused\n",
         ]),
-        ([TILE, TILE], "--target windows-10-22h2", 1, [f"{INFERRED}2 tiles: 2 refused\n$"]),
-        ([TILE, 7], "", 2, ["1 file not read; 1 tile: 1 accepted\n$"]),
-        ([7, None], "", 2, ["1 file not read; 1 tile: 1 refused\n$"]),
+        ([TILE, TILE], "--target windows-10-22h2", 1, [f"{INFERRED}2 operators: 2 refused\n$"]),
+        ([TILE, 7], "", 2, ["1 file not read; 1 operator: 1 accepted\n$"]),
+        ([7, None], "", 2, ["1 file not read; 1 operator: 1 refused\n$"]),
         ([7], "", 2, ["^$"]),
         (ALIGNED, "--against documentation", 0, ["^a.json: accepted at 6_4\n  FLOAT32 {2} x {1} -> {2}\n$"]),
         (ALIGNED, "--against runtime", 1, []),
@@ -49,7 +49,7 @@ NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runti
         ]),
         (CRASHING, "", 1, ["crash[DML-TILE-Repeats-null] no HRESULT, the process dies"]),
         ("", "", 2, ["^$"]),
-        ("[]", "", 0, ["^1 file passed over: 1 without descriptors\nno tiles\n$"]),
+        ("[]", "", 0, ["^1 file passed over: 1 without descriptors\nno operators\n$"]),
     ],
 )  # fmt: skip
 def test_check_prints_a_verdict_and_all_findings(
@@ -68,7 +68,7 @@ def test_the_json_output(call: Call) -> None:
     assert result.exit_code == 1
     output = json.loads(result.stdout)
     assert output["version"] == 1
-    assert output["sources"] == [{"source": "a.json", "tiles": 2, "contradictions": [], "passed_over": ""}]
+    assert output["sources"] == [{"source": "a.json", "operators": 2, "contradictions": [], "passed_over": ""}]
     bad, crashing = output["results"]
     assert not bad["ok"]
     assert bad["lowest_level"] == "never"

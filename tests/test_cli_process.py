@@ -114,7 +114,7 @@ def test_a_progress_bar_of_many_files_leaves_piped_output_alone(tmp_path: Path) 
     text = (tmp_path / "out.txt").read_text()
     assert "\x1b" not in text
     assert text.count(": accepted") == 30
-    assert text.endswith("30 tiles: 30 accepted\n")
+    assert text.endswith("30 operators: 30 accepted\n")
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_a_graph_of_many_inputs_and_outputs_is_compiled_in_linear_time() -> None
     assert seconds[1] < 15 * max(seconds[0], 0.1)
 
 
-ENTRY = {"source": "a.json", "tile": "", "target": "6_4", "rule": "r", "field": ""}
+ENTRY = {"source": "a.json", "operator": "", "target": "6_4", "rule": "r", "field": ""}
 BASELINES = {
     "integers": ([1] * 5 * MANY, "findings[0] is 1; an object was expected"),
     "empty objects": ([ENTRY, *[{}] * 5 * MANY], "findings[1].source is missing"),

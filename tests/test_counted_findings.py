@@ -40,7 +40,7 @@ def lines(*descs: Any) -> str:
 def test_a_baseline_has_an_entry_for_each_finding_without_its_line(check: Call) -> None:
     write("a.json", model(t=BAD))
     written(check, "a.json", "-t", "6_4", "-t", "5_0")
-    common = {"source": "a.json", "tile": "/dispatchables/t", "rule": SIZES, "field": "OutputTensor.Sizes[0]"}
+    common = {"source": "a.json", "operator": "/dispatchables/t", "rule": SIZES, "field": "OutputTensor.Sizes[0]"}
     assert entries() == [common | {"target": target} for target in ("5_0", "6_4")]
     before = Path("base.json").read_text()
     written(check, "a.json", "-t", "5_0", "-t", "6_4")
@@ -94,9 +94,11 @@ def test_what_is_in_the_baseline_passes_wherever_it_has_moved_and_all_else_fails
 def test_a_run_whose_findings_are_all_known_is_headed_as_passed(check: Call) -> None:
     written(check, write("a.json", [BAD, TILE]), "-t", "6_4,5_0")
     options = "--baseline", "base.json", "-t", "6_4,5_0"
-    headline = "passed, all findings are in the baseline; 2 tiles: 1 refused, 1 accepted"
+    headline = "passed, all findings are in the baseline; 2 operators: 1 refused, 1 accepted"
     assert check("a.json", *options).stdout.splitlines()[-1] == headline
-    assert check("a.json", *options, "--format", "markdown").stdout.startswith(f"## Tiles on DirectML: {headline}\n")
+    assert check("a.json", *options, "--format", "markdown").stdout.startswith(
+        f"## Operators on DirectML: {headline}\n"
+    )
     assert f"<p>{headline}</p>" in check("a.json", *options, "--format", "html").stdout
     assert "passed" not in check("a.json", write("b.json", BAD), *options).stdout
 
@@ -110,7 +112,7 @@ def test_pruning_takes_out_what_is_fixed_and_adds_nothing(check: Call) -> None:
     result = check("a.json", "b.json", "-t", "6_4", "--write-baseline", "base.json", "--prune")
     assert (result.exit_code, COUNTS.findall(result.stderr)) == (1, [("4", "3", "2")])
     fixed = ("a.json", "6_4", KNOWN_AS), ("b.json", "6_4", "")
-    assert entries() == [one for one in before if (one["source"], one["target"], one["tile"]) not in fixed]
+    assert entries() == [one for one in before if (one["source"], one["target"], one["operator"]) not in fixed]
     assert check("a.json", "--prune").exit_code == 2
 
 

@@ -255,6 +255,13 @@ def test_every_line_of_the_table_is_tested() -> None:
     assert [line.split(" | ")[0].removeprefix("| ") for line in table] == list(FORMS)
 
 
+def test_a_part_that_is_no_operator_is_counted_apart(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(json.dumps(with_input(values(1, 2, sizeInBytes=None))))
+    assert call(*CHECK, "m.json").stdout.endswith("\n1 operator: 1 accepted; 1 resource refused\n")
+    assert json.loads(call(*CHECK, "m.json", "--format", "json").stdout)["sources"][0]["operators"] == 1
+    assert "Operators (1)" in call(*CHECK, "m.json", "--format", "html").stdout
+
+
 def test_of_many_findings_of_one_rule_the_rest_is_counted() -> None:
     bindings = {f"T{i}": "In" for i in range(1000)}
     found = model_findings(Document(bound(**bindings)))["/commands/0"]

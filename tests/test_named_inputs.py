@@ -73,8 +73,8 @@ def test_an_empty_list_checks_nothing(check: Call) -> None:
     write("pyproject.toml", '[tool.dml-tile]\npaths = ["bad.json"]\nexclude = ["nothing"]\n')
     write("bad.json", BAD)
     result = check("--files-from", "-", stdin="\n")
-    assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no tile was checked\n")
-    assert check("--files-from", "-", "--require-tiles", stdin="").exit_code == 2
+    assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no operator was checked\n")
+    assert check("--files-from", "-", "--require-operators", stdin="").exit_code == 2
 
 
 @pytest.mark.parametrize(

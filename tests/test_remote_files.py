@@ -96,7 +96,7 @@ def sources(check: Call, *arguments: str) -> list[tuple[str, int]]:
     """The sources of a check without problems, each with the number of its tiles."""
     result = check(*arguments, "--format", "json")
     assert result.stderr == ""
-    return [(source["source"], source["tiles"]) for source in json.loads(result.stdout)["sources"]]
+    return [(source["source"], source["operators"]) for source in json.loads(result.stdout)["sources"]]
 
 
 # Names

@@ -114,7 +114,7 @@ def test_of_each_severity_as_many_are_written_as_are_shown_and_the_others_counte
     assert lines[MAX_SHOWN - 1].endswith("and 5 more errors, which `dml-tile check` prints")
     assert lines[-1].endswith("and 11 more warnings, which `dml-tile check` prints")
     escaped = {"github": "%3A 13 refused%2C", "azure": ": 13 refused,"}
-    assert f"33 tiles{escaped[form]} 20 undocumented" in lines[-1]
+    assert f"33 operators{escaped[form]} 20 undocumented" in lines[-1]
 
 
 def test_the_same_problem_is_reported_once_with_its_places(check: Call) -> None:
@@ -381,8 +381,8 @@ def test_a_tile_at_a_target_is_a_test(check: Call) -> None:
         ("a.json", "29", f"{bad} at 6_4", "failure"),
         ("a.json", "36", "reading: InputTensor is 1; an object", "error"),
         ("a.json", "39", "reading: 7", "error"),
-        ("b.json", "3", "tile at windows-11-21h2 (4_0)", "failure"),
-        ("b.json", "1", "tile at 6_4", "system-out"),
+        ("b.json", "3", "operator at windows-11-21h2 (4_0)", "failure"),
+        ("b.json", "1", "operator at 6_4", "system-out"),
         ("missing.json", "1", "reading", "error"),
     ]
     (*_, failure) = root.iter("failure")

@@ -24,8 +24,8 @@ from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
+from dml_tile.reports.overview import overview_row
 from dml_tile.reports.page import MAX_LISTED
-from dml_tile.reports.tile_row import tile_row
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
@@ -54,15 +54,15 @@ DYNAMIC = TileNode("widen", DIALECTS["ONNX Tile-13"], "float32", ("batch", 3, 2,
 def test_a_tile_has_a_row_with_a_verdict_for_each_target() -> None:
     html = page([checked(LONG, OLD, MIDDLE, NEW)])
     tile = "a.json#/long INT64 {1,2,3,4} x {1,1,2,1} -> {1,2,6,4}"
-    assert texts(section(html, "tiles"), ".//thead//th") == [
-        *("Tile", "windows-10-2004 (2_0)", "windows-11-21h2 (4_0)", "6_4", "Lowest level", "Oldest Windows")
+    assert texts(section(html, "operators"), ".//thead//th") == [
+        *("Operator", "windows-10-2004 (2_0)", "windows-11-21h2 (4_0)", "6_4", "Lowest level", "Oldest Windows")
     ]
-    assert rows(html, "tiles") == [[tile, "✕ refused", "✕ refused", "✓ accepted", "4_1", "windows-11-22h2"]]
+    assert rows(html, "operators") == [[tile, "✕ refused", "✕ refused", "✓ accepted", "4_1", "windows-11-22h2"]]
 
 
 def test_the_refused_come_first() -> None:
     html = page([checked(SHORT), checked(DYNAMIC, source="a.onnx"), checked(WRONG), checked(SHORT, source="b.json")])
-    assert [row[1:] for row in rows(html, "tiles")] == [
+    assert [row[1:] for row in rows(html, "operators")] == [
         ["✕ refused", "none", "none"],
         ["◐ accepted so far", "at least 1_0", "at least windows-10-1903"],
         *[["✓ accepted", "1_0", "windows-10-1903"]] * 2,
@@ -71,14 +71,14 @@ def test_the_refused_come_first() -> None:
 
 def test_an_operator_that_is_no_tile_is_not_checked() -> None:
     html = page([checked(JsonDescriptor("/gather", other="DML_OPERATOR_GATHER"))])
-    assert rows(html, "tiles") == [["a.json#/gather", "– not checked", "", ""]]
+    assert rows(html, "operators") == [["a.json#/gather", "– not checked", "", ""]]
     assert "the fields of DML_OPERATOR_GATHER are not given" in details(html)[0]
     assert '<b class="is-note">note</b>' in html
 
 
 def test_a_row_leads_to_its_finding_with_rule_message_and_page() -> None:
     html = page([checked(SHORT), checked(WRONG)])
-    links = [link.attrib["href"] for link in section(html, "tiles").iter("a")]
+    links = [link.attrib["href"] for link in section(html, "operators").iter("a")]
     (tile,) = section(html, "findings").iter("details")
     assert links == [f"#{tile.attrib['id']}"]
     assert "/wrong" in texts(tile, "summary")[0]
@@ -143,8 +143,8 @@ def test_tiles_are_counted_once_by_their_worst_verdict_and_at_each_target() -> N
     assert rows(html, "targets") == [["windows-10-2004 (2_0)", "2", "1"], ["6_4", "1", "2"]]
     assert texts(section(html, "targets"), ".//thead//th") == ["Target", "Refused", "Accepted"]
     assert texts(parsed(html), ".//header//li") == ["2 ✕ refused", "1 ✓ accepted"]
-    assert texts(parsed(html), ".//title") == ["Tiles on DirectML: 3 tiles: 2 refused, 1 accepted"]
-    assert texts(parsed(html), ".//nav//a")[0] == "Tiles (3)"
+    assert texts(parsed(html), ".//title") == ["Operators on DirectML: 3 operators: 2 refused, 1 accepted"]
+    assert texts(parsed(html), ".//nav//a")[0] == "Operators (3)"
 
 
 def test_the_note_of_a_target_stands_once() -> None:
@@ -181,7 +181,7 @@ def test_parts_that_cannot_be_read_are_listed() -> None:
         "a.json#/1: is 3; an object was expected",
         "b.onnx: is truncated",
     ]
-    assert texts(parsed(html), ".//title") == ["Tiles on DirectML: 2 files not read"]
+    assert texts(parsed(html), ".//title") == ["Operators on DirectML: 2 files not read"]
     assert texts(parsed(html), ".//header//li") == ["2 ⚠ files not read"]
     assert [one.attrib["id"] for one in parsed(html).iter("section")] == ["not-read"]
 
@@ -222,7 +222,7 @@ def test_a_page_of_the_command_line_names_its_version_and_its_command(
 def test_a_page_without_tiles_names_its_contract_all_the_same(against: Against, end: str) -> None:
     document = parsed(page([], against=against))
     assert texts(document, ".//header//p")[0].endswith(end)
-    assert texts(document, ".//title") == ["Tiles on DirectML: no tiles"]
+    assert texts(document, ".//title") == ["Operators on DirectML: no operators"]
     assert document.find(".//section") is None
 
 
@@ -235,7 +235,7 @@ def test_a_page_without_tiles_names_its_contract_all_the_same(against: Against, 
     ids=["control characters", "long"],
 )
 def test_a_name_is_printable_and_cut_short(source: str, start: str) -> None:
-    assert rows(page([checked(SHORT, source=source)]), "tiles")[0][0].startswith(start)
+    assert rows(page([checked(SHORT, source=source)]), "operators")[0][0].startswith(start)
 
 
 def test_a_page_asks_for_nothing_else() -> None:
@@ -254,19 +254,19 @@ def test_a_page_asks_for_nothing_else() -> None:
 def test_so_many_results_are_counted_and_the_first_listed() -> None:
     accepted, refused = checked(SHORT), checked(LONG, MIDDLE)
     html = page([*repeat(accepted, MAX_LISTED + 3), *repeat(refused, MAX_LISTED + 4), accepted])
-    assert len(rows(html, "tiles")) == 2 * MAX_LISTED
+    assert len(rows(html, "operators")) == 2 * MAX_LISTED
     assert rows(html, "targets") == [
         ["6_4", "0", str(MAX_LISTED + 4)],
         ["windows-11-21h2 (4_0)", str(MAX_LISTED + 4), "0"],
     ]
     assert rows(html, "rules-broken")[0][1] == str(MAX_LISTED + 4)
-    assert "Counted above but not listed: 4 refused, 4 accepted." in text_of(section(html, "tiles"))
+    assert "Counted above but not listed: 4 refused, 4 accepted." in text_of(section(html, "operators"))
     assert "not listed" not in page([accepted])
     assert len(html) < 10 * 2**20
 
 
 def test_a_row_keeps_of_each_tile_no_other_findings_than_its_own() -> None:
-    made = tile_row(checked(JsonDescriptor("", row("INT64", [2, 3], [1, 1], RepeatsCount=3)), OLD), "refused")
+    made = overview_row(checked(JsonDescriptor("", row("INT64", [2, 3], [1, 1], RepeatsCount=3)), OLD), "refused")
     assert len(made.findings) > 1
     assert all(group.result.findings == (group.finding,) for group in made.findings)
 
@@ -289,11 +289,11 @@ def summary(*tiles: Sequence[Result], problems: Sequence[tuple[str, Problem]] = 
 def test_markdown_counts_tiles_and_unread_files_and_has_a_row_for_each_tile_the_refused_first() -> None:
     text = summary(checked(SHORT, OLD, NEW), checked(LONG, OLD, NEW), problems=[("b.json", Problem("/1", "is bad"))])
     heading, _, problem, *lines = text.splitlines()
-    assert heading == "## Tiles on DirectML: 1 file not read; 2 tiles: 1 refused, 1 accepted"
+    assert heading == "## Operators on DirectML: 1 file not read; 2 operators: 1 refused, 1 accepted"
     assert problem == r"- **b.json\#/1** cannot be read: is bad"
-    assert summary() == "## Tiles on DirectML: no tiles\n"
+    assert summary() == "## Operators on DirectML: no operators\n"
     assert [line for line in lines if line.startswith("|")] == [
-        "| Tile | windows-10-2004 (2_0) | 6_4 | Lowest level | Oldest Windows |",
+        "| Operator | windows-10-2004 (2_0) | 6_4 | Lowest level | Oldest Windows |",
         "| --- | --- | --- | --- | --- |",
         "| a.json\\#/long | ✕ refused | ✓ accepted | 4_1 | windows-11-22h2 |",
         "| a.json\\#/short | ✓ accepted | ✓ accepted | 1_0 | windows-10-1903 |",

@@ -90,7 +90,7 @@ def opened(browser: Chrome, report: str) -> Iterator[Chrome]:
 
 def shown(browser: Chrome, column: int = 1) -> list[str]:
     """Return the texts of a column of the tiles that are not hidden; the first begins with their sources."""
-    cells = browser.find_elements(By.CSS_SELECTOR, f"#tiles tbody tr > :nth-child({column})")
+    cells = browser.find_elements(By.CSS_SELECTOR, f"#operators tbody tr > :nth-child({column})")
     return ["".join(cell.text.splitlines()[:1]).partition("#")[0] for cell in cells if cell.is_displayed()]
 
 
@@ -100,7 +100,7 @@ def with_findings(browser: Chrome) -> list[str]:
     return [head.text.partition("#")[0] for head in heads if head.is_displayed()]
 
 
-def head(browser: Chrome, column: str, table: str = "tiles") -> WebElement:
+def head(browser: Chrome, column: str, table: str = "operators") -> WebElement:
     heads = browser.find_elements(By.CSS_SELECTOR, f"#{table} thead th")
     return next(one for one in heads if one.text.startswith(column))
 
@@ -128,13 +128,13 @@ BEFORE = ["b.json", "a.json", HOSTILE, "tile10.json", "tile9.json"]
 def test_a_click_on_a_head_sorts_another_the_other_way_and_its_sign_shows_it(opened: Chrome) -> None:
     sign = "return getComputedStyle(arguments[0], '::after').content"
     assert shown(opened) == BEFORE
-    signs = [opened.execute_script(sign, button(opened, "Tile"))]
+    signs = [opened.execute_script(sign, button(opened, "Operator"))]
     ascending = [HOSTILE, "a.json", "b.json", "tile9.json", "tile10.json"]
     for order, expected in (("ascending", ascending), ("descending", ascending[::-1])):
-        button(opened, "Tile").click()
+        button(opened, "Operator").click()
         assert shown(opened) == expected
-        assert head(opened, "Tile").get_attribute("aria-sort") == order
-        signs.append(opened.execute_script(sign, button(opened, "Tile")))
+        assert head(opened, "Operator").get_attribute("aria-sort") == order
+        signs.append(opened.execute_script(sign, button(opened, "Operator")))
     assert len(set(signs)) == 3
 
 
@@ -147,8 +147,8 @@ def test_the_keyboard_sorts_too(opened: Chrome) -> None:
 
 
 def test_links_lead_to_sections_and_open_the_findings_of_a_tile(opened: Chrome) -> None:
-    opened.find_element(By.CSS_SELECTOR, "nav a[href='#tiles']").click()
-    assert opened.current_url.endswith("#tiles")
+    opened.find_element(By.CSS_SELECTOR, "nav a[href='#operators']").click()
+    assert opened.current_url.endswith("#operators")
     field(opened, "button").click()
     opened.find_element(By.LINK_TEXT, "b.json#/long").click()
     (finding, *_) = (one for one in findings(opened) if one.is_displayed())
@@ -202,7 +202,7 @@ def test_findings_are_opened_and_closed_all_at_once(opened: Chrome) -> None:
 
 
 def test_hostile_names_are_shown_and_not_run_and_an_inline_handler_would_not_run_either(opened: Chrome) -> None:
-    title = "Tiles on DirectML: 1 file not read; 5 tiles: 3 refused, 2 accepted"
+    title = "Operators on DirectML: 1 file not read; 5 operators: 3 refused, 2 accepted"
     assert opened.title == title
     assert opened.find_elements(By.TAG_NAME, "img") == []
     assert len(opened.find_elements(By.TAG_NAME, "script")) == 1
@@ -218,7 +218,7 @@ def test_the_page_logs_no_error_and_requests_no_other_file(browser: Chrome, repo
     logged(browser, "performance")
     browser.get(report)
     field(browser, "input[value=refused]").click()
-    button(browser, "Tile").click()
+    button(browser, "Operator").click()
     messages = [json.loads(entry)["message"] for entry in logged(browser, "performance")]
     requests = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
     assert requests == [report]
@@ -234,7 +234,7 @@ def test_the_page_fits_its_window_and_no_cell_lies_on_another(opened: Chrome, wi
     )
     assert whole == seen
     overlaps = opened.execute_script(
-        "const cells = '#tiles .verdict, #tiles th > a, #tiles th > bdi, #tiles th > code';"
+        "const cells = '#operators .verdict, #operators th > a, #operators th > bdi, #operators th > code';"
         "const boxes = [...document.querySelectorAll(cells)].flatMap(one => [...one.getClientRects()]);"
         "return boxes.filter((a, i) => boxes.slice(i + 1).some(b => a.left < b.right - 1 && b.left < a.right - 1 "
         "&& a.top < b.bottom - 1 && b.top < a.bottom - 1)).length"
@@ -307,7 +307,7 @@ def test_axe_finds_nothing(opened: Chrome, pages: dict[str, str], kind: str, wid
 
 
 def test_controls_are_large_enough_for_a_finger(opened: Chrome) -> None:
-    pressed = opened.find_elements(By.CSS_SELECTOR, "button, summary, select, input, nav a, #tiles a")
+    pressed = opened.find_elements(By.CSS_SELECTOR, "button, summary, select, input, nav a, #operators a")
     heights = {one.get_attribute("outerHTML"): one.rect["height"] for one in pressed if one.is_displayed()}
     small = [html for html, height in heights.items() if height < MIN_TARGET and "radio" not in str(html)]
     assert small == []

@@ -159,7 +159,7 @@ def test_what_is_known_at_run_time_only_counts_as_a_note_and_is_reported_in_ever
         assert "accepted so far" in result.stdout, form
     tile = only(check("a.onnx", "--format", "json").stdout)
     assert (tile["verdict"], tile["ok"]) == ("accepted so far", True)
-    assert (tile["tile"], tile["unknown"]) == ("FLOAT32 {N,3} x {1,2} -> {N,6}", ["InputTensor.Sizes[0] (N)"])
+    assert (tile["operator"], tile["unknown"]) == ("FLOAT32 {N,3} x {1,2} -> {N,6}", ["InputTensor.Sizes[0] (N)"])
     assert check("a.onnx").stdout.startswith(
         "a.onnx#widen: accepted so far at 6_4; lowest level at least 3_1, in the box from windows-11-21h2 or later\n"
     )
@@ -225,9 +225,9 @@ def test_a_run_that_checked_no_tile_says_so(check: Call) -> None:
     onnx.save(onnx_model(inputs=[typed("x", [2])]), "none.onnx")
     for name in (write("a.json", OTHER), "none.onnx"):
         result = check(name)
-        assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no tile was checked\n")
-    assert check("a.json", "--require-tiles").exit_code == 2
-    assert check(write("b.json", TILE), "--require-tiles").exit_code == 0
+        assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no operator was checked\n")
+    assert check("a.json", "--require-operators").exit_code == 2
+    assert check(write("b.json", TILE), "--require-operators").exit_code == 0
     output = json.loads(check("none.onnx", write("m.json", model(t=TILE)), "--format", "json").stdout)
-    sources = [(source["source"], source["tiles"]) for source in output["sources"]]
+    sources = [(source["source"], source["operators"]) for source in output["sources"]]
     assert sources == [("none.onnx", 0), ("m.json", 1)]

@@ -33,17 +33,17 @@ _Text = Annotated[str, Field(strict=True)]
 class Entry(Record):
     """A finding that is known again, whatever its line and its message.
 
-    ``source`` is its file, relative to the folder of the baseline; ``tile`` is the identity of its tile.
+    ``source`` is its file, relative to the folder of the baseline; ``operator`` is the identity of its operator.
     """
 
     source: _Text
-    tile: _Text
+    operator: _Text
     target: _Text
     rule: _Text
     field: _Text
 
     def __str__(self) -> str:
-        where = f"{self.source}#{self.tile}" if self.tile else self.source
+        where = f"{self.source}#{self.operator}" if self.operator else self.source
         return printable(f"{where}: [{self.rule}] {f'{self.field} ' if self.field else ''}at {self.target}")
 
 
@@ -129,7 +129,7 @@ _ORDER: Final = attrgetter(*_KEYS)
 def _entry(result: Result, rule: str, field: str, folder: str) -> Entry:
     return Entry(
         source=_place(result.source, folder),
-        tile=encodable(result.identity),
+        operator=encodable(result.identity),
         target=result.target.name,
         rule=rule,
         field=field,

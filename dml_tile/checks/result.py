@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named
 from dml_tile.back_ends.back_end import BACK_END_RULES, tile_reaches_directml
@@ -93,24 +93,25 @@ def alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The verdict on the tile at ``pointer`` of ``source``, its findings, and the lowest level at which it passes.
+    """The verdict on the operator at ``pointer`` of ``source``, its findings, and the lowest level at which it passes.
 
-    ``tile`` is the tile in one line. ``unknown`` names the fields of a model's tile that are known at run time only;
-    the findings are about the others, and the lowest level is then a lower bound. ``node`` has what is known of a
-    model's tile, field by field. ``via`` is the back end that the tile goes through, if one was asked for. Where other
-    tiles would do what a refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected``
-    findings are left out of ``findings``; the lowest level counts them. So are ``known`` ones, which are in a baseline;
-    the verdict counts them too. ``part`` names a part of a DxDispatch model that is no tile and that the findings are
-    about, such as a resource. ``times`` is the number of equal lines of a capture that it stands for. ``content`` is
-    what an item of a list with findings is known again by; where all results are named, ``name`` is that of any item,
-    and the pointer of what is no item, and ``place`` is where it is in a source of JSON. What is ``unknown`` counts as
-    a note, unless that is ignored, or in a baseline, as ``unknown_is`` has it. ``not_looked_at`` names the fields of
-    another operator than Tile that no rule is about; its lowest level is then a lower bound.
+    ``operator`` is the operator in one line. ``unknown`` names the fields of a model's tile that are known at run time
+    only, ``not_looked_at`` those of another operator than Tile that no rule is about; the findings are about the other
+    fields, and the lowest level is then a lower bound. Fields that are unknown count as a note, unless ``unknown_is``
+    says that the note is ignored or in a baseline. ``node`` has what is known of a model's tile, field by field.
+    ``via`` is the back end that the tile goes through, if one was asked for. ``lowering`` are tiles that do what a
+    refused one does, and ``command`` prints them.
+
+    ``deselected`` counts the findings that are left out of ``findings``; the lowest level counts them. So it does
+    ``known`` ones, which are in a baseline; the verdict counts them too. ``part`` names a part of a DxDispatch model
+    that is no operator, such as a resource. ``is_captured`` is True for a line of a capture; ``times`` is the number of
+    equal ones. ``content`` identifies an item of a list with findings; where all results are named, ``name`` is that of
+    any item, and the pointer of what is no item, and ``place`` is the location in a source of JSON.
     """
 
     source: str
     pointer: str
-    tile: str
+    operator: str
     target: Target
     verdict: Verdict
     findings: tuple[Finding, ...]
@@ -126,6 +127,7 @@ class Result:
     times: int = 1
     content: str = ""
     not_looked_at: tuple[str, ...] = ()
+    is_captured: bool = False
     unknown_is: Literal["counted", "ignored", "known"] = "counted"
     name: str = ""
     place: Position | None = field(default=None, compare=False, repr=False)
@@ -149,7 +151,7 @@ class Result:
         return len(self.known) + (self.unknown_is == "known")
 
     @property
-    def is_a_tile(self) -> bool:
+    def is_checked(self) -> bool:
         """Return True for a tile, False for another operator, and for a part of a model that is no operator."""
         return not self.part and self.verdict is not Verdict.NOT_CHECKED
 
@@ -243,8 +245,20 @@ def _document_results(
             if part.text and finding.path not in positions:
                 positions[finding.path] = part.text.position(part.pointer, finding.path)
         verdict = verdict_of(findings, (), unseen)
-        shared: dict[str, Any] = {"part": no_tile, "times": part.times, "positions": positions, "not_looked_at": unseen}
-        yield Result(source, part.pointer, tile, target, verdict, findings, lowest, **shared)
+        yield Result(
+            source,
+            part.pointer,
+            tile,
+            target,
+            verdict,
+            findings,
+            lowest,
+            part=no_tile,
+            times=part.times,
+            positions=positions,
+            not_looked_at=unseen,
+            is_captured=part.capture is not None,
+        )
 
 
 def _lowest_level(part: JsonDescriptor) -> FeatureLevel | None:

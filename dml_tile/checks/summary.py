@@ -26,7 +26,7 @@ class SourceSummary:
 
     name: str
     is_model: bool
-    tiles: int = 0
+    operators: int = 0
     unknown: int = 0
     failing: int = 0
     lowest_level: FeatureLevel | None = FeatureLevel.DML_FEATURE_LEVEL_1_0
@@ -41,9 +41,9 @@ class SourceSummary:
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count a tile by its results, one for each target."""
         first = results[0]
-        if not first.is_a_tile:
+        if not first.is_checked:
             return
-        self.tiles += 1
+        self.operators += 1
         self.unknown += bool(first.unknown)
         self.failing += not all(result.passes(fail_on) for result in results)
         if self.lowest_level is not None:

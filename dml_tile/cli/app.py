@@ -49,11 +49,11 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Would DirectML accept this tile? Checks and runs DML_TILE_OPERATOR_DESC descriptors, anywhere."""
+    """Would DirectML accept this operator? Checks any, and runs DML_OPERATOR_TILE, on any machine."""
 
 
 _COMMANDS = (
-    (check, "Say which tiles DirectML would accept, and why not the others."),
+    (check, "Say which operators DirectML would accept, and why not the others."),
     (lower, "Find tiles that do the same at an older target."),
     (show, "Draw a tile's tensors as they lie in memory."),
     (run, "Check a DxDispatch model, then run it."),

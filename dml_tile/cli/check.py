@@ -25,7 +25,7 @@ def check(
     write_baseline: options.WriteBaselineOption = None,
     prune: options.PruneOption = False,
     fail_on: options.FailOnOption = None,
-    require_tiles: options.RequireTilesOption = False,
+    require_operators: options.RequireOperatorsOption = False,
     quiet: options.QuietOption = False,
     verbose: options.VerboseOption = False,
     statistics: options.StatisticsOption = False,
@@ -42,7 +42,7 @@ def check(
     via: options.ViaOption = None,
     max_time: MaxTimeOption = None,
 ) -> None:
-    """Say which tiles DirectML would accept at each target, and why it would refuse the others.
+    """Say which operators DirectML would accept at each target, and why it would refuse the others.
 
     The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
     select, ignore, baseline, against, via, dim, input-shape, exclude, strict-files, fail-on and max-time; an option

@@ -41,7 +41,7 @@ class CheckOptions:
     page: str | None
     write_baseline: str | None
     prune: bool
-    require_tiles: bool
+    require_operators: bool
     quiet: bool
     verbose: bool
     statistics: bool

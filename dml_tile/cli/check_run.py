@@ -82,6 +82,7 @@ class CheckRun:
             with_statistics=options.statistics,
             fail_on=questions.fail_on,
             is_quiet=options.quiet,
+            is_verbose=options.verbose,
             root=self._request.root,
             **invocation,
         )
@@ -195,14 +196,14 @@ class CheckRun:
         for source in sources:
             complain(source.name, [Problem("", text) for text in source.contradictions])
         self._complain_of_unknown_names()
-        has_tiles = any(source.tiles for source in sources)
-        if not (has_tiles or self._status.problems):
-            no_tile = Problem("", "no tile was checked")
-            if options.require_tiles:
-                self._status.complain("check", no_tile)
+        has_operators = any(source.operators for source in sources)
+        if not (has_operators or self._status.problems):
+            nothing = Problem("", "no operator was checked")
+            if options.require_operators:
+                self._status.complain("check", nothing)
             else:
-                complain("check", [no_tile])
-        elif has_tiles and self._questions.targets[0] is DEFAULT_TARGET and not options.quiet:
+                complain("check", [nothing])
+        elif has_operators and self._questions.targets[0] is DEFAULT_TARGET and not options.quiet:
             # the target itself: no option, variable or setting names one
             print_stderr(DEFAULT_TARGET_NOTICE)
 

@@ -150,10 +150,15 @@ FailOnOption = Annotated[
         "default warning. What is known at run time only counts as a note.",
     ),
 ]
-RequireTilesOption = Annotated[bool, typer.Option("--require-tiles", help="Exit with 2 if no tile was checked.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the tiles that fail (text); no summary.")]
+RequireOperatorsOption = Annotated[
+    bool, typer.Option("--require-operators", help="Exit with 2 if nothing was checked.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only what fails (text); no summary.")]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Name each file that is passed over, on standard error.")
+    bool,
+    typer.Option(
+        "--verbose", help="Print more than a line of a captured operator; name each file that is passed over."
+    ),
 ]
 StatisticsOption = Annotated[
     bool, typer.Option("--statistics", help="Count the findings of each rule (text and json).")
@@ -162,7 +167,7 @@ ExcludeOption = Annotated[
     list[str] | None,
     typer.Option(metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."),
 ]
-SkipOthersOption = Annotated[bool, typer.Option("--skip-others", help="Skip files without tiles, as in folders.")]
+SkipOthersOption = Annotated[bool, typer.Option("--skip-others", help="Skip files without operators, as in folders.")]
 StrictFilesOption = Annotated[
     bool,
     typer.Option(

@@ -147,7 +147,7 @@ def _drawings(
         picture = _picture(part)
         if result.findings or picture.undrawn:
             status.count_findings()
-        yield result, picture, result_lines(result, with_lowest_level=True, with_tile=False)
+        yield result, picture, result_lines(result, with_lowest_level=True, with_operator=False)
 
 
 def _picture(part: JsonDescriptor | TileNode) -> TilePicture:

@@ -266,6 +266,6 @@ def show(desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None
     descriptor.
     """
     (result,) = results("descriptor", JsonDescriptor("", desc), [resolve(target)], "both")
-    said = list(result_lines(result, with_lowest_level=True, with_tile=False))
+    said = list(result_lines(result, with_lowest_level=True, with_operator=False))
     picture = picture_of(desc)
     return Picture(picture_svg(picture, said), picture_html(picture, said))

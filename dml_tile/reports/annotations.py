@@ -16,9 +16,9 @@ from dml_tile.checks.result import Result, Verdict
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Position, Problem, place_of
 from dml_tile.findings import Severity
+from dml_tile.reports.overview import GroupedFinding, grouped_findings
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.tile_row import GroupedFinding, grouped_findings
-from dml_tile.reports.wording import Tally, known_at_run_time_only
+from dml_tile.reports.wording import VerdictCounts, known_at_run_time_only
 from dml_tile.text import printable, printable_line_start
 
 UNREADABLE: Final = "unreadable"
@@ -30,8 +30,8 @@ _FINGERPRINT_DIGITS: Final = 16
 class Annotation(NamedTuple):
     """A message about a part of a source, and the rule that it is about.
 
-    ``text`` has the ``message`` and, in further lines, the tile, its targets and what to try. ``identity`` is what the
-    message is about, but for its source.
+    ``text`` has the ``message`` and, in further lines, the operator, its targets and what to try. ``identity`` is what
+    the message is about, but for its source.
     """
 
     severity: Severity
@@ -50,7 +50,7 @@ class Annotation(NamedTuple):
 
 
 def annotations_of(results: Sequence[Result]) -> Iterator[Annotation]:
-    """Yield an annotation for each rule and field of a tile, and for what is known at run time only."""
+    """Yield an annotation for each rule and field of an operator, and for what is known at run time only."""
     yield from map(_annotation, grouped_findings(results))
     yield from _run_time_notes(results)
 
@@ -72,7 +72,7 @@ def annotation_of_notice(notice: Notice) -> Annotation:
 
 
 def _annotation(group: GroupedFinding) -> Annotation:
-    """Return the annotation for findings: the fields and their error, the tile, the targets, and what to try."""
+    """Return the annotation for findings: the fields and their error, the operator, the targets, and what to try."""
     finding, result = group.finding, group.result
     paths = f"{', '.join(group.paths)}: " if group.paths else ""
     first, *others = group.messages
@@ -109,7 +109,7 @@ def _places(result: Result, targets: Sequence[str]) -> Iterator[str]:
     through = f" through {result.via}" if result.via else ""
     yield f"{pointer}at {', '.join(targets)}{through}"
     if result.verdict is not Verdict.NOT_CHECKED:
-        yield f"{result.tile}, {result.times:,} times" if result.times > 1 else result.tile
+        yield f"{result.operator}, {result.times:,} times" if result.times > 1 else result.operator
 
 
 MAX_SHOWN: Final = 10
@@ -119,7 +119,7 @@ _NO_SOURCE: Final = "-"
 
 
 class AnnotationReport(Report):
-    """Writes annotations for tiles, rules and fields, what is known at run time only, and problems, as they come."""
+    """Writes the annotations of results, problems and notices as they come."""
 
     def add(self, results: Sequence[Result]) -> None:
         for annotation in annotations_of(results):
@@ -177,10 +177,10 @@ class LimitedReport(AnnotationReport):
         super().__init__(options)
         self._kept: dict[Severity, list[Annotation]] = {severity: [] for severity in sorted(Severity, reverse=True)}
         self._counts = Counter[Severity]()
-        self._tally = Tally()
+        self._counted = VerdictCounts()
 
     def add(self, results: Sequence[Result]) -> None:
-        self._tally.add(results)
+        self._counted.add(results)
         super().add(results)
 
     def add_problem(self, source: str, problem: Problem) -> None:
@@ -213,7 +213,7 @@ class LimitedReport(AnnotationReport):
             return
         yield from kept[: MAX_SHOWN - 1]
         text = f"and {count - MAX_SHOWN + 1} more {severity}s, which `dml-tile check` prints"
-        yield Annotation(severity, self._tally.headline(self.problems), _NO_SOURCE, "", None, text, text, ())
+        yield Annotation(severity, self._counted.headline(self.problems), _NO_SOURCE, "", None, text, text, ())
 
     def _take(self, annotation: Annotation) -> None:
         self._counts[annotation.severity] += 1

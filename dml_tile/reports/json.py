@@ -74,8 +74,8 @@ class ResultRecord(Record):
 
     source: str = Field(description="The file; - is standard input.")
     pointer: str = Field(description="The JSON pointer of the descriptor in its source, or a model's node.")
-    tile: str = Field(
-        description="The tile in one line, with ? for what is known at run time only; another operator's name.",
+    operator: str = Field(
+        description="The operator in one line; of a tile, with ? for what is known at run time only.",
         examples=["INT64 {2,3,4} x {1,2,1} -> {2,6,4}"],
     )
     node: NodeRecord | None = Field(default=None, description="The tile of a model, field by field; else null.")
@@ -86,10 +86,10 @@ class ResultRecord(Record):
         "run time only may still change it; in part: fields of another operator than Tile were not looked at; "
         "elsewhere: the back end keeps it from DirectML; not checked: its fields are not given, or are DirectML's own."
     )
-    ok: bool = Field(description="Whether the tile passes --fail-on: the exit status is 1 if one does not.")
+    ok: bool = Field(description="Whether the operator passes --fail-on: the exit status is 1 if one does not.")
     lowest_level: Level | Literal["never"] | None = Field(
         description="The lowest feature level at which the descriptor passes, or never; where fields are unknown, it "
-        "may be higher. Null for what is not judged: another operator, or what is no tile."
+        "may be higher. Null for what is not judged, such as a command."
     )
     unknown: tuple[str, ...] = Field(
         default=(), description="The fields of a model's tile that are known at run time only, and were not checked."
@@ -129,7 +129,7 @@ class SourceRecord(Record):
     """A file that was checked or passed over, or a folder that was not entered."""
 
     source: str = Field(description="The file; - is standard input.")
-    tiles: Annotated[int, Field(ge=0)] = Field(description="How many tiles of it were read; other operators are none.")
+    operators: Annotated[int, Field(ge=0)] = Field(description="How many operators of it were checked.")
     contradictions: tuple[str, ...] = Field(
         default=(), description="What is wrong with the shapes that an ONNX model declares; at most ten."
     )
@@ -176,12 +176,12 @@ class JsonReport(Report):
         self._write_json("\n]")
         passed_over = {each.name for each in self.passed_over}
         checked = (
-            SourceRecord(source=encodable(each.name), tiles=each.tiles, contradictions=each.contradictions)
+            SourceRecord(source=encodable(each.name), operators=each.operators, contradictions=each.contradictions)
             for each in sources
             if each.name not in passed_over
         )
         passed = (
-            SourceRecord(source=encodable(each.name), tiles=0, passed_over=each.reason) for each in self.passed_over
+            SourceRecord(source=encodable(each.name), operators=0, passed_over=each.reason) for each in self.passed_over
         )
         self._write_list("sources", chain(checked, passed))
         if self.problems:
@@ -212,7 +212,7 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
     return ResultRecord(
         source=encodable(result.source),
         pointer=result.pointer,
-        tile=result.tile,
+        operator=result.operator,
         target=result.target.name,
         feature_level=result.target.feature_level.short,
         verdict=result.verdict,

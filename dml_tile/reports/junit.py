@@ -1,4 +1,4 @@
-"""Results as JUnit's XML, which CI servers show as tests: a tile at a target is one.
+"""Results as JUnit's XML, which CI servers show as tests: an operator at a target is one.
 
 But for ``file`` and ``line`` of a test, which GitLab and others read, it is valid by the schema of Jenkins' xUnit
 plugin, junit-10.xsd: https://github.com/jenkinsci/xunit-plugin
@@ -37,7 +37,7 @@ _MAX_NAME: Final = 200
 class JunitReport(Report):
     """A suite for each source, written at the end, after the totals.
 
-    A tile that ``--fail-on`` lets pass is a passed test, and a skipped one where DirectML is not called for it.
+    An operator that ``--fail-on`` lets pass is a passed test, and a skipped one where DirectML is not called for it.
     """
 
     def __init__(self, options: ReportOptions) -> None:
@@ -51,7 +51,7 @@ class JunitReport(Report):
         for result in results:
             lines = result_lines(result, with_lowest_level=self.options.with_lowest_level)
             text = "".join(f"{' ' * line.indent}{line.text.plain}\n" for line in lines)
-            name = f"{result.name or 'tile'} at {result.target.label}"
+            name = f"{result.name or 'operator'} at {result.target.label}"
             kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
             if not result.passes(self.options.fail_on):
                 rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))

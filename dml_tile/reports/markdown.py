@@ -1,4 +1,4 @@
-"""Results as Markdown, for the summary of a CI run or a comment: a table of tiles and targets, then the findings.
+"""Results as Markdown, for the summary of a CI run or a comment: a table of operators and targets, then the findings.
 
 Page: https://github.github.com/gfm/
 """
@@ -13,17 +13,17 @@ from typing import Final
 from dml_tile.checks.notices import Notice
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Problem, place_of
-from dml_tile.reports.tile_row import SIGNS, GroupedFinding, OverviewReport, TileRow, clipped
+from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, clipped
 from dml_tile.reports.wording import counted, kind_of, notice_place, passed_over
 
 MAX_LISTED: Final = 50
-"""The limit for listed tiles with findings, for those without, and for problems: a summary holds 1 MiB."""
+"""The limit for listed operators with findings, for those without, and for problems: a summary holds 1 MiB."""
 
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|&~@:$])")
 
 
 class MarkdownReport(OverviewReport):
-    """A heading with the counts, what cannot be read, the table, and the findings of each tile; written at the end."""
+    """A heading with the counts, what cannot be read, the table, and the findings; written at the end."""
 
     max_listed = MAX_LISTED
 
@@ -34,7 +34,7 @@ class MarkdownReport(OverviewReport):
 
 def _lines(overview: OverviewReport) -> Iterator[str]:
     rows, problems = overview.rows, overview.problems
-    yield f"## Tiles on DirectML: {overview.tally.headline(problems)}"
+    yield f"## Operators on DirectML: {overview.counted.headline(problems)}"
     if problems:
         yield ""
         yield from (_problem(*problem) for problem in islice(problems, MAX_LISTED))
@@ -57,8 +57,8 @@ def _lines(overview: OverviewReport) -> Iterator[str]:
             yield from ("", *_details(row))
 
 
-def _table(rows: Sequence[TileRow], targets: Sequence[str]) -> Iterator[str]:
-    heads = ["Tile", *targets, "Lowest level", "Oldest Windows"]
+def _table(rows: Sequence[OverviewRow], targets: Sequence[str]) -> Iterator[str]:
+    heads = ["Operator", *targets, "Lowest level", "Oldest Windows"]
     yield _table_row(heads)
     yield _table_row(["---"] * len(heads))
     for row in rows:
@@ -80,11 +80,11 @@ def _notice(notice: Notice) -> str:
     return f"- {notice.severity} {notice.rule} in **{where}**: {message}"
 
 
-def _details(row: TileRow) -> Iterator[str]:
+def _details(row: OverviewRow) -> Iterator[str]:
     yield f"### {SIGNS[row.verdict]} {_escaped(row.name)}"
     yield ""
-    if row.tile:
-        yield f"{_escaped(row.tile)}\n"
+    if row.operator:
+        yield f"{_escaped(row.operator)}\n"
     if row.unknown:
         yield f"- known at run time only: {_escaped(row.unknown)}"
     yield from (f"- note: {_escaped(note)}" for note in row.notes)
@@ -97,7 +97,7 @@ def _details(row: TileRow) -> Iterator[str]:
         yield from ("", "Lowerings:", "", *(f"    {command}" for command in commands))
 
 
-def _finding(group: GroupedFinding, row: TileRow) -> Iterator[str]:
+def _finding(group: GroupedFinding, row: OverviewRow) -> Iterator[str]:
     finding = group.finding
     first, *others = map(_escaped, group.messages)
     paths = f"{_escaped(clipped(', '.join(group.paths)))}: " if group.paths else ""

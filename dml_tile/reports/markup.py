@@ -19,7 +19,7 @@ class Markup(str):
 
 
 def element(tag: str, *content: str, **attributes: str | None) -> Markup:
-    """Return an element, without attributes that are None; ``data_tile`` stands for data-tile, ``class_`` for class."""
+    """Return an element, without attributes that are None; ``data_row`` stands for data-row, ``class_`` for class."""
     shown = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for name, value in attributes.items()

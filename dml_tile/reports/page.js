@@ -29,7 +29,7 @@ function makeSortable(table) {
 
 function makeFilterable(form, table) {
   const tiles = [...table.tBodies].map((body) => {
-    const details = document.getElementById(body.dataset.tile);
+    const details = document.getElementById(body.dataset.row);
     const text = (body.textContent + (details?.textContent ?? "")).toLowerCase();
     return { body, details, text, verdicts: body.dataset.verdicts.split("|"), rules: body.dataset.rules.split(" ") };
   });
@@ -74,7 +74,7 @@ function openTarget() {
 }
 
 document.querySelectorAll("table").forEach(makeSortable);
-const tiles = document.querySelector("#tiles table");
+const tiles = document.querySelector("#operators table");
 if (tiles) {
   const form = document.getElementById("filters");
   makeFilterable(form, tiles);

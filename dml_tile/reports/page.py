@@ -27,16 +27,16 @@ from dml_tile.reports.markup import (
     region,
     table,
 )
+from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, RowLowering, clipped
 from dml_tile.reports.report import Problems, ReportOptions
-from dml_tile.reports.tile_row import SIGNS, GroupedFinding, OverviewReport, RowLowering, TileRow, clipped
 
 MAX_LISTED: Final = 1_000
-"""The limit for listed tiles with findings, for those without, for models and for problems."""
+"""The limit for listed operators with findings, for those without, for models and for problems."""
 
 _MAX_OPEN: Final = 20
-"""The most tiles with findings for which a page unfolds these."""
+"""The most operators with findings for which a page unfolds these."""
 
-_TITLE: Final = "Tiles on DirectML"
+_TITLE: Final = "Operators on DirectML"
 
 _AGAINST: Final = {
     "documentation": "what the documentation says, alone; lowest levels pass the runtime too",
@@ -65,8 +65,8 @@ def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[s
     every = (
         _Section("Not read", len(report.problems), _problem_list(report.problems)),
         _Section("Notices", len(report.notices), _notice_list(report.notices)),
-        _Section("Tiles", report.tally.counts.total(), _tiles(report, rows)),
-        _Section("Findings", detailed, _tile_details(rows, are_open=detailed <= _MAX_OPEN)),
+        _Section("Operators", report.counted.operators.total() or len(rows), _operators(report, rows)),
+        _Section("Findings", detailed, _details(rows, are_open=detailed <= _MAX_OPEN)),
         _Section("Targets", len(report.verdicts), _target_table(report)),
         _Section("Models", len(models), _model_table(models)),
         _Section("Rules broken", len(report.rules), table(_RULE_COLUMNS, starmap(_rule, rules.items()))),
@@ -88,9 +88,9 @@ def _header(report: OverviewReport, sections: Sequence[_Section]) -> Iterator[st
     yield element("h1", _TITLE)
     yield element("ul", *_counts(report), class_="counts")
     count = len(report.verdicts)
-    at = f" A tile is counted by the worst of its verdicts at {count} targets." if count > 1 else ""
+    at = f" An operator is counted by the worst of its verdicts at {count} targets." if count > 1 else ""
     yield element("p", f"Held to {_AGAINST[report.options.against]}.{at}")
-    yield element("p", report.tally.headline(report.problems))
+    yield element("p", report.counted.headline(report.problems))
     if report.passed_over:
         yield element("p", f"{wording.passed_over(report.passed_over)}.")
     links = (element("a", f"{section.title} ({section.count})", href=f"#{section.identifier}") for section in sections)
@@ -103,23 +103,23 @@ def _counts(report: OverviewReport) -> Iterator[Markup]:
         count, _, words = wording.files_not_read(report.problems).partition(" ")
         yield element("li", element("b", count), " ", element("span", f"⚠ {words}", class_="verdict refused"))
     for word in wording.VERDICTS:
-        if number := report.tally.counts[word]:
+        if number := report.counted.operators[word]:
             yield element("li", element("b", str(number)), " ", _verdict(word))
 
 
-def _tiles(report: OverviewReport, rows: Sequence[TileRow]) -> Iterator[str]:
+def _operators(report: OverviewReport, rows: Sequence[OverviewRow]) -> Iterator[str]:
     if report.left_out:
-        listed = f"The page lists the first {MAX_LISTED} tiles with findings and the first {MAX_LISTED} without. "
+        listed = f"The page lists the first {MAX_LISTED} operators with findings and the first {MAX_LISTED} without. "
         others = f"Counted above but not listed: {wording.counted(report.left_out)}. "
         yield element("p", listed, others, element("code", "dml-tile check --format json"), " lists all.")
     yield from _filters(report, rows)
-    columns = ("Tile", *report.targets, "Lowest level", "Oldest Windows")
+    columns = ("Operator", *report.targets, "Lowest level", "Oldest Windows")
     bodies = (_row(row, i, report.targets, columns) for i, row in enumerate(rows, start=1))
-    yield from region("Tiles by target", table(columns, bodies))
+    yield from region("Operators by target", table(columns, bodies))
 
 
-def _filters(report: OverviewReport, rows: Sequence[TileRow]) -> Iterator[str]:
-    """Yield the form by which the script shows and hides tiles; it stays hidden without the script."""
+def _filters(report: OverviewReport, rows: Sequence[OverviewRow]) -> Iterator[str]:
+    """Yield the form by which the script shows and hides operators; it stays hidden without the script."""
     yield '<form id="filters" hidden>\n'
     yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
     choices = (_radio("all", "", is_checked=True), *(_radio(word, word) for word in report.words))
@@ -154,25 +154,25 @@ class PageReport(OverviewReport):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         script = files(__package__).joinpath("page.js").read_text("utf-8")
-        title = f"{_TITLE}: {self.tally.headline(self.problems)}"
+        title = f"{_TITLE}: {self.counted.headline(self.problems)}"
         models = [replace(each, name=self.options.path(each.name)) for each in sources if each.is_model]
         for piece in html_page(title, _page(self, models), script=script):
             self._write(piece)
 
 
-def _tile_details(rows: Sequence[TileRow], *, are_open: bool) -> Iterator[Markup]:
+def _details(rows: Sequence[OverviewRow], *, are_open: bool) -> Iterator[Markup]:
     for number, row in enumerate(rows, start=1):
         if _has_details(row):
             summary = element("summary", _verdict(row.verdict), " ", element("h3", _shown_name(row)))
             opened = "" if are_open else None
-            identifier = _tile_id(number)
-            yield element("details", summary, *_content(row), id=identifier, data_tile=identifier, open=opened)
+            identifier = _row_id(number)
+            yield element("details", summary, *_content(row), id=identifier, data_row=identifier, open=opened)
             yield Markup("\n")
 
 
-def _content(row: TileRow) -> Iterator[Markup]:
-    if row.tile:
-        yield element("p", element("code", name(row.tile)))
+def _content(row: OverviewRow) -> Iterator[Markup]:
+    if row.operator:
+        yield element("p", element("code", name(row.operator)))
     if row.unknown:
         yield element("p", "Known at run time only: ", element("code", name(row.unknown)))
     for note in row.notes:
@@ -185,7 +185,7 @@ def _content(row: TileRow) -> Iterator[Markup]:
         yield element("div", *_lowering(lowering), class_="lowering")
 
 
-def _finding(group: GroupedFinding, row: TileRow) -> Iterator[Markup]:
+def _finding(group: GroupedFinding, row: OverviewRow) -> Iterator[Markup]:
     finding = group.finding
     kind = element("b", wording.kind_of(finding), class_=f"is-{wording.kind_of(finding)}")
     yield element("p", kind, " ", element("strong", finding.rule), f" {wording.outcome_of(finding)}")
@@ -222,17 +222,17 @@ _RANKS: Final = {word: str(rank) for rank, word in enumerate(wording.VERDICTS)}
 _ABOVE_ALL_LEVELS: Final = "9"
 
 
-def _tile_id(number: int) -> str:
-    """Return the identifier of the findings of the tile in that row of the matrix; rows count from 1."""
-    return f"tile-{number}"
+def _row_id(number: int) -> str:
+    """Return the identifier of the findings of the operator in that row of the matrix; rows count from 1."""
+    return f"row-{number}"
 
 
-def _shown_name(row: TileRow) -> Markup:
+def _shown_name(row: OverviewRow) -> Markup:
     return joined(name(row.source), "#", name(row.pointer)) if row.pointer else name(row.source)
 
 
-def _has_details(row: TileRow) -> bool:
-    """True if a tile has details that the matrix lacks."""
+def _has_details(row: OverviewRow) -> bool:
+    """True if an operator has details that the matrix lacks."""
     return bool(row.findings or row.unknown or row.notes)
 
 
@@ -248,25 +248,25 @@ def _level_cells(level: str, windows: str) -> list[Cell]:
     return [Cell(level, key), Cell(windows, key)]
 
 
-def _row(row: TileRow, number: int, targets: Iterable[str], columns: Sequence[str]) -> Markup:
+def _row(row: OverviewRow, number: int, targets: Iterable[str], columns: Sequence[str]) -> Markup:
     tile = _shown_name(row)
     if _has_details(row):
-        tile = element("a", tile, href=f"#{_tile_id(number)}")
-    if row.tile:
-        tile = joined(tile, " ", element("code", name(row.tile), class_="tile"))
+        tile = element("a", tile, href=f"#{_row_id(number)}")
+    if row.operator:
+        tile = joined(tile, " ", element("code", name(row.operator), class_="tile"))
     cells = [Cell(tile, row.name)]
     for target in targets:
         word = row.verdicts.get(target, "")
         cells.append(Cell(_verdict(word), _RANKS[word]) if word else Cell(""))
     cells += _level_cells(row.lowest_level, row.oldest_windows)
-    # the page's script chooses tiles by their verdicts, with targets or without, and by rules
+    # the page's script chooses operators by their verdicts, with targets or without, and by rules
     words = [*row.verdicts.values(), *(f"{word} at {target}" for target, word in row.verdicts.items())]
     chosen_by = {"data_verdicts": "|".join(dict.fromkeys(words)), "data_rules": " ".join(row.rules)}
-    return body(columns, cells, data_tile=_tile_id(number), **chosen_by)
+    return body(columns, cells, data_row=_row_id(number), **chosen_by)
 
 
 _MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows")
-_RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")
+_RULE_COLUMNS: Final = ("Rule", "Operators", "It says", "Page")
 
 
 def _problem_list(problems: Problems) -> Iterator[Markup]:
@@ -285,7 +285,7 @@ def _notice(notice: Notice) -> Markup:
 
 
 def _target_table(report: OverviewReport) -> Iterator[Markup]:
-    """Yield the targets, with how many tiles came to which verdict there, and what is inferred of them."""
+    """Yield the targets, with how many operators came to which verdict there, and what is inferred of them."""
     words = report.words
     columns = ("Target", *map(str.capitalize, words))
     bodies = (
@@ -310,7 +310,7 @@ def _problem(source: str, problem: Problem) -> Markup:
 
 
 def _model(model: SourceSummary) -> Markup:
-    counts = count_cell(model.tiles), count_cell(model.unknown)
+    counts = count_cell(model.operators), count_cell(model.unknown)
     return body(_MODEL_COLUMNS, [Cell(name(clipped(model.name))), *counts, *_level_cells(*wording.runs_on(model))])
 
 

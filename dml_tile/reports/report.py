@@ -33,7 +33,8 @@ class ReportOptions:
     """The output of a report, and the contract that was checked.
 
     ``open_console`` gives a console on the same output, for a terminal's colours and width. ``fail_on`` is the severity
-    from which on a tile fails, None if none does; ``is_quiet`` leaves out what does not fail. ``root`` is the folder
+    from which on an operator fails, None if none does; ``is_quiet`` leaves out what does not fail,
+    ``is_verbose`` nothing. ``root`` is the folder
     from which machines are given the paths of files.
     """
 
@@ -43,6 +44,7 @@ class ReportOptions:
     with_statistics: bool = False
     fail_on: Severity | None = Severity.WARNING
     is_quiet: bool = False
+    is_verbose: bool = False
     command: str = ""
     """As its user typed it; empty where that is unknown."""
     targets: tuple[str, ...] = ()
@@ -56,7 +58,7 @@ class ReportOptions:
 
     @property
     def with_lowest_level(self) -> bool:
-        """True if the lowest level of each tile is reported: it takes both the documentation and the runtime."""
+        """True if the lowest level of each operator is reported: it takes both the documentation and the runtime."""
         return self.against == "both"
 
 
@@ -77,7 +79,7 @@ class Report(ABC):
 
     @abstractmethod
     def add(self, results: Sequence[Result]) -> None:
-        """Take the results of the next tile, one for each target."""
+        """Take the results of the next operator, one for each target."""
 
     def add_problem(self, source: str, problem: Problem) -> None:
         """Take a part of a source that cannot be read; it comes after the source's results."""
@@ -92,7 +94,7 @@ class Report(ABC):
         self.passed_over = passed_over
 
     def end(self, sources: Sequence[SourceSummary]) -> None:  # noqa: B027  # most line-by-line formats have no end
-        """Write the end of the report, if it has one, after the last tile."""
+        """Write the end of the report, if it has one, after the last operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Format:
 
     ``has_statistics`` tells whether it can count the findings of each rule, ``has_passed_over`` whether it has a place
     for what was passed over, ``is_for_terminals`` whether it is printed in the terminal's encoding; any other is UTF-8;
-    ``names_all`` whether it names each tile, and its place, also one without findings.
+    ``names_all`` whether it names each operator, and its location, also one without findings.
     """
 
     name: str

@@ -39,7 +39,7 @@ _ROOT: Final = "SRCROOT"
 """The base of all files below the root."""
 
 _FINGERPRINT: Final = "dmlTileFinding/v1"
-"""The name of the fingerprint of a tile and a field; code scanning adds its own, of a line."""
+"""The name of the fingerprint of an operator and a field; code scanning adds its own, of a line."""
 
 _STANDARD_INPUT: Final = "stdin"
 
@@ -49,7 +49,7 @@ _BEGINNING: Final = Position(1, 1, 1, 1)
 
 
 class SarifReport(Report):
-    """A log of one run: a result for each tile, rule and field, the rules, and notifications of what cannot be read."""
+    """A log of one run: a result for each annotation, the rules, and notifications of what cannot be read."""
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
@@ -58,7 +58,7 @@ class SarifReport(Report):
         self._write_json(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
 
     def add(self, results: Sequence[Result]) -> None:
-        """Write the findings of the next tile but for those of the baseline, which code scanning would open again."""
+        """Write the findings but for those of the baseline, which code scanning would open again."""
         for annotation in annotations_of(results):
             self._take(annotation)
 

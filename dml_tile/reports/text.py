@@ -97,22 +97,36 @@ def has_width(console: Console) -> bool:
 
 
 def result_lines(
-    result: Result, *, with_lowest_level: bool, with_target_note: bool = True, with_tile: bool = True
+    result: Result, *, with_lowest_level: bool, with_target_note: bool = True, with_operator: bool = True
 ) -> Iterator[Line]:
-    """Yield a result as lines of text; the tile and the target's note are left out if they are printed elsewhere."""
+    """Yield a result as lines of text, without the operator and the target's note if they are printed elsewhere."""
     shown = verdict(result.source, result.pointer, result.verdict, wording.target_of(result), result.first_position)
-    if result.not_looked_at:
-        shown.append(f"; {wording.not_looked_at(result.not_looked_at)}")
-    if with_lowest_level and (lowest := _lowest(result)):
-        shown.append(f"; {lowest}")
-    if remarked := wording.remarks(result):
-        shown.append(f"; {remarked}")
-    yield Line(0, shown)
-    if with_tile and result.verdict is not Verdict.NOT_CHECKED:
-        yield Line(2, Text(printable_line_start(result.tile)))
+    yield Line(0, shown + _remarks(result, with_lowest_level))
+    if with_operator and result.verdict is not Verdict.NOT_CHECKED:
+        yield Line(2, Text(printable_line_start(result.operator)))
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
     if result.via == "chromium" and result.verdict in _SO_FAR and (options := wording.how_to_fix(result.unknown)):
         yield Line(4, Text.assemble(("try: ", "green"), printable(options)))  # a graph is built of known sizes
+
+
+def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Iterator[Line]:
+    """Yield a captured operator that is accepted in one line, or one for each verdict if its targets differ."""
+    for word in dict.fromkeys(result.verdict for result in results):
+        alike_results = [result for result in results if result.verdict == word]
+        first = alike_results[0]
+        shown = verdict(first.source, first.pointer, word, ", ".join(map(wording.target_of, alike_results)))
+        shown.append(f": {printable(first.operator)}")
+        yield Line(0, shown + _remarks(first, with_lowest_level))
+
+
+def _remarks(result: Result, with_lowest_level: bool) -> Text:
+    """Return what follows a verdict in its line."""
+    remarks = (
+        wording.not_looked_at(result.not_looked_at) if result.not_looked_at else "",
+        _lowest(result) if with_lowest_level else "",
+        wording.remarks(result),
+    )
+    return Text("".join(f"; {remark}" for remark in remarks if remark))
 
 
 def verdict(source: str, pointer: str, word: str, at: str, position: Position | None = None) -> Text:
@@ -227,29 +241,35 @@ class TextReport(Report):
         self._console = options.open_console()
         self._rules = Counter[str]()
         self._notices = Counter[str]()
-        self._tally = wording.Tally()
+        self._counted = wording.VerdictCounts()
         self._count = 0
         self._targets: dict[str, Target] = {}
         self._lacks_sizes = self._is_unchanged = False
 
     def add(self, results: Sequence[Result]) -> None:
-        """Print the results of the next tile; the tile itself once."""
+        """Print the results of the next operator; the operator itself once."""
         self._rules.update(finding.rule for result in results for finding in result.findings)
-        self._tally.add(results)
+        self._counted.add(results)
         self._count += len(results)
-        with_tile = True
+        with_operator, with_level = True, self.options.with_lowest_level
+        is_plain = results[0].is_captured and not (
+            self.options.is_verbose or any(result.findings for result in results)
+        )
+        if is_plain and not self.options.is_quiet:
+            print_lines(self._console, captured_lines(results, with_lowest_level=with_level))
         for result in results:
             self._targets[result.target.name] = result.target
             self._lacks_sizes |= any(field.startswith(_FIXABLE) for field in result.unknown)
             is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.via
             is_ruled_out = any(finding.rule in _RULED_OUT for finding in result.findings)
             self._is_unchanged |= is_open and not is_ruled_out and is_model_file(result.source)
-            if self.options.is_quiet and result.passes(self.options.fail_on):
+            if is_plain or (self.options.is_quiet and result.passes(self.options.fail_on)):
                 continue
-            with_level = self.options.with_lowest_level
-            lines = result_lines(result, with_lowest_level=with_level, with_target_note=False, with_tile=with_tile)
-            print_lines(self._console, lines)
-            with_tile = False
+            print_lines(
+                self._console,
+                result_lines(result, with_lowest_level=with_level, with_target_note=False, with_operator=with_operator),
+            )
+            with_operator = False
 
     def add_notice(self, notice: Notice) -> None:
         """Print a notice; of those with one id, the first few."""
@@ -283,12 +303,12 @@ class TextReport(Report):
         if self.passed_over:
             print_lines(self._console, [Line(0, Text(wording.passed_over(self.passed_over)))])
         if self._count + len(self.problems) != 1:
-            print_lines(self._console, [Line(0, Text(self._tally.headline(self.problems), "bold"))])
+            print_lines(self._console, [Line(0, Text(self._counted.headline(self.problems), "bold"))])
         self._print_models([source for source in sources if source.is_model])
 
     def _print_models(self, models: Sequence[SourceSummary]) -> None:
-        with_tiles = [model for model in models if model.tiles or not model.is_whole]
-        without = [printable(model.name) for model in models if not model.tiles and model.is_whole]
+        with_tiles = [model for model in models if model.operators or not model.is_whole]
+        without = [printable(model.name) for model in models if not model.operators and model.is_whole]
         most = len(with_tiles)
         if has_width(self._console):
             most = max(self._console.height - _LINES_BESIDE_MODELS, _MIN_MODELS)
@@ -313,7 +333,7 @@ class TextReport(Report):
 def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
     """Return the models, one a row. Where names are too long, the column of dynamic tiles goes, then their middle."""
     headings = ("model", "tiles", "dynamic", "lowest level", "oldest Windows")
-    rows = [(printable(one.name), str(one.tiles), str(one.unknown), *wording.runs_on(one)) for one in summaries]
+    rows = [(printable(one.name), str(one.operators), str(one.unknown), *wording.runs_on(one)) for one in summaries]
     columns = list(zip(headings, *rows, strict=True))
     names, room = columns[0], _room_for_names(columns, width)
     if max(map(cell_len, names)) > room:

@@ -1,4 +1,4 @@
-"""Plain words for results, findings and lowerings, and the tiles of a run counted, shared by all formats."""
+"""Words for results, findings and lowerings, and the operators of a run counted, for all formats."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
 
 def target_of(result: Result) -> str:
-    """Return the target of a result, and the back end that the tile goes through, if one was asked for."""
+    """Return the target of a result, and the back end that it goes through, if one was asked for."""
     return f"{result.target.label} through {result.via}" if result.via else result.target.label
 
 
 def known_at_run_time_only(unknown: Iterable[str]) -> str:
-    """Return a sentence that names the fields of a tile that are known at run time only."""
+    """Return a sentence that names the fields of an operator that are known at run time only."""
     return f"known at run time only: {'; '.join(unknown)}"
 
 
@@ -77,7 +77,7 @@ def runs_on(summary: SourceSummary) -> tuple[str, str]:
     """Return the lowest level at which all of a model's tiles pass, and the oldest Windows that has it, in words."""
     if not summary.is_whole:
         return "not all read", ""
-    return run_from_level(summary.lowest_level, bool(summary.unknown)) if summary.tiles else ("", "")
+    return run_from_level(summary.lowest_level, bool(summary.unknown)) if summary.operators else ("", "")
 
 
 def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple[str, str]:
@@ -142,29 +142,38 @@ VERDICTS: Final[tuple[str, ...]] = tuple(reversed(Verdict))
 _PASSED: Final = "passed, all findings are in the baseline; "
 
 
-class Tally:
-    """Counts tiles by the worst of their verdicts over the targets; remembers if all findings are in the baseline."""
+class VerdictCounts:
+    """Counts operators by the worst of their verdicts over the targets; tells whether all findings are in the baseline.
+
+    The parts of DxDispatch models that are no operators, such as commands, are counted apart.
+    """
 
     def __init__(self) -> None:
-        self.counts = Counter[str]()
+        self.operators = Counter[str]()
+        self._parts = Counter[str]()
         self.has_known = self.has_new = False
 
     def add(self, results: Sequence[Result]) -> str:
-        """Count a tile by its results; return its worst verdict, ``""`` for no tile and nothing to report."""
+        """Count an operator by its results; return its worst verdict, ``""`` for a part with nothing to report."""
         verdict = min((result.verdict for result in results), key=VERDICTS.index)
-        if results[0].part and verdict == Verdict.ACCEPTED:
+        part = results[0].part
+        if part and verdict == Verdict.ACCEPTED:
             return ""
-        self.counts[verdict] += 1
+        if part:
+            self._parts[f"{part} {verdict}"] += 1
+        else:
+            self.operators[verdict] += 1
         self.has_known |= any(result.in_baseline for result in results)
         self.has_new |= any(result.findings for result in results)
         return verdict
 
     def headline(self, problems: Problems) -> str:
-        """Return the outcome in one line: what could not be read, then the tiles by their verdicts."""
-        total = self.counts.total()
-        tiles = f"{total} tile{'s' * (total != 1)}: {counted(self.counts)}" if total else ""
+        """Return the outcome in one line: what could not be read, the operators by their verdicts, other parts."""
+        total = self.operators.total()
+        operators = f"{total} operator{'s' * (total != 1)}: {counted(self.operators)}" if total else ""
+        parts = ", ".join(f"{count} {part}" for part, count in self._parts.items())
         passed = _PASSED if self.has_known and not (self.has_new or problems) else ""
-        return passed + "; ".join(filter(None, (files_not_read(problems), tiles))) or "no tiles"
+        return passed + "; ".join(filter(None, (files_not_read(problems), operators, parts))) or "no operators"
 
 
 def files_not_read(problems: Problems) -> str:
@@ -187,7 +196,7 @@ def passed_over(ones: Sequence[PassedOver]) -> str:
 
 
 def counted(counts: Counter[str]) -> str:
-    """Return numbers of tiles by verdict, in words, the worst first."""
+    """Return numbers of operators by verdict, in words, the worst first."""
     return ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
 
 

@@ -327,7 +327,7 @@ def compare_verdicts(model: ModelProto, figures: Figures, rng: random.Random) ->
             pairs = zip(*(results("", part, TARGETS, "both", via) for part in (before, after)), strict=True)
             for first, second in pairs:
                 if second.verdict not in _OPEN.get(first.verdict, {first.verdict}):
-                    text = f"{first.tile} is {first.verdict}, {second.tile} {second.verdict} at {first.target}"
+                    text = f"{first.operator} is {first.verdict}, {second.operator} {second.verdict} at {first.target}"
                     figures.hides.append(f"{text} through {via and via.name}")
 
 

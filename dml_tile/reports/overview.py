@@ -1,4 +1,4 @@
-"""A tile at all its targets: its findings grouped, and its row of the page and of Markdown, in short and safe texts."""
+"""An operator at all targets: its findings grouped, and its row of the page and of Markdown, in short, safe texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.errors import Position, Problem, place_of
 from dml_tile.findings import Basis, Finding, Severity
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.wording import VERDICTS, Tally, cost_of, place_name, remarks, run_from_level
+from dml_tile.reports.wording import VERDICTS, VerdictCounts, cost_of, place_name, remarks, run_from_level
 from dml_tile.text import printable, shortened
 
 SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◑◐✓", strict=True))
@@ -27,7 +27,7 @@ _MAX_FINDINGS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class GroupedFinding:
-    """The findings of one rule on the same fields of a tile, at all targets where they hold.
+    """The findings of one rule on the same fields of an operator, at all targets where they hold.
 
     ``finding`` and ``result`` are the first of them. ``paths`` are the fields in C names; ``messages`` and
     ``suggestions`` differ only where they name a target. ``basis`` is that of all together.
@@ -48,7 +48,7 @@ class GroupedFinding:
 
 
 def grouped_findings(results: Sequence[Result]) -> list[GroupedFinding]:
-    """Return the findings of a tile: one for each rule and the fields that break it, at however many targets."""
+    """Return the findings of an operator: one for each rule and the fields that break it, at however many targets."""
     groups: dict[tuple[str, tuple[str, ...], Severity], list[tuple[Finding, Result]]] = {}
     for result in results:
         for findings in alike(result.findings):
@@ -82,15 +82,15 @@ class RowLowering:
 
 
 @dataclass(frozen=True, slots=True)
-class TileRow:
-    """A tile, with its verdict at each target and the worst of them.
+class OverviewRow:
+    """An operator, with its verdict at each target and the worst of them.
 
-    ``tile`` is empty for another operator, ``lowest_level`` and ``oldest_windows`` for what was not checked.
+    ``operator``, ``lowest_level`` and ``oldest_windows`` are empty for what was not checked.
     """
 
     source: str
     pointer: str
-    tile: str
+    operator: str
     verdict: str
     verdicts: dict[str, str]
     lowest_level: str
@@ -104,7 +104,7 @@ class TileRow:
 
     @property
     def name(self) -> str:
-        """The source, and the tile's place in it."""
+        """The source, and the operator's location in it."""
         return place_of(self.source, self.pointer)
 
 
@@ -113,16 +113,16 @@ def clipped(text: str) -> str:
     return shortened(printable(text[: _MAX_TEXT + 1]), _MAX_TEXT)
 
 
-def tile_row(results: Sequence[Result], verdict: str) -> TileRow:
-    """Return the results of a tile, one for each target, and the worst of its verdicts, as a row."""
+def overview_row(results: Sequence[Result], verdict: str) -> OverviewRow:
+    """Return the results of an operator, one for each target, and the worst of its verdicts, as a row."""
     first = results[0]
     findings = grouped_findings(results)
     level, windows = run_from_level(first.lowest_level, bool(first.unknown)) if first.is_judged else ("", "")
     commands = [result.command for result in results if result.command]
-    return TileRow(
+    return OverviewRow(
         source=clipped(first.source),
         pointer=clipped(first.pointer),
-        tile=clipped(first.tile) if first.is_a_tile else "",
+        operator=clipped(first.operator) if first.is_checked else "",
         verdict=verdict,
         verdicts={result.target.label: result.verdict for result in results},
         lowest_level=level,
@@ -177,9 +177,9 @@ def _row_lowerings(results: Sequence[Result]) -> list[RowLowering]:
 
 
 class OverviewReport(Report):
-    """Gathers tiles, to write all at the end, with paths from the root on; memory is bounded whatever their number.
+    """Gathers operators, to write all at the end, with paths from the root on; memory is bounded whatever their number.
 
-    ``verdicts`` are numbers of tiles at each target, ``rules`` of tiles that break them. The first ``max_listed`` tiles
+    ``verdicts`` count operators at each target, ``rules`` those that break them. The first ``max_listed`` operators
     with findings are listed, and as many without; ``left_out`` counts the others.
     """
 
@@ -187,25 +187,27 @@ class OverviewReport(Report):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        self.tally = Tally()
+        self.counted = VerdictCounts()
         self.verdicts: dict[Target, Counter[str]] = {}
         self.rules = Counter[str]()
         self.left_out = Counter[str]()
-        self._rows: list[TileRow] = []
+        self._rows: list[OverviewRow] = []
         self._listed_by_kind = Counter[bool]()
 
     def add(self, results: Sequence[Result]) -> None:
-        """Count a tile by its results, one for each target, and list it unless there are too many of its kind."""
-        verdict = self.tally.add(results)
+        """Count an operator by its results, one for each target, and list it unless there are too many of its kind."""
+        verdict = self.counted.add(results)
         if not verdict:
             return
         for result in results:
-            self.verdicts.setdefault(result.target, Counter())[result.verdict] += 1
+            at_target = self.verdicts.setdefault(result.target, Counter())
+            if not result.part:
+                at_target[result.verdict] += 1
         self.rules.update({finding.rule for result in results for finding in result.findings})
         has_findings = any(result.findings for result in results)
         if self._listed_by_kind[has_findings] < self.max_listed:
             self._listed_by_kind[has_findings] += 1
-            row = tile_row(results, verdict)
+            row = overview_row(results, verdict)
             self._rows.append(replace(row, source=clipped(self.options.path(results[0].source))))
         else:
             self.left_out[verdict] += 1
@@ -219,8 +221,8 @@ class OverviewReport(Report):
         super().add_notice(notice._replace(source=self.options.path(notice.source)))
 
     @property
-    def rows(self) -> list[TileRow]:
-        """The listed tiles, the worst first."""
+    def rows(self) -> list[OverviewRow]:
+        """The listed operators, the worst first."""
         return sorted(self._rows, key=lambda row: VERDICTS.index(row.verdict))
 
     @property
@@ -230,6 +232,6 @@ class OverviewReport(Report):
 
     @property
     def words(self) -> list[str]:
-        """The verdicts that tiles have at some target, the worst first."""
+        """The verdicts that operators have at some target, the worst first."""
         there = sum(self.verdicts.values(), Counter[str]())
         return [word for word in VERDICTS if there[word]]
