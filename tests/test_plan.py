@@ -15,7 +15,7 @@ import pytest
 
 from dml_tile.execution import mover
 from dml_tile.execution.mover import MAX_THREADS, VARIABLE, BoundTile, Mover, mover_of, thread_count
-from dml_tile.execution.plan import FEW, LARGE, MEMORY, SHORT
+from dml_tile.execution.plan import ASSIGNED_AT_ONCE, MAX_SCRATCH_BYTES, SHORT_RUN, THREADED_BYTES
 from dml_tile.execution.steps import Call, Memories, Step
 from tests.helpers.costs import at_most
 from tests.helpers.tilings import Tiling, assert_equal, executed, set_sizes
@@ -67,7 +67,7 @@ TILINGS = {
     "one short run, a million times": Tiling(4, (3,), (2**20 * 3 // 2,)),
     "a large output": Tiling(4, (70, 3, 5, 700), (2, 2, 3, 2)),
 }
-SHARED = [name for name, tiling in TILINGS.items() if tiling.plan.size > LARGE]
+SHARED = [name for name, tiling in TILINGS.items() if tiling.plan.size > THREADED_BYTES]
 """The tilings whose blocks several threads may share."""
 
 
@@ -76,18 +76,19 @@ def test_the_moves_write_what_one_copy_would_by_way_of_little_memory_and_in_part
     assert_equal(tiling)
     plan = tiling.plan
     assert plan.size == tiling.size * math.prod(tiling.shape)
-    assert plan.scratch <= MEMORY
-    assert len(plan.blocks) > 1 or plan.size <= LARGE
+    assert plan.scratch <= MAX_SCRATCH_BYTES
+    assert len(plan.blocks) > 1 or plan.size <= THREADED_BYTES
 
 
-@pytest.mark.parametrize("elements", [FEW, FEW + 1, M, M + 1])
+@pytest.mark.parametrize("elements", [ASSIGNED_AT_ONCE, ASSIGNED_AT_ONCE + 1, M, M + 1])
 @pytest.mark.parametrize("stride", [8, 16])
 def test_no_bound_is_a_bound_of_what_is_written(elements: int, stride: int) -> None:
     assert_equal(Tiling(8, (elements,), (1,), (stride,)))
 
 
 @pytest.mark.parametrize(
-    "run", [*range(1, 17), 23, 24, 31, 32, 33, 50, 63, 64, 65, 127, 128, 129, SHORT - 1, SHORT, 2049]
+    "run",
+    [*range(1, 17), 23, 24, 31, 32, 33, 50, 63, 64, 65, 127, 128, 129, SHORT_RUN - 1, SHORT_RUN, 2049],
 )
 @pytest.mark.parametrize("repeat", [2, 3, 5, 64, 83, 1000])
 def test_runs_of_every_length_are_repeated(run: int, repeat: int) -> None:
@@ -100,7 +101,7 @@ def test_runs_of_every_length_are_repeated(run: int, repeat: int) -> None:
 def test_less_scratch_memory_makes_more_blocks(memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     tiling = Tiling(4, (64, 512, 3), (5, 2, 5))
     blocks = len(tiling.plan.blocks)
-    set_sizes(monkeypatch, MEMORY=memory)
+    set_sizes(monkeypatch, MAX_SCRATCH_BYTES=memory)
     assert tiling.plan.scratch <= memory
     assert len(tiling.plan.blocks) > blocks
     assert_equal(tiling)

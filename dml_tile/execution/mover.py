@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import span_of
-from dml_tile.execution.plan import LARGE, LINE, MEMORY, plan_tile
+from dml_tile.execution.plan import CACHE_LINE, MAX_SCRATCH_BYTES, THREADED_BYTES, plan_tile
 from dml_tile.execution.steps import Array, Block, Lengths, Plan
 from dml_tile.geometry.axes import Axis, coalesce, indices, tile_axes
 from dml_tile.geometry.layout import lie_alike, packed_strides
@@ -30,20 +30,20 @@ Progress = Callable[[int, int], object]
 VARIABLE: Final = "DML_TILE_THREADS"
 MAX_THREADS: Final = 64
 
-LOOPS: Final = 200
-"""NumPy starts so many inner loops, 8 ns each, in the time that a step of a plan takes, most of it for its views."""
+LOOPS_PER_STEP: Final = 200
+"""A step of a plan takes as long, mostly for its views, as NumPy takes to start this many inner loops, 8 ns each."""
 
 Move = Callable[[Array, Array], None]
 """Writes a tile once, from one array to another."""
 
 _spare: Final[deque[NDArray[np.uint8]]] = deque(maxlen=MAX_THREADS)
-"""Scratch memory for the next tiles, of MEMORY bytes each, since new memory is slow at first."""
+"""Scratch memory for the next tiles, of MAX_SCRATCH_BYTES bytes each, since new memory is slow at first."""
 
 
 def new_scratch(size: int) -> NDArray[np.uint8]:
     """Return memory that begins with a line of the cache; from other memory, long runs take up to twice the time."""
-    memory = np.empty(size + LINE, np.uint8)
-    start = -memory.ctypes.data % LINE
+    memory = np.empty(size + CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
     return memory[start : start + size]
 
 
@@ -52,7 +52,7 @@ def write_blocks(plan: Plan, blocks: Iterable[Block], source: Array, output: Arr
     try:
         scratch = _spare.pop()
     except IndexError:
-        scratch = new_scratch(MEMORY)
+        scratch = new_scratch(MAX_SCRATCH_BYTES)
     memories = source, scratch, output
     for read, written, length in blocks:
         for call in plan.calls[length]:
@@ -93,7 +93,7 @@ def thread_count(plan: Plan, threads: int | None = None) -> int:
         threads = int(text)
     if threads is not None and threads < 1:
         raise ValueError(f"threads is {threads}; a positive integer was expected")
-    return min(threads or processor_count(), len(plan.blocks), MAX_THREADS) if plan.size > LARGE else 1
+    return min(threads or processor_count(), len(plan.blocks), MAX_THREADS) if plan.size > THREADED_BYTES else 1
 
 
 def processor_count() -> int:
@@ -127,7 +127,7 @@ class Mover:
             memories = source, source, output
             for call in self._calls:
                 call(memories, self._starts)
-        elif self._plan.size > LARGE:
+        elif self._plan.size > THREADED_BYTES:
             write_shared(self._plan, source, output, thread_count(self._plan))
         else:
             write_blocks(self._plan, self._plan.blocks, source, output)
@@ -145,7 +145,7 @@ def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Length
     packed, packed_output = packed_strides(sizes, size), packed_strides(produced, size)
     are_packed = lie_alike(sizes, source_strides, packed) and lie_alike(produced, output_strides, packed_output)
     axes = coalesce(tile_axes(sizes, repeats, source_strides, output_strides))
-    if len(plan.blocks) == 1 and indices(axes[:-1]) <= LOOPS * len(plan.calls[plan.blocks[0][2]]):
+    if len(plan.blocks) == 1 and indices(axes[:-1]) <= LOOPS_PER_STEP * len(plan.calls[plan.blocks[0][2]]):
         return Mover(plan, _assigned(axes if are_packed else tile_axes(sizes, repeats, packed, packed_output)))
     if are_packed:
         return Mover(plan)
@@ -175,7 +175,8 @@ class BoundTile:
         self._plan, self._source, self._output = plan, source, output
         self._first = [*first]
         self._calls: list[Callable[[], object]] | None = None
-        if plan.size <= LARGE and (len(plan.blocks) == 1 or not plan.scratch):  # any thread may make these calls
+        # any thread may make these calls
+        if plan.size <= THREADED_BYTES and (len(plan.blocks) == 1 or not plan.scratch):
             self._calls = self._first + plan.bound((source, new_scratch(plan.scratch), output))
 
     def __str__(self) -> str:

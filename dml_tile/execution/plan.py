@@ -23,23 +23,23 @@ from dml_tile.execution.steps import INPUT, OUTPUT, SCRATCH, Lengths, Place, Pla
 from dml_tile.geometry.axes import Axis, coalesce, indices, offsets, tile_axes
 from dml_tile.geometry.layout import packed_strides
 
-SHORT: Final = 512
+SHORT_RUN: Final = 512
 """Runs of fewer bytes are made longer: of 40 bytes NumPy writes 18 GB/s, of 128 bytes 65, of 512 bytes 90."""
-FEW: Final = 256
-"""So many elements are written in one call, however they lie: 0.6 µs, as one more call and its views take."""
-LANES: Final = 1, 2, 4, 8, 16
-"""The bytes of elements that NumPy assigns in 0.3 ns; all others take 2.3, and a loop around them 4."""
-TAKEN: Final = (16, 0.65), (32, 0.8)
-"""NumPy takes rows of up to so many bytes, if a power of 2, in so many ns by their index; all others in 2.1."""
-LINE: Final = 64
+ASSIGNED_AT_ONCE: Final = 256
+"""Up to this many elements are written in one call, however they lie: that takes 0.6 µs, as does one more call."""
+FAST_SIZES: Final = 1, 2, 4, 8, 16
+"""Element sizes that NumPy assigns in 0.3 ns an element; other sizes take 2.3, and each start of a loop takes 4."""
+TAKE_NS_BY_WIDTH: Final = (16, 0.65), (32, 0.8)
+"""The ns in which numpy.take copies a row, by its greatest size if that is a power of 2; other rows take 2.1."""
+CACHE_LINE: Final = 64
 """A line of the cache in bytes."""
-MEMORY: Final = 2**19
+MAX_SCRATCH_BYTES: Final = 2**19
 """The most bytes of scratch memory; half of the second-level cache."""
-BLOCK: Final = 2**22
+BLOCK_BYTES: Final = 2**22
 """The bytes of a block: 50 to 130 µs, of which Python takes 2 to 5."""
-HUGE: Final = 2**13
-"""Runs of so many bytes are assigned as bytes: while NumPy assigns 500 elements or fewer, no other thread runs."""
-LARGE: Final = 2**24
+BYTEWISE_RUN_BYTES: Final = 2**13
+"""Runs of this size or more are assigned as bytes: while NumPy assigns 500 elements or fewer, no other thread runs."""
+THREADED_BYTES: Final = 2**24
 """The bytes from which on threads share the blocks: two gained 1.1 from 12 to 17 MB, and nothing from 3 to 12."""
 
 
@@ -47,11 +47,11 @@ def plan_tile(size: int, sizes: Lengths, repeats: Lengths, source_strides: Lengt
     """Plan the tile of an input of ``sizes``, of elements of ``size`` bytes; the strides are in bytes."""
     axes = tile_axes(sizes, repeats, source_strides, output_strides)
     size, axes = _joined(size, sorted(axes, key=lambda axis: -abs(axis.destination)))
-    if size > BLOCK:
+    if size > BLOCK_BYTES:
         lane = math.gcd(size, 4096)
         size, axes = lane, (*axes, Axis(size // lane, lane, lane))
-    block = BLOCK  # the scratch memory or the indexes of smaller blocks are smaller
-    while (plan := _plan(size, axes or (Axis(1, 0, 0),), block)).memory > MEMORY:
+    block = BLOCK_BYTES  # the scratch memory or the indexes of smaller blocks are smaller
+    while (plan := _plan(size, axes or (Axis(1, 0, 0),), block)).memory > MAX_SCRATCH_BYTES:
         block //= 2
     return plan
 
@@ -59,7 +59,7 @@ def plan_tile(size: int, sizes: Lengths, repeats: Lengths, source_strides: Lengt
 def _plan(size: int, axes: Sequence[Axis], block: int) -> Plan:
     """Plan blocks that are chunks of one axis, for each index of the sizes around it.
 
-    Of a repeat around it of which a block holds less than 4, all are parts of the block, so that they are packed once.
+    Where a block has room for fewer than 4 passes of an outer repeat, it includes all of them: they are packed once.
     """
     total = written = size * indices(axes)
     loops: list[Axis] = []
@@ -89,13 +89,14 @@ def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[li
     """Return the steps that write a block to each of the places, and the bytes of scratch memory that they take."""
     steps: list[Step] = []
     source, scratch, rest = Place(INPUT), 0, 0
-    while not rest and size < SHORT and indices(axes) > FEW and axes[-1].destination == size:
+    while not rest and size < SHORT_RUN and indices(axes) > ASSIGNED_AT_ONCE and axes[-1].destination == size:
         *outer, inner = (*axes, Axis(1, 0, size)) if axes[-1].source else axes
         uses = len(places) * indices(axis for axis in outer if not axis.source)  # of what would be packed
-        if (size in LANES and (uses == 1 or size * inner.length >= SHORT)) or (size >= LINE and 1 < uses < 4):
+        is_long = uses == 1 or size * inner.length >= SHORT_RUN
+        if (size in FAST_SIZES and is_long) or (size >= CACHE_LINE and 1 < uses < 4):
             break  # NumPy is fast enough; to pack what fewer than 4 read, or to read few of it, is no gain
-        if uses == 1 or size * inner.length > 8 * SHORT:  # many repeats are made of some, and a rest
-            some = min(SHORT // size, inner.length // 4)
+        if uses == 1 or size * inner.length > 8 * SHORT_RUN:  # many repeats are made of some, and a rest
+            some = min(SHORT_RUN // size, inner.length // 4)
             if some < 4:
                 break
             whole, rest = divmod(inner.length, some)
@@ -108,7 +109,7 @@ def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[li
         packed = iter(strides)
         size, axes = _joined(wide, [axis._replace(source=axis.source and next(packed)) for axis in outer])
         source = Place(SCRATCH, scratch)
-        scratch += -(-wide * indices(rows) // LINE) * LINE
+        scratch += -(-wide * indices(rows) // CACHE_LINE) * CACHE_LINE
     for output in places:
         steps += _copied(size, axes, source, output)
         if rest:
@@ -120,8 +121,9 @@ def _copied(size: int, axes: Sequence[Axis], source: Place, output: Place) -> li
     """Take runs by their index, whole or in parts, where that takes fewer ns than to assign them."""
     number, whole = indices(axes), math.gcd(size, *(axis.source for axis in axes))
     loops = 0 if _is_short(size, axes) else indices(axes[:-1])
-    assigned = number * ((0.3 if size in LANES else 2.3) + size / 100) + 4 * loops  # 100 bytes take 1 ns in any case
-    parts = [(math.gcd(whole, most), ns) for most, ns in TAKEN] + [(whole, 2.1)]
+    # 100 bytes take 1 ns in any case
+    assigned = number * ((0.3 if size in FAST_SIZES else 2.3) + size / 100) + 4 * loops
+    parts = [(math.gcd(whole, most), ns) for most, ns in TAKE_NS_BY_WIDTH] + [(whole, 2.1)]
     taken, part = min((number * (ns * size / part + size / 100) + 100, part) for part, ns in parts)
     if (
         taken > 0.9 * assigned  # the sums are right to a tenth
@@ -138,7 +140,7 @@ def _assigned(size: int, axes: Iterable[Axis], source: Place, output: Place) -> 
     size, axes = _joined(size, axes)
     kept = len(axes) - _is_short(size, axes)
     lengths, reads, writes = zip(*axes[:kept], strict=True) if kept else ((), (), ())
-    dtype = _dtype(size) if size < HUGE else np.dtype(("u1", size))
+    dtype = _dtype(size) if size < BYTEWISE_RUN_BYTES else np.dtype(("u1", size))
     return [
         Step(source.moved(read), output.moved(to), dtype, lengths, reads, writes) for read, to in offsets(axes[kept:])
     ]
@@ -147,8 +149,9 @@ def _assigned(size: int, axes: Iterable[Axis], source: Place, output: Place) -> 
 def _is_short(size: int, axes: Sequence[Axis]) -> bool:
     """Return True if the last axis is so short that Python loops over it, around long loops of NumPy's."""
     *outer, last = axes or (Axis(1, 0, 0),)
-    is_longer = bool(outer) and outer[-1].length > 2 * last.length and indices(outer) >= FEW // 2 * last.length
-    return is_longer and size * last.length <= LINE // 2
+    if not outer or size * last.length > CACHE_LINE // 2:
+        return False
+    return outer[-1].length > 2 * last.length and indices(outer) >= ASSIGNED_AT_ONCE // 2 * last.length
 
 
 def _joined(size: int, axes: Iterable[Axis]) -> tuple[int, tuple[Axis, ...]]:

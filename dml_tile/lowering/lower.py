@@ -30,12 +30,12 @@ from dml_tile.geometry.axes import TileInBytes
 from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.chains import MAX_STEPS, Chain, chains_of
 from dml_tile.lowering.steps import (
-    MOVEMENT_RULES,
+    CARRIER_RULES,
+    CarrierChoice,
+    ChainLength,
     Lowering,
     LoweringStep,
-    Movement,
     StepBuffer,
-    Steps,
     TensorMemory,
     step_desc,
     steps_are_few_enough,
@@ -218,12 +218,12 @@ def carriers(
 def _lowered(task: _Task, target: Target, notes: Sequence[str], options: LoweringOptions) -> Lowering:
     allow_floats, max_steps = options["allow_float_reinterpretation"], options["max_steps"]
     types = carriers(task.walk.element_size, task.own, target, allow_floats=allow_floats)
-    movement = Movement(task.data_type, task.walk.axes, types)
-    if findings := list(apply_rules(MOVEMENT_RULES, movement, target)):
+    choice = CarrierChoice(task.data_type, task.walk.axes, types)
+    if findings := list(apply_rules(CARRIER_RULES, choice, target)):
         raise DmlError(findings)
     chains = chains_of(task.walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
     shortest = min((len(chain.tiles) for chain in chains), default=None)
-    if findings := list(steps_are_few_enough.findings(Steps(movement, shortest, max_steps), target)):
+    if findings := list(steps_are_few_enough.findings(ChainLength(choice, shortest, max_steps), target)):
         raise DmlError(findings)
     refusals: list[DmlError] = []
     for chain in chains:

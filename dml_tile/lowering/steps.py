@@ -24,7 +24,7 @@ from dml_tile.simulation.target import Origin
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
+class CarrierChoice:
     """A tile to lower: coalesced axes in bytes, the name of its data type, and the types that may carry it."""
 
     data_type: str
@@ -33,10 +33,10 @@ class Movement:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """The number of tiles of the shortest chain found for a movement; None if none has at most ``allowed``."""
+class ChainLength:
+    """The number of tiles of the shortest chain found for a tile; None if none has at most ``allowed``."""
 
-    movement: Movement
+    choice: CarrierChoice
     shortest: int | None
     allowed: int
 
@@ -54,41 +54,41 @@ class StepTensor:
 
 _BASIS: Final = Basis.DOCUMENTED | Basis.INFERRED
 # DirectML is not called where a lowering fails, so these rules have no HRESULT.
-MOVEMENT_RULES: Final = Rules[Movement](basis=_BASIS, hresult=None)
+CARRIER_RULES: Final = Rules[CarrierChoice](basis=_BASIS, hresult=None)
 CHAIN_RULES: Final = Rules[Any](basis=_BASIS, hresult=None)
 
 
-@MOVEMENT_RULES.add(
+@CARRIER_RULES.add(
     "DML-LOWER-DataType",
     url=pages.TILE,
     says="At the feature level, Tile takes a data type that may carry the bits; floats may only where their "
     "reinterpretation is allowed.",
 )
-def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
-    if not movement.carriers:
+def carrier_exists(choice: CarrierChoice, target: Target) -> Iterator[Violation]:
+    if not choice.carriers:
         yield Violation(
             "InputTensor.DataType",
-            f"{target.label} takes floats only, which may not carry {movement.data_type} here",
+            f"{target.label} takes floats only, which may not carry {choice.data_type} here",
             "allow float reinterpretation, where nothing normalises NaNs or denormals",
         )
 
 
-@MOVEMENT_RULES.add(
+@CARRIER_RULES.add(
     "DML-LOWER-elements",
     url=pages.TILE,
     says="The bytes move in whole elements of the smallest data type that may carry them: runs and strides are "
     "multiples of its size. A tile copies elements, so no chain of tiles moves half of one.",
 )
-def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violation]:
-    if not movement.carriers:
+def elements_stay_whole(choice: CarrierChoice, target: Target) -> Iterator[Violation]:
+    if not choice.carriers:
         return
-    carrier = min(movement.carriers, key=ELEMENT_SIZES.__getitem__)
+    carrier = min(choice.carriers, key=ELEMENT_SIZES.__getitem__)
     size = ELEMENT_SIZES[carrier]
-    length = indivisible_length(movement.axes, size)
+    length = indivisible_length(choice.axes, size)
     if length is not None:
         yield Violation(
             "InputTensor.DataType",
-            f"{movement.data_type} would travel as {carrier.name}, the smallest that may carry it at {target.label}; a "
+            f"{choice.data_type} would travel as {carrier.name}, the smallest that may carry it at {target.label}; a "
             f"run or a stride of {length} bytes is no multiple of {size}",
             f"pad what is tiled to multiples of {size} bytes",
         )
@@ -100,14 +100,14 @@ def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violatio
     says=f"A chain has at most as many tiles as --max-steps allows, by default {MAX_STEPS}. Strides rule out no chain: "
     "a tile of two elements copies the first one and any other, so one tile for each element always does it.",
 )
-def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
-    if steps.shortest is not None and steps.shortest <= steps.allowed:
+def steps_are_few_enough(chain: ChainLength, target: Target) -> Iterator[Violation]:
+    if chain.shortest is not None and chain.shortest <= chain.allowed:
         return
-    takes = f"more than {steps.allowed}" if steps.shortest is None else f"{steps.shortest}"
+    takes = f"more than {chain.allowed}" if chain.shortest is None else f"{chain.shortest}"
     most = target.tile_support.dimension_counts[-1]
     gaps = "leave fewer gaps between its dimensions, and keep their order"
-    sizes = sorted((ELEMENT_SIZES[carrier] for carrier in steps.movement.carriers), reverse=True)
-    coarsest = (axes_in_units(steps.movement.axes, size) for size in sizes)  # which take the fewest dimensions
+    sizes = sorted((ELEMENT_SIZES[carrier] for carrier in chain.choice.carriers), reverse=True)
+    coarsest = (axes_in_units(chain.choice.axes, size) for size in sizes)  # which take the fewest dimensions
     axes = next(filter(None, coarsest), ())
     if len(unpacking(axes)) > most:
         field, advice = "OutputTensor.Strides", gaps
@@ -117,7 +117,7 @@ def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
         field, advice = "Repeats", "repeat fewer dimensions"
     yield Violation(
         field,
-        f"the shortest chain found at {target.label} takes {takes} steps; --max-steps is {steps.allowed}",
+        f"the shortest chain found at {target.label} takes {takes} steps; --max-steps is {chain.allowed}",
         f"allow more steps, or {advice}",
     )
 
@@ -142,7 +142,7 @@ def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
             )
 
 
-LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*MOVEMENT_RULES, *CHAIN_RULES)
+LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*CARRIER_RULES, *CHAIN_RULES)
 
 StepBuffer: TypeAlias = Literal["input", "output"] | int
 """The input, the output, or a scratch buffer by its number."""

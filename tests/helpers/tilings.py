@@ -55,9 +55,9 @@ def span(size: int, shape: Sequence[int], strides: Sequence[int]) -> tuple[int, 
 
 
 def set_sizes(patch: pytest.MonkeyPatch, **sizes: int) -> None:
-    """Set constants of plans; ``LARGE`` for those who share blocks too."""
+    """Set constants of plans; ``THREADED_BYTES`` for those who share blocks too."""
     for name, size in sizes.items():
-        for module in (plan, mover) if name == "LARGE" else (plan,):
+        for module in (plan, mover) if name == "THREADED_BYTES" else (plan,):
             patch.setattr(module, name, size)
 
 

@@ -14,19 +14,19 @@ import pytest
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.execution.mover import BoundTile, Mover, mover_of
-from dml_tile.execution.plan import MEMORY
+from dml_tile.execution.plan import MAX_SCRATCH_BYTES
 from dml_tile.execution.steps import Plan
 from tests.helpers.tilings import GUARD, Tiling, assert_equal, copied_at_once, set_sizes, span
 
 MAX_ELEMENTS = 1000
 LARGER = 2**17
 SIZES = {
-    "SHORT": [32, 512],
-    "FEW": [16, 256],
-    "MEMORY": [2**10, 2**19],
-    "BLOCK": [2**7, 2**12, 2**22],
-    "HUGE": [64, 2**13],
-    "LARGE": [0, 2**12, 2**24],
+    "SHORT_RUN": [32, 512],
+    "ASSIGNED_AT_ONCE": [16, 256],
+    "MAX_SCRATCH_BYTES": [2**10, 2**19],
+    "BLOCK_BYTES": [2**7, 2**12, 2**22],
+    "BYTEWISE_RUN_BYTES": [64, 2**13],
+    "THREADED_BYTES": [0, 2**12, 2**24],
 }
 """Constants of plans, by which tiles of any size take the ways of all others."""
 
@@ -90,8 +90,9 @@ def test_each_element_is_where_one_copy_puts_it(seed: int) -> None:
     for i in range(500):
         with pytest.MonkeyPatch.context() as patch:
             if i % 2:  # sizes that make small tiles take large ones' ways
-                set_sizes(patch, SHORT=int(random.choice([16, 32])), FEW=16, MEMORY=128, BLOCK=64, HUGE=64)
-                set_sizes(patch, LARGE=int(random.choice([0, 2**24])))
+                short, threaded = int(random.choice([16, 32])), int(random.choice([0, 2**24]))
+                set_sizes(patch, SHORT_RUN=short, ASSIGNED_AT_ONCE=16, MAX_SCRATCH_BYTES=128)
+                set_sizes(patch, BLOCK_BYTES=64, BYTEWISE_RUN_BYTES=64, THREADED_BYTES=threaded)
             compare(drawn_tiling(random), random, 1 + i % 3)
 
 
@@ -99,7 +100,7 @@ def test_each_element_is_where_one_copy_puts_it(seed: int) -> None:
 def test_larger_tiles_are_what_one_copy_writes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(seed)
     tiling = drawn_tiling(random, MAX_ELEMENTS, LARGER)
-    assert tiling.plan.scratch <= MEMORY
+    assert tiling.plan.scratch <= MAX_SCRATCH_BYTES
     assert_equal(tiling)
     set_sizes(monkeypatch, **{name: int(random.choice(sizes)) for name, sizes in SIZES.items()})
     assert tiling.plan.size == math.prod(tiling.shape) * tiling.size
