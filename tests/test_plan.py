@@ -21,7 +21,7 @@ from tests.helpers.costs import at_most
 from tests.helpers.tilings import Tiling, assert_equal, executed, set_sizes
 
 M = 2**20
-BIG = Tiling(4, (4400, 1001), (1, 2))
+BIG = Tiling(4, (2200, 1001), (1, 2))
 SMALL = Tiling(4, (2, 3), (3, 3))
 
 TILINGS = {
@@ -40,7 +40,7 @@ TILINGS = {
     "each half twice": Tiling(2, (M, 1), (1, 2)),
     "each float twice": Tiling(4, (M, 1), (1, 2)),
     "each byte three times": Tiling(1, (M, 1), (1, 3)),
-    "each byte 256 times": Tiling(1, (M // 4, 1), (1, 256)),
+    "each byte 256 times": Tiling(1, (M // 15, 1), (1, 256)),
     "one byte": Tiling(1, (1,), (5 * M,)),
     "rows of pixels of three floats": Tiling(4, (64, 512, 3), (2, 2, 2)),
     "many dimensions of a few bytes": Tiling(1, (3, 2) * 4, (2, 2) * 4),
@@ -60,12 +60,12 @@ TILINGS = {
     "elements apart": Tiling(4, (M,), (2,), (8,), (8,)),
     "a reversed input": Tiling(2, (M,), (2,), (-2,), None),
     "a reversed output": Tiling(2, (1000, 30), (2, 3), None, (-180, -2)),
-    "many repeats around a large input": Tiling(1, (3, 100_001), (333, 1), (100_003, 1)),
+    "many repeats around a large input": Tiling(1, (3, 100_001), (57, 1), (100_003, 1)),
     "one step for each block of a large output": BIG,
     "padded rows of a large output": Tiling(4, (500, 5000), (1, 2), (20_004, 4), (50_004, 4)),
-    "scratch memory for each block": Tiling(4, (1024, 512, 3), (3, 2, 2)),
+    "scratch memory for each block": Tiling(4, (256, 512, 3), (3, 2, 2)),
     "one short run, a million times": Tiling(4, (3,), (2**20 * 3 // 2,)),
-    "a large output": Tiling(4, (70, 3, 5, 700), (2, 2, 3, 2)),
+    "a large output": Tiling(4, (70, 3, 5, 170), (2, 2, 3, 2)),
 }
 SHARED = [name for name, tiling in TILINGS.items() if tiling.plan.size > THREADED_BYTES]
 """The tilings whose blocks several threads may share."""
@@ -73,7 +73,7 @@ SHARED = [name for name, tiling in TILINGS.items() if tiling.plan.size > THREADE
 
 @pytest.mark.parametrize("tiling", TILINGS.values(), ids=TILINGS)
 def test_the_moves_write_what_one_copy_would_by_way_of_little_memory_and_in_parts(tiling: Tiling) -> None:
-    assert_equal(tiling)
+    assert_equal(tiling, 1)
     plan = tiling.plan
     assert plan.size == tiling.size * math.prod(tiling.shape)
     assert plan.scratch <= MAX_SCRATCH_BYTES
@@ -154,7 +154,7 @@ def test_a_megabyte_beside_the_tensors_is_enough(tiling: Tiling) -> None:
 # The blocks of a plan, written by one thread or several
 
 
-@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("threads", [2, 8])
 @pytest.mark.parametrize("name", SHARED)
 def test_any_number_of_threads_writes_the_same(name: str, threads: int) -> None:
     assert_equal(TILINGS[name], threads)
