@@ -188,6 +188,15 @@ def test_a_graph_is_judged_beside_its_operators(check: Call, hresult: str) -> No
     assert re.search(r"error\[DML-GRAPH-cycle\]", printed)
 
 
+def test_tensors_of_a_refused_operator_are_not_compared_in_its_graph(check: Call) -> None:
+    """Its data type has no size, and its Sizes are null."""
+    tile = LINES[2].replace('"DataType":1,"Flags":0,"DimensionCount":4,"Sizes":[1,1,3,8]',
+                            '"DataType":99,"Flags":0,"DimensionCount":4,"Sizes":null')  # fmt: skip
+    result = check("-", "-t", "6_2", stdin="\n".join([*LINES[:2], tile, *LINES[3:]]))
+    assert "DML-BUFFER-Sizes-null" in result.stdout
+    assert "graph of 3 nodes" in result.stdout
+
+
 def test_a_graph_with_an_operator_that_was_not_captured_is_not_checked(check: Call) -> None:
     printed = check("-", stdin="\n".join([*LINES[2:6], LINES[6].replace('"Operator":2', '"Operator":0')])).stdout
     assert "the fields of Nodes[0].Operator of a graph are not given, or not read; it is not checked" in printed

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
+from operator import itemgetter
 from typing import Any, Final
 
 import pytest
 
 from dml_tile import Device
 from dml_tile.checking import check
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, tile_support
+from dml_tile.rules.check import lowest_level
 from tests.helpers.descriptors import GOOD
 from tests.helpers.operator_figures import compared, figures, shortfalls, tally
 from tests.helpers.played_lives import emulated
@@ -106,6 +110,14 @@ def test_a_sample_of_all_operators_is_answered_as_well_as_is_claimed() -> None:
     rows = rows_of("operators.jsonl.xz")
     assert Counter(row["level"] for row in rows) == {"5_1": 3333, "5_2": 3333, "6_2": 3334}
     assert shortfalls(figures(sum(map(tally, compared(rows)), Counter[tuple[str, str]]()))) == []
+
+
+def test_the_lowest_level_of_an_operator_is_that_of_a_check_at_each_level() -> None:
+    for recorded in rows_of("operators.jsonl.xz")[::50]:
+        desc = OperatorDesc.model_validate(recorded["desc"])
+        accepted = [(level, not check(desc, level)) for level in reversed(FeatureLevel)]
+        passing = [level for level, _ in takewhile(itemgetter(1), accepted)]
+        assert lowest_level(desc) == min(passing, default=None)
 
 
 LIVES: Final = rows_of("lives.jsonl")

@@ -73,15 +73,20 @@ def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding,
 
 def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
     """Return the lowest feature level from which on the descriptor passes, against both; None if 6_4 refuses it."""
-    if isinstance(desc, GraphDesc) or (isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields)):
-        # newer is not more: the levels that take an operator need not be an interval
-        passing = takewhile(lambda level: _passes(desc, level), reversed(FeatureLevel))
-        return min(passing, default=None)
-    return next((level for level in DISTINCT_LEVELS if _passes(desc, level)), None)
+    levels: Iterable[FeatureLevel] = FeatureLevel
+    if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
+        from dml_tile.rules.operator import distinct_levels
+
+        levels = distinct_levels(desc.desc)
+    elif not isinstance(desc, GraphDesc):
+        return next((level for level in DISTINCT_LEVELS if _passes(desc, level)), None)
+    # newer is not more: the levels that take an operator need not be an interval
+    passing = takewhile(lambda level: _passes(desc, level), sorted(levels, reverse=True))
+    return min(passing, default=None)
 
 
 def _passes(desc: Descriptor | None, level: FeatureLevel) -> bool:
-    return not any(map(blocks_creation, _findings(desc, Target(level))))
+    return not any(map(blocks_creation, _findings(desc, _TARGETS[level])))
 
 
 def not_checked(operator: str) -> Finding:
@@ -96,8 +101,9 @@ def not_a_tile(operator: str) -> Finding:
     return operator_is_a_tile.finding(Violation("Type", f"{operator} is not a tile"))
 
 
+_TARGETS: Final = {level: Target(level) for level in FeatureLevel}
 _LEVELS_CHECKED_ALIKE: Final = groupby(
-    FeatureLevel, lambda at: (tile_support(at), Target(at).level.runtime.wraps_extents)
+    FeatureLevel, lambda at: (tile_support(at), _TARGETS[at].level.runtime.wraps_extents)
 )
 DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALIKE)
 """The levels at which the answer to a descriptor can change."""
@@ -143,12 +149,11 @@ def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
 def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
     yield from apply_rules(GRAPH_CALL_RULES, graph, target)
     refused = set()
-    judged_here = () if isinstance(graph, CapturedGraph) else enumerate(entries_of(graph, "nodes"))
-    for i, (path, node) in judged_here:
+    for i, (path, node) in enumerate(entries_of(graph, "nodes")):
         found = tuple(_findings(node.operator, target)) if node is not None and node.operator is not None else ()
         if any(finding.basis & BASES["runtime"] for finding in found):
             refused.add(i)
-        for finding in found:
+        for finding in found if not isinstance(graph, CapturedGraph) else ():
             yield replace(finding, path=f"{path}.Operator.{finding.path}".rstrip("."))
     of_graph = apply_rules((*GRAPH_RULES, *CONNECTION_RULES), view_of_graph(graph, refused), target)
     if target.level.tiles_are_measured:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Final
 
 from dml_tile.descriptors.operator import OperatorFields, spelling
@@ -17,6 +18,7 @@ from dml_tile.descriptors.tile import DATA_TYPE, TensorDesc, type_name
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel, TensorFlags
+from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import OperatorTable, Row, operator_table
 from dml_tile.directml.operators import Field, enumerations, operator_name, operators
 from dml_tile.directml.targets import Target
@@ -429,6 +431,19 @@ def other_operator_findings(fields: OperatorFields, target: Target) -> Iterator[
     url = op.table.page
     for finding in apply_rules(OTHER_OPERATOR_RULES, op, target):
         yield replace(finding, url=url) if finding.url == pages.OPERATOR else finding
+
+
+_NAMED_LEVELS: Final = frozenset("oOe")
+"""Kinds of fields whose values have levels of their own: fused operators and enumerators."""
+_RUNTIME_CHANGES: Final = tuple(next(levels) for _, levels in groupby(FeatureLevel, lambda at: LEVELS[at].runtime))
+
+
+def distinct_levels(fields: OperatorFields) -> Collection[FeatureLevel]:
+    """Return the levels at which the answer to an operator can differ from the next older level's."""
+    if any(field.kind in _NAMED_LEVELS for field in fields.operator.fields):
+        return tuple(FeatureLevel)
+    table = table_of(fields)
+    return {fields.operator.level, *table.rows, *table.runtime, *table.optional_from.values(), *_RUNTIME_CHANGES}
 
 
 def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
