@@ -16,7 +16,6 @@
 #include <dml_tile/capture.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -396,11 +395,16 @@ private:
     {
 #if defined(_WIN32)
         const std::uint64_t process = GetCurrentProcessId();
+        FILETIME time;
+        GetSystemTimeAsFileTime(&time);
+        const std::uint64_t now = std::uint64_t(time.dwHighDateTime) << 32 | time.dwLowDateTime;
 #else
         const std::uint64_t process = static_cast<std::uint64_t>(::getpid());
+        timespec time = {};
+        ::clock_gettime(CLOCK_REALTIME, &time);
+        const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1000000000u + static_cast<std::uint64_t>(time.tv_nsec);
 #endif
-        const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-        return static_cast<std::uint64_t>(now) * 0x9E3779B97F4A7C15u ^ process << 48 ^ reinterpret_cast<std::uintptr_t>(this);
+        return now * 0x9E3779B97F4A7C15u ^ process << 48 ^ reinterpret_cast<std::uintptr_t>(this);
     }
 
     // The key of the private data of operators.
