@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import lzma
 import random
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
+from tests.helpers.check_files import BAD, TILE, captured
 from tests.helpers.dxdispatch_models import dispatch, model, show, source, write_file
 from tests.helpers.hostile_names import HOSTILE_NAMES
 from tests.helpers.paths import EXAMPLES, ROOT
@@ -15,6 +17,7 @@ from tests.helpers.paths import EXAMPLES, ROOT
 DATA: Final = ROOT / "tests" / "data"
 _LARGEST: Final = 2**13
 _EVERY: Final = 64  # of the recorded descriptors, of which most differ little
+_OPERATORS: Final = 300
 
 
 def documents() -> Iterator[bytes]:
@@ -24,6 +27,43 @@ def documents() -> Iterator[bytes]:
     with (DATA / "create_operator.jsonl").open("rb") as lines:
         for line in islice(lines, 0, None, _EVERY):
             yield json.dumps(json.loads(line)["desc"]).encode()
+
+
+def operators() -> Iterator[bytes]:
+    """Descriptors of any operator, some of which DirectML refused."""
+    with lzma.open(DATA / "operators.jsonl.xz") as lines:
+        for line in islice(lines, _OPERATORS):
+            yield json.dumps(json.loads(line)["desc"]).encode()
+
+
+def captures() -> Iterator[bytes]:
+    """Captured lines: those of the example, and of tiles with comments that silence findings."""
+    lines = (EXAMPLES / "operators.jsonl").read_bytes().splitlines(keepends=True)
+    yield from lines
+    yield b"".join(lines[-3:])
+    tile = json.dumps(captured(BAD))
+    yield f"{tile} // dml-tile: ignore[DML-TILE]\n{tile}\n{json.dumps(captured(TILE, None))}\n".encode()
+
+
+def commented() -> Iterator[bytes]:
+    """Refused tiles with comments that silence findings, or try to."""
+    tile = json.dumps(BAD, indent=1)
+    for word in ("ignore[DML-TILE]", "ignore[DML-TILE-OutputTensor-Sizes, X]", "ignore[]", "ignore DML", "ignore[*/"):
+        yield f"// dml-tile: {word}\n[{tile}, /* dml-tile: {word} */ {tile}]".encode()
+
+
+def patterns() -> Iterator[bytes]:
+    """Patterns in the language of .gitignore, one a line."""
+    yield b"build/\n*.tmp\n!keep.json\n/a/**/b.json\n"
+    yield b"a/*\n!a/b/\n**/x\n\\#a\n# comment\na\\ \n[!a-c]?.json\n[[:alpha:]]*\n[]a]\n"
+    yield b"*a*a*a*ab7\n**/**/**/a\n***/b\n[a\n\\\n!\n/\n"
+
+
+def lists() -> Iterator[bytes]:
+    """Lists of files, one a line or ended by NUL."""
+    yield b"a.json\nsub/b.json\n*.json\n-\nmissing.json\n"
+    yield b"a.json\0sub/b.json\0**/*.json\0"
+    yield b"\xef\xbb\xbfa.json\r\n\r\nhttp://127.0.0.1:9/a.json\r\nzip://*::a.zip\r\n"
 
 
 def dxdispatch_models() -> Iterator[bytes]:
@@ -101,15 +141,20 @@ _KEYS: Final = (
 
 
 def mutated(text: bytes, seed: int) -> bytes | None:
-    """The document with one to four of its values or names changed; None if it is no JSON."""
+    """The document, or one of its lines, with one to four of its values or names changed; None if it is no JSON."""
+    chosen = random.Random(seed)
+    before, line, after = b"", text, b""
+    if text.count(b"\n", 0, -1) and text.startswith(b'{"'):
+        lines = text.splitlines(keepends=True)
+        at = chosen.randrange(len(lines))
+        before, line, after = b"".join(lines[:at]), lines[at], b"\n" + b"".join(lines[at + 1 :])
     try:
-        value = json.loads(text)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    chosen = random.Random(seed)
     for _ in range(chosen.randint(1, 4)):
         value = _changed(value, chosen)
-    return json.dumps(value).encode()
+    return before + json.dumps(value).encode() + after
 
 
 def _changed(value: Any, chosen: random.Random) -> Any:

@@ -217,6 +217,50 @@ def _read_baseline(data: bytes) -> None:
     require_safe_log(_called("check", "a.json", "--baseline", "base.json"))
 
 
+def _check_capture(data: bytes) -> None:
+    """Checks captured lines, also against a baseline of their own findings."""
+    Path("c.jsonl").write_bytes(data)
+    form = _FORMATS[len(data) % len(_FORMATS)]
+    require_well_formed(form, _called("check", "c.jsonl", "--format", form))
+    Path("known.json").unlink(missing_ok=True)
+    _called("check", "c.jsonl", "--write-baseline", "known.json")
+    if Path("known.json").exists():
+        printed = _called("check", "c.jsonl", "--baseline", "known.json", "--format", "concise")
+        assert ": error[DML-" not in printed, printed
+
+
+def _check_commented(data: bytes) -> None:
+    Path("a.json").write_bytes(data)
+    form = _FORMATS[len(data) % len(_FORMATS)]
+    require_well_formed(form, _called("check", "a.json", "--format", form))
+
+
+def _ignore_patterns(data: bytes) -> None:
+    """Checks a folder with patterns in its .gitignore, and the same in `exclude`."""
+    for name in ("a/b/x.json", "build/[a].json", "keep.json", "ab7.json"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(_TILE)
+    Path(".git").mkdir(exist_ok=True)
+    Path(".gitignore").write_bytes(data)
+    exclude = json.dumps(data.decode(errors="replace").replace("\x7f", "").splitlines()[:50], ensure_ascii=True)
+    Path("pyproject.toml").write_text(f"[tool.dml-tile]\nexclude = {exclude}\n")
+    require_safe_log(_called("check", ".", "--verbose"))
+    Path("pyproject.toml").write_bytes(b"")
+    require_safe_log(_called("check", "."))
+
+
+def _check_list(data: bytes) -> None:
+    """Checks the files that a list names, in the current folder and below: other names are left out."""
+    for name in ("a.json", "sub/b.json"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(_TILE)
+    if b".." in data or re.search(rb"(?:^|[\n\r\0\xbf])[/~]", data):
+        return
+    Path("list.txt").write_bytes(data)
+    with _nothing_reached():
+        require_safe_log(_called("check", "--files-from", "list.txt", stdin=_TILE))
+
+
 def _check_named_files(data: bytes) -> None:
     """Checks a folder and an archive whose files have any names: nothing but these files is opened."""
     shutil.rmtree("tree", ignore_errors=True)
@@ -372,6 +416,11 @@ def call_api(data: bytes) -> None:
 
 TARGETS: Final[dict[str, FuzzTarget]] = {
     "documents": FuzzTarget(_check_document, seeds.documents, is_json=True),
+    "operators": FuzzTarget(_check_document, seeds.operators, is_json=True),
+    "captures": FuzzTarget(_check_capture, seeds.captures, is_json=True),
+    "comments": FuzzTarget(_check_commented, seeds.commented),
+    "patterns": FuzzTarget(_ignore_patterns, seeds.patterns),
+    "lists": FuzzTarget(_check_list, seeds.lists),
     "uses": FuzzTarget(_use_document, seeds.documents, is_json=True),
     "dxdispatch": FuzzTarget(_run_model, seeds.dxdispatch_models, is_json=True),
     "onnx": FuzzTarget(_read_onnx, lambda: seeds.files("*.onnx")),
