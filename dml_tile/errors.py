@@ -89,18 +89,18 @@ class Position:
     end_column: int
 
 
-def place_of(source: str, pointer: str, position: Position | None = None) -> str:
+def location_of(source: str, pointer: str, position: Position | None = None) -> str:
     """Return a part of a source as messages name it: ``tiles.json:3:2#/0``."""
-    place = f"{source}:{position.line}:{position.column}" if position else source
-    return f"{place}#{pointer}" if pointer else place
+    location = f"{source}:{position.line}:{position.column}" if position else source
+    return f"{location}#{pointer}" if pointer else location
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One reason why a part of a source cannot be read.
 
-    ``pointer`` is the JSON pointer of that part, and ``position`` its place in the text, where that is known. A message
-    that names further parts is made of the ``reason`` that they share.
+    ``pointer`` is the JSON pointer of that part, and ``position`` is where it is in the text, if known. A message that
+    names further parts is made of the ``reason`` that they share.
     """
 
     pointer: str

@@ -199,19 +199,19 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def place_of(found: Position | None) -> tuple[int, int] | None:
+def location_of(found: Position | None) -> tuple[int, int] | None:
     return None if found is None else (found.line, found.column)
 
 
 def begins(text: str, pointer: str, path: str = "") -> tuple[int, int] | None:
-    return place_of(SourceText(text.encode()).position(pointer, path))
+    return location_of(SourceText(text.encode()).position(pointer, path))
 
 
 def line_begins(text: str, pointer: str, path: str, name: str) -> tuple[int, int] | None:
     """The position of a field in JSON lines, or of a line that is no descriptor."""
     Path(name).write_bytes(text.encode())
     part: Any = next(part for part in read_source(name) if part.pointer == pointer)
-    return place_of(part.position if isinstance(part, Problem) else part.text.position(pointer, path))
+    return location_of(part.position if isinstance(part, Problem) else part.text.position(pointer, path))
 
 
 @pytest.mark.parametrize(

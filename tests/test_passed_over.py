@@ -203,12 +203,12 @@ def test_each_format_says_how_many_files_are_passed_over_or_standard_error_does(
     result = check(*CHECK, "--format", name)
     output = json.loads(result.stdout) if name == "json" else {"sources": []}
     passed = {one["source"]: one["passed_over"] for one in output["sources"] if one["passed_over"]}
-    has_place = name in ("text", "json", "markdown", "html")
+    shows_passed_over = name in ("text", "json", "markdown", "html")
     assert result.exit_code == 0
     assert passed == (project if name == "json" else {})
-    assert result.stderr == ("" if has_place else f"dml-tile: {LINE}\n")
+    assert result.stderr == ("" if shows_passed_over else f"dml-tile: {LINE}\n")
     first, *others = " ".join(result.stdout.split("\n")).replace("\\", "").replace("&#39;", "'").split(LINE)
-    assert len(others) == (has_place and name != "json")
+    assert len(others) == (shows_passed_over and name != "json")
     assert "\n" in result.stdout[: len(first)] or not others  # action.yml reads the first line
 
 

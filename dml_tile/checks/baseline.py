@@ -86,10 +86,10 @@ class Baseline:
         self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection
     ) -> frozenset[Entry]:
         """Return the entries that a run would find, if they occur: of what was checked, or is no longer there."""
-        checked = {_place(source.name, self._folder): source.is_whole for source in sources}
-        for place in {entry.source for entry in self.entries} - checked.keys():
-            is_there = place == _STANDARD_INPUT or os.path.lexists(Path(self._folder, place))
-            checked[place] = not is_there
+        checked = {_relative_path(source.name, self._folder): source.is_whole for source in sources}
+        for path in {entry.source for entry in self.entries} - checked.keys():
+            is_there = path == _STANDARD_INPUT or os.path.lexists(Path(self._folder, path))
+            checked[path] = not is_there
         return frozenset(
             entry
             for entry in self.entries
@@ -128,7 +128,7 @@ _ORDER: Final = attrgetter(*_KEYS)
 
 def _entry(result: Result, rule: str, field: str, folder: str) -> Entry:
     return Entry(
-        source=_place(result.source, folder),
+        source=_relative_path(result.source, folder),
         operator=encodable(result.identity),
         target=result.target.name,
         rule=rule,
@@ -136,7 +136,7 @@ def _entry(result: Result, rule: str, field: str, folder: str) -> Entry:
     )
 
 
-def _place(source: str, folder: str) -> str:
+def _relative_path(source: str, folder: str) -> str:
     return encodable(path_from(folder, source))
 
 

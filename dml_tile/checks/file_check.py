@@ -1,6 +1,6 @@
 """Checks one file: the questions that it is asked, what is found as a series of events, and a summary of it.
 
-Comments in files, and patterns of pyproject.toml, silence findings of rules.
+Comments in files, and patterns of pyproject.toml, suppress findings of rules.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from dml_tile.back_ends import BackEnd, back_end_named
 from dml_tile.checks.catalogue import RUN_TIME, Selection
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
-from dml_tile.checks.notices import of_comments
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.summary import SourceSummary, comment_notices
 from dml_tile.checks.suppressions import FileIgnores, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import InputError, Problem, place_of, require_instance
+from dml_tile.errors import InputError, Problem, location_of, require_instance
 from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against, Severity, bases_of
 from dml_tile.json_text import IgnoreComment
@@ -56,9 +55,9 @@ Event: TypeAlias = tuple[Result, ...] | Problem | SourceSummary
 class FileCheck:
     """The questions that each file is asked, and the findings that count. It pickles.
 
-    Findings count where the ``selection`` takes them, no comment and none of ``file_ignores`` silences them, and the
+    Findings count where the ``selection`` takes them, no comment and none of ``file_ignores`` suppresses them, and the
     ``baseline`` does not have them; ``fail_on`` is the severity from which on a tile fails. ``is_strict`` makes a
-    problem of a file without descriptors. ``names_all`` gives all results a name and a place. ``stdin_name`` is the
+    problem of a file without descriptors. ``names_all`` gives all results a name and a position. ``stdin_name`` is the
     file that standard input holds the text of; ``-`` is none.
     """
 
@@ -83,7 +82,7 @@ class FileCheck:
         parts = sources.parts(file, self.name_of(file))
         file = self.name_of(file)
         summary = SourceSummary(file, is_model_file(file))
-        silences = Suppressions(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
+        suppressions = Suppressions(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
         problems: dict[str, list[Problem]] = {}
         equals, all_equals = Counter[str](), Counter[str]()
         first_parts = list(islice(parts, 2))
@@ -97,20 +96,22 @@ class FileCheck:
                 continue
             if isinstance(part, TileNode):
                 summary.contradictions += part.contradictions
-            on = silences.on(part)
+            on = suppressions.on(part)
             if any(result.findings or result.unknown for result in of_part):
                 content = _content(part, equals)
-                of_part = [self._counted(replace(result, content=content), silences, on) for result in of_part]
+                of_part = [self._counted(replace(result, content=content), suppressions, on) for result in of_part]
             if self.names_all:
-                place = part.text.position(part.pointer) if isinstance(part, JsonDescriptor) and part.text else None
+                position = part.text.position(part.pointer) if isinstance(part, JsonDescriptor) and part.text else None
                 name = _content(part, all_equals) or part.pointer
-                of_part = [replace(result, name=name, place=place) for result in of_part]
+                of_part = [replace(result, name=name, position=position) for result in of_part]
             summary.add(of_part, self.fail_on)
             if any(result.findings for result in of_part):
-                from dml_tile.checks.lowerings import with_suggestions  # with all that lowers tiles
+                from dml_tile.checks.lowerings import with_lowering_suggested  # imports all that lowers tiles
 
                 is_alone = len(first_own) == 1
-                of_part = [with_suggestions(each, part, self.known_shapes, is_alone=is_alone) for each in of_part]
+                of_part = [
+                    with_lowering_suggested(each, part, self.known_shapes, is_alone=is_alone) for each in of_part
+                ]
             yield tuple(of_part)
         for first, *others in problems.values():
             also = f"; also at {listed([other.pointer for other in others])}" if others else ""
@@ -121,20 +122,20 @@ class FileCheck:
             yield from problems[EMPTY]
         summary.is_whole = not problems
         summary.names = sources.new_names()
-        summary.patterns, summary.met = silences.patterns, silences.met
-        notices = of_comments(file, silences, is_whole=summary.is_whole)
+        summary.patterns, summary.met = suppressions.patterns, suppressions.met
+        notices = comment_notices(file, suppressions, is_whole=summary.is_whole)
         summary.notices = tuple(each for each in notices if self.selection.takes(each.rule))
         yield summary
 
-    def _counted(self, result: Result, silences: Suppressions, on: Sequence[IgnoreComment]) -> Result:
+    def _counted(self, result: Result, suppressions: Suppressions, on: Sequence[IgnoreComment]) -> Result:
         rules = {finding.rule for finding in result.findings}
-        counted = {rule for rule in rules if not silences.silence(rule, on) and self.selection.takes(rule)}
+        counted = {rule for rule in rules if not suppressions.suppress(rule, on) and self.selection.takes(rule)}
         selected = tuple(finding for finding in result.findings if finding.rule in counted)
         if deselected := len(result.findings) - len(selected):
             is_judged = result.verdict not in NOT_FOR_DIRECTML
             verdict = verdict_of(selected, result.unknown, result.not_looked_at) if is_judged else result.verdict
             result = replace(result, verdict=verdict, findings=selected, deselected=deselected)
-        if result.unknown and (silences.silence(RUN_TIME, on) or not self.selection.takes(RUN_TIME)):
+        if result.unknown and (suppressions.suppress(RUN_TIME, on) or not self.selection.takes(RUN_TIME)):
             result = replace(result, unknown_is="ignored", deselected=result.deselected + 1)
         return self.baseline.with_known(result) if self.baseline else result
 
@@ -218,7 +219,7 @@ def check_model(
         parts = list(sources.parts(file))
         names = sources.new_names()
     if problems := [part for part in parts if isinstance(part, Problem)]:
-        raise InputError([replace(each, pointer=place_of(name, each.pointer)) for each in problems])
+        raise InputError([replace(each, pointer=location_of(name, each.pointer)) for each in problems])
     for _, problem in unknown_names(check.known_shapes, names, [file]):
         raise ValueError(f"{name}: {problem}")
     tiles = [part for part in parts if not isinstance(part, Problem)]

@@ -1,7 +1,7 @@
 """Lowerings of checked tiles, and the suggestions for those that a target refuses.
 
 LoweringResult      the lowering of a tile, or the reason why there is none
-with_suggestions()  suggests the command that lowers a tile, and another DirectML
+with_lowering_suggested()  suggests the command that lowers a tile, and another DirectML
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def lowering_of(
     return lower(described, target, **options)
 
 
-def with_suggestions(
+def with_lowering_suggested(
     result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, *, is_alone: bool
 ) -> Result:
     """Return the result with the lowering of its tile, if there is one that helps; its findings suggest the command.

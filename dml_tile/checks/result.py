@@ -106,7 +106,7 @@ class Result:
     ``known`` ones, which are in a baseline; the verdict counts them too. ``part`` names a part of a DxDispatch model
     that is no operator, such as a resource. ``is_captured`` is True for a line of a capture; ``times`` is the number of
     equal ones. ``content`` identifies an item of a list with findings; where all results are named, ``name`` is that of
-    any item, and the pointer of what is no item, and ``place`` is the location in a source of JSON.
+    any item, and the pointer of what is no item, and ``position`` is where it is in a source of JSON.
     """
 
     source: str
@@ -130,7 +130,7 @@ class Result:
     is_captured: bool = False
     unknown_is: Literal["counted", "ignored", "known"] = "counted"
     name: str = ""
-    place: Position | None = field(default=None, compare=False, repr=False)
+    position: Position | None = field(default=None, compare=False, repr=False)
     positions: Mapping[str, Position | None] = field(default_factory=dict, compare=False, repr=False)
     """The positions, in the source's text, of the fields that have findings; empty where the source is no JSON."""
 

@@ -1,16 +1,60 @@
-"""The summary of a file that was checked."""
+"""The summary of a file that was checked, and notices about its comments, per-file-ignores and the baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from dml_tile.checks.notices import Notice
+from dml_tile.checks.catalogue import MALFORMED_IGNORE, NOTICES, UNUSED_BASELINE_ENTRY, UNUSED_IGNORE
 from dml_tile.checks.result import Result
-from dml_tile.checks.suppressions import Suppression
+from dml_tile.checks.suppressions import FileIgnores, Suppression, Suppressions
 from dml_tile.directml.enums import FeatureLevel
+from dml_tile.errors import Position
 from dml_tile.findings import Severity
 from dml_tile.readers.model_tile import ModelNames
+
+
+class Notice(NamedTuple):
+    """A notice about a file, by the id in ``NOTICES``."""
+
+    rule: str
+    source: str
+    message: str
+    position: Position | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of all notices with this id."""
+        return NOTICES[self.rule].usual_severity
+
+
+def comment_notices(file: str, suppressions: Suppressions, *, is_whole: bool) -> Iterator[Notice]:
+    """Yield notices of malformed comments, and of those that suppress nothing in a file that was read as a whole."""
+    for comment in suppressions.malformed:
+        message = f"{comment.text!r} silences nothing; dml-tile: ignore[RULE, RULE] was expected, in 200 characters"
+        yield Notice(MALFORMED_IGNORE, file, message, comment.position)
+    if is_whole:
+        for rule, comment in suppressions.unmet:
+            yield Notice(UNUSED_IGNORE, file, f"ignore[{rule}] silences nothing", comment.position)
+
+
+def file_ignore_notices(
+    file: str, ignores: FileIgnores, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool
+) -> Iterator[Notice]:
+    """Yield notices of per-file-ignores in a settings file that suppress nothing, of the patterns that match a file.
+
+    ``met`` are those that suppressed something. Where the ``is_whole`` project was checked, all patterns count.
+    """
+    for number, (pattern, rules) in enumerate(zip(ignores.files.patterns.lines, ignores.rules, strict=True)):
+        for rule in rules:
+            if Suppression(rule, number) not in met and (is_whole or number in patterns):
+                yield Notice(UNUSED_IGNORE, file, f"per-file-ignores: {pattern!r}: {rule} silences nothing")
+
+
+def baseline_notices(file: str, missing: Iterable[object]) -> Iterator[Notice]:
+    """Yield a notice of each entry of a baseline that is missing among what was found."""
+    return (Notice(UNUSED_BASELINE_ENTRY, file, f"no longer occurs: {entry}") for entry in missing)
 
 
 @dataclass(slots=True)
@@ -20,8 +64,8 @@ class SourceSummary:
     ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
     ``is_whole`` is False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor.
     ``names`` are those by which the sizes of a model may be given, ``contradictions`` of its declared shapes fail
-    nothing. ``patterns`` are the numbers of those that ignore rules in the file; silences that are ``met`` silenced
-    something. ``notices`` are about its comments.
+    nothing. ``patterns`` are the numbers of those that ignore rules in the file, ``met`` the suppressions that
+    have a finding. ``notices`` are about its comments.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What silences findings of rules in one file: its comments, and patterns of files in pyproject.toml."""
+"""What suppresses findings of rules in one file: its comments, and patterns of files in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Source = TypeVar("_Source")
 
 
 class Suppression(NamedTuple):
-    """A rule, or the first words of several, that a comment silences, or a pattern of files by its number."""
+    """A rule, or the first words of several, that a comment suppresses, or a pattern of files by its number."""
 
     rule: str
     by: IgnoreComment | int
@@ -32,7 +32,7 @@ class FileIgnores:
 
 
 class Suppressions:
-    """The silences of one file: its comments, and the ``patterns`` that match it. ``met`` silenced something."""
+    """The suppressions of one file: its comments, and the ``patterns`` that match it. ``met`` suppressed something."""
 
     def __init__(self, matching: frozenset[int], by_rule: dict[str, list[int]]) -> None:
         self.patterns = matching
@@ -42,12 +42,12 @@ class Suppressions:
         self._by_rule = by_rule
         self._text: SourceText | None = None
         self._of_comments: dict[tuple[int, ...], dict[str, list[IgnoreComment]]] = {}
-        """The comments that silence each rule, for each of the sets of comments that parts of the text have."""
+        """The comments that suppress each rule, for each of the sets of comments that parts of the text have."""
         self._known: dict[tuple[tuple[int, ...], str], bool] = {}
 
     @property
     def unmet(self) -> list[tuple[str, IgnoreComment]]:
-        """The rules that comments silence and that were not found there, in the order of the text."""
+        """The rules that comments suppress and that were not found there, in the order of the text."""
         return [each for each in self._comments if Suppression(*each) not in self.met]
 
     def on(self, part: JsonDescriptor | TileNode) -> tuple[IgnoreComment, ...]:
@@ -63,8 +63,8 @@ class Suppressions:
             self._comments.update(dict.fromkeys((rule, one) for one in text.comments for rule in one.rules))
         return text.comments_on(part.pointer)
 
-    def silence(self, rule_id: str, on: Sequence[IgnoreComment]) -> bool:
-        """Return True if a pattern, or one of the comments, silences findings of a rule, and remember which."""
+    def suppress(self, rule_id: str, on: Sequence[IgnoreComment]) -> bool:
+        """Return True if a pattern, or one of the comments, suppresses findings of a rule, and remember which."""
         key = tuple(map(id, on))
         if (key, rule_id) not in self._known:
             if key not in self._of_comments:

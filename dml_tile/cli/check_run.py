@@ -8,12 +8,10 @@ from typing import Any, Final
 
 import typer
 
-from dml_tile.checks import notices
 from dml_tile.checks.baseline import Entry, baseline_text, entries_of
 from dml_tile.checks.file_check import Event, checked_here
 from dml_tile.checks.files import unknown_names
-from dml_tile.checks.notices import Notice
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.summary import Notice, SourceSummary, baseline_notices, file_ignore_notices
 from dml_tile.checks.suppressions import Suppression
 from dml_tile.cli.check_request import CheckOptions, CheckRequest, check_request, listed_files
 from dml_tile.cli.config import nearest_config
@@ -27,7 +25,7 @@ from dml_tile.cli.console import (
     exit_on_file_errors,
     print_stderr,
 )
-from dml_tile.cli.formats import has_place, invocation_of, print_text, replaced, reports_in
+from dml_tile.cli.formats import invocation_of, print_text, replaced, reports_in, shows_passed_over
 from dml_tile.cli.jobs import chosen_workers, counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
@@ -147,12 +145,12 @@ class CheckRun:
         questions, config, known = self._questions, self._request.config, self._questions.baseline
         met = set[Suppression]().union(*(source.met for source in self._sources))
         matching = frozenset[int]().union(*(source.patterns for source in self._sources))
-        for notice in notices.of_file_ignores(config.file, questions.file_ignores, met, matching, is_whole=is_whole):
+        for notice in file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=is_whole):
             self._take_notice(notice)
         if known:
             self._missing = known.missing(self._sources, self._target_names, questions.selection)
             if not self._request.options.prune:
-                for notice in notices.of_baseline(config.settings.baseline, self._missing):
+                for notice in baseline_notices(config.settings.baseline, self._missing):
                     self._take_notice(notice)
 
     @property
@@ -188,7 +186,7 @@ class CheckRun:
     def print_remarks(self) -> None:
         """Print on standard error what no report has a place for, and complain of names that no model has."""
         options, sources = self._request.options, self._sources
-        if not (options.quiet or has_place(self._request.formats)):
+        if not (options.quiet or shows_passed_over(self._request.formats)):
             count_passed_over(self._passed_over)
         if options.verbose:
             for one in self._passed_over:

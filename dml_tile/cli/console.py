@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, Type
 import typer
 
 from dml_tile.cli.formats import console_of
-from dml_tile.errors import ConfigError, OutputError, Problem, place_of
+from dml_tile.errors import ConfigError, OutputError, Problem, location_of
 
 if TYPE_CHECKING:
     from dml_tile.execution.mover import BoundTile
@@ -70,7 +70,7 @@ def complain(source: str, problems: Sequence[Problem]) -> None:
     from dml_tile.text import printable
 
     for problem in problems:
-        where = place_of(source, problem.pointer, problem.position)
+        where = location_of(source, problem.pointer, problem.position)
         print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
 
 

@@ -169,7 +169,7 @@ def wanted_formats(
     return wanted
 
 
-def has_place(wanted: Sequence[Format]) -> bool:
+def shows_passed_over(wanted: Sequence[Format]) -> bool:
     """Return True if what is printed has a place for what was passed over; without that, if a file has."""
     return any(one.has_passed_over for one in [one for one in wanted if not one.file] or wanted)
 

@@ -19,11 +19,11 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import OperatorType, TensorFlags
 from dml_tile.directml.operators import operator_name
 from dml_tile.emit.cpp import cpp_text
-from dml_tile.errors import place_of
+from dml_tile.errors import location_of
 from dml_tile.geometry.layout import extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep
 from dml_tile.readers.descriptors import JsonDescriptor
-from dml_tile.reports.wording import cost_of, place_name
+from dml_tile.reports.wording import buffer_name, cost_of
 from dml_tile.text import pointer_steps, printable
 
 MAX_WIDTH: Final = 88
@@ -83,7 +83,7 @@ def source_text(
         yield json_text([part.desc for part in parts])
         return
     named = zip(_names_of([part.pointer for part in parts], names.first), parts, strict=True)
-    commented = (_Commented(name, part.desc, [place_of(source, part.pointer)]) for name, part in named)
+    commented = (_Commented(name, part.desc, [location_of(source, part.pointer)]) for name, part in named)
     yield from _commented_text(language, commented, names.namespace)
 
 
@@ -160,13 +160,13 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
         "output": _resource(destination, shown, {"value": 0}),
     }
     for number, size in enumerate(lowering.scratch_sizes):
-        resources[place_name(number)] = {
+        resources[buffer_name(number)] = {
             "initialValuesDataType": DATA_TYPE.write(TensorDataType.UINT32),
             "initialValues": {"valueCount": size // 4, "value": 0},
         }
     dispatchables, commands = {}, []
     for name, step in _named(lowering.steps):
-        tensors = {"InputTensor": place_name(step.reads), "OutputTensor": place_name(step.writes)}
+        tensors = {"InputTensor": buffer_name(step.reads), "OutputTensor": buffer_name(step.writes)}
         dispatchables[name] = {
             "type": "DML_OPERATOR_TILE",
             "desc": step.desc.model_dump(mode="json", by_alias=True, exclude_none=True),
@@ -200,14 +200,14 @@ def _named(steps: Sequence[LoweringStep]) -> Iterator[tuple[str, LoweringStep]]:
 def _comments(tile: LoweringResult, lowering: Lowering, i: int) -> Iterator[str]:
     """Yield a step's line of comment; before the first step, also the lowering's cost, notes and scratch buffers."""
     if i == 0:
-        where = f"{place_of(tile.source, tile.pointer)} at {tile.target.label}"
+        where = f"{location_of(tile.source, tile.pointer)} at {tile.target.label}"
         yield "; ".join([where, cost_of(lowering), *lowering.notes])
         for number, size in enumerate(lowering.scratch_sizes):
-            yield f"{place_name(number)} has {size} bytes"
+            yield f"{buffer_name(number)} has {size} bytes"
     step = lowering.steps[i]
     read, written = (
-        f"{buffer.total_tensor_size_in_bytes} bytes at offset 0 of {place_name(place)}"
-        for buffer, place in zip(described(step.desc), (step.reads, step.writes), strict=True)
+        f"{buffer.total_tensor_size_in_bytes} bytes at offset 0 of {buffer_name(location)}"
+        for buffer, location in zip(described(step.desc), (step.reads, step.writes), strict=True)
     )
     yield f"step {i + 1} of {len(lowering.steps)} reads {read}, writes {written}"
 

@@ -11,10 +11,9 @@ from itertools import starmap
 from typing import Final, NamedTuple
 
 from dml_tile.checks.catalogue import RUN_TIME
-from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict
-from dml_tile.checks.summary import SourceSummary
-from dml_tile.errors import Position, Problem, place_of
+from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.errors import Position, Problem, location_of
 from dml_tile.findings import Severity
 from dml_tile.reports.overview import GroupedFinding, grouped_findings
 from dml_tile.reports.report import Report, ReportOptions
@@ -76,7 +75,7 @@ def _annotation(group: GroupedFinding) -> Annotation:
     finding, result = group.finding, group.result
     paths = f"{', '.join(group.paths)}: " if group.paths else ""
     first, *others = group.messages
-    lines = [f"{paths}{first}", *others, *_places(result, group.targets)]
+    lines = [f"{paths}{first}", *others, *_targets_and_operator(result, group.targets)]
     lines += [f"try: {suggestion}" for suggestion in group.suggestions]
     return Annotation(
         finding.severity,
@@ -99,12 +98,12 @@ def _run_time_notes(results: Sequence[Result]) -> Iterator[Annotation]:
     for alike_results in shared.values():
         first = alike_results[0]
         message = printable(f"{first.verdict}; {known_at_run_time_only(first.unknown)}")
-        places = _places(first, [result.target.label for result in alike_results])
-        text = "\n".join((message, *map(printable, places)))
+        lines = _targets_and_operator(first, [result.target.label for result in alike_results])
+        text = "\n".join((message, *map(printable, lines)))
         yield Annotation(Severity.NOTE, RUN_TIME, first.source, first.pointer, None, message, text, (first.identity,))
 
 
-def _places(result: Result, targets: Sequence[str]) -> Iterator[str]:
+def _targets_and_operator(result: Result, targets: Sequence[str]) -> Iterator[str]:
     pointer = f"{result.pointer} " if result.pointer else ""
     through = f" through {result.via}" if result.via else ""
     yield f"{pointer}at {', '.join(targets)}{through}"
@@ -140,8 +139,8 @@ class ConciseReport(AnnotationReport):
 
     def _take(self, annotation: Annotation) -> None:
         pointer = "" if annotation.position else annotation.pointer
-        place = printable_line_start(place_of(annotation.source, pointer, annotation.position))
-        self._write(f"{place}: {annotation.severity}[{annotation.rule}] {annotation.message}\n")
+        location = printable_line_start(location_of(annotation.source, pointer, annotation.position))
+        self._write(f"{location}: {annotation.severity}[{annotation.rule}] {annotation.message}\n")
 
 
 class GitlabReport(AnnotationReport):
@@ -198,7 +197,7 @@ class LimitedReport(AnnotationReport):
     def line(self, annotation: Annotation) -> str:
         """Return the line from which the server makes an annotation."""
 
-    def _place(self, annotation: Annotation, *names: str) -> dict[str, str]:
+    def _location(self, annotation: Annotation, *names: str) -> dict[str, str]:
         """Return the path, line and column under these names; none of standard input."""
         if annotation.source == _NO_SOURCE:
             return {}
@@ -226,11 +225,11 @@ class AzureReport(LimitedReport):
     """A command for each error and warning that Azure Pipelines shows; notes are lines of the log."""
 
     def line(self, annotation: Annotation) -> str:
-        place = self._place(annotation, "sourcepath", "linenumber", "columnnumber")
+        location = self._location(annotation, "sourcepath", "linenumber", "columnnumber")
         if annotation.severity is Severity.NOTE:
-            where = f"{printable_line_start(place['sourcepath'])}: " if place else ""
+            where = f"{printable_line_start(location['sourcepath'])}: " if location else ""
             return "{}{}: {}\n".format(where, annotation.severity, annotation.text.replace("\n", "; "))
-        properties = {"type": str(annotation.severity), **place, "code": annotation.rule}
+        properties = {"type": str(annotation.severity), **location, "code": annotation.rule}
         listed = "".join(f"{name}={printable(value.translate(_AZURE_PROPERTY))};" for name, value in properties.items())
         return f"##vso[task.logissue {listed}]{annotation.text.translate(_AZURE)}\n"
 
@@ -245,7 +244,7 @@ class GithubReport(LimitedReport):
     """A command for each annotation that GitHub shows, written at the end."""
 
     def line(self, annotation: Annotation) -> str:
-        properties = {**self._place(annotation, "file", "line", "col"), "title": annotation.rule}
+        properties = {**self._location(annotation, "file", "line", "col"), "title": annotation.rule}
         listed = ",".join(
             f"{name}={printable(value.translate(_GITHUB_PROPERTY))}" for name, value in properties.items()
         )

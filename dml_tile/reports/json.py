@@ -12,9 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity

@@ -15,9 +15,8 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from dml_tile.checks.catalogue import RUN_TIME
-from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.errors import Position, Problem
 from dml_tile.reports.annotations import UNREADABLE
 from dml_tile.reports.report import Report, ReportOptions
@@ -60,7 +59,7 @@ class JunitReport(Report):
                 kind, outcome = "failures", _element("failure", text, type=rules or RUN_TIME, message=message)
             elif result.verdict in NOT_FOR_DIRECTML:
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
-            self._add_case(result.source, name, result.first_position or result.place, outcome, kind)
+            self._add_case(result.source, name, result.first_position or result.position, outcome, kind)
 
     def add_problem(self, source: str, problem: Problem) -> None:
         error = _element("error", printable(str(problem)), type=UNREADABLE, message=problem.message)

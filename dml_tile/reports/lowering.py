@@ -18,7 +18,7 @@ from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.text import Line, detail_lines, print_lines, verdict
-from dml_tile.reports.wording import cost_of, place_name
+from dml_tile.reports.wording import buffer_name, cost_of
 from dml_tile.text import braced
 
 _TENSORS: Final = ("InputTensor", "OutputTensor")
@@ -59,7 +59,7 @@ def print_not_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None
 def step_lines(lowering: Lowering) -> Iterator[Line]:
     """Yield the steps of a lowering, one a line."""
     for i, step in enumerate(lowering.steps, start=1):
-        yield Line(2, Text(f"step {i}, from {place_name(step.reads)} to {place_name(step.writes)}: {step.desc}"))
+        yield Line(2, Text(f"step {i}, from {buffer_name(step.reads)} to {buffer_name(step.writes)}: {step.desc}"))
 
 
 def cost_lines(lowering: Lowering) -> Iterator[Line]:
@@ -87,8 +87,8 @@ def lowering_table(lowering: Lowering) -> Table:
                 table.add_row(f"  {field}", *values)
     table.add_section()
     steps = lowering.steps
-    table.add_row("reads", "input", *(place_name(step.reads) for step in steps))
-    table.add_row("writes", "output", *(place_name(step.writes) for step in steps))
+    table.add_row("reads", "input", *(buffer_name(step.reads) for step in steps))
+    table.add_row("writes", "output", *(buffer_name(step.writes) for step in steps))
     table.add_row("bytes read", str(lowering.original_bytes_read), *(str(step.bytes_read) for step in steps))
     table.add_row("bytes written", str(lowering.original_bytes_written), *(str(step.bytes_written) for step in steps))
     return table

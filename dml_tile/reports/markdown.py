@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from dml_tile.checks.notices import Notice
-from dml_tile.checks.summary import SourceSummary
-from dml_tile.errors import Problem, place_of
+from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.errors import Problem, location_of
 from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, clipped
-from dml_tile.reports.wording import counted, kind_of, notice_place, passed_over
+from dml_tile.reports.wording import counted, kind_of, notice_location, passed_over
 
 MAX_LISTED: Final = 50
 """The limit for listed operators with findings, for those without, and for problems: a summary holds 1 MiB."""
@@ -71,12 +70,12 @@ def _table_row(cells: Sequence[str]) -> str:
 
 
 def _problem(source: str, problem: Problem) -> str:
-    where = place_of(source, problem.pointer, problem.position)
+    where = location_of(source, problem.pointer, problem.position)
     return f"- **{_escaped(clipped(where))}** cannot be read: {_escaped(clipped(problem.message))}"
 
 
 def _notice(notice: Notice) -> str:
-    where, message = _escaped(clipped(notice_place(notice))), _escaped(clipped(notice.message))
+    where, message = _escaped(clipped(notice_location(notice))), _escaped(clipped(notice.message))
     return f"- {notice.severity} {notice.rule} in **{where}**: {message}"
 
 

@@ -9,13 +9,13 @@ from functools import reduce
 from operator import or_
 from typing import ClassVar, Final
 
-from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, alike
+from dml_tile.checks.summary import Notice
 from dml_tile.directml.targets import Target
-from dml_tile.errors import Position, Problem, place_of
+from dml_tile.errors import Position, Problem, location_of
 from dml_tile.findings import Basis, Finding, Severity
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.wording import VERDICTS, VerdictCounts, cost_of, place_name, remarks, run_from_level
+from dml_tile.reports.wording import VERDICTS, VerdictCounts, buffer_name, cost_of, remarks, run_from_level
 from dml_tile.text import printable, shortened
 
 SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◑◐✓", strict=True))
@@ -105,7 +105,7 @@ class OverviewRow:
     @property
     def name(self) -> str:
         """The source, and the operator's location in it."""
-        return place_of(self.source, self.pointer)
+        return location_of(self.source, self.pointer)
 
 
 def clipped(text: str) -> str:
@@ -165,7 +165,7 @@ def _row_lowerings(results: Sequence[Result]) -> list[RowLowering]:
     for result in results:
         if lowering := result.lowering:
             steps = (
-                (clipped(str(step.desc)), place_name(step.reads), place_name(step.writes)) for step in lowering.steps
+                (clipped(str(step.desc)), buffer_name(step.reads), buffer_name(step.writes)) for step in lowering.steps
             )
             costs = (cost_of(lowering), *(f"note: {note}" for note in lowering.notes))
             of_target = clipped(str(lowering.original)), tuple(steps), costs

@@ -10,9 +10,8 @@ from itertools import islice, starmap
 from typing import Final
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.notices import Notice
-from dml_tile.checks.summary import SourceSummary
-from dml_tile.errors import Problem, place_of
+from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.errors import Problem, location_of
 from dml_tile.reports import wording
 from dml_tile.reports.markup import (
     Cell,
@@ -280,7 +279,7 @@ def _notice_list(notices: Sequence[Notice]) -> Iterator[Markup]:
 
 
 def _notice(notice: Notice) -> Markup:
-    where, message = name(clipped(wording.notice_place(notice))), name(clipped(notice.message))
+    where, message = name(clipped(wording.notice_location(notice))), name(clipped(notice.message))
     return element("li", element("b", where), f": {notice.severity} ", element("code", notice.rule), " ", message)
 
 
@@ -305,7 +304,7 @@ def _model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
 
 
 def _problem(source: str, problem: Problem) -> Markup:
-    where = place_of(source, problem.pointer, problem.position)
+    where = location_of(source, problem.pointer, problem.position)
     return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
 
 

@@ -19,9 +19,8 @@ from dml_tile.text import encodable, printable_json
 if TYPE_CHECKING:  # the command line needs the names of formats only
     from rich.console import Console
 
-    from dml_tile.checks.notices import Notice
     from dml_tile.checks.result import Result
-    from dml_tile.checks.summary import SourceSummary
+    from dml_tile.checks.summary import Notice, SourceSummary
     from dml_tile.readers.sources import PassedOver
 
 Problems: TypeAlias = Sequence[tuple[str, Problem]]

@@ -16,9 +16,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dml_tile.checks.catalogue import NOTICES, RULES
-from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.directml import pages
 from dml_tile.errors import Position, Problem
 from dml_tile.files.repository import path_within

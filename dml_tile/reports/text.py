@@ -16,13 +16,12 @@ from dml_tile.checks.catalogue import NOTICES
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.files import MAX_LISTED, listed
 from dml_tile.checks.hresults import ResultCode
-from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.dialects.directml import SPECIFICATION_RULES
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
-from dml_tile.errors import Position, place_of
+from dml_tile.errors import Position, location_of
 from dml_tile.findings import Finding, Rule, Severity
 from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
@@ -131,7 +130,7 @@ def _remarks(result: Result, with_lowest_level: bool) -> Text:
 
 def verdict(source: str, pointer: str, word: str, at: str, position: Position | None = None) -> Text:
     """Return a part of a source, and what became of it at a target."""
-    where = (printable_line_start(place_of(source, pointer, position)), "bold")
+    where = (printable_line_start(location_of(source, pointer, position)), "bold")
     return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
 
 
@@ -147,7 +146,7 @@ def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: 
 
 def notice_line(notice: Notice) -> Line:
     """Return a notice as a line of text."""
-    where = (printable_line_start(wording.notice_place(notice)), "bold")
+    where = (printable_line_start(wording.notice_location(notice)), "bold")
     kind = str(notice.severity), _SEVERITY_STYLES[notice.severity]
     return Line(0, Text.assemble(where, ": ", kind, (f"[{notice.rule}]", "bold"), f" {printable(notice.message)}"))
 

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dml_tile.checks.notices import Notice
 from dml_tile.checks.result import Result, Verdict
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
-from dml_tile.errors import place_of
+from dml_tile.errors import location_of
 from dml_tile.findings import Basis, Finding, Rule, Severity
 from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
 from dml_tile.readers.sources import PassedOver
@@ -120,9 +119,9 @@ def outcome_of_rule(rule: Rule[Any]) -> str:
     return outcome(rule.hresult, rule.crash)
 
 
-def place_name(place: StepBuffer) -> str:
+def buffer_name(buffer: StepBuffer) -> str:
     """Return a buffer's name: ``input``, ``output``, or ``scratch1`` and so on."""
-    return place if isinstance(place, str) else f"scratch{place + 1}"
+    return buffer if isinstance(buffer, str) else f"scratch{buffer + 1}"
 
 
 def cost_of(lowering: Lowering) -> str:
@@ -200,9 +199,9 @@ def counted(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
 
 
-def notice_place(notice: Notice) -> str:
+def notice_location(notice: Notice) -> str:
     """Return the file that a notice is about, and the line and column if they are known."""
-    return place_of(notice.source, "", notice.position)
+    return location_of(notice.source, "", notice.position)
 
 
 def greatest_first(counts: Mapping[str, int]) -> dict[str, int]:

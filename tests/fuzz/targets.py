@@ -26,7 +26,7 @@ import numpy as np
 from rich.console import Console
 
 import dml_tile
-from dml_tile.checks.lowerings import lower_part, with_suggestions
+from dml_tile.checks.lowerings import lower_part, with_lowering_suggested
 from dml_tile.checks.result import results
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.descriptors.graph import GraphDesc
@@ -109,7 +109,7 @@ def _reported(form: str, source: str, parts: Iterable[JsonDescriptor | TileNode 
         if not found:  # it stands for a whole model of which nothing is to say
             continue
         summary.add(found, Severity.WARNING)
-        report.add([with_suggestions(result, part, KnownShapes(), is_alone=False) for result in found])
+        report.add([with_lowering_suggested(result, part, KnownShapes(), is_alone=False) for result in found])
     report.end([summary])
     return written.getvalue()
 

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 
 from rich.console import Console
 
-from dml_tile.checks.lowerings import with_suggestions
+from dml_tile.checks.lowerings import with_lowering_suggested
 from dml_tile.checks.result import Result, results
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import Target
@@ -35,7 +35,7 @@ _VOID = ("meta", "input", "wbr")
 def checked(part: JsonDescriptor | TileNode, *targets: Target, source: str = "a.json") -> list[Result]:
     """Return the result of ``check`` for a tile."""
     return [
-        with_suggestions(result, part, KnownShapes(), is_alone=False)
+        with_lowering_suggested(result, part, KnownShapes(), is_alone=False)
         for result in results(source, part, targets or (NEW,), "both")
     ]
 
