@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from io import UnsupportedOperation
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,22 +17,29 @@ from dml_tile.cli.console import FINDINGS, UNREADABLE, MaxTimeOption, at_most, c
 from dml_tile.cli.formats import console_of, print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption
 
+if TYPE_CHECKING:
+    from dml_tile.directml.targets import Target
+    from dml_tile.files.paths import AllowedFolders
+
 _NO_DXDISPATCH_MODEL: Final = (
     "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
 )
+
+_ExplainPlanOption = Annotated[
+    bool, typer.Option("--explain-plan", help="Print on standard error how the bytes of each tile are moved.")
+]
+_OutputDirOption = Annotated[
+    Path,
+    typer.Option(help="The only folder that the model may write to; by default the current one.", file_okay=False),
+]
 
 
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL.json", help="A DxDispatch model; - is standard input.")],
     targets: TargetsOption = None,
     against: AgainstOption = None,
-    explain_plan: Annotated[
-        bool, typer.Option("--explain-plan", help="Print on standard error how the bytes of each tile are moved.")
-    ] = False,
-    output_dir: Annotated[
-        Path,
-        typer.Option(help="The only folder that the model may write to; by default the current one.", file_okay=False),
-    ] = Path(),
+    explain_plan: _ExplainPlanOption = False,
+    output_dir: _OutputDirOption = Path(),
     allow_hidden: Annotated[
         bool, typer.Option("--allow-hidden", help="Let the model use files of which a part begins with a dot.")
     ] = False,
@@ -56,41 +64,56 @@ def run(
     from dml_tile.dxdispatch.model import read_model
     from dml_tile.dxdispatch.rules import model_findings
     from dml_tile.dxdispatch.runner import run_model
-    from dml_tile.errors import InputError, Problem, RefusedModelError
-    from dml_tile.files.paths import AllowedFolders
     from dml_tile.files.urls import source_named
     from dml_tile.input_errors import unreadable
     from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
     from dml_tile.reports.text import print_refusals
 
-    chosen = one_target(targets, "a model is run at one target")
+    target = one_target(targets, "a model is run at one target")
     model = source_named(model)
-    folder = Path() if model == "-" else Path(model).parent
-    try:
+    with _exit_on_errors(model, target, max_time):
         if is_model_file(model):
             raise unreadable("", _NO_DXDISPATCH_MODEL)
         with at_most(max_time):
             document = parse_source(model)
             read = read_model(document.value)
-            found = model_findings(document, chosen)
-            folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
-            with suppress(UnsupportedOperation):  # by a stream that is no file
-                folders.protect(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
+            found = model_findings(document, target)
             run_model(
                 read,
-                folders,
+                _allowed_folders(model, output_dir, allow_hidden, overwrite),
                 print_bytes if dxdispatch_output else print_text,
-                chosen,
+                target,
                 against or "both",
                 dispatch=partial(run_tile, explain_plan=explain_plan),
                 found=found,
                 as_dxdispatch=dxdispatch_output,
                 in_rows=sys.stdout.isatty(),
             )
-        print_refusals(console_of(stderr=True), model, found, chosen)
+        print_refusals(console_of(stderr=True), model, found, target)
+
+
+def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite: bool) -> AllowedFolders:
+    """Return the folders that the model may use, but for its own file."""
+    from dml_tile.files.paths import AllowedFolders
+
+    folder = Path() if model == "-" else Path(model).parent
+    folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
+    with suppress(UnsupportedOperation):  # by a stream that is no file
+        folders.protect(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
+    return folders
+
+
+@contextmanager
+def _exit_on_errors(model: str, target: Target, max_time: int | None) -> Iterator[None]:
+    """Print why a model was not run, or not to its end, and exit with the status for that."""
+    from dml_tile.errors import InputError, Problem, RefusedModelError
+    from dml_tile.reports.text import print_refusals
+
+    try:
+        yield
     except RefusedModelError as error:
-        print_refusals(console_of(stderr=True), model, error.results, chosen)
+        print_refusals(console_of(stderr=True), model, error.results, target)
         raise typer.Exit(FINDINGS) from None
     except InputError as error:
         complain(model, error.problems)
