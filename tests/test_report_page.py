@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -118,6 +119,18 @@ def test_the_lowering_stands_below_its_tile_once_with_its_commands() -> None:
     (text,) = details(page([checked(LONG, OLD, source="n" * 1000)]))
     assert "Step 1" in text
     assert "dml-tile lower" not in text
+
+
+def test_equal_results_are_equal_bytes_whenever_and_of_however_old_files(check: Call) -> None:
+    write("bad.json", BAD)
+    pages = []
+    for modified in (0, 10**9):
+        os.utime("bad.json", (modified, modified))
+        pages.append(check("bad.json", "--format", "html").stdout)
+    assert pages[0] == pages[1]
+    assert not re.search(
+        r"\b\d{4}-\d{2}-\d{2}|\b\d{1,2}:\d{2}\b", re.sub(r"<style>.*?</style>", "", pages[0], flags=re.DOTALL)
+    )
 
 
 def test_fields_that_are_known_at_run_time_only_are_named() -> None:
