@@ -24,7 +24,7 @@ _level: Final = attrgetter("feature_level")
 
 @dataclass(frozen=True)
 class RunTargets:
-    """The targets that are chosen for the whole run, and where."""
+    """The targets chosen for the whole run, and the option, variable or setting that names them."""
 
     source: str
     targets: tuple[Target, ...]

@@ -36,7 +36,7 @@ class Run:
         self.unnamed = 0
         """The number of tests that name none of several targets."""
         self.ran: Counter[str] = Counter()
-        """The numbers of those that ran, by the target that they ran at."""
+        """The numbers of these tests that ran, by the target that they ran at."""
         self.tests: list[PlannedTest] = []  # the one that runs, if any
         self.fixtures: dict[pytest.FixtureDef[Any], list[Target]] = {}
         """The fixtures that are set up and outlive a test, and the targets that they asked for."""
@@ -53,7 +53,7 @@ class Run:
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Let the target be asked for while tests are collected only if one is chosen, or none has to be.
+        """Refuse to name the target while tests are collected, unless one is chosen or none has to be.
 
         Raises pytest.UsageError if a conftest.py, or a hook in one, asks all the same.
         """
@@ -73,9 +73,9 @@ class Run:
 
     @contextmanager
     def set_up(self, definition: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
-        """Record whether a fixture that outlives a test asks for the target, and tear it down at the same one.
+        """Record whether a fixture that outlives a test asks for the target, and tear it down at the same target.
 
-        What another process asked that it started, and what a wide fixture asked whose value it gets, it asked too.
+        The fixture also asks if a process that it starts does, or a wide fixture whose value it gets.
         """
         asked, before, teardown = list[Any](), PROCESS.target_requests, ExitStack()
         test = PROCESS.test._replace(number=next(PROCESS.numbers))
@@ -129,7 +129,7 @@ class PlannedTest:
         self.is_named = False
         """True if it asks for its target, by a marker, a decorator or a fixture, or every test does."""
         self.has_errors = False
-        """True if the attempt fails for what the plugin says of it: this is no expected failure, nor tried again."""
+        """True if the plugin fails the attempt: that is no expected failure, and the test is not rerun."""
         self._refusal = ""  # why it cannot run; pytest has no collection error for a single item
         try:
             self.is_selected = self._choose()
@@ -220,7 +220,7 @@ class PlannedTest:
             self.fail(f"{this} begins at {current.label}: {latest!r} of {latest.where} is open")
 
     def require_nothing_wrong(self) -> None:
-        """Fail if the test that was called did what is an error though its code hides it, or not what it expects."""
+        """Fail if the test made an error, even one that its code hides, or expects a removal that did not happen."""
         self._require_fixtures()
         if choice.expects_removal(self._item) and not self._removals.removals:
             self.fail("the test expects that a device is removed, and none was")
@@ -250,7 +250,7 @@ class PlannedTest:
             )
 
     def hidden(self) -> list[str]:
-        """Take what happened that is an error, also where the test's code hides it."""
+        """Return the errors since the last call, including those that the test's code hides."""
         errors, PROCESS.test_errors = PROCESS.test_errors, []
         self.has_errors = self.has_errors or bool(errors)
         unasked = self._removals.new_unasked()
@@ -260,7 +260,7 @@ class PlannedTest:
         return [*errors, *unasked, f"A test that expects this {how}"]
 
     def end(self) -> list[str]:
-        """End what the attempt left open, and return what is wrong with that and with what the test's code hides."""
+        """End the simulations that the attempt left open, and return the reasons why the attempt fails."""
         left = [entered for entered in PROCESS.open if entered.test == PROCESS.test.number]
         for entered in left:
             PROCESS.change(entered, is_open=False)

@@ -143,7 +143,7 @@ class Process:
         self.numbers = count(1)
         self.is_watched = False  # by pytest's plugin
         self.target_requests: list[Target] | None = None
-        """The answers to those who asked for the target where nothing is simulated, while they are recorded."""
+        """The targets that were returned while nothing was simulated; None unless they are recorded."""
         self.asked_by_children = 0
         """The number of records of the level file without a simulation that other processes have read."""
         self.plugin_managed: frozenset[object] = frozenset()
@@ -172,7 +172,7 @@ class Process:
 
     @contextmanager
     def run(self, test: RunningTest) -> Iterator[None]:
-        """Make a test that of the process."""
+        """Make a test the current one of the process."""
         before, self.test = self.test, test
         self._tell_children()
         try:
@@ -237,7 +237,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def opener() -> object:
-    """Return what stands for this thread and, if there is one, for this task of asyncio."""
+    """Return the identity of this thread, and asyncio's running task if there is one."""
     asyncio = sys.modules.get("asyncio")
     try:
         return get_ident(), asyncio and asyncio.current_task()
@@ -246,7 +246,7 @@ def opener() -> object:
 
 
 def caller() -> str:
-    """Return the place of the latest call from outside the package."""
+    """Return the file and line of the latest call from outside the package."""
     frame: Any = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dml_tile."):
         frame = frame.f_back
