@@ -17,7 +17,7 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, tile_support
-from dml_tile.rules.check import lowest_level
+from dml_tile.rules.check import lowest_level, not_looked_at
 from tests.helpers.descriptors import GOOD
 from tests.helpers.operator_figures import compared, figures, shortfalls, tally
 from tests.helpers.played_lives import emulated
@@ -118,6 +118,16 @@ def test_the_lowest_level_of_an_operator_is_that_of_a_check_at_each_level() -> N
         accepted = [(level, not check(desc, level)) for level in reversed(FeatureLevel)]
         passing = [level for level, _ in takewhile(itemgetter(1), accepted)]
         assert lowest_level(desc) == min(passing, default=None)
+
+
+def test_no_operator_of_which_all_is_looked_at_is_taken_here_and_refused_by_directml() -> None:
+    accepted = [
+        each
+        for each in compared(rows_of("operators.jsonl.xz"))
+        if not each.findings and not not_looked_at(OperatorDesc.model_validate(each.row["desc"]))
+    ]
+    assert len(accepted) > 2500
+    assert [str(each) for each in accepted if not each.is_taken] == []
 
 
 LIVES: Final = rows_of("lives.jsonl")

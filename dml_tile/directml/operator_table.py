@@ -63,6 +63,8 @@ class OperatorTable:
     """Equations that the runtime wants beyond ``sizes``."""
     unchecked: frozenset[str] = frozenset()
     """Fields whose rules the runtime does not check."""
+    without_rule: frozenset[str] = frozenset()
+    """Fields of which the runtime demands more than the entry says."""
     optional_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
     never_owned: bool = False
     """No input may be owned by DirectML."""
@@ -170,6 +172,7 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         sizes=tuple(values.get("sizes", ())),
         runtime_sizes=tuple(values.get("runtime_sizes", ())),
         unchecked=frozenset(values.get("unchecked", ())),
+        without_rule=frozenset(values.get("without_rule", ())),
         optional_from={name: FeatureLevel.parse(level) for name, level in since},
         never_owned=values.get("never_owned", False),
         inputs=frozenset(values.get("inputs", ())),

@@ -380,6 +380,21 @@ def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] |
 
 
 @OTHER_OPERATOR_RULES.add(
+    "DML-OPERATOR-ScaleBias",
+    basis=Basis.RUNTIME | Basis.INFERRED,
+    says="ScaleBias is null where the tensors have a data type of 64 bits.",
+)
+def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Violation]:
+    view = next(iter(op.views.values()), None)
+    if view is None or op.fields.get("ScaleBias") is None:
+        return
+    data_type = view.desc.data_type
+    if isinstance(data_type, TensorDataType) and data_type.bits == 64:
+        message = f"a scale and a bias were provided, but null was expected for tensors of {data_type.name}"
+        yield Violation("ScaleBias", message, basis=op.basis(documented=False))
+
+
+@OTHER_OPERATOR_RULES.add(
     "DML-OPERATOR-Sizes", says="Tensors have the Sizes that the operator's page, or the runtime, asks for."
 )
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
@@ -455,7 +470,7 @@ def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
     unknown = ["Sizes"] if not _sizes_are_ruled(fields, table) else []
     for field in operator.fields:
         is_free = field.is_tensor or field.kind in _FREE_KINDS or field.name in counts | ruled
-        if not is_free and fields[field.name] not in (None, ()):
+        if field.name in table.without_rule or (not is_free and fields[field.name] not in (None, ())):
             unknown.append(field.name)
     return tuple(dict.fromkeys(unknown))
 

@@ -145,6 +145,10 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-OPERATOR-Flags": [
         (rnn(InputTensor=1), rnn(), "InputTensor.Flags", D | R, at("6_2")),
     ],
+    "DML-OPERATOR-ScaleBias": [
+        (other("ELEMENT_WISE_ABS", "INT64", ScaleBias={"Scale": 1, "Bias": 0}),
+         other("ELEMENT_WISE_ABS", "INT64", ScaleBias=None), "ScaleBias", R, at("6_2")),
+    ],
     "DML-OPERATOR-activation": [
         (rnn(activation="ACTIVATION_HARDMAX"), rnn(), "ActivationDescs[0].Type", D | R, at("6_2")),
     ],
