@@ -125,6 +125,13 @@ def test_a_model_of_dxdispatch_has_its_operators_checked(call: Call) -> None:
     assert "accepted at 6_4" in call("check", "-", "--target", "6_4", stdin=model).stdout
 
 
+def test_entries_behind_an_array_s_count_are_not_looked_at() -> None:
+    reduce = {"Function": "AVERAGE", "Axes": [9], "AxisCount": 0}
+    assert not check(other("REDUCE", sizes=[1, 1, 2, 2], **reduce), "6_2", against="runtime")
+    (finding,) = check(other("REDUCE", sizes=[1, 1, 2, 2], **reduce | {"AxisCount": 1}), "6_2")
+    assert finding.path == "Axes[0]"
+
+
 # devices
 
 

@@ -343,9 +343,11 @@ def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
         value = op.fields[name]
         if expected is None or value is None:
             continue
-        for path, each in (
-            [(f"{name}[{i}]", entry) for i, entry in enumerate(value)] if isinstance(value, tuple) else [(name, value)]
-        ):
+        values = [(name, value)]
+        if isinstance(value, tuple):
+            counted = value[: op.fields[_field(op, name).counted_by]]
+            values = [(f"{name}[{i}]", entry) for i, entry in enumerate(counted)]
+        for path, each in values:
             (allowed, shown), compare = expected, _RELATIONS.get(relation, _equal)
             if any(compare(each, bound) for bound in allowed):
                 continue
