@@ -126,7 +126,7 @@ def test_a_model_of_dxdispatch_has_its_operators_checked(call: Call) -> None:
 
 
 def test_entries_behind_an_array_s_count_are_not_looked_at() -> None:
-    reduce = {"Function": "AVERAGE", "Axes": [9], "AxisCount": 0}
+    reduce: dict[str, Any] = {"Function": "AVERAGE", "Axes": [9], "AxisCount": 0}
     assert not check(other("REDUCE", sizes=[1, 1, 2, 2], **reduce), "6_2", against="runtime")
     (finding,) = check(other("REDUCE", sizes=[1, 1, 2, 2], **reduce | {"AxisCount": 1}), "6_2")
     assert finding.path == "Axes[0]"
