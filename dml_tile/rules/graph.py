@@ -307,7 +307,6 @@ def _ends(view: GraphView) -> Iterator[tuple[str, tuple[int, int], BufferTensorD
     "DML-GRAPH-DataSize",
     basis=Basis.INFERRED,
     says="The data of a constant are at least as long as the input that it feeds reaches.",
-    hresult=None,
 )
 def constants_are_long_enough(view: GraphView, target: Target) -> Iterator[Violation]:
     nodes = [node for _, node in entries_of(view.graph, "nodes")]
