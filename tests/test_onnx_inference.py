@@ -72,19 +72,13 @@ def test_each_distrusted_operator_is_one_of_onnx_with_a_reason() -> None:
 def tiled_cases(rng: random.Random) -> Iterator[tuple[str, ModelProto, dict[str, int], dict[str, Any]]]:
     """Yield onnx's own cases with a Tile behind each output, and half of the inputs' sizes named.
 
-    With each come those sizes, and the outputs by their names. Some small inputs are constants. Of the cases that write
-    an operator as the nodes of its function, those with the same nodes in the same order count once.
+    With each come those sizes, and the outputs by their names. Some small inputs are constants.
     """
-    functions = set[tuple[str, ...]]()
     with warnings.catch_warnings(action="ignore"):
         cases = [(case.name, case.model, case.data_sets) for case in collect_testcases()]
     for case, given, data_sets in cases:
         if given is None or not data_sets:
             continue
-        operators = tuple(node.op_type for node in given.graph.node)
-        if len(operators) > 1 and operators in functions:
-            continue
-        functions.add(operators)
         made, sizes, kept = deepcopy(given), dict[str, int](), dict[str, Any]()
         graph = made.graph
         for value, array in zip(given.graph.input, data_sets[0][0], strict=False):
