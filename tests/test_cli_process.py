@@ -120,11 +120,11 @@ def test_a_progress_bar_of_many_files_leaves_piped_output_alone(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("lines", "command", "status"),
     [
-        *(([desc] * 3000, f"check --format {form} many.jsonl | head -n 2", status)
+        *(([desc] * 1000, f"check --format {form} many.jsonl | head -n 2", status)
           for form in ("text", "json") for desc, status in ((GOOD_LINE, 0), (BAD_LINE, 1))),
         *(([*[GOOD_LINE] * 200, desc], f"lower -t 2_0 --format {form} many.jsonl | head -n 2", status)
           for form in ("text", "cpp") for desc, status in ((GOOD_LINE, 0), (BAD_LINE, 1))),
-        ([*[GOOD_LINE] * 3000, "{"], "check many.jsonl | head -n 2", 2),
+        ([*[GOOD_LINE] * 1000, "{"], "check many.jsonl | head -n 2", 2),
         ([GOOD_LINE] * 300, "emit --lang cpp many.jsonl | head -n 2", 0),
         *(([], f"{command} | head -c 1", 0) for command in ("explain", "levels", "schema dml_tile_operator_desc")),
     ],

@@ -258,14 +258,14 @@ def test_the_cost_of_a_command_grows_with_the_bytes_of_its_document(tmp_path: Pa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("of_tensor", [False, True])
-def test_a_million_unknown_keys_take_little_memory(tmp_path: Path, of_tensor: bool) -> None:
-    keys = {f"k{i:014}": 1 for i in range(10**6)}
+@pytest.mark.parametrize(("of_tensor", "count", "peak"), [(False, 10**6, 0.6e9), (True, 10**5, 0.25e9)])
+def test_a_million_unknown_keys_take_little_memory(tmp_path: Path, of_tensor: bool, count: int, peak: float) -> None:
+    keys = {f"k{i:014}": 1 for i in range(count)}
     document = TILE | {"InputTensor": FLAT | keys} if of_tensor else TILE | keys
     (tmp_path / "much.json").write_text(json.dumps(document))
     cost = cost_of("check", "much.json", folder=tmp_path)
     assert b"keys were provided; at most 64 were expected" in cost.printed
-    assert cost.peak_bytes <= 0.6e9
+    assert cost.peak_bytes <= peak
 
 
 @pytest.mark.long
