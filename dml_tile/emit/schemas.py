@@ -21,7 +21,6 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml import pages
@@ -30,6 +29,7 @@ from dml_tile.directml.enums import OperatorType, TensorFlags, TensorType
 from dml_tile.directml.targets import TileSupport, tile_rows
 from dml_tile.dxdispatch.model import Model
 from dml_tile.dxdispatch.rules import TILE_NAMES
+from dml_tile.emit.operator_schema import operator_schema
 from dml_tile.reports.json import CheckOutput
 
 Schema = dict[str, Any]
@@ -64,7 +64,7 @@ def schemas() -> dict[str, Schema]:
     made = {tile: _with_flat_tensors(TileOperatorDesc)}
     made |= {f"{tile}.{row.since.short}": narrowed_tile_schema(row) for row in tile_rows()}
     made |= {
-        "dml_operator_desc": operator_schema(),
+        "dml_operator_desc": operator_schema(_with_flat_tensors(TileOperatorDesc)),
         "dml_graph_desc": graph_schema(),
         "dxdispatch_model": model_schema(),
         "check_output": _generated(CheckOutput, "serialization"),
@@ -75,16 +75,6 @@ def schemas() -> dict[str, Schema]:
         name: {"$schema": _DIALECT, "$id": f"urn:dml-tile:{name}", **_for_editors(schema)}
         for name, schema in made.items()
     }
-
-
-def operator_schema() -> Schema:
-    """Return the schema of a tile's DML_OPERATOR_DESC, with the tile's fields under ``Desc`` or beside ``Type``."""
-    schema = _with_flat_tensors(OperatorDesc)
-    beside = copy.deepcopy(schema["$defs"]["TileOperatorDesc"])
-    beside["properties"]["Type"] = copy.deepcopy(schema["properties"]["Type"])
-    beside["required"].append("Type")
-    nested = {key: schema.pop(key) for key in ("properties", "required", "type", "additionalProperties")}
-    return schema | {"type": "object", **_nested_or_beside(nested, beside)}
 
 
 def graph_schema() -> Schema:
