@@ -318,6 +318,25 @@ def test_ci_installs_system_packages_where_ci_is_set_only(tmp_path: Path) -> Non
         assert ("Installing Debian's chromium chromium-driver\n" in done.stderr) == installs
 
 
+@pytest.mark.posix
+@pytest.mark.parametrize(("versions", "runs_tests"), [("lowest", True), ("newest", False)])
+def test_the_wheel_s_tests_run_with_the_lowest_versions_that_it_declares(versions: str, runs_tests: bool) -> None:
+    log = Path("log").absolute()
+    logging = f'echo "$PWD: $(basename "$0") $*" >>{log}\nif [ "$2" = venv ]; then mkdir -p "$3/bin"'
+    copies = "".join(f'; cp "$0" "$3/bin/{name}"' for name in ("python", "uv", "dml-tile"))
+    executable(Path("python3"), f"{logging}{copies}; fi")
+    environment = os.environ | {"PYTHON": str(Path("python3").absolute()), "TMPDIR": str(Path.cwd())}
+    subprocess.run(["bash", str(ROOT / ".ci/wheel"), versions], env=environment, check=True)
+    lines = log.read_text().splitlines()
+    assert (
+        any(re.search(r": uv pip install .* --resolution lowest-direct .*\[test\]$", line) for line in lines)
+        == runs_tests
+    )
+    assert (lines[-1] == f"{ROOT}: python -m pytest -n auto --dist worksteal") == runs_tests
+    rows = yaml.safe_load(WORKFLOWS["tests.yml"])["jobs"]["wheel"]["strategy"]["matrix"]["include"]
+    assert versions in [row["versions"] for row in rows]
+
+
 def test_the_page_names_all_inputs_and_formats() -> None:
     rows = re.findall(r"^\| (`[^|]*`) \|", PAGE, re.MULTILINE)
     named = [name for row in rows for name in re.findall(r"`([-\w]+)`", row)]

@@ -12,11 +12,13 @@ import pytest
 
 import dml_tile
 from dml_tile.checks.catalogue import RULES
+from dml_tile.cli.config import Settings
 from dml_tile.directml.enums import HRESULT
 from dml_tile.emit.schemas import schemas
+from dml_tile.readers.file_kinds import KINDS
 from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, TILE, write
 from tests.helpers.command_line import COMMAND, Call, invoke, invoke_bare
-from tests.helpers.paths import EXAMPLES
+from tests.helpers.paths import EXAMPLES, ROOT
 
 CRASHING = TILE | {"Repeats": None, "RepeatsCount": 1}
 INFERRED = "note: windows-10-22h2: shares the servicing base of windows-10-2004: the DirectML version is inferred\n"
@@ -293,6 +295,19 @@ def test_each_command_tells_its_exit_statuses(name: str) -> None:
 def test_the_values_of_an_option_are_whole_words() -> None:
     words = help_of("check").split()
     assert {"documentation,", "runtime", "onnxruntime-directml-1.16.3;", "never:"} <= set(words)
+
+
+def test_the_help_of_a_check_names_each_kind_that_is_read() -> None:
+    words = " ".join(help_of("check").split())
+    assert all(f"{kind.name} ({', '.join(kind.suffixes)})" in words for kind in KINDS if kind.reader)
+
+
+def test_each_option_is_on_a_page() -> None:
+    pages = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md") if path.name != "api.md")
+    settings = {key.alias or name for name, key in Settings.model_fields.items() if f"`{key.alias or name}`" in pages}
+    for command in COMMAND.commands.values():
+        for name in (name for each in command.params for name in each.opts if name.startswith("--")):
+            assert name.removeprefix("--") in settings or re.search(rf"{name}(?![-\w])", pages), name
 
 
 # Without a target

@@ -103,6 +103,8 @@ def test_a_key_is_found_wherever_a_part_of_the_file_ends(before: int, blanks: in
         ("a.json", json.dumps(SCHEMA)[:-1], ""),
         ("a.json", json.dumps(SCHEMA | TILE), ""),
         ("a.json", json.dumps(SCHEMA | {"$schema": "mine.json"}), ""),
+        ("a.json", json.dumps({"$schema": SITE, "tiles": [BAD]}), ""),
+        ("a.json", '{"nodes": [], "input_edges": []}', ""),
         ("a.jsonl", json.dumps(SCHEMA), ""),
         ("a.xml", "<project><net.version>1</net.version><network/></project>", "without a network"),
         ("a.xml", f"<!--{' ' * 2**17}--><net name='x'/>", ""),
