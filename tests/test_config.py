@@ -268,8 +268,9 @@ def test_a_pattern_that_matches_nothing_is_reported_where_the_whole_project_is_c
     write("in/old/c.json", TILE)
     configure('paths = ["in"]\nexclude = ["old", "node_modules", "nowhere", "!in/old/a.json"]')
     nothing = "dml-tile: check: exclude in pyproject.toml: "
-    reported = [line for line in check().stderr.splitlines() if "matches nothing" in line]
-    assert reported == [f"{nothing}'nowhere' matches nothing", f"{nothing}'!in/old/a.json' matches nothing"]
+    for names in ([], ["."], ["in", "../" + Path.cwd().name]):
+        reported = [line for line in check(*names).stderr.splitlines() if "matches nothing" in line]
+        assert reported == [f"{nothing}'nowhere' matches nothing", f"{nothing}'!in/old/a.json' matches nothing"]
     assert "matches nothing" not in check("in").stderr
 
 

@@ -93,8 +93,10 @@ class CheckRequest:
 
     @property
     def is_project(self) -> bool:
-        """True if the settings name what is checked."""
-        return not ("paths" in self.config.options or self.options.files_from)
+        """True if the settings name what is checked, or the command names the settings' folder."""
+        folder = os.path.realpath(Path(self.config.file).parent)
+        is_chosen = "paths" in self.config.options or self.options.files_from
+        return not is_chosen or folder in map(os.path.realpath, self.names)
 
     def setting_lines(self) -> str:
         """Return what is in force, and where it comes from, as text."""
