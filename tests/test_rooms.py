@@ -92,3 +92,11 @@ def test_rules_import_nothing_of_the_simulation() -> None:
     trees = modules()
     rules = (tree for module, tree in trees.items() if module.startswith("dml_tile.rules"))
     assert not [name for tree in rules for name in imported(ast.walk(tree), {*trees}) if ".simulation" in name]
+
+
+def test_no_rule_names_a_feature_level() -> None:
+    """What differs between levels is a field of a level's row, or of an operator's entry."""
+    for path in (PACKAGE / "rules").glob("*.py"):
+        names = {ast.unparse(node) for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))}
+        assert "FeatureLevel.parse" not in names, path
+        assert not [name for name in names if name.startswith("FeatureLevel.DML_FEATURE_LEVEL_")], path

@@ -66,6 +66,8 @@ class OperatorTable:
     without_rule: frozenset[str] = frozenset()
     """Fields of which the runtime demands more than the entry says."""
     optional_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
+    fused_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
+    """Operators that can be fused into this one, besides the activations that can be fused into any."""
     never_owned: bool = False
     """No input may be owned by DirectML."""
     inputs: frozenset[str] = frozenset()
@@ -139,6 +141,10 @@ def _shared(sentences: Iterable[str], names: tuple[str, ...], *, is_documented: 
             yield Shared(each, names if tensors == ("*",) else tensors, is_documented)
 
 
+def _levels(sentences: Iterable[str]) -> dict[str, FeatureLevel]:
+    return {name: FeatureLevel.parse(level) for name, level in map(str.split, sentences)}
+
+
 def operator_table(operator: str, tensors: Iterable[str], choice: str = "") -> OperatorTable:
     """Return an operator's entry, by its name without a prefix and the names of its tensors.
 
@@ -159,7 +165,6 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         prefix = _RUNTIME if key.startswith(_RUNTIME) else ""
         if key.removeprefix(prefix)[0].isdigit():
             rows[prefix][FeatureLevel.parse(key.removeprefix(prefix))] = _rows(groups, names, tuple(cells))
-    since = (sentence.split() for sentence in values.get("optional_from", ()))
     return OperatorTable(
         rows=rows[""],
         runtime=rows[_RUNTIME],
@@ -173,7 +178,8 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         runtime_sizes=tuple(values.get("runtime_sizes", ())),
         unchecked=frozenset(values.get("unchecked", ())),
         without_rule=frozenset(values.get("without_rule", ())),
-        optional_from={name: FeatureLevel.parse(level) for name, level in since},
+        optional_from=_levels(values.get("optional_from", ())),
+        fused_from=_levels(values.get("fused_from", ())),
         never_owned=values.get("never_owned", False),
         inputs=frozenset(values.get("inputs", ())),
         by=values.get("by", ""),

@@ -25,6 +25,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import HRESULT, OWNED_BY_DML, GraphEdgeType, GraphNodeType
+from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.geometry.layout import extent, packed_strides, round_up_4
@@ -408,7 +409,8 @@ def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation
 )
 def device_has_the_interface(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
     if not target.level.has_graphs:
-        yield Violation("", f"{target.name} has no IDMLDevice1, which came with DML_FEATURE_LEVEL_2_1")
+        first = next(row.level for row in LEVELS.values() if row.has_graphs)
+        yield Violation("", f"{target.name} has no IDMLDevice1, which came with {first.name}")
 
 
 @GRAPH_CALL_RULES.add("DML-GRAPH-null", says="The DML_GRAPH_DESC is not null.")

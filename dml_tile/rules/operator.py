@@ -64,13 +64,6 @@ _FUSED: Final = (
 )
 """Activations that can be fused, without their prefix."""
 _FUSED_UNDOCUMENTED: Final = frozenset({"HARD_SWISH", "SWISH"})
-_FUSED_INTO: Final = {
-    ("CONVOLUTION", "ELEMENT_WISE_CLIP"): FeatureLevel.DML_FEATURE_LEVEL_6_0,
-    ("GEMM", "ELEMENT_WISE_CLIP"): FeatureLevel.DML_FEATURE_LEVEL_6_0,
-    ("GEMM", "SOFTMAX"): FeatureLevel.DML_FEATURE_LEVEL_6_1,
-    ("GEMM", "SOFTMAX1"): FeatureLevel.DML_FEATURE_LEVEL_6_1,
-}
-"""Operators that can be fused into one operator alone, and from which level on."""
 _FREE_KINDS: Final = frozenset("fbxse")
 """Kinds of fields of which DirectML takes any value, but for those that a sentence names; and enumerators."""
 
@@ -322,7 +315,7 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
             activation = operators().get(each.type)
             name = activation.name.removeprefix("ACTIVATION_") if activation else ""
             known = activation is not None and activation.level <= target.feature_level
-            since = _FUSED_INTO.get((op.operator.name, name))
+            since = op.table.fused_from.get(name)
             is_documented = (known and name in _FUSED) or (since is not None and since <= target.feature_level)
             is_taken = is_documented or (known and name in _FUSED_UNDOCUMENTED)
             if basis := op.basis(documented=not is_documented, refused=not is_taken):
