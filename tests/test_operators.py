@@ -132,6 +132,22 @@ def test_entries_behind_an_array_s_count_are_not_looked_at() -> None:
     assert finding.path == "Axes[0]"
 
 
+@pytest.mark.parametrize(("rows", "refused"), [(6, False), (5, True)])
+def test_coordinates_have_a_row_for_each_element_of_the_input(rows: int, refused: bool) -> None:
+    tensors: dict[str, Any] = {
+        "InputTensor": {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 3]},
+        "OutputCountTensor": {"DataType": "UINT32", "Sizes": [1, 1, 1, 1]},
+        "OutputCoordinatesTensor": {"DataType": "UINT32", "Sizes": [1, 1, rows, 2]},
+    }
+    findings = check(OperatorDesc(type="NONZERO_COORDINATES", desc=tensors), "6_2")
+    assert [(finding.path, finding.message) for finding in findings] == refused * [
+        (
+            "OutputCoordinatesTensor.Sizes[-2]",
+            "OutputCoordinatesTensor[-2] = InputTensor[*] was expected, but 5 and 6 were provided",
+        )
+    ]
+
+
 # devices
 
 

@@ -2,8 +2,9 @@
 
 Each side is a sum of products of numbers, fields, members of fields (``ScaleSize.Width``), and entries: of arrays, of a
 tensor's Sizes, or, summed up, of the Sizes of an array of tensors. An index is a number, counted from the end where it
-is negative, a field, or ``i``, which stands for each dimension. An equation says nothing where a value is missing, or
-where tensors whose dimensions are counted from the first differ in their number of dimensions.
+is negative, a field, ``i``, which stands for each dimension, or ``*``, which stands for the product of all entries. An
+equation says nothing where a value is missing, or where tensors whose dimensions are counted from the first differ in
+their number of dimensions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Final
 from dml_tile.descriptors.operator import OperatorFields
 
 EQUATION: Final = re.compile(r"(?P<left>.+?) (?P<relation>=|<=|<) (?P<right>.+)")
-_FACTOR: Final = re.compile(r"(?P<name>\w+)(?:\.(?P<member>\w+))?(?:\[(?P<index>-?\w+)\])?")
+_FACTOR: Final = re.compile(r"(?P<name>\w+)(?:\.(?P<member>\w+))?(?:\[(?P<index>-?\w+|\*)\])?")
 _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "=": comparisons.eq,
     "<=": comparisons.le,
@@ -31,7 +32,7 @@ def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iter
     """Yield the path of each value that breaks an equation, and what is wrong."""
     found = EQUATION.fullmatch(equation)
     assert found, equation
-    factors = [match for match in _FACTOR.finditer(equation) if match["index"] and not match["index"].startswith("-")]
+    factors = [match for match in _FACTOR.finditer(equation) if match["index"] and match["index"][0] not in "-*"]
     ranks = {len(sizes) for match in factors for sizes in sizes_of(match["name"])}
     if len(ranks) > 1:
         return
@@ -41,13 +42,11 @@ def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iter
             continue
         first = _FACTOR.match(found["left"])
         assert first
-        index = _index(first["index"], fields, i) if first["index"] else None
-        array = f".Sizes[{index}]" if sizes_of(first["name"]) else f"[{index}]"
+        path = first["name"] + (".Sizes" if sizes_of(first["name"]) else "")
+        if first["index"] and first["index"] != "*":
+            path += f"[{_index(first['index'], fields, i)}]"
         shown = equation.replace("[i]", f"[{i}]")
-        yield (
-            first["name"] + (array if index is not None else ""),
-            f"{shown} was expected, but {left} and {right} were provided",
-        )
+        yield path, f"{shown} was expected, but {left} and {right} were provided"
 
 
 def _sum(side: str, fields: OperatorFields, sizes_of: SizesOf, i: int) -> int | None:
@@ -71,10 +70,12 @@ def _value(factor: str, fields: OperatorFields, sizes_of: SizesOf, i: int) -> in
         value = getattr(value, found["member"].lower())
     if not found["index"]:
         return None if value is None else int(value)
-    index = _index(found["index"], fields, i)
     arrays: Sequence[Sequence[int]] = sizes_of(found["name"])
     if not arrays and isinstance(value, tuple) and value and isinstance(value[0], int):
         arrays = [value]
+    if found["index"] == "*":
+        return sum(map(prod, arrays)) if arrays else None
+    index = _index(found["index"], fields, i)
     if not arrays or any(not -len(array) <= index < len(array) for array in arrays):
         return None
     return sum(array[index] for array in arrays)
