@@ -94,9 +94,14 @@ class CheckRequest:
     @property
     def is_project(self) -> bool:
         """True if the settings name what is checked, or the command names the settings' folder."""
-        folder = os.path.realpath(Path(self.config.file).parent)
         is_chosen = "paths" in self.config.options or self.options.files_from
-        return not is_chosen or folder in map(os.path.realpath, self.names)
+        return not is_chosen or any(map(self._is_settings_folder, self.names))
+
+    def _is_settings_folder(self, name: str) -> bool:
+        try:
+            return Path(self.config.file).parent.samefile(name)
+        except (OSError, ValueError):  # there is no such folder, or its name has a NUL
+            return False
 
     def setting_lines(self) -> str:
         """Return what is in force, and where it comes from, as text."""
