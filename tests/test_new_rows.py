@@ -50,7 +50,7 @@ import dml_tile
 from dml_tile.readers.descriptors import read_document
 
 for module in pkgutil.walk_packages(dml_tile.__path__, "dml_tile."):
-    if not module.name.endswith("__main__"):
+    if not module.name.endswith(("__main__", ".readers.openvino")):  # which needs a package
         importlib.import_module(module.name)
 
 def verdicts(desc):
