@@ -42,9 +42,10 @@ def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iter
             continue
         first = _FACTOR.match(found["left"])
         assert first
-        path = first["name"] + (".Sizes" if sizes_of(first["name"]) else "")
-        if first["index"] and first["index"] != "*":
-            path += f"[{_index(first['index'], fields, i)}]"
+        path, arrays = first["name"], sizes_of(first["name"])
+        if first["index"]:
+            index = _index(first["index"], fields, i)
+            path += f".Sizes[{index % len(arrays[0])}]" if arrays else f"[{index}]"
         shown = equation.replace("[i]", f"[{i}]")
         yield path, f"{shown} was expected, but {left} and {right} were provided"
 
