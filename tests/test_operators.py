@@ -48,6 +48,7 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
                 assert older[tensor].data_types <= newer[tensor].data_types
                 assert older[tensor].dimension_counts <= newer[tensor].dimension_counts
         assert tensors >= {*table.inputs, *table.optional_from}
+        assert {*table.fused_from} <= {each.name.removeprefix("ACTIVATION_") for each in operators().values()}
 
 
 def test_the_table_is_toml_with_an_entry_for_each_operator() -> None:
@@ -142,10 +143,51 @@ def test_coordinates_have_a_row_for_each_element_of_the_input(rows: int, refused
     findings = check(OperatorDesc(type="NONZERO_COORDINATES", desc=tensors), "6_2")
     assert [(finding.path, finding.message) for finding in findings] == refused * [
         (
-            "OutputCoordinatesTensor.Sizes[-2]",
+            "OutputCoordinatesTensor.Sizes[2]",
             "OutputCoordinatesTensor[-2] = InputTensor[*] was expected, but 5 and 6 were provided",
         )
     ]
+
+
+FUSING: dict[str, dict[str, Any]] = {
+    "CONVOLUTION": dict.fromkeys(("InputTensor", "FilterTensor", "OutputTensor"))
+    | {name: [1, 1] for name in ("Strides", "Dilations")}
+    | {name: [0, 0] for name in ("StartPadding", "EndPadding", "OutputPadding")}
+    | {"Mode": "CONVOLUTION", "Direction": "FORWARD", "DimensionCount": 2, "GroupCount": 1},
+    "GEMM": dict.fromkeys(("ATensor", "BTensor", "OutputTensor"))
+    | {"TransA": "NONE", "TransB": "NONE", "Alpha": 1, "Beta": 1},
+}
+FUSED: dict[str, Any] = {
+    "ELEMENT_WISE_CLIP": {"Min": 0, "Max": 1},
+    "ACTIVATION_SOFTMAX": {},
+    "ACTIVATION_SOFTMAX1": {"AxisCount": 1, "Axes": [3]},
+}
+
+
+@pytest.mark.parametrize(
+    ("operator", "activation", "before", "since"),
+    [
+        ("CONVOLUTION", "ELEMENT_WISE_CLIP", "5_2", "6_0"),
+        ("GEMM", "ELEMENT_WISE_CLIP", "5_2", "6_0"),
+        ("GEMM", "ACTIVATION_SOFTMAX", "6_0", "6_1"),
+        ("GEMM", "ACTIVATION_SOFTMAX1", "6_0", "6_1"),
+        ("CONVOLUTION", "ACTIVATION_SOFTMAX", "6_4", None),
+    ],
+)
+def test_an_operator_is_fused_into_another_from_the_level_of_its_entry_on(
+    operator: str, activation: str, before: str, since: str | None
+) -> None:
+    tensor = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}
+    fields = {name: tensor if value is None else value for name, value in FUSING[operator].items()}
+    desc = OperatorDesc(
+        type=operator, desc=fields | {"FusedActivation": {"Type": activation, "Desc": FUSED[activation]}}
+    )
+
+    def cannot_be_fused(target: str) -> bool:
+        return "DML-OPERATOR-activation" in [finding.rule for finding in check(desc, target)]
+
+    assert cannot_be_fused(before)
+    assert since is None or not cannot_be_fused(since)
 
 
 # devices
