@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import lzma
 import random
+import tarfile
 from collections.abc import Iterator
+from io import BytesIO
 from itertools import islice
 from typing import Any, Final
+from zipfile import ZipFile
 
-from tests.helpers.check_files import BAD, TILE, captured
+from dml_tile.errors import Problem
+from dml_tile.readers.model_tile import DIALECTS, TileNode
+from dml_tile.readers.sandbox.child import End, answer_line
+from tests.helpers.check_files import BAD, FLAT, TILE, captured
 from tests.helpers.dxdispatch_models import dispatch, model, show, source, write_file
 from tests.helpers.hostile_names import HOSTILE_NAMES
 from tests.helpers.paths import EXAMPLES, ROOT
@@ -20,10 +26,21 @@ _EVERY: Final = 64  # of the recorded descriptors, of which most differ little
 _OPERATORS: Final = 300
 
 
+_GRAPH: Final = {
+    "InputCount": 1,
+    "OutputCount": 1,
+    "Nodes": [{"Operator": TILE}, {"Operator": {"Type": "TILE", "Desc": BAD}}],
+    "InputEdges": [{"GraphInputIndex": 0, "ToNodeIndex": 0, "ToNodeInputIndex": 0}],
+    "IntermediateEdges": [{"FromNodeIndex": 0, "FromNodeOutputIndex": 0, "ToNodeIndex": 1, "ToNodeInputIndex": 0}],
+    "OutputEdges": [{"FromNodeIndex": 1, "FromNodeOutputIndex": 0, "GraphOutputIndex": 0}],
+}
+
+
 def documents() -> Iterator[bytes]:
     """Descriptors: the examples, and some of those that DirectML was asked about."""
     for path in sorted(EXAMPLES.glob("*.json")):
         yield path.read_bytes()
+    yield json.dumps(_GRAPH).encode()
     with (DATA / "create_operator.jsonl").open("rb") as lines:
         for line in islice(lines, 0, None, _EVERY):
             yield json.dumps(json.loads(line)["desc"]).encode()
@@ -40,7 +57,7 @@ def captures() -> Iterator[bytes]:
     """Captured lines: those of the example, and of tiles with comments that silence findings."""
     lines = (EXAMPLES / "operators.jsonl").read_bytes().splitlines(keepends=True)
     yield from lines
-    yield b"".join(lines[-3:])
+    yield b"".join(lines)
     tile = json.dumps(captured(BAD))
     yield f"{tile} // dml-tile: ignore[DML-TILE]\n{tile}\n{json.dumps(captured(TILE, None))}\n".encode()
 
@@ -77,6 +94,10 @@ def dxdispatch_models() -> Iterator[bytes]:
     ]
     resources = {"In": values, "Out": values, "File": source("in.bin", "UINT8"), "Typed": typed}
     yield json.dumps(model(resources=resources, commands=commands)).encode()
+    relu = {"type": "DML_OPERATOR_ACTIVATION_RELU", "desc": TILE}
+    join = {"type": "JOIN", "desc": {"InputTensors": [FLAT, FLAT], "OutputTensor": FLAT, "Axis": 0}}
+    commands = [dispatch("relu", InputTensor="In", OutputTensor="Out"), dispatch("join", InputTensors=["In", "In"])]
+    yield json.dumps(model(dispatchables={"relu": relu, "join": join}, commands=commands)).encode()
 
 
 def files(*patterns: str) -> Iterator[bytes]:
@@ -108,6 +129,32 @@ def baselines() -> Iterator[bytes]:
         {"version": 1, "findings": [entry, entry | {"target": "4_0"}, entry | {"source": "../b"}]}
     ).encode()
     yield b'{"version": 1, "findings": []}'
+
+
+def archives() -> Iterator[bytes]:
+    """Archives of a tile, a model's folder and a link, as zip and as tar, the latter compressed or not."""
+    tile = json.dumps(TILE).encode()
+    names = ("a.json", "b/c.json", "b/saved_model.pb", "../d.json")
+    with ZipFile(stream := BytesIO(), "w") as archive:
+        for name in names:
+            archive.writestr(name, tile)
+    yield stream.getvalue()
+    for mode in ("w", "w:gz", "w:xz"):
+        with tarfile.open(fileobj=(stream := BytesIO()), mode=mode) as tar:
+            for name in names:
+                (member := tarfile.TarInfo(name)).size = len(tile)
+                tar.addfile(member, BytesIO(tile))
+            (link := tarfile.TarInfo("e.json")).type = tarfile.SYMTYPE
+            link.linkname = "a.json"
+            tar.addfile(link)
+        yield stream.getvalue()
+
+
+def answers() -> Iterator[bytes]:
+    """Lines that the process which reads models answers."""
+    node = TileNode("n", DIALECTS["ONNX Tile-13"], "float64", ("n", 2), (1, 2), "", "n", ("x",), ("y",))
+    for part in (node, Problem("/n", "is wrong"), End(("n",), ("x",))):
+        yield answer_line(part)
 
 
 def file_names() -> Iterator[bytes]:

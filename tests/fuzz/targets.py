@@ -282,6 +282,22 @@ def _check_named_files(data: bytes) -> None:
             require_safe_log(_called("check", *arguments))
 
 
+def _check_archive(data: bytes) -> None:
+    """Checks what an archive holds: its members are read from it alone."""
+    for layer in ("zip", "tar"):
+        Path(f"a.{layer}").write_bytes(data)
+        with _nothing_reached():
+            for pattern in ("", "**.json"):
+                require_safe_log(_called("check", f"{layer}://{pattern}::a.{layer}"))
+
+
+def _read_answer(data: bytes) -> None:
+    """Reads a line that a process which reads models may answer when a hostile file has taken it over."""
+    with suppress(ValueError):
+        part = read_answer(data)
+        assert read_answer(answer_line(part)) == part
+
+
 _REACHED: Final[list[str]] = []
 _READER: Final = "dml_tile.readers.sandbox.child"
 
@@ -426,6 +442,10 @@ TARGETS: Final[dict[str, FuzzTarget]] = {
     "onnx": FuzzTarget(_read_onnx, lambda: seeds.files("*.onnx")),
     "ir": FuzzTarget(_reader_of("m.xml"), lambda: seeds.files("*.xml")),
     "tflite": FuzzTarget(_reader_of("m.tflite"), lambda: seeds.files("*.tflite")),
+    "tensorflow": FuzzTarget(_reader_of("m.pb"), lambda: seeds.files("*.pb")),
+    "paddle": FuzzTarget(_reader_of("m.pdmodel"), lambda: seeds.files("*.pdmodel")),
+    "archives": FuzzTarget(_check_archive, seeds.archives),
+    "answers": FuzzTarget(_read_answer, seeds.answers, is_json=True),
     "settings": FuzzTarget(_read_settings, seeds.settings),
     "baselines": FuzzTarget(_read_baseline, seeds.baselines, is_json=True),
     "npy": FuzzTarget(_read_npy, lambda: seeds.files("*.npy")),
