@@ -1,0 +1,237 @@
+"""Two inputs of one check: work that they share grows no faster than their bytes together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+from zipfile import ZipFile
+
+import onnx
+import pytest
+
+from tests.helpers.check_files import TILE, captured
+from tests.helpers.costs import cost_of
+
+BROKEN: Final = TILE | {"Repeats": [0], "RepeatsCount": 1}
+SILENT: Final = "// dml-tile: ignore[" + ",".join(f"N{i:02}" for i in range(50)) + "]\n"
+
+
+def write_stars(folder: Path, count: int) -> tuple[str, ...]:
+    (folder / ".git").mkdir(exist_ok=True)
+    (folder / ".gitignore").write_text("*a*a*ab7\n" * count)
+    (folder / ("a" * 240 + ".json")).write_text(json.dumps(TILE))
+    return ("check", ".")
+
+
+def write_excluded(folder: Path, count: int) -> tuple[str, ...]:
+    patterns = [f"{i:03}{'*b' * 98}" for i in range(count)]
+    (folder / "pyproject.toml").write_text(f"[tool.dml-tile]\nexclude = {patterns}\n")
+    deep = folder.joinpath(*["a" * 245] * 14)
+    if not deep.exists():
+        deep.mkdir(parents=True)
+    for i in range(count // 5):
+        (deep / f"{i}.json").write_text(json.dumps(TILE))
+    return ("check", ".", "--quiet")
+
+
+def write_comments(folder: Path, count: int) -> tuple[str, ...]:
+    comments = SILENT.replace("//", "/*").replace("\n", " */ ") * 100
+    (folder / "many.json").write_text(f"{comments}[{', '.join([json.dumps(BROKEN)] * count)}]")
+    return ("check", "many.json", "--format", "concise")
+
+
+def write_file_ignores(folder: Path, count: int) -> tuple[str, ...]:
+    ignores = {f"{'*' * i}.json": ["DML-BUFFER-Flags"] * 600 for i in range(1, 20)}
+    text = "\n".join(f"{json.dumps(pattern)} = {json.dumps(rules)}" for pattern, rules in ignores.items())
+    (folder / "pyproject.toml").write_text(f"[tool.dml-tile.per-file-ignores]\n{text}\n")
+    (folder / "many.json").write_text(json.dumps([BROKEN] * count))
+    return ("check", "many.json", "--format", "concise")
+
+
+def write_edges(folder: Path, count: int) -> tuple[str, ...]:
+    edge = {"GraphInputIndex": 0, "ToNodeIndex": 9, "ToNodeInputIndex": 0}
+    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}]}
+    graph["InputEdges"] = [edge | {"ToNodeIndex": 9 + i} for i in range(count)]
+    (folder / "graph.json").write_text(json.dumps(graph))
+    cost_of("check", "graph.json", "--write-baseline", "known.json", "--output", "out.txt", folder=folder)
+    return ("check", "graph.json", "--baseline", "known.json", "--output", "out.txt")
+
+
+def write_list(folder: Path, count: int) -> tuple[str, ...]:
+    patterns = [f"{i:03}{'*b' * 98}" for i in range(count)]
+    (folder / "pyproject.toml").write_text(f"[tool.dml-tile]\nexclude = {patterns}\n")
+    deep = Path(*["a" * 100] * 20)
+    (folder / deep).mkdir(parents=True, exist_ok=True)
+    names = [str(deep / f"{i}.json") for i in range(4 * count)]
+    for name in names:
+        (folder / name).write_text(json.dumps(TILE))
+    (folder / "list.txt").write_text("\n".join(names))
+    return ("check", "--files-from", "list.txt", "--quiet")
+
+
+def write_capture(folder: Path, count: int) -> tuple[str, ...]:
+    lines = [captured(BROKEN | {"Repeats": [i + 2]}) for i in range(count)]
+    (folder / "many.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines * 3))
+    cost_of("check", "many.jsonl", "--write-baseline", "known.json", "--output", "out.txt", folder=folder)
+    return ("check", "many.jsonl", "--baseline", "known.json", "--output", "out.txt")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("write", "count", "status"),
+    [
+        (write_list, 100, 0),
+        (write_capture, 100, 0),
+        (write_stars, 100, 0),
+        (write_excluded, 100, 0),
+        (write_comments, 100, 1),
+        (write_file_ignores, 100, 1),
+        (write_edges, 400, 0),
+    ],
+    ids=[
+        "a list of files",
+        "a capture",
+        "stars in .gitignore",
+        "patterns and long folders",
+        "comments",
+        "per-file-ignores",
+        "a baseline",
+    ],
+)
+def test_two_inputs_cost_no_more_than_both(
+    tmp_path: Path, write: Callable[[Path, int], tuple[str, ...]], count: int, status: int
+) -> None:
+    """Ten times as much of both takes ten times as long, and half as much again; a product would take a hundred."""
+    costs = [cost_of(*write(tmp_path, times * count), folder=tmp_path) for times in (1, 10)]
+    assert [cost.status for cost in costs] == [status, status], costs
+    few, many = (cost.seconds for cost in costs)
+    assert many < 15 * max(few, 0.1)
+
+
+def gitignore(folder: Path, times: int) -> None:
+    patterns = (f"{i:03}*a*b" for i in range(100 * times))
+    (folder / ".gitignore").write_text("\n".join(patterns))
+
+
+def long_names(folder: Path, times: int) -> None:
+    for i in range(100 * times):
+        (folder / f"{'a' * 230}{i}.json").write_text(json.dumps(TILE))
+
+
+def set_up(folder: Path, text: str) -> None:
+    with (folder / "pyproject.toml").open("a") as settings:
+        settings.write(text)
+
+
+def excluded(folder: Path, times: int) -> None:
+    patterns = [f"**/{i:03}{'c' * 20}/*.x" for i in range(100 * times)]
+    set_up(folder, f"[tool.dml-tile]\nexclude = {json.dumps(patterns)}\n")
+
+
+def file_ignores(folder: Path, times: int) -> None:
+    rules = "\n".join(f'"*{i}*.json" = {json.dumps(["DML-BUFFER-Flags"] * 10 * times)}' for i in range(10))
+    set_up(folder, f"[tool.dml-tile.per-file-ignores]\n{rules}\n")
+
+
+def comments(folder: Path, times: int) -> None:
+    ignored = f"// dml-tile: ignore[{', '.join(f'DML-X{i}' for i in range(100 * times))}]\n"
+    tiles = ",\n".join([json.dumps(BROKEN)] * 100 * times)
+    (folder / "commented.json").write_text(f"{ignored * 10}[{tiles}]")
+
+
+def edges(folder: Path, times: int) -> None:
+    edge = {"FromNodeIndex": 0, "FromNodeOutputIndex": 0, "ToNodeIndex": 7, "ToNodeInputIndex": 0}
+    nodes = [{"Operator": {"Type": "TILE", "Desc": TILE}}]
+    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": nodes, "IntermediateEdges": [edge] * 1500 * times}
+    (folder / "graph.json").write_text(json.dumps(graph))
+
+
+def known(folder: Path, times: int) -> None:
+    sources = ("commented.json", "graph.json", "captured.jsonl", "operators.jsonl")
+    entry = {"target": "6_4", "rule": "r", "field": ""}
+    entries = [entry | {"source": sources[i % 4], "operator": f"/{i}"} for i in range(2500 * times)]
+    (folder / "known.json").write_text(json.dumps({"version": 1, "findings": entries}))
+
+
+def operators(folder: Path, times: int) -> None:
+    tensors = ({"DataType": "INT8", "Sizes": [1, 1, 1, i + 1]} for i in range(150 * times))
+    lines = (
+        json.dumps({"Type": "ACTIVATION_GELU", "Desc": {"InputTensor": one, "OutputTensor": one}}) for one in tensors
+    )
+    (folder / "operators.jsonl").write_text("\n".join(lines))
+
+
+def captures(folder: Path, times: int) -> None:
+    lines = [captured(BROKEN | {"Repeats": [i + 2]}) for i in range(100 * times)] * 2
+    (folder / "captured.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def onnx_model(folder: Path, times: int) -> None:
+    nodes = [onnx.helper.make_node("Tile", ["x", "r"], [f"y{i}"], name=f"n{i}") for i in range(150 * times)]
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
+    outputs = [onnx.helper.make_empty_tensor_value_info(name) for each in nodes for name in each.output]
+    repeats = onnx.helper.make_tensor("r", onnx.TensorProto.INT64, [1], [1])
+    graph = onnx.helper.make_graph(nodes, "g", [x], outputs, [repeats])
+    onnx.save(onnx.helper.make_model(graph), folder / "many.onnx")
+
+
+def dxdispatch_model(folder: Path, times: int) -> None:
+    tiles = {f"t{i}": {"type": "TILE", **BROKEN} for i in range(150 * times)}
+    (folder / "model.json").write_text(json.dumps({"resources": {}, "dispatchables": tiles, "commands": []}))
+
+
+def archives(folder: Path, times: int) -> None:
+    with ZipFile(folder / "many.zip", "w") as archive:
+        for i in range(80 * times):
+            archive.writestr(f"{'b' * 200}{i}.json", json.dumps(TILE))
+
+
+def lists(folder: Path, times: int) -> None:
+    names = [f"{'d' * 200}{i}.json" for i in range(100 * times)]
+    for name in names:
+        (folder / name).write_text(json.dumps(TILE))
+    (folder / "list.txt").write_text("\n".join(names * 5))
+
+
+OPTIONS: Final[dict[Callable[[Path, int], None], tuple[str, ...]]] = {
+    known: ("--baseline", "known.json"),
+    archives: ("zip://*.json::many.zip",),
+    lists: ("--files-from", "list.txt"),
+}
+# 13, so that each pair is in one of 13 groups of four
+KINDS: Final = (
+    *(excluded, file_ignores, gitignore, long_names, comments, edges, operators, captures, onnx_model),
+    *(dxdispatch_model, *OPTIONS),
+)
+GROUPS: Final = [sorted((first + step) % 13 for step in (0, 1, 3, 9)) for first in range(13)]
+
+
+def test_each_pair_of_kinds_of_input_is_in_one_group() -> None:
+    pairs = [pair for group in GROUPS for pair in combinations(group, 2)]
+    assert sorted(pairs) == [*combinations(range(len(KINDS)), 2)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: "-".join(KINDS[i].__name__ for i in group))
+def test_ten_times_as_much_of_several_kinds_of_input_takes_at_most_fifteen_times_as_long(
+    tmp_path: Path, group: list[int]
+) -> None:
+    """Each kind takes about 0.1 s alone; what two of them take besides, as a product, would grow a hundredfold."""
+
+    def seconds(times: int) -> float:
+        (folder := tmp_path / f"{times} times").mkdir()
+        (folder / ".git").mkdir()
+        (folder / "a.json").write_text(json.dumps(TILE))
+        kinds = [KINDS[i] for i in group]
+        for kind in kinds:
+            kind(folder, times)
+        options = [option for kind in kinds for option in OPTIONS.get(kind, ())]
+        spent = cost_of("check", ".", "--jobs", "1", "--format", "jsonl", *options, folder=folder)
+        assert spent.status in (0, 1) or not times, spent.printed  # an archive without members is an error
+        return spent.seconds
+
+    start = seconds(0)
+    assert seconds(10) - start < 15 * max(seconds(1) - start, 0.1 * len(group))
