@@ -67,6 +67,8 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
+_DRAWN = ("OperatorDesc", "TileOperatorDesc")
+
 __all__ = sorted(_HOMES)
 
 
@@ -77,14 +79,14 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
-    if name == "TileOperatorDesc":
+    if name in _DRAWN:
         register_strategies()
     return value
 
 
 def register_strategies() -> None:
-    """Let ``st.from_type(TileOperatorDesc)`` draw tiles; hypothesis calls this, as it may be imported first or last."""
-    if "hypothesis" in sys.modules and "TileOperatorDesc" in globals():
+    """Let ``st.from_type`` draw descriptors; hypothesis calls this, as it may be imported first or last."""
+    if "hypothesis" in sys.modules and any(name in globals() for name in _DRAWN):
         import_module(f"{__name__}.testing.strategies")
 
 

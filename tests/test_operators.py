@@ -36,7 +36,7 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
         for shared in table.same:
             assert {*shared.tensors} <= tensors
         for sentence in (*table.fields, *table.runtime_fields):
-            found = operator_rules._FIELD.fullmatch(sentence)
+            found = operator_rules.FIELD_SENTENCE.fullmatch(sentence)
             assert found, sentence
             assert found["field"] in names
         for sentence in (*table.sizes, *table.runtime_sizes):

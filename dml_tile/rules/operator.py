@@ -28,7 +28,7 @@ from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, TensorVie
 from dml_tile.rules.tile import target_level_text, upgrade_advice
 from dml_tile.text import braced
 
-_FIELD: Final = re.compile(
+FIELD_SENTENCE: Final = re.compile(
     r"(?P<field>\w+) (?P<relation><=|>=|<|>|=|within|in) "
     r"(?:(?P<of>DimensionCount|DataType) of (?P<tensor>\w+)(?: - (?P<less>[0-9]))?|(?P<words>[\w ]+))"
 )
@@ -327,7 +327,7 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
 @OTHER_OPERATOR_RULES.add("DML-OPERATOR-field", says="Fields fit the tensors, as their descriptions say.")
 def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
     for sentence in (*op.table.fields, *op.table.runtime_fields):
-        found = _FIELD.fullmatch(sentence)
+        found = FIELD_SENTENCE.fullmatch(sentence)
         assert found, sentence
         name, relation = found["field"], found["relation"]
         is_documented = sentence in op.table.fields
@@ -460,7 +460,7 @@ def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
     """Return the fields that no rule looks at whole: what DirectML wants of them may be more than the rules know."""
     table, operator = table_of(fields), fields.operator
     sentences = (*table.fields, *table.runtime_fields)
-    ruled = {found["field"] for sentence in sentences if (found := _FIELD.fullmatch(sentence))}
+    ruled = {found["field"] for sentence in sentences if (found := FIELD_SENTENCE.fullmatch(sentence))}
     counts = {field.counted_by for field in operator.fields}
     unknown = ["Sizes"] if not _sizes_are_ruled(fields, table) else []
     for field in operator.fields:

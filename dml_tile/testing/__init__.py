@@ -1,10 +1,10 @@
-"""Help for tests of code that makes tile descriptors.
+"""Help for tests of code that makes operator descriptors.
 
 assert_accepts()    the descriptor has no findings
 assert_rejects()    it has some, of the rules that are named
 simulate()          a target for where none is named
 record_calls()      the Calls that are made: a list of which each is a Call
-strategies          random tiles for hypothesis; to be imported, needs hypothesis
+strategies          random tiles and operators for hypothesis; to be imported, needs hypothesis
 
 The marker ``dml`` and the fixtures ``dml_target``, ``dml_device``, ``dml_calls`` and
 ``dml_simulate`` come with the pytest plugin.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -14,43 +14,50 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dml_tile.checking import check
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.operators import operators
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.simulation.target import simulate
-from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tile_buffers, tiles
+from dml_tile.testing.strategies import (
+    invalid_tiles,
+    nearly_valid_operators,
+    nearly_valid_tiles,
+    tile_buffers,
+    tiles,
+)
 from tests.helpers.descriptors import at, page_tile
 
 WEAK = at("5_2", double_precision=False, typed_uav_loads=False)
 TARGETS = [*map(Target, FeatureLevel), at("windows-10-22h2"), at("onnxruntime-directml-1.16.3"), WEAK]
 GUARD = 0xA5
 any_target = st.sampled_from(TARGETS)
+Desc = TypeVar("Desc", TileOperatorDesc, OperatorDesc)
 
 
-def smallest(
-    strategy: st.SearchStrategy[TileOperatorDesc], condition: Callable[[TileOperatorDesc], bool] = lambda desc: True
-) -> TileOperatorDesc:
+def smallest(strategy: st.SearchStrategy[Desc], condition: Callable[[Desc], bool] = lambda desc: True) -> Desc:
     """Return what hypothesis shrinks a draw to."""
     tried = settings(database=None, deadline=None, max_examples=1000)
     return find(strategy, condition, settings=tried, random=Random(1))
 
 
-def drawn(strategy: st.SearchStrategy[TileOperatorDesc], count: int) -> list[TileOperatorDesc]:
-    """Return as many tiles as hypothesis draws, the same each time."""
-    tiles: list[TileOperatorDesc] = []
+def drawn(strategy: st.SearchStrategy[Desc], count: int) -> list[Desc]:
+    """Return as many descriptors as hypothesis draws, the same each time."""
+    descs: list[Desc] = []
 
     @settings(database=None, derandomize=True, phases=[Phase.generate], max_examples=count)
     @given(strategy)
-    def keep(desc: TileOperatorDesc) -> None:
-        tiles.append(desc)
+    def keep(desc: Desc) -> None:
+        descs.append(desc)
 
     keep()
-    return tiles
+    return descs
 
 
 def elements(memory: NDArray[np.uint8], buffer: BufferTensorDesc) -> NDArray[Any]:
@@ -124,7 +131,7 @@ def test_limits_that_no_target_or_another_one_meets_are_errors() -> None:
 DESCRIPTOR_RULE_IDS = sorted(rule.id for rule in DESCRIPTOR_RULES if not rule.id.startswith("DML-OPERATOR-"))
 
 
-def rules_of(desc: TileOperatorDesc, target: Target) -> set[str]:
+def rules_of(desc: TileOperatorDesc | OperatorDesc, target: Target) -> set[str]:
     return {finding.rule for finding in check(desc, target)}
 
 
@@ -145,7 +152,7 @@ def test_nearly_valid_tiles_break_each_rule(rule: str) -> None:
 
 
 def test_invalid_tiles_are_of_all_kinds() -> None:
-    invalid = drawn(invalid_tiles(), 500)
+    invalid = drawn(invalid_tiles(), 600)
     tensors = [tensor for desc in invalid for tensor in (desc.input_tensor, desc.output_tensor) if tensor]
     assert any(desc.input_tensor is None and desc.repeats is None for desc in invalid)
     assert any(len(desc.repeats or ()) > 0 and desc.repeats_count == 2**32 - 1 for desc in invalid)
@@ -198,3 +205,45 @@ def test_an_unknown_target_is_refused_at_once(strategy: Callable[..., object]) -
 def test_buffers_without_a_reasonable_size_are_refused_at_once(desc: TileOperatorDesc, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tile_buffers(desc)
+
+
+NOT_OF_ONES = {
+    *("ADAM_OPTIMIZER", "GRU", "LSTM", "RNN", "ROI_ALIGN", "ROI_ALIGN1", "ROI_ALIGN_GRAD", "ROI_POOLING", "SCATTER_ND")
+}
+"""Operators that DirectML does not take with all Sizes 1, or with one dimension."""
+
+
+def test_the_plainest_draw_of_an_operator_is_one_that_the_level_takes() -> None:
+    refused = set()
+    for operator in operators().values():
+        (plain,) = drawn(nearly_valid_operators("6_4", [operator.name]), 1)
+        assert plain.type == operator.value
+        if check(plain, "6_4"):
+            refused.add(operator.name)
+    assert refused == NOT_OF_ONES
+
+
+def test_operators_are_drawn_with_faults_of_all_kinds() -> None:
+    types = ["ARGMAX", "CONVOLUTION", "JOIN", "PADDING1"]
+    verdicts = [rules_of(desc, at("6_4")) for desc in drawn(nearly_valid_operators("6_4", types), 400)]
+    assert 0.25 < verdicts.count(set()) / len(verdicts) < 0.75
+    rules = {"DataType", "DimensionCount", "same", "array", "enumerator", "field", "Sizes"}
+    assert {f"DML-OPERATOR-{rule}" for rule in rules} | {"DML-TENSOR-null"} <= set().union(*verdicts)
+
+
+@given(any_target, st.data())
+def test_operators_that_are_drawn_are_of_the_level(target: Target, data: st.DataObject) -> None:
+    rules = {finding.rule for finding in check(data.draw(nearly_valid_operators(target)), target)}
+    assert "DML-OPERATOR-level" not in rules
+
+
+def test_an_operator_that_no_operator_is_or_that_the_level_lacks_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"'GATHERS' is no operator; did you mean GATHER\?"):
+        nearly_valid_operators(types=["GATHERS"])
+    with pytest.raises(ValueError, match="DML_FEATURE_LEVEL_1_0 has no GATHER_ND"):
+        smallest(nearly_valid_operators("1_0", ["GATHER_ND"]))
+
+
+def test_hypothesis_draws_an_operator_for_its_type() -> None:
+    with simulate("1_0"):
+        assert smallest(st.from_type(OperatorDesc)) == smallest(nearly_valid_operators("1_0"))

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
-from dml_tile.directml.operator_table import Column, OperatorTable, Shared, operator_table
 from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.geometry.layout import extent, round_up_4
+from dml_tile.testing.operator_drafts import Groups, tables, tied_columns
 from tests.recorder.draws import ALIGNMENTS, EDGES, SMALL, STRIDES, TOTAL_CHANGES
 from tests.recorder.operator_bases import Fields, base
 
@@ -21,13 +21,6 @@ FAULTS_OF_ONE: Final = (0, *(1,) * 7, 2, 2)
 """How many faults a descriptor has."""
 CRASHING: Final = 0.15
 """How many null pointers may be arrays, or descriptions of tensors, at which DirectML often crashes."""
-TIED: Final = {
-    "ELEMENT_WISE_QUANTIZE_LINEAR": Shared("DataType", ("InputTensor", "ScaleTensor")),
-    "REDUCE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
-    "ROI_ALIGN_GRAD": Shared("DimensionCount", ("ROITensor", "OutputROIGradientTensor")),
-    "TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
-}
-"""What tensors share by other rules than those of the table's ``same``."""
 FLOATS: Final = (0.0, -1.0, 0.5, 1.0, 2.0, 1e30, "Infinity", "-Infinity", "NaN")
 INTEGERS: Final = (0, 1, -1, 2, -2, 100, 2**31 - 1, -(2**31))
 
@@ -66,40 +59,6 @@ def sweep(level: FeatureLevel, among: Iterable[Operator] = operators().values())
                 asked = counts | dict.fromkeys(of_count, count), types | dict.fromkeys(of_type, data_type)
                 fields = base(operator, level, Random(operator.name), *asked)
                 yield _line(operator, completed(operator, fields | attributes), level)
-
-
-def tables(operator: Operator) -> list[tuple[OperatorTable, Fields]]:
-    """The operator's table, or that of each value of the field which chooses one, with that field."""
-    names = [field.name for field in operator.fields if field.is_tensor]
-    table = operator_table(operator.name, names)
-    if not table.by:
-        return [(table, {})]
-    (enumeration,) = (field.enumeration for field in operator.fields if field.name == table.by)
-    values = enumerate(enumerations()[enumeration].names)
-    return [(operator_table(operator.name, names, name), {table.by: value}) for value, name in values]
-
-
-Groups = list[tuple[Sequence[str], list[int]]]
-"""Tensors that have a field in common, and the values of it that they all may have."""
-
-
-def tied_columns(operator: Operator, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:
-    """The groups of tensors that share their data type, and those that share their dimension count, at a level."""
-    row = table.measured(level) or table.documented(level) or {}
-    ties = (*table.same, *filter(None, [TIED.get(operator.name)]))
-
-    def grouped(field: str, column: Callable[[Column], frozenset[int]]) -> Groups:
-        groups = {name: [name] for name in row}
-        for shared in ties:
-            if shared.field == field:
-                united = list(dict.fromkeys(each for name in shared.tensors for each in groups[name]))
-                groups |= dict.fromkeys(united, united)
-        different = {id(group): group for group in groups.values()}.values()
-        return [(group, sorted(frozenset.intersection(*(column(row[name]) for name in group)))) for group in different]
-
-    return grouped("DataType", lambda each: each.data_types), grouped(
-        "DimensionCount", lambda each: each.dimension_counts
-    )
 
 
 def _chosen(groups: Groups, choose: Callable[[list[int]], int]) -> dict[str, int]:

@@ -10,10 +10,11 @@ import pytest
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operator_names, operators
+from dml_tile.testing.operator_drafts import TIED
 from tests.helpers.operator_figures import WITHOUT_RULE, Compared, Figures, compared, figures, shortfalls, tally
 from tests.helpers.recorded_answers import S_OK
 from tests.recorder.operator_bases import BASES, FOUR, NOT_NULL
-from tests.recorder.operator_draws import FAULTS, TIED, draw, sweep, valid
+from tests.recorder.operator_draws import FAULTS, draw, sweep, valid
 from tests.recorder.operators import answered_operators
 from tests.recorder.releases import RELEASES, Release
 from tests.recorder.stand_in import why_not_buildable
