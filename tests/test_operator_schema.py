@@ -11,6 +11,7 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operators
@@ -104,6 +105,20 @@ def test_the_fields_are_those_of_the_type_s_operator(desc: dict[str, Any], is_va
 @given(descriptors())
 def test_whatever_is_written_is_valid(desc: OperatorDesc) -> None:
     assert VALIDATOR.is_valid(desc.model_dump(mode="json", by_alias=True))
+
+
+def test_a_graph_s_nodes_may_be_any_operator() -> None:
+    validator = Draft202012Validator(schemas()["dml_graph_desc"])
+    gather, tile = {"Type": "GATHER", **GATHER}, BASES["TILE"]
+    good = (gather, {"Type": "GATHER", "Desc": GATHER}, tile, {"Type": "TILE", "Desc": tile}, None)
+    for operator in (*good, gather | {"Foo": 1}, {"Type": "GATHER"}, GATHER, {"Type": "TILE", **GATHER}):
+        graph = json.dumps({"InputCount": 0, "OutputCount": 0, "Nodes": [{"Operator": operator}]})
+        try:
+            GraphDesc.model_validate_json(graph)
+            is_readable = True
+        except ValidationError:
+            is_readable = False
+        assert validator.is_valid(json.loads(graph)) == is_readable == (operator in good)
 
 
 def test_the_schema_is_small() -> None:

@@ -25,7 +25,7 @@ from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import OperatorType, TensorFlags, TensorType
+from dml_tile.directml.enums import TensorFlags, TensorType
 from dml_tile.directml.targets import TileSupport, tile_rows
 from dml_tile.dxdispatch.model import Model
 from dml_tile.dxdispatch.rules import TILE_NAMES
@@ -50,7 +50,6 @@ _ENUMERATORS: Final = {data_type.name: _said_of(data_type) for data_type in Tens
     TensorFlags.OWNED_BY_DML.name: "DirectML takes the tensor's contents when the operator is initialised.",
     TensorType.INVALID.name: "DirectML refuses it.",
     TensorType.BUFFER.name: "The tensor lies in a buffer.",
-    OperatorType.TILE.name: "DML_TILE_OPERATOR_DESC, the only operator that is checked.",
 }
 """Descriptions of enumerators, by their short names."""
 
@@ -78,10 +77,17 @@ def schemas() -> dict[str, Schema]:
 
 
 def graph_schema() -> Schema:
-    """Return the schema of DML_GRAPH_DESC, with the types of nodes and edges beside their fields."""
+    """Return the schema of DML_GRAPH_DESC, with the types of nodes and edges beside their fields.
+
+    A node's operator is any, or without ``Type`` a tile.
+    """
     schema = _with_flat_tensors(GraphDesc)
+    operator = operator_schema(_with_flat_tensors(TileOperatorDesc))
+    schema["$defs"] |= {**operator.pop("$defs"), "TypedOperatorDesc": operator}
     node = schema["$defs"]["OperatorGraphNodeDesc"]["properties"]
-    node["Operator"]["anyOf"].append({"$ref": "#/$defs/TileOperatorDesc"})
+    typed = {"if": {"type": "object", "required": ["Type"]}, "then": {"$ref": "#/$defs/TypedOperatorDesc"}}
+    tile = {"anyOf": [{"$ref": "#/$defs/TileOperatorDesc"}, {"type": "null"}]}
+    node["Operator"] = _described_as(node["Operator"], {**typed, "else": tile})
     return schema
 
 
