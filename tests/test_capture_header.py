@@ -246,3 +246,9 @@ def test_operators_that_directmlx_creates_are_captured(tmp_path: Path, check: Ca
     assert text == (EXAMPLES / "operators.jsonl").read_text(), "the example is what is captured"
     assert "4 operators: 2 accepted in part, 2 accepted" in check(str(file), "--target", "6_2").stdout
     assert "error[DML-GRAPH-IDMLDevice1]" in check(str(file), "--target", "windows-10-22h2").stdout
+    file.unlink()
+    subprocess.run([program, file, "all"], check=True, timeout=300)
+    judged = check(str(file), "--target", "6_2").stdout
+    assert judged.count("/graph: ") == 3
+    assert "17 operators: 1 refused, 9 accepted in part, 7 accepted" in judged, "the graph with a constant is refused"
+    assert "not checked" not in judged

@@ -1,4 +1,5 @@
-// A graph of DirectMLX's: rows that are gathered, tiled and passed through GELU. `directmlx FILE` captures it.
+// Graphs of DirectMLX's. `directmlx FILE` captures rows that are gathered, tiled and passed through GELU; with one more
+// argument, also a convolution by constants, and products that are joined and ranked.
 #include <DirectML.h>
 
 // What an executable that names identifiers of interfaces needs on Linux, as docs/cpp.md says.
@@ -15,9 +16,31 @@ __CRT_UUID_DECL(IDMLCompiledOperator, 0x6B15E56A, 0xBF5C, 0x4902, 0x92, 0xD8, 0x
 
 using Microsoft::WRL::ComPtr;
 
+void compile_others(IDMLDevice1* device)
+{
+    const auto type = DML_TENSOR_DATA_TYPE_FLOAT32;
+    const float weights[4] = {1, 2, 3, 4};
+    {
+        dml::Graph graph(device);
+        const auto image = dml::InputTensor(graph, 0, {type, {1, 1, 8, 8}});
+        const auto bytes = reinterpret_cast<const dml::Byte*>(weights);
+        const auto filter = dml::ConstantData(graph, dml::Span<const dml::Byte>(bytes, sizeof weights), {type, {1, 1, 2, 2}});
+        const auto filtered = dml::Convolution(image, filter);
+        const auto larger = dml::Upsample2D(dml::ActivationRelu(filtered), {2, 2}, DML_INTERPOLATION_MODE_LINEAR);
+        const auto mean = dml::Reduce(larger, DML_REDUCE_FUNCTION_AVERAGE, dml::Span<const uint32_t>{2, 3});
+        graph.Compile(DML_EXECUTION_FLAG_NONE, {dml::Cast(mean, DML_TENSOR_DATA_TYPE_FLOAT16)});
+    }
+    dml::Graph graph(device);
+    const auto a = dml::InputTensor(graph, 0, {type, {1, 1, 4, 4}});
+    const auto b = dml::InputTensor(graph, 1, {type, {1, 1, 4, 4}});
+    const auto products = dml::Join({dml::Gemm(a, b), a * b + 1.0f}, 3);
+    const auto top = dml::TopK(dml::ActivationSoftmax(products), 3, 2, DML_AXIS_DIRECTION_DECREASING);
+    graph.Compile(DML_EXECUTION_FLAG_NONE, {top.value, top.index});
+}
+
 int main(int count, char** arguments)
 {
-    REQUIRE(count == 2);
+    REQUIRE(count == 2 || count == 3);
     StandInDevice device;
     device.keeps_calls = false;
     device.makes_operators = true;
@@ -30,6 +53,7 @@ int main(int count, char** arguments)
         const auto rows = dml::Gather(table, indices, 2, 1);
         const auto wide = dml::Tile(rows, std::vector<uint32_t>{1, 1, 1, 2});
         graph.Compile(DML_EXECUTION_FLAG_NONE, {dml::ActivationGelu(wide)});
+        if (count == 3) { compile_others(capturing.Get()); }
     }
     REQUIRE(device.count() == 1);
     device.Release();
