@@ -50,10 +50,29 @@ def bound(**bindings: Any) -> Json:
 
 
 EIGHT_BITS: Final = values(65, 200, 0, 66, data_type="UINT8")
-ONNX: Final = {"net": {"type": "Onnx", "sourcePath": "x"}}
-GEMM: Final = {"gemm": {"type": "GEMM", "desc": {"ATensor": 1}}}
+ONNX: Final = {"type": "Onnx", "sourcePath": "x"}
+MATRIX: Final[Json] = {"DataType": "FLOAT32", "Sizes": [2, 2]}
+GEMM: Final[Json] = {
+    "type": "GEMM",
+    "desc": {
+        **dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), MATRIX),
+        **dict.fromkeys(("TransA", "TransB"), "DML_MATRIX_TRANSFORM_NONE"),
+        "Alpha": 1.0,
+        "Beta": 1.0,
+    },
+}
+FILL: Final[Json] = {
+    "type": "FILL_VALUE_CONSTANT",
+    "desc": {"OutputTensor": MATRIX, "ValueDataType": "FLOAT32", "Value": {"Float32": "-Inf"}},
+}
 ALL_BOUND: Final = {"InputTensor": "In", "BTensor": "In", "OutputTensor": "In"}
 READ_AND_NOT_USED: Final = {"name": "In", "format": "DXGI_FORMAT_R32_FLOAT", "shape": [2], "counter": "In"}
+
+
+def dispatching(dispatchable: Json) -> Json:
+    """A model that has this dispatchable, and does nothing with it."""
+    return model(dispatchables={"one": dispatchable}, commands=[])
+
 
 BEHIND: Final = {"name": "In", "elementOffset": 4}
 AS_GRAPH: Final = {"dmlCompileType": "DmlCompileGraph"}
@@ -153,15 +172,25 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (bound(InputTensor=READ_AND_NOT_USED | {"format": "R32"}), CHECK, "the name of a DXGI_FORMAT"),
         (bound(InputTensor=READ_AND_NOT_USED | {"counter": "X"}), CHECK, "no resource is called 'X'"),
     ],
-    "other operators, shaders, ONNX models": [
-        (model(dispatchables=GEMM, commands=[]), CHECK, "gemm: not checked"),
-        (model(dispatchables=ONNX, commands=[]), CHECK, "net: not ch"),
-        (model(dispatchables=GEMM, commands=[]), RUN, "note[DML-OPERATOR-not-a-tile]"),
+    "other operators": [
+        (dispatching(GEMM), CHECK, ": accepted in part at 6_4; not looked at: Sizes"),
+        (dispatching(GEMM), RUN, "note[DML-OPERATOR-not-a-tile]"),
+        (dispatching({**GEMM["desc"], "type": "DML_OPERATOR_GEMM", "comment": 1}), CHECK, ": accepted in part"),
+        (dispatching({"type": "GEMM", "desc": GEMM["desc"] | {"TransA": "NO"}}), CHECK, "one: TransA is 'NO'"),
+        (dispatching({"type": "GEMM"}), CHECK, "one: ATensor is missing"),
+        (dispatching(FILL), CHECK, ": accepted at 6_4"),
+        (dispatching({"type": "FILL_VALUE_CONSTANT", "desc": []}), CHECK, "/dispatchables/one"),
     ],
-    "fields of other operators": [(model(dispatchables=GEMM, commands=[]), CHECK, "gemm: not checked")],
+    "shaders, ONNX models, serialized graphs": [
+        (dispatching({"type": "hlsl"}), CHECK, "one: elsewhere"),
+        (dispatching(ONNX), CHECK, "one: elsewhere"),
+        (dispatching({"type": "dmlSerializedGraph"}), CHECK, "one: elsewhere"),
+        (dispatching(ONNX), RUN, "note[DML-OPERATOR-not-a-tile]"),
+    ],
     '`"deferred"` resources': [
         (with_input({"initialValues": "deferred", "sizeInBytes": None}), CHECK, "made by ONNX models only"),
-        (model(resources={"Y": {"initialValues": "deferred"}}, dispatchables=ONNX, commands=[]), CHECK, "net: not ch"),
+        (model(resources={"Y": {"initialValues": "deferred"}}, dispatchables={"one": ONNX}, commands=[]), CHECK,
+         "one: elsewhere"),
     ],
     "several resources for one tensor": [
         (bound(InputTensor=["In", "In"]), CHECK, "2 resources are bound; a tensor takes one"),
@@ -210,7 +239,15 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
 }  # fmt: skip
 
 
-PASSING: Final = ("note[DML-DXDISPATCH", "not ch", "ignored", "binds", "when it", ": accepted", "TotalTensorSize")
+PASSING: Final = (
+    "note[DML-DXDISPATCH",
+    "elsewhere",
+    ": accepted",
+    "ignored",
+    "binds",
+    "when it",
+    "TotalTensorSize",
+)
 """What is expected of models that are taken, besides what they print."""
 
 

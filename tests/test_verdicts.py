@@ -30,7 +30,7 @@ from tests.helpers.onnx_graphs import model as onnx_model
 from tests.helpers.onnx_graphs import tile_node as onnx_tile
 
 DOUBLE = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")} | {"Repeats": [1]}
-OTHER = {"resources": {}, "dispatchables": {"gemm": {"type": "DML_OPERATOR_GEMM"}}, "commands": []}
+OTHER = {"Type": "DML_OPERATOR_GEMM"}
 KNOWN = tile_node("t", DIALECTS["ONNX Tile-13"], "float32", [2, 3], [np.array([1, 2])])
 
 

@@ -17,7 +17,7 @@ from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
-from dml_tile.dxdispatch.rules import graphs_can_be_compiled, part_findings
+from dml_tile.dxdispatch.rules import dispatchable_is_an_operator, graphs_can_be_compiled, part_findings
 from dml_tile.errors import Position, require_instance
 from dml_tile.findings import Against, Finding, Severity, apply_rules, bases_of
 from dml_tile.readers.descriptors import JsonDescriptor
@@ -44,7 +44,7 @@ class Verdict(StrEnum):
     ACCEPTED_IN_PART = "accepted in part"
     """The same holds for what is known of another operator than Tile; fields that no rule looks at are named."""
     ELSEWHERE = "elsewhere"
-    """The back end keeps it from DirectML: another provider runs it, or nothing does."""
+    """The back end keeps it from DirectML, or it is no operator of DirectML but a shader or a model."""
     NOT_CHECKED = "not checked"
     """It is an operator of DirectML's own, or its fields are not given."""
     UNDOCUMENTED = "undocumented"
@@ -60,6 +60,7 @@ _VERDICTS_WITHOUT_DIRECTML: Final = {
     # by the rules that leave nothing for DirectML to judge
     operator_is_a_tile.id: Verdict.NOT_CHECKED,
     tile_reaches_directml.id: Verdict.ELSEWHERE,
+    dispatchable_is_an_operator.id: Verdict.ELSEWHERE,
 }
 
 

@@ -26,6 +26,7 @@ from dml_tile.descriptors.structs import JSON_DOCUMENT, Flags, c_names
 from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DXGI_FORMATS, UINT_MAX, ExecutionFlags, OperatorType
+from dml_tile.directml.operators import Operator
 from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, is_dxdispatch_model, operator_of
 from dml_tile.errors import InputError, Problem
 from dml_tile.geometry.layout import round_up_4
@@ -280,6 +281,35 @@ class OtherDispatchable(JsonObject):
     @classmethod
     def _spell(cls, data: Any) -> Any:
         return {**data, "type": operator_of(data)} if isinstance(data, dict) and "Type" in data else data
+
+
+_SPECIAL_FLOATS: Final = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
+
+
+def operator_fields(operator: Operator, dispatchable: dict[str, Any]) -> Any:
+    """Return the fields of another operator than Tile, as an OperatorDesc takes them."""
+    data = next((dispatchable[key] for key in ("desc", "Desc") if key in dispatchable), dispatchable)
+    if not isinstance(data, dict):
+        return data
+    return {
+        field.name: _respelled(data[field.name], is_union=field.kind == "x")
+        for field in operator.fields
+        if field.name in data
+    }
+
+
+def _respelled(value: Any, *, is_union: bool = False) -> Any:
+    """Return a value with DxDispatch's spelling of infinities, and of unions as in {"Float32": 1}, undone."""
+    match value:
+        case str():
+            return _SPECIAL_FLOATS.get(value.lower(), value)
+        case list():
+            return [_respelled(each) for each in value]
+        case dict() if is_union and len(value) == 1:
+            return next(iter(value.values()))
+        case dict():
+            return {key: _respelled(each) for key, each in value.items()}
+    return value
 
 
 _Dispatchable = Annotated[

@@ -27,7 +27,11 @@ INITIALIZED: Final = ("InputTensor",)
 """The bind points that are bound when a tile is initialised."""
 
 TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")
-NO_OPERATORS: Final = ("hlsl", "onnx", "dmlserializedgraph")
+NO_OPERATORS: Final = {
+    "hlsl": "a shader was provided, which is no operator of DirectML",
+    "onnx": "an ONNX model was provided; its Tiles are checked in its own file",
+    "dmlserializedgraph": "a serialized graph was provided; its operators are not read",
+}
 """The types of other dispatchables, in lower case: DxDispatch ignores the case of these."""
 
 _NUMBERS_OF_TENSORS: Final = (
@@ -64,6 +68,17 @@ class ModelPart:
     def fields(self) -> dict[str, Any]:
         """The value, where it is an object; else empty."""
         return _object(self.value)
+
+    @property
+    def said_of_no_operator(self) -> str:
+        """What is said of a dispatchable that is a shader or a model; empty for others, and for other parts."""
+        named = operator_of(self.value) if self.kind == "dispatchable" else None
+        return NO_OPERATORS.get(named.lower(), "") if isinstance(named, str) else ""
+
+    @property
+    def is_operator(self) -> bool:
+        """True for a dispatchable that is an operator, known or not."""
+        return self.kind == "dispatchable" and not self.said_of_no_operator
 
     @property
     def is_tile(self) -> bool:
@@ -222,12 +237,23 @@ def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violatio
     says="The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph.",
 )
 def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind != "dispatchable" or str(part.fields.get("type")).lower() in NO_OPERATORS:
+    if not part.is_operator:
         return
     key = "Type" if "Type" in part.fields else "type"
     name = part.fields.get(key)
     if isinstance(name, str) and not operator_named(name):
         yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
+
+
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-no-operator",
+    url=pages.DXDISPATCH,
+    says="A dispatchable is an operator; of a shader, an ONNX model or a serialized graph nothing is checked.",
+    severity=Severity.NOTE,
+)
+def dispatchable_is_an_operator(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.said_of_no_operator:
+        yield Violation("type", part.said_of_no_operator)
 
 
 @DXDISPATCH_RULES.add("DML-DXDISPATCH-byte-order-mark", says="The file begins without a byte order mark.")

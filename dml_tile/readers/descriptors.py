@@ -56,8 +56,8 @@ class JsonDescriptor:
 
     @property
     def is_operator(self) -> bool:
-        """True unless it is a part of a model that holds no operator, such as a resource."""
-        return self.part is None or self.part.kind == "dispatchable"
+        """True unless it is a part of a model that holds no operator, such as a resource or a shader."""
+        return self.part is None or self.part.is_operator
 
     @property
     def is_whole_model(self) -> bool:
@@ -276,7 +276,7 @@ def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
 
 def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     # which only models need, and which takes longer to import than all else that reads descriptors
-    from dml_tile.dxdispatch.model import TileDispatchable, read_parts
+    from dml_tile.dxdispatch.model import TileDispatchable, operator_fields, read_parts
     from dml_tile.dxdispatch.resources import literal_problems
 
     model, problems = read_parts(document.value)
@@ -287,28 +287,17 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
         part = parts.pop(pointer)
         if isinstance(dispatchable, TileDispatchable):
             yield JsonDescriptor(pointer, dispatchable.operator, part=part)
-        elif operator := _dispatched_operator(document.value["dispatchables"][name], dispatchable.type):
-            yield JsonDescriptor(pointer, operator, part=part)
+        elif operator := operator_named(dispatchable.type):
+            data = {"Type": operator.value, "Desc": operator_fields(operator, part.fields)}
+            read = _validated(OperatorDesc, data, pointer, [field.name for field in operator.fields])
+            yield replace(read, part=part) if isinstance(read, JsonDescriptor) else read
+        elif not part.is_operator:
+            yield JsonDescriptor(pointer, part=part)
         else:
             yield JsonDescriptor(pointer, other=dispatchable.type, part=part)
     for pointer, part in parts.items():
         if part.kind == "model" or part_findings(part):  # the device that a model needs depends on the target
             yield JsonDescriptor(pointer, part=part)
-
-
-def _dispatched_operator(data: dict[str, Any], kind: str) -> OperatorDesc | None:
-    """Return another operator than Tile that a model dispatches; None for what is none, or cannot be read as one."""
-    operator = operator_named(kind)
-    if operator is None:
-        return None
-    names = {field.name for field in operator.fields}
-    fields = next((data[key] for key in ("desc", "Desc") if key in data), None)
-    if fields is None:
-        fields = {key: value for key, value in data.items() if key in names}
-    try:
-        return OperatorDesc.model_validate({"Type": operator.value, "Desc": fields})
-    except ValidationError:
-        return None
 
 
 def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:

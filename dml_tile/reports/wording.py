@@ -149,7 +149,7 @@ class VerdictCounts:
 
     def __init__(self) -> None:
         self.operators = Counter[str]()
-        self._parts = Counter[str]()
+        self._parts = Counter[tuple[str, Verdict]]()
         self.has_known = self.has_new = False
 
     def add(self, results: Sequence[Result]) -> str:
@@ -159,7 +159,7 @@ class VerdictCounts:
         if part and verdict == Verdict.ACCEPTED:
             return ""
         if part:
-            self._parts[f"{part} {verdict}"] += 1
+            self._parts[part, verdict] += 1
         else:
             self.operators[verdict] += 1
         self.has_known |= any(result.in_baseline for result in results)
@@ -170,7 +170,9 @@ class VerdictCounts:
         """Return the outcome in one line: what could not be read, the operators by their verdicts, other parts."""
         total = self.operators.total()
         operators = f"{total} operator{'s' * (total != 1)}: {counted(self.operators)}" if total else ""
-        parts = ", ".join(f"{count} {part}" for part, count in self._parts.items())
+        parts = ", ".join(
+            f"{count} {part}{'s' * (count != 1)} {verdict}" for (part, verdict), count in self._parts.items()
+        )
         passed = _PASSED if self.has_known and not (self.has_new or problems) else ""
         return passed + "; ".join(filter(None, (files_not_read(problems), operators, parts))) or "no operators"
 

@@ -335,6 +335,7 @@ DXDISPATCH_CASES: Final[list[tuple[str, ...]]] = [
      model_text(resource='{"initialValuesDataType": "FLOAT32", "initialValues": [9007199254740993.0, 2]}')),
     ("DML-DXDISPATCH-type", model_text(dispatchable='"Type": "TILE"'), _GOOD_MODEL),
     ("DML-DXDISPATCH-operator", model_text(dispatchable='"type": "Tile"'), _GOOD_MODEL),
+    ("DML-DXDISPATCH-no-operator", model_text(dispatchable='"type": "hlsl"'), _GOOD_MODEL),
     ("DML-DXDISPATCH-byte-order-mark", f"\ufeff{_GOOD_MODEL}", _GOOD_MODEL),
     ("DML-DXDISPATCH-trailing-text", f"{_GOOD_MODEL}More text.\n", f"{_GOOD_MODEL}// A comment.\n"),
     ("DML-DXDISPATCH-bind-point",
