@@ -21,9 +21,8 @@ from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import Target
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.operators import tables_of
-from dml_tile.rules import operator as operator_rules
 from dml_tile.rules.equations import EQUATION
-from dml_tile.rules.operator import fields_without_rules
+from dml_tile.rules.operator_fields import FIELD_SENTENCE, SIZES_SENTENCE, fields_without_rules
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
 from tests.helpers.rule_cases import gather, other, padding
@@ -43,11 +42,11 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
         for shared in table.same:
             assert {*shared.tensors} <= tensors
         for sentence in (*table.fields, *table.runtime_fields):
-            found = operator_rules.FIELD_SENTENCE.fullmatch(sentence)
+            found = FIELD_SENTENCE.fullmatch(sentence)
             assert found, sentence
             assert found["field"] in names
         for sentence in (*table.sizes, *table.runtime_sizes):
-            assert operator_rules._SIZES.fullmatch(sentence) or EQUATION.fullmatch(sentence), sentence
+            assert SIZES_SENTENCE.fullmatch(sentence) or EQUATION.fullmatch(sentence), sentence
         newest = [*table.rows.values()]
         for older, newer in pairwise(newest):
             assert older.keys() == newer.keys() == tensors

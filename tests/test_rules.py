@@ -22,7 +22,8 @@ from dml_tile.execution.executor import execute
 from dml_tile.findings import Against, Finding, Severity, apply_rules
 from dml_tile.json_text import parse_document
 from dml_tile.rules.check import DESCRIPTOR_RULES, lowest_level, not_a_tile
-from dml_tile.rules.operator import OTHER_OPERATOR_RULES
+from dml_tile.rules.operator import OPERATOR_LEVEL_RULES
+from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, TileView
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
@@ -83,7 +84,9 @@ def test_a_rule_of_models_tells_what_breaks_it(case: tuple[str, ...]) -> None:
 
 def test_each_rule_has_its_cases() -> None:
     assert [case[0] for case in DXDISPATCH_CASES] == [rule.id for rule in DXDISPATCH_RULES]
-    assert {case.rule for case in CASES} == {rule.id for rule in (*DESCRIPTOR_RULES, *OTHER_OPERATOR_RULES)}
+    assert {case.rule for case in CASES} == {
+        rule.id for rule in (*DESCRIPTOR_RULES, *OPERATOR_LEVEL_RULES, *OPERATOR_FIELD_RULES)
+    }
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)

@@ -16,12 +16,13 @@ from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.rules import binding, device, dispatch, graph
 from dml_tile.rules.capture import CAPTURE_RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
-from dml_tile.rules.operator import OTHER_OPERATOR_RULES
+from dml_tile.rules.operator import OPERATOR_LEVEL_RULES
+from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.text import did_you_mean, nearest
 
 _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
     DESCRIPTOR_RULES,
-    (*OTHER_OPERATOR_RULES,),
+    (*OPERATOR_LEVEL_RULES, *OPERATOR_FIELD_RULES),
     (*SPECIFICATION_RULES.values(), *DIALECT_RULES, *BACK_END_RULES),
     (*DXDISPATCH_RULES, *CAPTURE_RULES, *LOWERING_RULES),
     (*binding.BINDING_COUNT_RULES, *binding.SLOT_RULES, *binding.BIND_POINT_RULES),

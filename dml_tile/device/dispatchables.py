@@ -31,7 +31,7 @@ from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
-from dml_tile.rules.operator import operands_of
+from dml_tile.rules.operator_view import operands_of
 
 DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""

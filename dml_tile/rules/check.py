@@ -73,16 +73,14 @@ def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding,
 
 def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
     """Return the lowest feature level from which on the descriptor passes, against both; None if 6_4 refuses it."""
-    levels: Iterable[FeatureLevel] = FeatureLevel
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
-        from dml_tile.rules.operator import distinct_levels
+        from dml_tile.rules.operator import lowest_level_of_operator
 
-        levels = distinct_levels(desc.desc)
-    elif not isinstance(desc, GraphDesc):
+        return lowest_level_of_operator(desc.desc)
+    if not isinstance(desc, GraphDesc):
         return next((level for level in DISTINCT_LEVELS if _passes(desc, level)), None)
-    # newer is not more: the levels that take an operator need not be an interval
-    passing = takewhile(lambda level: _passes(desc, level), sorted(levels, reverse=True))
-    return min(passing, default=None)
+    # newer is not more: the levels that take a node's operator need not be an interval
+    return min(takewhile(lambda level: _passes(desc, level), reversed(FeatureLevel)), default=None)
 
 
 def _passes(desc: Descriptor | None, level: FeatureLevel) -> bool:
@@ -119,7 +117,7 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
         nodes = [(path, node.operator) for path, node in entries_of(desc, "nodes") if node is not None]
         return tuple(f"{path}.Operator.{field}" for path, operator in nodes for field in not_looked_at(operator))
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
-        from dml_tile.rules.operator import fields_without_rules
+        from dml_tile.rules.operator_fields import fields_without_rules
 
         return fields_without_rules(desc.desc)
     return ()

@@ -12,8 +12,9 @@ from __future__ import annotations
 import operator as comparisons
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from math import prod
-from typing import Any, Final
+from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.descriptors.operator import OperatorFields
 
@@ -28,58 +29,98 @@ SizesOf = Callable[[str], Sequence[Sequence[int]]]
 """Returns the Sizes of the tensors of a field: none, one, or those of an array."""
 
 
-def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iterator[tuple[str, str]]:
-    """Yield the path of each value that breaks an equation, and what is wrong."""
+class _Factor(NamedTuple):
+    """A number, by its digits, or a field, a member of it or an entry."""
+
+    name: str
+    member: str
+    entry: str
+
+    @property
+    def counts_from_the_first(self) -> bool:
+        return self.entry != "" and self.entry[0] not in "-*"
+
+
+_Side: TypeAlias = tuple[tuple[_Factor, ...], ...]
+"""The products of a side, each by its factors."""
+
+
+class _Equation(NamedTuple):
+    left: _Side
+    holds: Callable[[int, int], bool]
+    right: _Side
+    from_the_first: tuple[str, ...]
+    """The fields that must have as many dimensions."""
+
+
+@cache
+def _parsed(equation: str) -> _Equation:
     found = EQUATION.fullmatch(equation)
     assert found, equation
-    factors = [match for match in _FACTOR.finditer(equation) if match["index"] and match["index"][0] not in "-*"]
-    ranks = {len(sizes) for match in factors for sizes in sizes_of(match["name"])}
+    left, right = _side(found["left"]), _side(found["right"])
+    factors = [factor for product in (*left, *right) for factor in product]
+    names = dict.fromkeys(factor.name for factor in factors if factor.counts_from_the_first)
+    return _Equation(left, _RELATIONS[found["relation"]], right, tuple(names))
+
+
+def _side(text: str) -> _Side:
+    return tuple(tuple(map(_factor, product.split(" * "))) for product in text.split(" + "))
+
+
+def _factor(text: str) -> _Factor:
+    found = _FACTOR.fullmatch(text)
+    assert found, text
+    return _Factor(found["name"], (found["member"] or "").lower(), found["index"] or "")
+
+
+def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iterator[tuple[str, str]]:
+    """Yield the path of each value that breaks an equation, and what is wrong."""
+    left_side, holds, right_side, from_the_first = _parsed(equation)
+    ranks = {len(sizes) for name in from_the_first for sizes in sizes_of(name)}
     if len(ranks) > 1:
         return
     for i in range(max(ranks, default=0)) if "[i]" in equation else (0,):
-        left, right = (_sum(found[side], fields, sizes_of, i) for side in ("left", "right"))
-        if left is None or right is None or _RELATIONS[found["relation"]](left, right):
+        left, right = _sum(left_side, fields, sizes_of, i), _sum(right_side, fields, sizes_of, i)
+        if left is None or right is None or holds(left, right):
             continue
-        first = _FACTOR.match(found["left"])
-        assert first
-        path, arrays = first["name"], sizes_of(first["name"])
-        if first["index"]:
-            index = _index(first["index"], fields, i)
+        first = left_side[0][0]
+        path, arrays = first.name, sizes_of(first.name)
+        if first.entry:
+            index = _index(first.entry, fields, i)
             path += f".Sizes[{index % len(arrays[0])}]" if arrays else f"[{index}]"
-        shown = equation.replace("[i]", f"[{i}]")
-        yield path, f"{shown} was expected, but {left} and {right} were provided"
+        yield path, f"{equation.replace('[i]', f'[{i}]')} was expected, but {left} and {right} were provided"
 
 
-def _sum(side: str, fields: OperatorFields, sizes_of: SizesOf, i: int) -> int | None:
+def _sum(side: _Side, fields: OperatorFields, sizes_of: SizesOf, i: int) -> int | None:
     total = 0
-    for product in side.split(" + "):
-        values = [_value(factor, fields, sizes_of, i) for factor in product.split(" * ")]
-        known = [value for value in values if value is not None]
-        if len(known) < len(values):
-            return None
-        total += prod(known)
+    for product in side:
+        term = 1
+        for factor in product:
+            value = _value(factor, fields, sizes_of, i)
+            if value is None:
+                return None
+            term *= value
+        total += term
     return total
 
 
-def _value(factor: str, fields: OperatorFields, sizes_of: SizesOf, i: int) -> int | None:
-    if factor.isdecimal():
-        return int(factor)
-    found = _FACTOR.fullmatch(factor)
-    assert found, factor
-    value: Any = fields[found["name"]]
-    if found["member"]:
-        value = getattr(value, found["member"].lower())
-    if not found["index"]:
+def _value(factor: _Factor, fields: OperatorFields, sizes_of: SizesOf, i: int) -> int | None:
+    name, member, entry = factor
+    if name.isdecimal():
+        return int(name)
+    value = fields[name]
+    if not entry:
+        value = getattr(value, member) if member else value
         return None if value is None else int(value)
-    arrays: Sequence[Sequence[int]] = sizes_of(found["name"])
+    arrays = sizes_of(name)
     if not arrays and isinstance(value, tuple) and value and isinstance(value[0], int):
         arrays = [value]
-    if found["index"] == "*":
+    if entry == "*":
         return sum(map(prod, arrays)) if arrays else None
-    index = _index(found["index"], fields, i)
-    if not arrays or any(not -len(array) <= index < len(array) for array in arrays):
+    at = _index(entry, fields, i)
+    if not arrays or any(not -len(array) <= at < len(array) for array in arrays):
         return None
-    return sum(array[index] for array in arrays)
+    return sum(array[at] for array in arrays)
 
 
 def _index(index: str, fields: OperatorFields, i: int) -> int:

@@ -107,7 +107,7 @@ def _slots_of(node: OperatorGraphNodeDesc | None) -> tuple[Slots, Slots] | None:
         return [_buffer(tile.input_tensor)], [_buffer(tile.output_tensor)]
     if operator is None or not isinstance(operator.desc, OperatorFields):
         return None
-    from dml_tile.rules.operator import tensors_of  # which graphs of tiles need not
+    from dml_tile.rules.operator_view import tensors_of  # which graphs of tiles need not
 
     inputs, outputs = tensors_of(operator.desc)
     return [*map(_buffer, inputs)], [*map(_buffer, outputs)]

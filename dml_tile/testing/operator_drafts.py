@@ -18,7 +18,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLeve
 from dml_tile.directml.operator_table import Column, OperatorTable, Shared, operator_table
 from dml_tile.directml.operators import Field, Operator, enumerations, operators
 from dml_tile.directml.targets import Target
-from dml_tile.rules.operator import FIELD_SENTENCE
+from dml_tile.rules.operator_fields import FIELD_SENTENCE
 from dml_tile.simulation.target import resolve
 from dml_tile.testing.drafts import Draft
 

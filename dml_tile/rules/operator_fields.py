@@ -1,0 +1,249 @@
+"""Rules for the fields and Sizes of operators other than Tile: what they want of each other, at any level.
+
+What no rule looks at is named by ``fields_without_rules``.
+"""
+
+from __future__ import annotations
+
+import operator as comparisons
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Final
+
+from dml_tile.descriptors.operator import OperatorFields
+from dml_tile.descriptors.tile import DATA_TYPE
+from dml_tile.directml import pages
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.operator_table import OperatorTable
+from dml_tile.directml.operators import Field, enumerations
+from dml_tile.directml.targets import Target
+from dml_tile.findings import Basis, Rules, Violation
+from dml_tile.rules import equations
+from dml_tile.rules.operator_view import OperatorView, table_of
+from dml_tile.rules.tensor import TensorView
+from dml_tile.text import braced
+
+FIELD_SENTENCE: Final = re.compile(
+    r"(?P<field>\w+) (?P<relation><=|>=|<|>|=|within|in) "
+    r"(?:(?P<of>DimensionCount|DataType) of (?P<tensor>\w+)(?: - (?P<less>[0-9]))?|(?P<words>[\w ]+))"
+)
+SIZES_SENTENCE: Final = re.compile(
+    r"(?P<relation>same|1 or equal|1|rank 2)(?: (?P<where>except|along) (?P<axes>\w+))?(?: to (?P<of>\w+))?"
+    r": (?P<tensors>.+)"
+)
+_RELATIONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "<": comparisons.lt,
+    "<=": comparisons.le,
+    ">": comparisons.gt,
+    ">=": comparisons.ge,
+    "=": comparisons.eq,
+    "within": comparisons.lt,
+}
+
+
+def _equal(value: int, bound: int) -> bool:
+    return value == bound
+
+
+_WORDS: Final = {
+    "<": "less than {} was expected",
+    "<=": "at most {} was expected",
+    ">": "more than {} was expected",
+    ">=": "at least {} was expected",
+    "=": "{} was expected",
+    "within": "less than {} was expected",
+}
+_FREE_KINDS: Final = frozenset("fbxse")
+"""Kinds of fields of which DirectML takes any value, but for those that a sentence names; and enumerators."""
+
+
+@cache
+def _match(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
+    return pattern.fullmatch(sentence)
+
+
+OPERATOR_FIELD_RULES: Final = Rules[OperatorView](
+    url=pages.OPERATOR, basis=Basis.DOCUMENTED | Basis.RUNTIME | Basis.INFERRED
+)
+
+
+@OPERATOR_FIELD_RULES.add(
+    "DML-OPERATOR-same", says="Tensors that share a field, by the operator's page, have it equal."
+)
+def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for field, tensors, is_documented in op.table.same:
+        views = [view for tensor in tensors for view in op.of(tensor)]
+        for view in views[1:]:
+            value, first = _shared_value(view, field), _shared_value(views[0], field)
+            if value is None or first is None or value == first:
+                continue
+            message = f"{_shown(value)} was provided, but {views[0].operand.name} has {_shown(first)}"
+            basis = op.basis(field if is_documented else "", documented=is_documented)
+            yield Violation(view.path(field), message, basis=basis)
+
+
+def _shared_value(view: TensorView, field: str) -> Any:
+    match field:
+        case "DataType":
+            return view.desc.data_type
+        case "DimensionCount":
+            return view.desc.dimension_count
+    return view.sizes
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, TensorDataType):
+        return str(DATA_TYPE.write(value))
+    return braced(value) if isinstance(value, tuple) else str(value)
+
+
+@OPERATOR_FIELD_RULES.add(
+    "DML-OPERATOR-array", says="An array has as many entries as its count says, and is null only where it has none."
+)
+def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for field in op.operator.fields:
+        if field.is_array:
+            value, count = op.fields[field.name], op.fields[field.counted_by]
+            if value is None and count and not field.is_optional:
+                message = f"null was provided, but {field.counted_by} promises {count} entries"
+                yield Violation(field.name, message, basis=op.basis())
+            elif value is not None and len(value) < count:
+                message = f"an array of {len(value)} was provided, but {field.counted_by} promises {count}"
+                yield Violation(field.name, message, basis=op.basis())
+
+
+@OPERATOR_FIELD_RULES.add("DML-OPERATOR-field", says="Fields fit the tensors, as their descriptions say.")
+def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for sentence in (*op.table.fields, *op.table.runtime_fields):
+        found = _match(FIELD_SENTENCE, sentence)
+        assert found, sentence
+        name, relation = found["field"], found["relation"]
+        expected = _expected(op, found)
+        value = op.fields[name]
+        if expected is None or value is None:
+            continue
+        values = [(name, value)]
+        if isinstance(value, tuple):
+            counted = value[: op.fields[_field(op, name).counted_by]]
+            values = [(f"{name}[{i}]", entry) for i, entry in enumerate(counted)]
+        for path, each in values:
+            (allowed, shown), compare = expected, _RELATIONS.get(relation, _equal)
+            if any(compare(each, bound) for bound in allowed):
+                continue
+            words = _WORDS.get(relation, "one of {} was expected").format(shown)
+            given = enumerations()[_field(op, name).enumeration].names[each] if relation == "in" else _shown(each)
+            is_documented = sentence in op.table.fields
+            basis = op.basis(name if is_documented else "", documented=is_documented)
+            yield Violation(path, f"{given} was provided, but {words}", basis=basis)
+
+
+def _field(op: OperatorView, name: str) -> Field:
+    return next(field for field in op.operator.fields if field.name == name)
+
+
+def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] | None:
+    """Return the values that a sentence compares with, and their text; None where a tensor is missing."""
+    if found["words"]:
+        words = [word for word in found["words"].split() if word != "or"]
+        if found["relation"] != "in":
+            return [int(word) for word in words], found["words"]
+        field = _field(op, found["field"])
+        names = enumerations()[field.enumeration].names
+        value = op.fields[field.name]
+        known = [names.index(word) for word in words]
+        return (known if value < len(names) else [value]), ", ".join(words)  # an unknown one has a rule of its own
+    views = op.of(found["tensor"])
+    if not views:
+        return None
+    bound = getattr(views[0].desc, "data_type" if found["of"] == "DataType" else "dimension_count")
+    bound -= int(found["less"] or 0)
+    text = _shown(TensorDataType(bound)) if found["of"] == "DataType" and bound in {*TensorDataType} else str(bound)
+    less = f" - {found['less']}" if found["less"] else ""
+    return [bound], f"{found['tensor']}.{found['of']}{less} = {text}"
+
+
+@OPERATOR_FIELD_RULES.add(
+    "DML-OPERATOR-ScaleBias",
+    basis=Basis.RUNTIME | Basis.INFERRED,
+    says="ScaleBias is null where the tensors have a data type of 64 bits.",
+)
+def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Violation]:
+    view = next(iter(op.views.values()), None)
+    if view is None or op.fields.get("ScaleBias") is None:
+        return
+    data_type = view.desc.data_type
+    if isinstance(data_type, TensorDataType) and data_type.bits == 64:
+        message = f"a scale and a bias were provided, but null was expected for tensors of {data_type.name}"
+        yield Violation("ScaleBias", message, basis=op.basis(documented=False))
+
+
+@OPERATOR_FIELD_RULES.add(
+    "DML-OPERATOR-Sizes", says="Tensors have the Sizes that the operator's page, or the runtime, asks for."
+)
+def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for sentence in (*op.table.sizes, *op.table.runtime_sizes):
+        if found := _match(SIZES_SENTENCE, sentence):
+            yield from _misfits(op, found)
+            continue
+        for path, message in equations.violations(sentence, op.fields, op.sizes_of):
+            yield Violation(path, message, basis=op.basis(documented=sentence in op.table.sizes))
+
+
+def _misfits(op: OperatorView, found: re.Match[str]) -> Iterator[Violation]:
+    """Yield the Sizes that are not as a sentence says."""
+    relation, axes = found["relation"], _axes(op, found["axes"]) if found["axes"] else ()
+    views = [view for tensor in found["tensors"].split() for view in op.of(tensor)]
+    reference = op.of(found["of"]) if found["of"] else views[:1]
+    first = reference[0].sizes if reference else None
+    is_compared = relation in ("same", "1 or equal")
+    if is_compared and first is None:
+        return
+    for view in views:
+        sizes = view.sizes or ()
+        if first and len(first) != len(sizes):
+            continue  # a rule of dimension counts has it
+        for i, size in enumerate(sizes[:-2] if relation == "rank 2" else sizes):
+            if found["axes"] and (i in axes) == (found["where"] == "except"):
+                continue
+            allowed = {first[i]} if is_compared and first else set()
+            if relation != "same":
+                allowed.add(1)
+            if size not in allowed:
+                words = " or ".join(map(str, sorted(allowed)))
+                of = f", as in {reference[0].operand.name}" if is_compared else ""
+                message = f"{size} was provided, but {words} was expected{of}"
+                yield Violation(view.path(f"Sizes[{i}]"), message, basis=op.basis(view.operand.name))
+
+
+def _axes(op: OperatorView, name: str) -> tuple[int, ...]:
+    value = op.fields[name]
+    return value if isinstance(value, tuple) else (value,) if value is not None else ()
+
+
+def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
+    """Return the fields that no rule looks at whole: what DirectML wants of them may be more than the rules know."""
+    table, operator = table_of(fields), fields.operator
+    sentences = (*table.fields, *table.runtime_fields)
+    ruled = {found["field"] for sentence in sentences if (found := _match(FIELD_SENTENCE, sentence))}
+    counts = {field.counted_by for field in operator.fields}
+    unknown = ["Sizes"] if not _sizes_are_ruled(fields, table) else []
+    for field in operator.fields:
+        is_free = field.is_tensor or field.kind in _FREE_KINDS or field.name in counts | ruled
+        if field.name in table.without_rule or (not is_free and fields[field.name] not in (None, ())):
+            unknown.append(field.name)
+    return tuple(dict.fromkeys(unknown))
+
+
+def _sizes_are_ruled(fields: OperatorFields, table: OperatorTable) -> bool:
+    """Return True if every tensor but one has Sizes that follow from another's."""
+    given = [field.name for field in fields.operator.fields if field.is_tensor and fields[field.name]]
+    ruled = {given[0]} if given else set()
+    groups = [{*tensors} for field, tensors, _ in table.same if field == "Sizes"]
+    for sentence in table.sizes:
+        found = _match(SIZES_SENTENCE, sentence)
+        if found and not found["axes"]:
+            groups.append({*found["tensors"].split(), *([found["of"]] if found["of"] else given[:1])})
+    for _ in given:
+        ruled |= {name for group in groups if group & ruled for name in group}
+    return ruled >= {*given} and not any(field.kind == "T" for field in fields.operator.fields)
