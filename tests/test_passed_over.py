@@ -294,7 +294,6 @@ def test_a_kind_is_one_row(check: Call, call: Call, monkeypatch: pytest.MonkeyPa
 def test_a_descriptor_of_any_operator_is_looked_into(by_alias: bool) -> None:
     padding = " " * 2**17  # beyond what is searched for words one by one
     for operator in operators().values():
-        tensors = [field.name for field in operator.fields if field.is_tensor]
-        fields = dict.fromkeys(tensors if by_alias else map(to_snake, tensors))
+        fields = dict.fromkeys(operator.tensors if by_alias else map(to_snake, operator.tensors))
         text = json.dumps({"Type": operator.name, "Desc": fields})
         assert (reason("a.json", text), reason("a.json", padding + text)) == ("", ""), operator.name

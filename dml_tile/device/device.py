@@ -196,7 +196,7 @@ class Device:
         assert op is not None
         self._lifetime.record(call, op.desc)
         if isinstance(op.desc, OperatorDesc):
-            layout = layout_of_other(op.desc, self._lifetime.target)
+            layout = layout_of_other(op.desc)
         else:
             layout = layout_of(op.desc, self._lifetime.target)
         return CompiledOperator(self._lifetime, op.desc, ExecutionFlags(flags), layout)

@@ -31,7 +31,7 @@ from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
-from dml_tile.rules.operator_view import operands_of
+from dml_tile.rules.operator_view import OperatorView
 
 DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""
@@ -91,15 +91,13 @@ def layout_of(desc: TileOperatorDesc, target: Target) -> Layout:
 
 
 @lru_cache(maxsize=256)
-def layout_of_other(desc: OperatorDesc, target: Target) -> Layout:
+def layout_of_other(desc: OperatorDesc) -> Layout:
     """Return the layout of another operator than Tile, which is bound and initialised, and never executed."""
     assert isinstance(desc.desc, OperatorFields)
     inputs, outputs = list[Slot](), list[Slot]()
     initial, persistent = list[Slot](), 0
-    for operand in operands_of(desc.desc, target.feature_level):
-        assert operand.tensor is not None
-        assert operand.tensor.desc is not None
-        buffer = operand.tensor.desc
+    for view in OperatorView(desc.desc).views.values():
+        operand, buffer = view.operand, view.desc
         (outputs if operand.is_output else inputs).append(Slot.tensor(operand.name, buffer))
         if not operand.is_output:
             initial.append(Slot.tensor(operand.name, buffer, INITIALIZER_INPUT))

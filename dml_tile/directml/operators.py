@@ -78,6 +78,11 @@ class Operator:
             for kind, count, optional, name, enumeration in parts
         )
 
+    @cached_property
+    def tensors(self) -> tuple[str, ...]:
+        """The names of the fields that are tensors, or arrays of them."""
+        return tuple(field.name for field in self.fields if field.is_tensor)
+
 
 class Enumeration(NamedTuple):
     """An enumeration of DirectML.h: the names of its values from 0 on, without their prefix, and their levels."""

@@ -19,14 +19,13 @@ from dml_tile.reports.tables import matrix_section
 
 def tables_of(operator: Operator) -> Iterator[tuple[str, OperatorTable]]:
     """Yield an operator's table, or those of the choices that it has tables by, after the choice."""
-    tensors = [field.name for field in operator.fields if field.is_tensor]
-    table = operator_table(operator.name, tensors)
+    table = operator_table(operator.name, operator.tensors)
     if not table.by:
         yield "", table
         return
     (chooser,) = (field for field in operator.fields if field.name == table.by)
     for choice in enumerations()[chooser.enumeration].names:
-        yield f"{table.by} {choice}", operator_table(operator.name, tensors, choice)
+        yield f"{table.by} {choice}", operator_table(operator.name, operator.tensors, choice)
 
 
 def operator_lines(operator: Operator) -> str:

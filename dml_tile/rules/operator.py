@@ -11,14 +11,14 @@ from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.descriptors.tile import type_name
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel, TensorFlags
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel, TensorFlags
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operators import enumerations, operator_name, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Severity, Violation, apply_rules
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import OperatorView, table_of
-from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, ordinary_buffer
+from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
 from dml_tile.rules.tile import target_level_text, upgrade_advice
 
 _FUSED: Final = (
@@ -38,7 +38,7 @@ def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violati
     since = op.operator.level
     if target.feature_level < since:
         message = f"{op.operator.c_name} needs {since.name}; {target_level_text(target)}"
-        yield Violation("Type", message, upgrade_advice(since), op.basis())
+        yield Violation("Type", message, upgrade_advice(since), op.basis(target))
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -52,19 +52,20 @@ def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violatio
         enumeration = enumerations()[field.enumeration]
         if value >= len(enumeration.names):
             message = f"{int(value)} is no enumerator of {enumeration.prefix.removesuffix('_')}"
-            yield Violation(field.name, message, basis=op.basis(field.name))
+            yield Violation(field.name, message, basis=op.basis(target, field.name))
         elif (since := enumeration.levels[value]) > max(target.feature_level, op.operator.level):
             message = f"{enumeration.names[value]} needs {since.name}; {target_level_text(target)}"
-            yield Violation(field.name, message, upgrade_advice(since), op.basis(field.name))
+            yield Violation(field.name, message, upgrade_advice(since), op.basis(target, field.name))
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType", says="A tensor's data type is in the operator's row of the level.")
 def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
+    documented, measured = op.documented(target.feature_level), op.measured(target.feature_level)
     for name, view in op.views.items():
         tensor, data_type = name.partition("[")[0], view.desc.data_type
         if not isinstance(data_type, TensorDataType) or data_type == TensorDataType.UNKNOWN:
             continue  # a rule of buffers has it
-        column, taken = op.documented.get(tensor), op.measured.get(tensor)
+        column, taken = documented.get(tensor), measured.get(tensor)
         is_documented = not column or not column.data_types or data_type in column.data_types
         is_taken = not taken or not taken.data_types or data_type in taken.data_types
         if column is None or (is_documented and is_taken):
@@ -79,7 +80,7 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
         )
         cast = _cast(data_type, column.data_types)
         suggestions = [*([f"cast it to {cast.name}"] if cast else []), *([upgrade_advice(since)] if since else [])]
-        basis = op.basis(documented=not is_documented, refused=not is_taken)
+        basis = op.basis(target, documented=not is_documented, refused=not is_taken)
         yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, basis)
 
 
@@ -104,7 +105,7 @@ def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Ite
             yield Violation(
                 view.path("DataType"),
                 f"{type_name(view.desc.data_type)} needs an adapter with {needed}, which the target's adapter lacks",
-                basis=op.basis(documented=False),
+                basis=op.basis(target, documented=False),
             )
 
 
@@ -112,13 +113,14 @@ def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Ite
     "DML-OPERATOR-DimensionCount", says="A tensor's dimension count is in the operator's row of the level."
 )
 def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
+    documented, measured = op.documented(target.feature_level), op.measured(target.feature_level)
     for name, view in op.views.items():
         tensor, count = name.partition("[")[0], view.desc.dimension_count
-        column, taken = op.documented.get(tensor), op.measured.get(tensor)
+        column, taken = documented.get(tensor), measured.get(tensor)
         if column is None or taken is None or not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
             continue
-        basis = op.basis(documented=count not in column.dimension_counts, refused=count not in taken.dimension_counts)
-        if not basis:
+        is_documented, is_taken = count in column.dimension_counts, count in taken.dimension_counts
+        if is_documented and is_taken:
             continue
         later = (level for level, row in op.table.rows.items() if count in row[tensor].dimension_counts)
         since = next((level for level in later if level > target.feature_level), None)
@@ -129,6 +131,7 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
             has_level = target_level_text(target)
             message = f"a dimension count of {count} needs {since.name}; {has_level}, where it takes {expected}"
         leading = f"give the tensor leading sizes of 1, up to {low} dimensions" if count < low else None
+        basis = op.basis(target, documented=not is_documented, refused=not is_taken)
         yield Violation(
             view.path("DimensionCount"), message, leading or (upgrade_advice(since) if since else None), basis
         )
@@ -142,7 +145,7 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
         owned = view.desc.flags & TensorFlags.OWNED_BY_DML
         if op.table.never_owned and owned and not view.operand.is_output:
             message = f"{op.operator.c_name} does not support DML_TENSOR_FLAG_OWNED_BY_DML"
-            yield Violation(view.path("Flags"), message, basis=op.basis())
+            yield Violation(view.path("Flags"), message, basis=op.basis(target))
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -158,7 +161,7 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
             since = op.table.fused_from.get(name)
             is_documented = (known and name in _FUSED) or (since is not None and since <= target.feature_level)
             is_taken = is_documented or (known and name in _FUSED_UNDOCUMENTED)
-            if basis := op.basis(documented=not is_documented, refused=not is_taken):
+            if basis := op.basis(target, documented=not is_documented, refused=not is_taken):
                 path = f"{field.name}[{i}]" if field.kind == "O" else field.name
                 message = f"{operator_name(int(each.type))} cannot be fused into {op.operator.c_name}"
                 yield Violation(f"{path}.Type", message, basis=basis)
@@ -166,19 +169,20 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
 
 def other_operator_findings(fields: OperatorFields, target: Target) -> Iterator[Finding]:
     """Yield the findings of an operator other than Tile: each tensor's, then the operator's."""
-    op = OperatorView(fields, target)
-    for finding in chain(_findings_of_the_level(op), apply_rules(OPERATOR_FIELD_RULES, op, target)):
+    op = OperatorView(fields)
+    for finding in chain(_findings_of_the_level(op, target), apply_rules(OPERATOR_FIELD_RULES, op, target)):
         yield replace(finding, url=op.table.page) if finding.url == pages.OPERATOR else finding
 
 
-def _findings_of_the_level(op: OperatorView) -> Iterator[Finding]:
-    for operand in op.operands:
-        if ordinary_buffer(operand.tensor, int(TensorFlags.NONE) if operand.is_output else OWNED_BY_DML):
-            continue  # no rule of tensors is broken
-        yield from apply_rules(TENSOR_RULES, operand, op.target)
+def _findings_of_the_level(op: OperatorView, target: Target) -> Iterator[Finding]:
+    level = target.feature_level
+    for operand in op.unusual_operands:
+        if operand.tensor is None and op.table.optional_from.get(operand.name, level + 1) <= level:
+            continue
+        yield from apply_rules(TENSOR_RULES, operand, target)
         if view := op.views.get(operand.name):
-            yield from apply_rules(BUFFER_RULES, view, op.target)
-    yield from apply_rules(OPERATOR_LEVEL_RULES, op, op.target)
+            yield from apply_rules(BUFFER_RULES, view, target)
+    yield from apply_rules(OPERATOR_LEVEL_RULES, op, target)
 
 
 _RUNTIME_CHANGES: Final = tuple(next(levels) for _, levels in groupby(FeatureLevel, lambda at: LEVELS[at].runtime))
@@ -190,14 +194,14 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
     Newer is not more: the levels that take an operator need not be an interval.
     """
     levels = sorted(_distinct_levels(fields), reverse=True)
-    newest = OperatorView(fields, Target(levels[0]))
-    if any(apply_rules(OPERATOR_FIELD_RULES, newest, newest.target)):
+    op = OperatorView(fields)
+    if any(apply_rules(OPERATOR_FIELD_RULES, op, Target(levels[0]))):
         return None
-    return min(takewhile(lambda level: _passes(OperatorView(fields, Target(level))), levels), default=None)
+    return min(takewhile(lambda level: _passes(op, Target(level)), levels), default=None)
 
 
-def _passes(op: OperatorView) -> bool:
-    return all(finding.severity is Severity.NOTE for finding in _findings_of_the_level(op))
+def _passes(op: OperatorView, target: Target) -> bool:
+    return all(finding.severity is Severity.NOTE for finding in _findings_of_the_level(op, target))
 
 
 def _distinct_levels(fields: OperatorFields) -> set[FeatureLevel]:

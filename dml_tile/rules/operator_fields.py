@@ -79,7 +79,7 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
             if value is None or first is None or value == first:
                 continue
             message = f"{_shown(value)} was provided, but {views[0].operand.name} has {_shown(first)}"
-            basis = op.basis(field if is_documented else "", documented=is_documented)
+            basis = op.basis(target, field if is_documented else "", documented=is_documented)
             yield Violation(view.path(field), message, basis=basis)
 
 
@@ -107,10 +107,10 @@ def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Viol
             value, count = op.fields[field.name], op.fields[field.counted_by]
             if value is None and count and not field.is_optional:
                 message = f"null was provided, but {field.counted_by} promises {count} entries"
-                yield Violation(field.name, message, basis=op.basis())
+                yield Violation(field.name, message, basis=op.basis(target))
             elif value is not None and len(value) < count:
                 message = f"an array of {len(value)} was provided, but {field.counted_by} promises {count}"
-                yield Violation(field.name, message, basis=op.basis())
+                yield Violation(field.name, message, basis=op.basis(target))
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-field", says="Fields fit the tensors, as their descriptions say.")
@@ -134,7 +134,7 @@ def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
             words = _WORDS.get(relation, "one of {} was expected").format(shown)
             given = enumerations()[_field(op, name).enumeration].names[each] if relation == "in" else _shown(each)
             is_documented = sentence in op.table.fields
-            basis = op.basis(name if is_documented else "", documented=is_documented)
+            basis = op.basis(target, name if is_documented else "", documented=is_documented)
             yield Violation(path, f"{given} was provided, but {words}", basis=basis)
 
 
@@ -175,7 +175,7 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
     data_type = view.desc.data_type
     if isinstance(data_type, TensorDataType) and data_type.bits == 64:
         message = f"a scale and a bias were provided, but null was expected for tensors of {data_type.name}"
-        yield Violation("ScaleBias", message, basis=op.basis(documented=False))
+        yield Violation("ScaleBias", message, basis=op.basis(target, documented=False))
 
 
 @OPERATOR_FIELD_RULES.add(
@@ -184,13 +184,13 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
     for sentence in (*op.table.sizes, *op.table.runtime_sizes):
         if found := _match(SIZES_SENTENCE, sentence):
-            yield from _misfits(op, found)
+            yield from _misfits(op, found, target)
             continue
         for path, message in equations.violations(sentence, op.fields, op.sizes_of):
-            yield Violation(path, message, basis=op.basis(documented=sentence in op.table.sizes))
+            yield Violation(path, message, basis=op.basis(target, documented=sentence in op.table.sizes))
 
 
-def _misfits(op: OperatorView, found: re.Match[str]) -> Iterator[Violation]:
+def _misfits(op: OperatorView, found: re.Match[str], target: Target) -> Iterator[Violation]:
     """Yield the Sizes that are not as a sentence says."""
     relation, axes = found["relation"], _axes(op, found["axes"]) if found["axes"] else ()
     views = [view for tensor in found["tensors"].split() for view in op.of(tensor)]
@@ -213,7 +213,7 @@ def _misfits(op: OperatorView, found: re.Match[str]) -> Iterator[Violation]:
                 words = " or ".join(map(str, sorted(allowed)))
                 of = f", as in {reference[0].operand.name}" if is_compared else ""
                 message = f"{size} was provided, but {words} was expected{of}"
-                yield Violation(view.path(f"Sizes[{i}]"), message, basis=op.basis(view.operand.name))
+                yield Violation(view.path(f"Sizes[{i}]"), message, basis=op.basis(target, view.operand.name))
 
 
 def _axes(op: OperatorView, name: str) -> tuple[int, ...]:

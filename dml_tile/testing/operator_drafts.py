@@ -58,13 +58,12 @@ def operator_drafts(draw: st.DrawFn, target: Target | None, chosen: tuple[Operat
 
 def tables(operator: Operator) -> list[tuple[OperatorTable, Draft]]:
     """Return the operator's table, or that of each value of the field which chooses one, with that field."""
-    names = [field.name for field in operator.fields if field.is_tensor]
-    table = operator_table(operator.name, names)
+    table = operator_table(operator.name, operator.tensors)
     if not table.by:
         return [(table, {})]
     (enumeration,) = (field.enumeration for field in operator.fields if field.name == table.by)
     values = enumerate(enumerations()[enumeration].names)
-    return [(operator_table(operator.name, names, name), {table.by: value}) for value, name in values]
+    return [(operator_table(operator.name, operator.tensors, name), {table.by: value}) for value, name in values]
 
 
 def tied_columns(operator: Operator, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:
@@ -100,7 +99,7 @@ def _fields(draw: st.DrawFn, operator: Operator, table: OperatorTable, level: Fe
     of = {f"DataType of {name}": value for name, value in types.items()}
     of |= {f"DimensionCount of {name}": value for name, value in counts.items()}
     alike = {name for shared in table.same if shared.field == "Sizes" for name in shared.tensors}
-    is_alike = not table.sizes and alike == {field.name for field in operator.fields if field.is_tensor}
+    is_alike = not table.sizes and alike == {*operator.tensors}
     sizes = [draw(_SIZES) if is_alike else 1 for _ in range(max(counts.values()))]
     said = {
         found["field"]: found
@@ -171,7 +170,7 @@ def _other_size(draw: st.DrawFn, operator: Operator, fields: Draft) -> None:
 
 
 def _null_tensor(draw: st.DrawFn, operator: Operator, fields: Draft) -> None:
-    fields[draw(st.sampled_from([field.name for field in operator.fields if field.kind in "tT"]))] = None
+    fields[draw(st.sampled_from(operator.tensors))] = None
 
 
 def _other_number(draw: st.DrawFn, operator: Operator, fields: Draft) -> None:

@@ -71,7 +71,7 @@ def compared(rows: Iterable[Mapping[str, Any]]) -> Iterator[Compared]:
 def has_rule_of_sizes(name: str) -> bool:
     """Return True for an operator whose table says something of Sizes."""
     operator = operator_named(name)
-    table = operator and operator_table(operator.name, [field.name for field in operator.fields if field.is_tensor])
+    table = operator and operator_table(operator.name, operator.tensors)
     return bool(table and (table.sizes or any(shared.field == "Sizes" for shared in table.same)))
 
 
