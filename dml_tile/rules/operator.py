@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain, groupby, takewhile
 from typing import Final
 
@@ -17,7 +18,7 @@ from dml_tile.directml.operators import enumerations, operator_name, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Severity, Violation, apply_rules
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
-from dml_tile.rules.operator_view import OperatorView, table_of
+from dml_tile.rules.operator_view import OperatorView
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
 from dml_tile.rules.tile import target_level_text, upgrade_advice
 
@@ -167,11 +168,14 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
                 yield Violation(f"{path}.Type", message, basis=basis)
 
 
-def other_operator_findings(fields: OperatorFields, target: Target) -> Iterator[Finding]:
-    """Yield the findings of an operator other than Tile: each tensor's, then the operator's."""
+@lru_cache(maxsize=8)
+def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
+    """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = OperatorView(fields)
-    for finding in chain(_findings_of_the_level(op, target), apply_rules(OPERATOR_FIELD_RULES, op, target)):
-        yield replace(finding, url=op.table.page) if finding.url == pages.OPERATOR else finding
+    found = chain(_findings_of_the_level(op, target), apply_rules(OPERATOR_FIELD_RULES, op, target))
+    return tuple(
+        [replace(finding, url=op.table.page) if finding.url == pages.OPERATOR else finding for finding in found]
+    )
 
 
 def _findings_of_the_level(op: OperatorView, target: Target) -> Iterator[Finding]:
@@ -193,8 +197,8 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
 
     Newer is not more: the levels that take an operator need not be an interval.
     """
-    levels = sorted(_distinct_levels(fields), reverse=True)
     op = OperatorView(fields)
+    levels = sorted(_distinct_levels(op), reverse=True)
     if any(apply_rules(OPERATOR_FIELD_RULES, op, Target(levels[0]))):
         return None
     return min(takewhile(lambda level: _passes(op, Target(level)), levels), default=None)
@@ -204,16 +208,17 @@ def _passes(op: OperatorView, target: Target) -> bool:
     return all(finding.severity is Severity.NOTE for finding in _findings_of_the_level(op, target))
 
 
-def _distinct_levels(fields: OperatorFields) -> set[FeatureLevel]:
+def _distinct_levels(op: OperatorView) -> set[FeatureLevel]:
     """Return the levels at which the answer to an operator can differ from the next older level's."""
-    table = table_of(fields)
-    levels = {fields.operator.level, *table.rows, *table.runtime, *table.optional_from.values(), *_RUNTIME_CHANGES}
-    for field in fields.operator.fields:
-        value = fields[field.name]
+    levels = {op.operator.level, *op.table.rows, *op.table.runtime}
+    if op.unusual_operands:
+        levels.update(op.table.optional_from.values(), _RUNTIME_CHANGES)
+    for field in op.operator.fields:
+        value = op.fields[field.name]
         if field.kind == "e":
             levels.update(enumerations()[field.enumeration].levels[value : value + 1])
         elif field.kind in "oO" and value:
-            levels.update(table.fused_from.values())
+            levels.update(op.table.fused_from.values())
             fused = value if isinstance(value, tuple) else (value,)
             levels.update(known.level for each in fused if (known := operators().get(each.type)))
     return levels
