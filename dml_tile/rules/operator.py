@@ -142,9 +142,8 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
     "DML-OPERATOR-Flags", says="DirectML owns no input of an operator whose page says that it does not support that."
 )
 def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for view in op.views.values():
-        owned = view.desc.flags & TensorFlags.OWNED_BY_DML
-        if op.table.never_owned and owned and not view.operand.is_output:
+    for view in op.views.values() if op.table.never_owned else ():
+        if view.desc.flags & TensorFlags.OWNED_BY_DML and not view.operand.is_output:
             message = f"{op.operator.c_name} does not support DML_TENSOR_FLAG_OWNED_BY_DML"
             yield Violation(view.path("Flags"), message, basis=op.basis(target))
 
