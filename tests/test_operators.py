@@ -38,6 +38,7 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
     tensors = {*operator.tensors}
     for _, table in tables_of(operator):
         assert table.rows
+        assert all([*rows] == sorted(rows) for rows in (table.rows, table.runtime))
         assert min(table.rows) <= operator.level
         for shared in table.same:
             assert {*shared.tensors} <= tensors

@@ -90,8 +90,7 @@ class OperatorTable:
 
 
 def _newest(rows: Mapping[FeatureLevel, Row], level: FeatureLevel) -> Row | None:
-    since = max((since for since in rows if since <= level), default=None)
-    return None if since is None else rows[since]
+    return next((rows[since] for since in reversed([*rows]) if since <= level), None)  # the table's are in order
 
 
 @cache
