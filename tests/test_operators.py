@@ -6,6 +6,7 @@ import json
 import os
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,21 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dml_tile import BindingTableDesc, Device, DmlError, FeatureLevel, GraphDesc, OperatorDesc, check, lowest_level
+from dml_tile import (
+    BindingDesc,
+    BindingTableDesc,
+    Buffer,
+    BufferArrayBinding,
+    BufferBinding,
+    Device,
+    DmlError,
+    FeatureLevel,
+    GraphDesc,
+    OperatorDesc,
+    check,
+    lowest_level,
+)
+from dml_tile.bindings.resources import BindingLike
 from dml_tile.checks.result import Verdict, results
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.directml.operator_table import TABLE
@@ -228,6 +243,30 @@ def test_a_device_creates_any_operator_and_executes_tiles_alone() -> None:
     table = device.create_binding_table(BindingTableDesc(compiled, 1, 1, 3))
     with pytest.raises(NotImplementedError, match="DML_OPERATOR_GATHER cannot be executed"):
         device.create_command_recorder().record_dispatch(compiled, table)
+
+
+@pytest.mark.dml(expects_removal=True)
+def test_a_null_tensor_has_a_binding_of_type_none() -> None:
+    """As IDMLBindingTable has it in each of the three builds that were asked."""
+    tensor = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}
+    attributes = {"TransA": "NONE", "TransB": "NONE", "Alpha": 1, "Beta": 1}
+    gemm = OperatorDesc(type="GEMM", desc={"ATensor": tensor, "BTensor": tensor, "OutputTensor": tensor, **attributes})
+    given, empty = BufferBinding(Buffer(16)), BufferBinding(None)
+
+    def bind(bindings: Sequence[BindingLike], *, to_initializer: bool = False) -> None:
+        device = Device(raise_on_removal=True)
+        compiled = device.compile_operator(device.create_operator(gemm))
+        bound = device.create_operator_initializer([compiled]) if to_initializer else compiled
+        device.create_binding_table(BindingTableDesc(bound)).bind_inputs(bindings)
+
+    bind([given, given, BindingDesc()])
+    bind([BufferArrayBinding([empty] * 3)], to_initializer=True)
+    with pytest.raises(DmlError, match="2 was provided, but 3 was expected"):
+        bind([given, given])
+    with pytest.raises(DmlError, match="CTensor: is bound at execution, though the operator's is null"):
+        bind([given] * 3)
+    with pytest.raises(DmlError, match="DML-BINDING"):
+        bind([BufferArrayBinding([empty] * 2)], to_initializer=True)
 
 
 def test_a_graph_of_any_operators_compiles_and_is_not_executed() -> None:

@@ -64,8 +64,8 @@ class Slot(NamedTuple):
     alignment: int
     data_type: int | None = None
     """The tensor's data type; None for a resource."""
-    unused: bool = False
-    """True for an input or output of a graph that no node reads or writes."""
+    unused: str = ""
+    """Why nothing is bound at any stage, as for an input of a graph that no node reads; else empty."""
     compared: bool = True
     """False where the runtime compares neither SizeInBytes nor GuaranteedBaseOffsetAlignment, as for a graph."""
 
@@ -80,6 +80,11 @@ class Slot(NamedTuple):
         wanted = bool(int(desc.flags) & OWNED_BY_DML) == (kind.stage == "initialisation")
         alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, desc.guaranteed_base_offset_alignment)
         return cls(name, kind, desc.total_tensor_size_in_bytes if wanted else 0, alignment, desc.data_type)
+
+    @classmethod
+    def absent(cls, name: str, kind: SlotKind) -> Slot:
+        """Return the slot of a tensor that is null: it takes no binding, but counts."""
+        return cls(name, kind, 0, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, unused="the operator's is null")
 
     @classmethod
     def resource(cls, name: str, kind: SlotKind, size_in_bytes: int, *, compared: bool = True) -> Slot:

@@ -6,7 +6,7 @@ nn-directml-idmloperatorinitializer, ns-directml-dml_binding_properties)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -18,11 +18,13 @@ from dml_tile.bindings.slots import (
     INITIALIZER_PERSISTENT,
     PERSISTENT,
     TEMPORARY,
+    TENSOR,
     Slot,
+    SlotKind,
 )
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
-from dml_tile.descriptors.tile import TileOperatorDesc, described
+from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc, described
 from dml_tile.device.command_list import DeviceState
 from dml_tile.directml.enums import ExecutionFlags, TensorFlags
 from dml_tile.directml.targets import Target
@@ -31,7 +33,7 @@ from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
-from dml_tile.rules.operator_view import OperatorView
+from dml_tile.rules.operator_view import tensors_of
 
 DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""
@@ -94,22 +96,24 @@ def layout_of(desc: TileOperatorDesc, target: Target) -> Layout:
 def layout_of_other(desc: OperatorDesc) -> Layout:
     """Return the layout of another operator than Tile, which is bound and initialised, and never executed."""
     assert isinstance(desc.desc, OperatorFields)
-    inputs, outputs = list[Slot](), list[Slot]()
-    initial, persistent = list[Slot](), 0
-    for view in OperatorView(desc.desc).views.values():
-        operand, buffer = view.operand, view.desc
-        (outputs if operand.is_output else inputs).append(Slot.tensor(operand.name, buffer))
-        if not operand.is_output:
-            initial.append(Slot.tensor(operand.name, buffer, INITIALIZER_INPUT))
-            persistent += buffer.total_tensor_size_in_bytes if buffer.flags & TensorFlags.OWNED_BY_DML else 0
+    inputs, outputs = tensors_of(desc.desc)
+    initial = _slots(inputs, INITIALIZER_INPUT)
+    persistent = sum(slot.size_in_bytes for slot in initial)
     return Layout(
         None,
         BindingProperties(len(inputs) + len(outputs), 0, persistent),
-        tuple(inputs),
-        tuple(outputs),
+        _slots(inputs, TENSOR),
+        _slots(outputs, TENSOR),
         _NO_TEMPORARY,
         Slot.resource("PersistentResource", PERSISTENT, persistent),
-        tuple(initial),
+        initial,
+    )
+
+
+def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Slot, ...]:
+    return tuple(
+        Slot.tensor(name, tensor.desc, kind) if tensor and tensor.desc else Slot.absent(name, kind)
+        for name, tensor in tensors.items()
     )
 
 

@@ -144,7 +144,7 @@ def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slo
         max((tensor.total_tensor_size_in_bytes for tensor in bound), default=0),
         max([DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, *(tensor.guaranteed_base_offset_alignment for tensor in bound)]),
         data_types.pop() if len(data_types) == 1 else None,
-        unused=not tensors,
+        unused="" if tensors else "no node uses it",
         compared=False,
     )
 

@@ -55,13 +55,13 @@ def tensor_is_bound(point: SlotState, target: Target) -> Iterator[Violation]:
 @BIND_POINT_RULES.add(
     "DML-BINDING-owned",
     says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an "
-    "input or output of a graph that no node uses.",
+    "input or output of a graph that no node uses, or one that is null.",
 )
 def tensor_is_bound_once(point: SlotState, target: Target) -> Iterator[Violation]:
     slot = point.slot
     if point.bound and not slot.size_in_bytes:
         why = f"its Flags {'say' if slot.kind.stage == 'execution' else 'do not say'} OWNED_BY_DML"
-        yield Violation(slot.name, f"is bound at {slot.kind.stage}, though {'no node uses it' if slot.unused else why}")
+        yield Violation(slot.name, f"is bound at {slot.kind.stage}, though {slot.unused or why}")
 
 
 @RANGE_RULES.add(

@@ -110,7 +110,7 @@ def _slots_of(node: OperatorGraphNodeDesc | None) -> tuple[Slots, Slots] | None:
     from dml_tile.rules.operator_view import tensors_of  # which graphs of tiles need not
 
     inputs, outputs = tensors_of(operator.desc)
-    return [*map(_buffer, inputs)], [*map(_buffer, outputs)]
+    return [*map(_buffer, inputs.values())], [*map(_buffer, outputs.values())]
 
 
 def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:

@@ -83,13 +83,15 @@ def _operands(fields: OperatorFields, table: OperatorTable) -> Iterator[Operand]
                 yield Operand(f"{field.name}[{i}]", tensor, table.is_output(field.name))
 
 
-def tensors_of(fields: OperatorFields) -> tuple[list[TensorDesc | None], list[TensorDesc | None]]:
-    """Return the inputs and the outputs of an operator, by which edges of graphs count them: null ones count too."""
+def tensors_of(fields: OperatorFields) -> tuple[dict[str, TensorDesc | None], dict[str, TensorDesc | None]]:
+    """Return the inputs and the outputs of an operator by their names; null ones count in graphs and bindings too."""
     table = table_of(fields)
-    tensors = list[TensorDesc | None](), list[TensorDesc | None]()
+    tensors = dict[str, TensorDesc | None](), dict[str, TensorDesc | None]()
     for field in fields.operator.fields:
-        if field.is_tensor:
-            value = fields[field.name]
-            of_field = [value] if field.kind == "t" else (value or ())[: fields[field.counted_by]]
-            tensors[table.is_output(field.name)].extend(of_field)
+        value, of_kind = fields[field.name], tensors[table.is_output(field.name)]
+        if field.kind == "t":
+            of_kind[field.name] = value
+        elif field.kind == "T":
+            entries = (value or ())[: fields[field.counted_by]]
+            of_kind.update((f"{field.name}[{i}]", tensor) for i, tensor in enumerate(entries))
     return tensors

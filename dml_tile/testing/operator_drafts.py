@@ -7,7 +7,7 @@ Sizes are equal where that is all the operator wants of them, else 1, which most
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,23 +15,14 @@ from hypothesis import strategies as st
 
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel
-from dml_tile.directml.operator_table import Column, OperatorTable, Shared, operator_table
+from dml_tile.directml.operator_table import OperatorTable
 from dml_tile.directml.operators import Field, Operator, enumerations, operators
 from dml_tile.directml.targets import Target
 from dml_tile.rules.operator_fields import FIELD_SENTENCE
 from dml_tile.simulation.target import resolve
 from dml_tile.testing.drafts import Draft
+from dml_tile.testing.operator_groups import tables, tied_columns
 
-Groups = list[tuple[Sequence[str], list[int]]]
-"""Tensors that have a field in common, and the values of it that they all may have."""
-
-TIED: Final = {
-    "ELEMENT_WISE_QUANTIZE_LINEAR": Shared("DataType", ("InputTensor", "ScaleTensor")),
-    "REDUCE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
-    "ROI_ALIGN_GRAD": Shared("DimensionCount", ("ROITensor", "OutputROIGradientTensor")),
-    "TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
-}
-"""What tensors share by other rules than those of the table's ``same``."""
 _ZERO: Final = ("Padding", "Offsets", "BatchDimensionCount")
 """The ends of the names of numbers that are 0 in a plain operator; the others are 1."""
 _SIZES: Final = st.integers(1, 4)
@@ -54,35 +45,6 @@ def operator_drafts(draw: st.DrawFn, target: Target | None, chosen: tuple[Operat
     if draw(st.booleans()):
         draw(_sampled(_FAULTS))(draw, operator, fields)
     return {"Type": operator.c_name, "Desc": fields}
-
-
-def tables(operator: Operator) -> list[tuple[OperatorTable, Draft]]:
-    """Return the operator's table, or that of each value of the field which chooses one, with that field."""
-    table = operator_table(operator.name, operator.tensors)
-    if not table.by:
-        return [(table, {})]
-    (enumeration,) = (field.enumeration for field in operator.fields if field.name == table.by)
-    values = enumerate(enumerations()[enumeration].names)
-    return [(operator_table(operator.name, operator.tensors, name), {table.by: value}) for value, name in values]
-
-
-def tied_columns(operator: Operator, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:
-    """Return the groups of tensors that share their data type, and those that share their dimension count."""
-    row = table.measured(level) or table.documented(level) or {}
-    ties = (*table.same, *filter(None, [TIED.get(operator.name)]))
-
-    def grouped(field: str, column: Callable[[Column], frozenset[int]]) -> Groups:
-        groups = {name: [name] for name in row}
-        for shared in ties:
-            if shared.field == field:
-                united = list(dict.fromkeys(each for name in shared.tensors for each in groups[name]))
-                groups |= dict.fromkeys(united, united)
-        different = {id(group): group for group in groups.values()}.values()
-        return [(group, sorted(frozenset.intersection(*(column(row[name]) for name in group)))) for group in different]
-
-    return grouped("DataType", lambda each: each.data_types), grouped(
-        "DimensionCount", lambda each: each.dimension_counts
-    )
 
 
 def _fields(draw: st.DrawFn, operator: Operator, table: OperatorTable, level: FeatureLevel) -> Draft:

@@ -1,0 +1,50 @@
+"""Which tensors of an operator have the data type or the dimension count in common, for whoever draws descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.operator_table import Column, OperatorTable, Shared, operator_table
+from dml_tile.directml.operators import Operator, enumerations
+
+Groups = list[tuple[Sequence[str], list[int]]]
+"""Tensors that have a field in common, and the values of it that they all may have."""
+
+TIED: Final = {
+    "ELEMENT_WISE_QUANTIZE_LINEAR": Shared("DataType", ("InputTensor", "ScaleTensor")),
+    "REDUCE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
+    "ROI_ALIGN_GRAD": Shared("DimensionCount", ("ROITensor", "OutputROIGradientTensor")),
+    "TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
+}
+"""What tensors share by other rules than those of the table's ``same``."""
+
+
+def tables(operator: Operator) -> list[tuple[OperatorTable, dict[str, Any]]]:
+    """Return the operator's table, or that of each value of the field which chooses one, with that field."""
+    table = operator_table(operator.name, operator.tensors)
+    if not table.by:
+        return [(table, {})]
+    (enumeration,) = (field.enumeration for field in operator.fields if field.name == table.by)
+    values = enumerate(enumerations()[enumeration].names)
+    return [(operator_table(operator.name, operator.tensors, name), {table.by: value}) for value, name in values]
+
+
+def tied_columns(operator: Operator, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:
+    """Return the groups of tensors that share their data type, and those that share their dimension count."""
+    row = table.measured(level) or table.documented(level) or {}
+    ties = (*table.same, *filter(None, [TIED.get(operator.name)]))
+
+    def grouped(field: str, column: Callable[[Column], frozenset[int]]) -> Groups:
+        groups = {name: [name] for name in row}
+        for shared in ties:
+            if shared.field == field:
+                united = list(dict.fromkeys(each for name in shared.tensors for each in groups[name]))
+                groups |= dict.fromkeys(united, united)
+        different = {id(group): group for group in groups.values()}.values()
+        return [(group, sorted(frozenset.intersection(*(column(row[name]) for name in group)))) for group in different]
+
+    return grouped("DataType", lambda each: each.data_types), grouped(
+        "DimensionCount", lambda each: each.dimension_counts
+    )
