@@ -34,6 +34,7 @@ from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.directml.operator_table import TABLE
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import Target
+from dml_tile.findings import Basis
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.operators import tables_of
 from dml_tile.rules.equations import EQUATION
@@ -187,6 +188,27 @@ def test_coordinates_have_a_row_for_each_element_of_the_input(rows: int, refused
             "OutputCoordinatesTensor[-2] = InputTensor[*] was expected, but 5 and 6 were provided",
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "path"),
+    [
+        ([2, 3, 4], ""),
+        ([2, 3, 5], "OutputTensor.Sizes[2]"),  # behind the axis
+        ([2, 6, 4], "OutputTensor.Sizes"),
+    ],
+)
+def test_what_is_gathered_has_the_sizes_of_the_indices_and_of_the_rest(sizes: list[int], path: str) -> None:
+    desc = {
+        "InputTensor": {"DataType": "FLOAT32", "Sizes": [1, 9, 4]},
+        "IndicesTensor": {"DataType": "UINT32", "Sizes": [7, 2, 3]},
+        "OutputTensor": {"DataType": "FLOAT32", "Sizes": sizes},
+        "Axis": 1,
+        "IndexDimensions": 2,
+    }
+    found = check(OperatorDesc(type="GATHER", desc=desc), "6_2")
+    assert [finding.path for finding in found][:1] == [path][: bool(path)]
+    assert all(finding.basis == Basis.RUNTIME for finding in found)
 
 
 FUSING: dict[str, dict[str, Any]] = {

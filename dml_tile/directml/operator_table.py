@@ -2,9 +2,9 @@
 
 Sentences of ``fields`` are such as "Axis < DimensionCount of InputTensor", "Axes within DimensionCount of InputTensor"
 (each entry is below it), "ValueDataType = DataType of OutputTensor", "P = 1 or 2" and "ReductionFunction in AVERAGE
-MAX". Those of ``sizes`` are "same", "same except Axis", "same except Axes", "1 or equal to InputTensor", "1" (all Sizes
-are 1) and "rank 2" (all but the last two are 1), each before the tensors that it is about; "1 along Axis" is about
-those sizes alone. The others are equations (``dml_tile.rules.equations``).
+MAX". Those of ``sizes`` are "same", "same except Axis", "same except Axes", "same after Axis", "1 or equal to
+InputTensor", "1" (all Sizes are 1) and "rank 2" (all but the last two are 1), each before the tensors that it is about;
+"1 along Axis" is about those sizes alone. The others are equations (``dml_tile.rules.equations``).
 
 An entry is parsed when its operator is first looked at; Tile's is for every check.
 """

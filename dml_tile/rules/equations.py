@@ -2,9 +2,9 @@
 
 Each side is a sum of products of numbers, fields, members of fields (``ScaleSize.Width``), and entries: of arrays, of a
 tensor's Sizes, or, summed up, of the Sizes of an array of tensors. An index is a number, counted from the end where it
-is negative, a field, ``i``, which stands for each dimension, or ``*``, which stands for the product of all entries. An
-equation says nothing where a value is missing, or where tensors whose dimensions are counted from the first differ in
-their number of dimensions.
+is negative, a field, ``i``, which stands for each dimension, ``*``, which stands for the product of all entries, or as
+in ``[-IndexDimensions:]`` the product of so many last ones, of all for 0. An equation says nothing where a value is
+missing, or where tensors whose dimensions are counted from the first differ in their number of dimensions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias
 from dml_tile.descriptors.operator import OperatorFields
 
 EQUATION: Final = re.compile(r"(?P<left>.+?) (?P<relation>=|<=|<) (?P<right>.+)")
-_FACTOR: Final = re.compile(r"(?P<name>\w+)(?:\.(?P<member>\w+))?(?:\[(?P<index>-?\w+|\*)\])?")
+_FACTOR: Final = re.compile(r"(?P<name>\w+)(?:\.(?P<member>\w+))?(?:\[(?P<index>-?\w+:?|\*)\])?")
 _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "=": comparisons.eq,
     "<=": comparisons.le,
@@ -85,7 +85,9 @@ def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iter
             continue
         first = left_side[0][0]
         path, arrays = first.name, sizes_of(first.name)
-        if first.entry:
+        if first.entry == "*":
+            path += ".Sizes"
+        elif first.entry:
             index = _index(first.entry, fields, i)
             path += f".Sizes[{index % len(arrays[0])}]" if arrays else f"[{index}]"
         yield path, f"{equation.replace('[i]', f'[{i}]')} was expected, but {left} and {right} were provided"
@@ -117,6 +119,9 @@ def _value(factor: _Factor, fields: OperatorFields, sizes_of: SizesOf, i: int) -
         arrays = [value]
     if entry == "*":
         return sum(map(prod, arrays)) if arrays else None
+    if entry[-1] == ":":
+        count = int(fields[entry[1:-1]])
+        return sum(prod(array[-count:]) for array in arrays) if arrays else None
     at = _index(entry, fields, i)
     if not arrays or any(not -len(array) <= at < len(array) for array in arrays):
         return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator as comparisons
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ FIELD_SENTENCE: Final = re.compile(
     r"(?:(?P<of>DimensionCount|DataType) of (?P<tensor>\w+)(?: - (?P<less>[0-9]))?|(?P<words>[\w ]+))"
 )
 SIZES_SENTENCE: Final = re.compile(
-    r"(?P<relation>same|1 or equal|1|rank 2)(?: (?P<where>except|along) (?P<axes>\w+))?(?: to (?P<of>\w+))?"
+    r"(?P<relation>same|1 or equal|1|rank 2)(?: (?P<where>except|along|after) (?P<axes>\w+))?(?: to (?P<of>\w+))?"
     r": (?P<tensors>.+)"
 )
 _RELATIONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
@@ -39,6 +39,13 @@ _RELATIONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ">=": comparisons.ge,
     "=": comparisons.eq,
     "within": comparisons.lt,
+}
+
+
+_WHERE: Final[dict[str, Callable[[int, Sequence[int]], bool]]] = {
+    "except": lambda i, axes: i not in axes,
+    "along": lambda i, axes: i in axes,
+    "after": lambda i, axes: i > max(axes, default=-1),
 }
 
 
@@ -184,13 +191,13 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
     for sentence in (*op.table.sizes, *op.table.runtime_sizes):
         if found := _match(SIZES_SENTENCE, sentence):
-            yield from _misfits(op, found, target)
+            yield from _misfits(op, found, target, documented=sentence in op.table.sizes)
             continue
         for path, message in equations.violations(sentence, op.fields, op.sizes_of):
             yield Violation(path, message, basis=op.basis(target, documented=sentence in op.table.sizes))
 
 
-def _misfits(op: OperatorView, found: re.Match[str], target: Target) -> Iterator[Violation]:
+def _misfits(op: OperatorView, found: re.Match[str], target: Target, *, documented: bool) -> Iterator[Violation]:
     """Yield the Sizes that are not as a sentence says."""
     relation, axes = found["relation"], _axes(op, found["axes"]) if found["axes"] else ()
     views = [view for tensor in found["tensors"].split() for view in op.of(tensor)]
@@ -204,7 +211,7 @@ def _misfits(op: OperatorView, found: re.Match[str], target: Target) -> Iterator
         if first and len(first) != len(sizes):
             continue  # a rule of dimension counts has it
         for i, size in enumerate(sizes[:-2] if relation == "rank 2" else sizes):
-            if found["axes"] and (i in axes) == (found["where"] == "except"):
+            if found["axes"] and not _WHERE[found["where"]](i, axes):
                 continue
             allowed = {first[i]} if is_compared and first else set()
             if relation != "same":
@@ -213,7 +220,8 @@ def _misfits(op: OperatorView, found: re.Match[str], target: Target) -> Iterator
                 words = " or ".join(map(str, sorted(allowed)))
                 of = f", as in {reference[0].operand.name}" if is_compared else ""
                 message = f"{size} was provided, but {words} was expected{of}"
-                yield Violation(view.path(f"Sizes[{i}]"), message, basis=op.basis(target, view.operand.name))
+                basis = op.basis(target, view.operand.name, documented=documented)
+                yield Violation(view.path(f"Sizes[{i}]"), message, basis=basis)
 
 
 def _axes(op: OperatorView, name: str) -> tuple[int, ...]:

@@ -51,8 +51,9 @@ def rnn(activation: str = "ACTIVATION_TANH", **flags: int) -> OperatorDesc:
 
 
 def gather(indices: str, data_type: str = "FLOAT32", sizes: Sequence[int] = (1, 1, 1, 2), **given: Any) -> OperatorDesc:
-    """A GATHER whose tensors have the same sizes."""
-    fields: dict[str, Any] = {"IndicesTensor": {"DataType": indices, "Sizes": sizes}, "Axis": 0, "IndexDimensions": 1}
+    """A GATHER along the last dimension, whose tensors have the same sizes."""
+    tensor = {"DataType": indices, "Sizes": sizes}
+    fields: dict[str, Any] = {"IndicesTensor": tensor, "Axis": len(sizes) - 1, "IndexDimensions": 1}
     return other("GATHER", data_type, sizes, **fields | given)
 
 
