@@ -4,7 +4,7 @@ fetch    puts the releases of DirectML into a folder that git ignores, after a l
 compare  asks DirectML and the emulator about random descriptors, and shows where they disagree
 operators  asks both about random descriptors of all operators, and shows how much each kind of fault is found
 lives    makes the same random calls of devices of both, and shows where they differ
-graphs   compiles random graphs with both
+graphs   compiles random graphs of tiles and of any operators with both
 claims   runs the commands in the table of docs/limits.md
 ask      shows what the releases say to descriptors in files, beside what ``check`` says
 record   asks every question in tests/data again, and writes the answers anew

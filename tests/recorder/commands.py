@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import chain, islice, zip_longest
+from random import Random
 from typing import Final, TypeVar
 
 from dml_tile.checking import check
@@ -23,6 +24,7 @@ from dml_tile.findings import Finding
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.sources import expanded
 from tests.helpers.operator_figures import Compared, compared, figures, shortfalls, tally
+from tests.helpers.played_lives import Life
 from tests.helpers.recorded_answers import text_of
 from tests.recorder.compare import BATCH, Batch, Disagreement, ask_runtime, batches, disagreements, smallest
 from tests.recorder.draws import draw
@@ -30,6 +32,7 @@ from tests.recorder.graph_draws import draw_graph
 from tests.recorder.life_draws import draw_life
 from tests.recorder.operator_draws import draw as draw_operators
 from tests.recorder.operator_draws import sweep
+from tests.recorder.operator_graphs import draw_operator_graph
 from tests.recorder.operators import answered_operators
 from tests.recorder.random_lives import LIVES_OF_A_WORKER as LIVES
 from tests.recorder.random_lives import Difference, differences, shortest
@@ -61,7 +64,12 @@ def _compared(releases: Sequence[Release], batch: Batch) -> list[Disagreement]:
     return disagreements(list(draw(batch.size, batch.seed)), batch.adapter, releases)
 
 
-DRAWN: Final = {"lives": draw_life, "graphs": draw_graph}
+def _draw_any_graph(seed: str) -> Life:
+    """The life that compiles a graph of tiles, or one in four times of any operators."""
+    return (draw_operator_graph if Random(seed).random() < 0.25 else draw_graph)(seed)
+
+
+DRAWN: Final = {"lives": draw_life, "graphs": _draw_any_graph}
 
 
 def lives(releases: Sequence[Release], options: Namespace) -> int:

@@ -11,6 +11,7 @@ from dml_tile.descriptors.tile import described
 from tests.helpers.played_lives import Life, emulated, graph_of
 from tests.recorder.graph_draws import draw_graph
 from tests.recorder.life_draws import draw_life
+from tests.recorder.operator_graphs import draw_operator_graph
 from tests.recorder.random_lives import Results, agree, differences, shortest
 from tests.recorder.releases import RELEASES, Release
 
@@ -61,6 +62,12 @@ def test_the_shortest_life_that_differs_is_shown() -> None:
 )
 def test_binding_properties_are_bounds_and_all_else_is_the_same(real: Results, here: Results, is_same: bool) -> None:
     assert agree(real, here) is is_same
+
+
+def test_graphs_are_drawn_of_any_operators_some_of_them_wrong() -> None:
+    drawn = [draw_operator_graph(f"test:{number}") for number in range(300)]
+    assert drawn[:9] == [draw_operator_graph(f"test:{number}") for number in range(9)]
+    assert 100 < sum(emulated(life, "6_2") == ["ok"] for life in drawn) < 200
 
 
 def test_graphs_are_drawn_of_all_kinds_of_tiles() -> None:
