@@ -30,15 +30,17 @@ SizesOf = Callable[[str], Sequence[Sequence[int]]]
 
 
 class _Factor(NamedTuple):
-    """A number, by its digits, or a field, a member of it or an entry."""
+    """A number, a field, a member of it, or entries: by a number, by a field or ``i``, or by ``*`` and slices."""
 
+    number: int | None
     name: str
     member: str
-    entry: str
+    entry: int | str | None
 
     @property
     def counts_from_the_first(self) -> bool:
-        return self.entry != "" and self.entry[0] not in "-*"
+        entry = self.entry
+        return entry >= 0 if isinstance(entry, int) else entry is not None and entry[0] not in "-*"
 
 
 _Side: TypeAlias = tuple[tuple[_Factor, ...], ...]
@@ -51,6 +53,8 @@ class _Equation(NamedTuple):
     right: _Side
     from_the_first: tuple[str, ...]
     """The fields that must have as many dimensions."""
+    is_of_each: bool
+    """It holds for each dimension ``i``."""
 
 
 @cache
@@ -60,7 +64,7 @@ def _parsed(equation: str) -> _Equation:
     left, right = _side(found["left"]), _side(found["right"])
     factors = [factor for product in (*left, *right) for factor in product]
     names = dict.fromkeys(factor.name for factor in factors if factor.counts_from_the_first)
-    return _Equation(left, _RELATIONS[found["relation"]], right, tuple(names))
+    return _Equation(left, _RELATIONS[found["relation"]], right, tuple(names), "[i]" in equation)
 
 
 def _side(text: str) -> _Side:
@@ -70,16 +74,19 @@ def _side(text: str) -> _Side:
 def _factor(text: str) -> _Factor:
     found = _FACTOR.fullmatch(text)
     assert found, text
-    return _Factor(found["name"], (found["member"] or "").lower(), found["index"] or "")
+    index: str | None = found["index"]
+    entry = int(index) if index and index.lstrip("-").isdecimal() else index
+    number = int(text) if text.isdecimal() else None
+    return _Factor(number, found["name"], (found["member"] or "").lower(), entry)
 
 
 def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iterator[tuple[str, str]]:
     """Yield the path of each value that breaks an equation, and what is wrong."""
-    left_side, holds, right_side, from_the_first = _parsed(equation)
+    left_side, holds, right_side, from_the_first, is_of_each = _parsed(equation)
     ranks = {len(sizes) for name in from_the_first for sizes in sizes_of(name)}
     if len(ranks) > 1:
         return
-    for i in range(max(ranks, default=0)) if "[i]" in equation else (0,):
+    for i in range(max(ranks, default=0)) if is_of_each else (0,):
         left, right = _sum(left_side, fields, sizes_of, i), _sum(right_side, fields, sizes_of, i)
         if left is None or right is None or holds(left, right):
             continue
@@ -87,7 +94,7 @@ def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iter
         path, arrays = first.name, sizes_of(first.name)
         if first.entry == "*":
             path += ".Sizes"
-        elif first.entry:
+        elif first.entry is not None:
             index = _index(first.entry, fields, i)
             path += f".Sizes[{index % len(arrays[0])}]" if arrays else f"[{index}]"
         yield path, f"{equation.replace('[i]', f'[{i}]')} was expected, but {left} and {right} were provided"
@@ -107,28 +114,32 @@ def _sum(side: _Side, fields: OperatorFields, sizes_of: SizesOf, i: int) -> int 
 
 
 def _value(factor: _Factor, fields: OperatorFields, sizes_of: SizesOf, i: int) -> int | None:
-    name, member, entry = factor
-    if name.isdecimal():
-        return int(name)
+    number, name, member, entry = factor
+    if number is not None:
+        return number
     value = fields[name]
-    if not entry:
+    if entry is None:
         value = getattr(value, member) if member else value
         return None if value is None else int(value)
     arrays = sizes_of(name)
-    if not arrays and isinstance(value, tuple) and value and isinstance(value[0], int):
-        arrays = [value]
+    if not arrays:
+        if not (isinstance(value, tuple) and value and isinstance(value[0], int)):
+            return None
+        arrays = (value,)
     if entry == "*":
-        return sum(map(prod, arrays)) if arrays else None
-    if entry[-1] == ":":
+        return sum(map(prod, arrays))
+    if isinstance(entry, str) and entry[-1] == ":":
         count = int(fields[entry[1:-1]])
-        return sum(prod(array[-count:]) for array in arrays) if arrays else None
-    at = _index(entry, fields, i)
-    if not arrays or any(not -len(array) <= at < len(array) for array in arrays):
-        return None
-    return sum(array[at] for array in arrays)
+        return sum(prod(array[-count:]) for array in arrays)
+    total, at = 0, _index(entry, fields, i)
+    for array in arrays:
+        if not -len(array) <= at < len(array):
+            return None
+        total += array[at]
+    return total
 
 
-def _index(index: str, fields: OperatorFields, i: int) -> int:
-    if index == "i":
-        return i
-    return int(index) if index.lstrip("-").isdecimal() else int(fields[index])
+def _index(entry: int | str, fields: OperatorFields, i: int) -> int:
+    if isinstance(entry, int):
+        return entry
+    return i if entry == "i" else int(fields[entry])

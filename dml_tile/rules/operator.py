@@ -18,7 +18,7 @@ from dml_tile.directml.operators import enumerations, operator_name, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Severity, Violation, apply_rules
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
-from dml_tile.rules.operator_view import OperatorView
+from dml_tile.rules.operator_view import OperatorView, viewed
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
 from dml_tile.rules.tile import target_level_text, upgrade_advice
 
@@ -170,7 +170,7 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
 @lru_cache(maxsize=8)
 def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
-    op = OperatorView(fields)
+    op = viewed(fields)
     found = chain(_findings_of_the_level(op, target), apply_rules(OPERATOR_FIELD_RULES, op, target))
     return tuple(
         [replace(finding, url=op.table.page) if finding.url == pages.OPERATOR else finding for finding in found]
@@ -196,7 +196,7 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
 
     Newer is not more: the levels that take an operator need not be an interval.
     """
-    op = OperatorView(fields)
+    op = viewed(fields)
     levels = sorted(_distinct_levels(op), reverse=True)
     if any(apply_rules(OPERATOR_FIELD_RULES, op, Target(levels[0]))):
         return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Final
 
 from dml_tile.descriptors.operator import OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
@@ -55,6 +56,10 @@ class OperatorView:
         if refused and field not in self.table.unchecked:
             basis |= Basis.RUNTIME if target.level.operators_are_measured else Basis.INFERRED
         return basis
+
+
+viewed: Final = lru_cache(maxsize=8)(OperatorView)
+"""An OperatorView of fields: those of the last few are kept, since a check looks at an operator several times."""
 
 
 def table_of(fields: OperatorFields) -> OperatorTable:
