@@ -39,7 +39,7 @@ def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violati
     since = op.operator.level
     if target.feature_level < since:
         message = f"{op.operator.c_name} needs {since.name}; {target_level_text(target)}"
-        yield Violation("Type", message, upgrade_advice(since), op.basis(target))
+        yield Violation("Type", message, upgrade_advice(since), op.basis())
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -53,10 +53,10 @@ def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violatio
         enumeration = enumerations()[field.enumeration]
         if value >= len(enumeration.names):
             message = f"{int(value)} is no enumerator of {enumeration.prefix.removesuffix('_')}"
-            yield Violation(field.name, message, basis=op.basis(target, field.name))
+            yield Violation(field.name, message, basis=op.basis(field.name))
         elif (since := enumeration.levels[value]) > max(target.feature_level, op.operator.level):
             message = f"{enumeration.names[value]} needs {since.name}; {target_level_text(target)}"
-            yield Violation(field.name, message, upgrade_advice(since), op.basis(target, field.name))
+            yield Violation(field.name, message, upgrade_advice(since), op.basis(field.name))
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType", says="A tensor's data type is in the operator's row of the level.")
@@ -81,7 +81,7 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
         )
         cast = _cast(data_type, column.data_types)
         suggestions = [*([f"cast it to {cast.name}"] if cast else []), *([upgrade_advice(since)] if since else [])]
-        basis = op.basis(target, documented=not is_documented, refused=not is_taken)
+        basis = op.basis(documented=not is_documented, refused=not is_taken)
         yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, basis)
 
 
@@ -106,7 +106,7 @@ def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Ite
             yield Violation(
                 view.path("DataType"),
                 f"{type_name(view.desc.data_type)} needs an adapter with {needed}, which the target's adapter lacks",
-                basis=op.basis(target, documented=False),
+                basis=op.basis(documented=False),
             )
 
 
@@ -132,7 +132,7 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
             has_level = target_level_text(target)
             message = f"a dimension count of {count} needs {since.name}; {has_level}, where it takes {expected}"
         leading = f"give the tensor leading sizes of 1, up to {low} dimensions" if count < low else None
-        basis = op.basis(target, documented=not is_documented, refused=not is_taken)
+        basis = op.basis(documented=not is_documented, refused=not is_taken)
         yield Violation(
             view.path("DimensionCount"), message, leading or (upgrade_advice(since) if since else None), basis
         )
@@ -145,7 +145,7 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
     for view in op.views.values() if op.table.never_owned else ():
         if view.desc.flags & TensorFlags.OWNED_BY_DML and not view.operand.is_output:
             message = f"{op.operator.c_name} does not support DML_TENSOR_FLAG_OWNED_BY_DML"
-            yield Violation(view.path("Flags"), message, basis=op.basis(target))
+            yield Violation(view.path("Flags"), message, basis=op.basis())
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -161,7 +161,7 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
             since = op.table.fused_from.get(name)
             is_documented = (known and name in _FUSED) or (since is not None and since <= target.feature_level)
             is_taken = is_documented or (known and name in _FUSED_UNDOCUMENTED)
-            if basis := op.basis(target, documented=not is_documented, refused=not is_taken):
+            if basis := op.basis(documented=not is_documented, refused=not is_taken):
                 path = f"{field.name}[{i}]" if field.kind == "O" else field.name
                 message = f"{operator_name(int(each.type))} cannot be fused into {op.operator.c_name}"
                 yield Violation(f"{path}.Type", message, basis=basis)
@@ -171,13 +171,16 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
 def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = viewed(fields)
-    found = chain(_findings_of_the_level(op, target), apply_rules(OPERATOR_FIELD_RULES, op, target))
-    return tuple(
-        [replace(finding, url=op.table.page) if finding.url == pages.OPERATOR else finding for finding in found]
-    )
+    found = [*_findings_of_tensors(op, target)]
+    for finding in chain(apply_rules(OPERATOR_LEVEL_RULES, op, target), _findings_of_fields(op)):
+        basis = finding.basis
+        if not target.level.operators_are_measured and basis & Basis.RUNTIME:
+            basis = basis & ~Basis.RUNTIME | Basis.INFERRED
+        found.append(replace(finding, basis=basis, url=op.table.page if finding.url == pages.OPERATOR else finding.url))
+    return tuple(found)
 
 
-def _findings_of_the_level(op: OperatorView, target: Target) -> Iterator[Finding]:
+def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
     level = target.feature_level
     for operand in op.unusual_operands:
         if operand.tensor is None and op.table.optional_from.get(operand.name, level + 1) <= level:
@@ -185,7 +188,11 @@ def _findings_of_the_level(op: OperatorView, target: Target) -> Iterator[Finding
         yield from apply_rules(TENSOR_RULES, operand, target)
         if view := op.views.get(operand.name):
             yield from apply_rules(BUFFER_RULES, view, target)
-    yield from apply_rules(OPERATOR_LEVEL_RULES, op, target)
+
+
+@lru_cache(maxsize=8)
+def _findings_of_fields(op: OperatorView) -> tuple[Finding, ...]:
+    return tuple(apply_rules(OPERATOR_FIELD_RULES, op, Target(max(FeatureLevel))))  # they are the same at any level
 
 
 _RUNTIME_CHANGES: Final = tuple(next(levels) for _, levels in groupby(FeatureLevel, lambda at: LEVELS[at].runtime))
@@ -197,14 +204,15 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
     Newer is not more: the levels that take an operator need not be an interval.
     """
     op = viewed(fields)
-    levels = sorted(_distinct_levels(op), reverse=True)
-    if any(apply_rules(OPERATOR_FIELD_RULES, op, Target(levels[0]))):
+    if _findings_of_fields(op):
         return None
+    levels = sorted(_distinct_levels(op), reverse=True)
     return min(takewhile(lambda level: _passes(op, Target(level)), levels), default=None)
 
 
 def _passes(op: OperatorView, target: Target) -> bool:
-    return all(finding.severity is Severity.NOTE for finding in _findings_of_the_level(op, target))
+    found = chain(_findings_of_tensors(op, target), apply_rules(OPERATOR_LEVEL_RULES, op, target))
+    return all(finding.severity is Severity.NOTE for finding in found)
 
 
 def _distinct_levels(op: OperatorView) -> set[FeatureLevel]:

@@ -86,7 +86,7 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
             if value is None or first is None or value == first:
                 continue
             message = f"{_shown(value)} was provided, but {views[0].operand.name} has {_shown(first)}"
-            basis = op.basis(target, field if is_documented else "", documented=is_documented)
+            basis = op.basis(field if is_documented else "", documented=is_documented)
             yield Violation(view.path(field), message, basis=basis)
 
 
@@ -114,10 +114,10 @@ def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Viol
             value, count = op.fields[field.name], op.fields[field.counted_by]
             if value is None and count and not field.is_optional:
                 message = f"null was provided, but {field.counted_by} promises {count} entries"
-                yield Violation(field.name, message, basis=op.basis(target))
+                yield Violation(field.name, message, basis=op.basis())
             elif value is not None and len(value) < count:
                 message = f"an array of {len(value)} was provided, but {field.counted_by} promises {count}"
-                yield Violation(field.name, message, basis=op.basis(target))
+                yield Violation(field.name, message, basis=op.basis())
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-field", says="Fields fit the tensors, as their descriptions say.")
@@ -141,7 +141,7 @@ def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
             words = _WORDS.get(relation, "one of {} was expected").format(shown)
             given = enumerations()[_field(op, name).enumeration].names[each] if relation == "in" else _shown(each)
             is_documented = sentence in op.table.fields
-            basis = op.basis(target, name if is_documented else "", documented=is_documented)
+            basis = op.basis(name if is_documented else "", documented=is_documented)
             yield Violation(path, f"{given} was provided, but {words}", basis=basis)
 
 
@@ -182,7 +182,7 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
     data_type = view.desc.data_type
     if isinstance(data_type, TensorDataType) and data_type.bits == 64:
         message = f"a scale and a bias were provided, but null was expected for tensors of {data_type.name}"
-        yield Violation("ScaleBias", message, basis=op.basis(target, documented=False))
+        yield Violation("ScaleBias", message, basis=op.basis(documented=False))
 
 
 @OPERATOR_FIELD_RULES.add(
@@ -191,13 +191,13 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
     for sentence in (*op.table.sizes, *op.table.runtime_sizes):
         if found := _match(SIZES_SENTENCE, sentence):
-            yield from _misfits(op, found, target, documented=sentence in op.table.sizes)
+            yield from _misfits(op, found, documented=sentence in op.table.sizes)
             continue
         for path, message in equations.violations(sentence, op.fields, op.sizes_of):
-            yield Violation(path, message, basis=op.basis(target, documented=sentence in op.table.sizes))
+            yield Violation(path, message, basis=op.basis(documented=sentence in op.table.sizes))
 
 
-def _misfits(op: OperatorView, found: re.Match[str], target: Target, *, documented: bool) -> Iterator[Violation]:
+def _misfits(op: OperatorView, found: re.Match[str], *, documented: bool) -> Iterator[Violation]:
     """Yield the Sizes that are not as a sentence says."""
     relation, axes = found["relation"], _axes(op, found["axes"]) if found["axes"] else ()
     views = [view for tensor in found["tensors"].split() for view in op.of(tensor)]
@@ -220,7 +220,7 @@ def _misfits(op: OperatorView, found: re.Match[str], target: Target, *, document
                 words = " or ".join(map(str, sorted(allowed)))
                 of = f", as in {reference[0].operand.name}" if is_compared else ""
                 message = f"{size} was provided, but {words} was expected{of}"
-                basis = op.basis(target, view.operand.name, documented=documented)
+                basis = op.basis(view.operand.name, documented=documented)
                 yield Violation(view.path(f"Sizes[{i}]"), message, basis=basis)
 
 

@@ -10,7 +10,6 @@ from dml_tile.descriptors.operator import OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel, TensorFlags
 from dml_tile.directml.operator_table import OperatorTable, Row, operator_table
-from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
 from dml_tile.rules.tensor import Operand, TensorView, ordinary_buffer, view_of
 
@@ -50,12 +49,10 @@ class OperatorView:
         """Return what the runtime takes at a level."""
         return self.table.measured(level) or self.documented(level)
 
-    def basis(self, target: Target, field: str = "", *, documented: bool = True, refused: bool = True) -> Basis:
-        """Return the basis of a finding that is documented, and on which the runtime refuses."""
+    def basis(self, field: str = "", *, documented: bool = True, refused: bool = True) -> Basis:
+        """Return the basis of a finding that is documented, and on which the runtime refuses where it was asked."""
         basis = Basis.DOCUMENTED if documented else Basis(0)
-        if refused and field not in self.table.unchecked:
-            basis |= Basis.RUNTIME if target.level.operators_are_measured else Basis.INFERRED
-        return basis
+        return basis | Basis.RUNTIME if refused and field not in self.table.unchecked else basis
 
 
 viewed: Final = lru_cache(maxsize=8)(OperatorView)
