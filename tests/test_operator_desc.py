@@ -103,6 +103,7 @@ def test_a_line_names_the_operator_and_its_fields() -> None:
         "IndexDimensions 1"
     )
     assert str(example("JOIN")) == "JOIN InputTensors {INT8 {2}, INT8 {3}}, OutputTensor INT8 {5}, Axis 0"
+    assert "ScaleBias {Scale 1.5, Bias 0.0}" in str(example("ELEMENT_WISE_CLIP1"))
     assert str(example("ELEMENT_WISE_ADD1")).endswith("FusedActivation ACTIVATION_LEAKY_RELU Alpha 0.5")
 
 

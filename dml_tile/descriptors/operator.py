@@ -145,6 +145,8 @@ def _text(value: object) -> str:
     if isinstance(value, tuple):
         texts = (f"({each})" if isinstance(each, OperatorDesc) else str(each) for each in value)
         return f"{{{', '.join(texts)}}}" if value and isinstance(value[0], Struct) else array_text(value)
+    if isinstance(value, ScaleBias | Size2D):
+        return f"{{{', '.join(f'{name} {number}' for name, number in value.model_dump(by_alias=True).items())}}}"
     return str(value)
 
 
