@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import index
 from types import NoneType
 from typing import Any
 
+from dml_tile.directml.enums import UINT_MAX
 from dml_tile.findings import Finding, Severity, finding_lines
 
 
@@ -28,6 +30,21 @@ def require_instance(value: object, *kinds: type) -> None:
         names = [kind.__name__ for kind in kinds if kind is not NoneType]
         expected = " or ".join(f"{'an' if name[0] in 'AEIOU' else 'a'} {name}" for name in names)
         raise TypeError(f"{expected} was expected, not a {type(value).__name__}")
+
+
+def require_uint(name: str, value: Any, limit: int = UINT_MAX) -> int:
+    """Return an unsigned integer of C as an int, NumPy's too.
+
+    Raises TypeError for what is no integer, as True is none, and ValueError for one above ``limit`` or below 0.
+    """
+    try:
+        number = None if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = None
+    if number is None or not 0 <= number <= limit:
+        error = TypeError if number is None else ValueError
+        raise error(f"{name} is {value!r}; an integer from 0 to {limit} was expected")
+    return number
 
 
 class DmlTileError(Exception):

@@ -10,19 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, SupportsIndex, TypeAlias
 
 from dml_tile.directml.enums import (
     HRESULT,
     UINT64_MAX,
-    UINT_MAX,
     BindingType,
     HeapType,
     ResourceDimension,
     ResourceFlags,
 )
-from dml_tile.errors import require_instance
+from dml_tile.errors import require_instance, require_uint
 from dml_tile.simulation.calls import report_fault, report_met
 from dml_tile.simulation.process import caller
 
@@ -91,10 +89,10 @@ class Buffer:
         dimension: ResourceDimension | int = ResourceDimension.BUFFER,
         direct3d_device: Direct3DDevice | None = None,
     ) -> None:
-        self.size = uint("size", size, UINT64_MAX)
+        self.size = require_uint("size", size, UINT64_MAX)
         self.heap = _heap(heap)
-        self.flags = flags if isinstance(flags, ResourceFlags) else ResourceFlags(uint("flags", flags))
-        self.dimension = uint("dimension", dimension)
+        self.flags = flags if isinstance(flags, ResourceFlags) else ResourceFlags(require_uint("flags", flags))
+        self.dimension = require_uint("dimension", dimension)
         self.direct3d_device = direct3d_device
         self.dtype: np.dtype[Any] | None = None
         """The dtype of the array that it wraps, which only tensors of its data type take; None for raw memory."""
@@ -180,12 +178,12 @@ class BufferBinding:
     ) -> None:
         if buffer is not None and not isinstance(buffer, Buffer):
             raise TypeError(f"a Buffer was expected, not a {type(buffer).__name__}; Buffer.wrap() makes one of it")
-        start = uint("offset", offset, UINT64_MAX)
+        start = require_uint("offset", offset, UINT64_MAX)
         if size_in_bytes is None:
             size_in_bytes = max(buffer.size - start, 0) if buffer is not None else 0
         object.__setattr__(self, "buffer", buffer)
         object.__setattr__(self, "offset", start)
-        object.__setattr__(self, "size_in_bytes", uint("size_in_bytes", size_in_bytes, UINT64_MAX))
+        object.__setattr__(self, "size_in_bytes", require_uint("size_in_bytes", size_in_bytes, UINT64_MAX))
 
     @property
     def is_empty(self) -> bool:
@@ -237,7 +235,7 @@ class BindingDesc:
     desc: BufferBinding | BufferArrayBinding | None = None
 
     def __post_init__(self) -> None:
-        wanted = _BINDINGS.get(uint("type", self.type), (BufferBinding, BufferArrayBinding))
+        wanted = _BINDINGS.get(require_uint("type", self.type), (BufferBinding, BufferArrayBinding))
         if self.desc is not None and not isinstance(self.desc, wanted):
             names = " or ".join(f"a {kind.__name__}" for kind in wanted)
             raise TypeError(f"a binding of type {self.type!r} takes {names}, not a {type(self.desc).__name__}")
@@ -275,13 +273,5 @@ def _heap(heap: HeapType | int | str) -> HeapType | int:
         if heap not in HeapType.__members__:
             raise ValueError(f"{heap!r} is no heap type; expected one of {', '.join(HeapType.__members__)}")
         return HeapType[heap]
-    value = uint("heap", heap)
+    value = require_uint("heap", heap)
     return HeapType(value) if value in HeapType._value2member_map_ else value
-
-
-def uint(name: str, value: SupportsIndex, limit: int = UINT_MAX) -> int:
-    """Return a UINT argument as an int. Raises TypeError for what is no integer, ValueError for what no UINT holds."""
-    number = index(value)
-    if not 0 <= number <= limit:
-        raise ValueError(f"{name} is {number}; an integer from 0 to {limit} was expected")
-    return number

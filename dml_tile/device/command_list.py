@@ -11,11 +11,11 @@ from threading import Lock
 from typing import Final, NoReturn, Protocol, TypeVar
 
 from dml_tile.bindings.memory import Padding
-from dml_tile.bindings.resources import Direct3DDevice, uint
+from dml_tile.bindings.resources import Direct3DDevice
 from dml_tile.descriptors.graph import Descriptor
 from dml_tile.directml.enums import HRESULT, CommandListType
 from dml_tile.directml.targets import Target
-from dml_tile.errors import DmlError
+from dml_tile.errors import DmlError, require_uint
 from dml_tile.findings import Against, Finding, Rule, Severity, apply_rules, bases_of
 from dml_tile.rules.device import FAULT_RULES, REMOVAL_RULES, Creation, Fault, Removal, direct3d_device_is_present
 from dml_tile.simulation.calls import record, report_fault, report_met, report_question, report_removal
@@ -38,7 +38,7 @@ class CommandList:
     """
 
     def __init__(self, type: CommandListType | int = CommandListType.DIRECT, *, is_graphics: bool = True) -> None:  # noqa: A002 - C's name
-        self.type = uint("type", type)
+        self.type = require_uint("type", type)
         self.is_graphics = is_graphics
         self._recorded: list[RecordedDispatch] = []
 

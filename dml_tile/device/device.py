@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Literal, SupportsIndex, overload
 
 from dml_tile.bindings.memory import BufferLike, Padding, byte_view, element_dtype, require_padding
-from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
+from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
@@ -23,7 +23,7 @@ from dml_tile.device.table import BindingTable, BindingTableDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import require_instance
+from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Against
 from dml_tile.rules.check import blocks_creation, findings_of
 from dml_tile.rules.device import (
@@ -84,7 +84,7 @@ class Device:
         origin = origin_of("device", named, target)
         self._lifetime = DeviceState(target, direct3d_device, against, padding, raise_on_removal, origin)
         minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
-        creation = Creation(uint("flags", flags), minimum, direct3d_device.removed_reason)
+        creation = Creation(require_uint("flags", flags), minimum, direct3d_device.removed_reason)
         self._lifetime.require("DMLCreateDevice1", CREATION_RULES, creation)
         self._lifetime.record("DMLCreateDevice1")
 
@@ -153,7 +153,7 @@ class Device:
         """
         call = "CheckFeatureSupport"
         self._lifetime.require_present(call)
-        self._lifetime.require(call, FEATURE_RULES, uint("feature", feature))
+        self._lifetime.require(call, FEATURE_RULES, require_uint("feature", feature))
         if feature == Feature.FEATURE_LEVELS:
             if isinstance(query, str) or not isinstance(query, Iterable):
                 raise TypeError(f"query is {query!r}; several feature levels were expected")
@@ -191,7 +191,7 @@ class Device:
         require_instance(op, Operator, NoneType)
         is_own = None if op is None else op.lifetime is self._lifetime
         findings = self._lifetime.findings(COMPILATION_RULES, is_own)
-        findings += self._lifetime.findings(COMPILATION_FLAG_RULES, uint("flags", flags))
+        findings += self._lifetime.findings(COMPILATION_FLAG_RULES, require_uint("flags", flags))
         self._lifetime.refuse(call, findings, op.desc if op else None)
         assert op is not None
         self._lifetime.record(call, op.desc)
@@ -216,7 +216,7 @@ class Device:
         require_instance(graph, GraphDesc, NoneType)
         findings = self._lifetime.findings(GRAPH_CALL_RULES, graph) if graph is None else []
         findings += findings_of(graph, self.target, self._lifetime.against) if graph is not None else ()
-        findings += self._lifetime.findings(COMPILATION_FLAG_RULES, uint("flags", flags))
+        findings += self._lifetime.findings(COMPILATION_FLAG_RULES, require_uint("flags", flags))
         if any(map(blocks_creation, findings)):
             self._lifetime.refuse(call, findings, graph)
         assert graph is not None
@@ -298,4 +298,4 @@ def _buffer_of(memory: BufferLike | Buffer, name: str, *, writable: bool = False
 
 
 def _level(level: LevelLike) -> int:
-    return uint("the feature level", FeatureLevel.parse(level) if isinstance(level, str) else level)
+    return require_uint("the feature level", FeatureLevel.parse(level) if isinstance(level, str) else level)

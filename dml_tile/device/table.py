@@ -19,7 +19,6 @@ from dml_tile.bindings.resources import (
     BufferBinding,
     binding_desc,
     bindings_of,
-    uint,
 )
 from dml_tile.bindings.slots import INITIALIZER_INPUT, BoundRange, Slot, SlotBinding, SlotState
 from dml_tile.descriptors.graph import GraphDesc
@@ -28,7 +27,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import DeviceState
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
 from dml_tile.directml.enums import BindingType
-from dml_tile.errors import require_instance
+from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, is_ordinary_table
@@ -53,7 +52,7 @@ class BindingTableDesc:
         if not isinstance(self.dispatchable, Dispatchable | Operator | None):
             raise TypeError(f"a dispatchable was expected, not a {type(self.dispatchable).__name__}")
         if self.size_in_descriptors is not None:
-            uint("size_in_descriptors", self.size_in_descriptors)
+            require_uint("size_in_descriptors", self.size_in_descriptors)
 
 
 class BindingTable:

@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, reduce
 from itertools import accumulate, combinations
-from operator import index, mul
+from operator import mul
 from typing import Any, Final
 
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX
+from dml_tile.errors import require_uint
 
 MAX_ENUMERATED_ADDRESSES: Final = 2**22
 MAX_ADDRESSES_OF_A_RUN: Final = 2**24
@@ -72,9 +73,8 @@ def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Seque
         >>> calc_buffer_tensor_size(TensorDataType.UINT8, [2, 3], [2**32 - 2, 1])  # 2^32 + 1 elements
         4
 
-    Raises TypeError for
-    what is no integer, and ValueError for an integer that no UINT holds, and where there are not as many strides as
-    sizes.
+    Raises TypeError for what is no integer, and ValueError for an integer that no UINT holds, and where there are not
+    as many strides as sizes.
     """
     element_size = ELEMENT_SIZES.get(require_data_type_value(data_type), 0)
     return wrapping_size_in_bytes(element_size, *require_sizes_and_strides(sizes, strides))
@@ -118,19 +118,6 @@ def _require_uints(field: str, values: Iterable[Any]) -> tuple[int, ...]:
     if isinstance(values, str | bytes | bytearray | Set | Mapping):
         raise TypeError(f"{field}: {values!r} was provided; write a list of integers")
     return tuple(require_uint(f"{field}[{i}]", value) for i, value in enumerate(values))
-
-
-def require_uint(field: str, value: Any) -> int:
-    """Return a UINT as Python's integer. Raises TypeError for what is no integer, ValueError for one out of range."""
-    try:
-        number = index(value)
-    except TypeError:
-        whole = isinstance(value, float) and value.is_integer()
-        wanted = f"write {int(value)}" if whole else f"write an integer from 0 to {UINT_MAX}"
-        raise TypeError(f"{field}: {value!r} is no integer; {wanted}") from None
-    if not 0 <= number <= UINT_MAX:
-        raise ValueError(f"{field}: {value!r} was provided; write an integer from 0 to {UINT_MAX}")
-    return number
 
 
 class AddressBudget:
