@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from math import prod
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dml_tile.descriptors.operator import OperatorFields
 
@@ -25,32 +25,20 @@ _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "<=": comparisons.le,
     "<": comparisons.lt,
 }
-SizesOf = Callable[[str], Sequence[Sequence[int]]]
-"""Returns the Sizes of the tensors of a field: none, one, or those of an array."""
-
-
-class _Factor(NamedTuple):
-    """A number, a field, a member of it, or entries: by a number, by a field or ``i``, or by ``*`` and slices."""
-
-    number: int | None
-    name: str
-    member: str
-    entry: int | str | None
-
-    @property
-    def counts_from_the_first(self) -> bool:
-        entry = self.entry
-        return entry >= 0 if isinstance(entry, int) else entry is not None and entry[0] not in "-*"
-
-
-_Side: TypeAlias = tuple[tuple[_Factor, ...], ...]
-"""The products of a side, each by its factors."""
+Sizes: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
+"""The Sizes of the tensors of a field, by its name: one, or those of an array."""
+_Value: TypeAlias = Callable[[OperatorFields, Sizes, int], int | None]
+"""Returns the value of a side, or of a part of it, for a dimension ``i``; None where it is missing."""
 
 
 class _Equation(NamedTuple):
-    left: _Side
+    left: _Value
     holds: Callable[[int, int], bool]
-    right: _Side
+    right: _Value
+    name: str
+    """The field that is blamed: the first one."""
+    entry: str | None
+    """The entry of it that is blamed."""
     from_the_first: tuple[str, ...]
     """The fields that must have as many dimensions."""
     is_of_each: bool
@@ -61,85 +49,102 @@ class _Equation(NamedTuple):
 def _parsed(equation: str) -> _Equation:
     found = EQUATION.fullmatch(equation)
     assert found, equation
-    left, right = _side(found["left"]), _side(found["right"])
-    factors = [factor for product in (*left, *right) for factor in product]
-    names = dict.fromkeys(factor.name for factor in factors if factor.counts_from_the_first)
-    return _Equation(left, _RELATIONS[found["relation"]], right, tuple(names), "[i]" in equation)
+    factors = [_factor(text) for text in re.split(r" [+*=<]=? ", equation)]
+    counted = dict.fromkeys(each["name"] for each in factors if each["index"] and each["index"][0] not in "-*")
+    blamed = factors[0]
+    left, right = _sum(found["left"]), _sum(found["right"])
+    is_of_each = "[i]" in equation
+    holds = _RELATIONS[found["relation"]]
+    return _Equation(left, holds, right, blamed["name"], blamed["index"], tuple(counted), is_of_each)
 
 
-def _side(text: str) -> _Side:
-    return tuple(tuple(map(_factor, product.split(" * "))) for product in text.split(" + "))
-
-
-def _factor(text: str) -> _Factor:
+def _factor(text: str) -> re.Match[str]:
     found = _FACTOR.fullmatch(text)
     assert found, text
-    index: str | None = found["index"]
-    entry = int(index) if index and index.lstrip("-").isdecimal() else index
-    number = int(text) if text.isdecimal() else None
-    return _Factor(number, found["name"], (found["member"] or "").lower(), entry)
+    return found
 
 
-def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iterator[tuple[str, str]]:
+def violations(equation: str, fields: OperatorFields, sizes: Sizes) -> Iterator[tuple[str, str]]:
     """Yield the path of each value that breaks an equation, and what is wrong."""
-    left_side, holds, right_side, from_the_first, is_of_each = _parsed(equation)
-    ranks = {len(sizes) for name in from_the_first for sizes in sizes_of(name)}
+    parsed = _parsed(equation)
+    ranks = {len(each) for name in parsed.from_the_first for each in sizes.get(name, ())}
     if len(ranks) > 1:
         return
-    for i in range(max(ranks, default=0)) if is_of_each else (0,):
-        left, right = _sum(left_side, fields, sizes_of, i), _sum(right_side, fields, sizes_of, i)
-        if left is None or right is None or holds(left, right):
+    for i in range(max(ranks, default=0)) if parsed.is_of_each else (0,):
+        left, right = parsed.left(fields, sizes, i), parsed.right(fields, sizes, i)
+        if left is None or right is None or parsed.holds(left, right):
             continue
-        first = left_side[0][0]
-        path, arrays = first.name, sizes_of(first.name)
-        if first.entry == "*":
+        path, arrays = parsed.name, sizes.get(parsed.name)
+        if parsed.entry == "*":
             path += ".Sizes"
-        elif first.entry is not None:
-            index = _index(first.entry, fields, i)
+        elif parsed.entry is not None:
+            index = _position(parsed.entry)(fields, i)
             path += f".Sizes[{index % len(arrays[0])}]" if arrays else f"[{index}]"
         yield path, f"{equation.replace('[i]', f'[{i}]')} was expected, but {left} and {right} were provided"
 
 
-def _sum(side: _Side, fields: OperatorFields, sizes_of: SizesOf, i: int) -> int | None:
-    total = 0
-    for product in side:
-        term = 1
-        for factor in product:
-            value = _value(factor, fields, sizes_of, i)
+def _sum(text: str) -> _Value:
+    return _combined([_product(each) for each in text.split(" + ")], sum)
+
+
+def _product(text: str) -> _Value:
+    return _combined([_value(_factor(each)) for each in text.split(" * ")], prod)
+
+
+def _combined(values: Sequence[_Value], combine: Callable[[Sequence[int]], int]) -> _Value:
+    if len(values) == 1:
+        return values[0]
+
+    def combined(fields: OperatorFields, sizes: Sizes, i: int) -> int | None:
+        numbers = [number for value in values if (number := value(fields, sizes, i)) is not None]
+        return combine(numbers) if len(numbers) == len(values) else None
+
+    return combined
+
+
+def _value(factor: re.Match[str]) -> _Value:
+    name, member, index = factor["name"], (factor["member"] or "").lower(), factor["index"]
+    if name.isdecimal():
+        number = int(name)
+        return lambda fields, sizes, i: number
+    if index is None:
+        return lambda fields, sizes, i: _number(fields[name], member)
+    position, taken = _position(index), _product_of_last if index[-1] in "*:" else _entry
+
+    def summed(fields: OperatorFields, sizes: Sizes, i: int) -> int | None:
+        arrays = sizes.get(name) or _array(fields[name])
+        at, total = position(fields, i), 0
+        for array in arrays:
+            value = taken(array, at)
             if value is None:
                 return None
-            term *= value
-        total += term
-    return total
+            total += value
+        return total if arrays else None
+
+    return summed
 
 
-def _value(factor: _Factor, fields: OperatorFields, sizes_of: SizesOf, i: int) -> int | None:
-    number, name, member, entry = factor
-    if number is not None:
-        return number
-    value = fields[name]
-    if entry is None:
-        value = getattr(value, member) if member else value
-        return None if value is None else int(value)
-    arrays = sizes_of(name)
-    if not arrays:
-        if not (isinstance(value, tuple) and value and isinstance(value[0], int)):
-            return None
-        arrays = (value,)
-    if entry == "*":
-        return sum(map(prod, arrays))
-    if isinstance(entry, str) and entry[-1] == ":":
-        count = int(fields[entry[1:-1]])
-        return sum(prod(array[-count:]) for array in arrays)
-    total, at = 0, _index(entry, fields, i)
-    for array in arrays:
-        if not -len(array) <= at < len(array):
-            return None
-        total += array[at]
-    return total
+def _number(value: Any, member: str) -> int | None:
+    return None if value is None else int(getattr(value, member) if member else value)
 
 
-def _index(entry: int | str, fields: OperatorFields, i: int) -> int:
-    if isinstance(entry, int):
-        return entry
-    return i if entry == "i" else int(fields[entry])
+def _array(value: Any) -> Sequence[Sequence[int]]:
+    return (value,) if isinstance(value, tuple) and value and isinstance(value[0], int) else ()
+
+
+def _position(index: str) -> Callable[[OperatorFields, int], int]:
+    if index == "i":
+        return lambda fields, i: i
+    if index == "*" or index.lstrip("-").isdecimal():
+        number = 0 if index == "*" else int(index)
+        return lambda fields, i: number
+    name = index.strip("-:")
+    return lambda fields, i: int(fields[name])
+
+
+def _entry(array: Sequence[int], at: int) -> int | None:
+    return array[at] if -len(array) <= at < len(array) else None
+
+
+def _product_of_last(array: Sequence[int], count: int) -> int:
+    return prod(array[-count:])  # of all for 0

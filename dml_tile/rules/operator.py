@@ -12,7 +12,7 @@ from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.descriptors.tile import type_name
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel, TensorFlags
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operators import enumerations, operator_name, operators
 from dml_tile.directml.targets import Target
@@ -143,7 +143,7 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
 )
 def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]:
     for view in op.views.values() if op.table.never_owned else ():
-        if view.desc.flags & TensorFlags.OWNED_BY_DML and not view.operand.is_output:
+        if not view.operand.is_output and int(view.desc.flags) & OWNED_BY_DML:
             message = f"{op.operator.c_name} does not support DML_TENSOR_FLAG_OWNED_BY_DML"
             yield Violation(view.path("Flags"), message, basis=op.basis())
 

@@ -193,7 +193,7 @@ def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation
         if found := _match(SIZES_SENTENCE, sentence):
             yield from _misfits(op, found, documented=sentence in op.table.sizes)
             continue
-        for path, message in equations.violations(sentence, op.fields, op.sizes_of):
+        for path, message in equations.violations(sentence, op.fields, op.sizes):
             yield Violation(path, message, basis=op.basis(documented=sentence in op.table.sizes))
 
 

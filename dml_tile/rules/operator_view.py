@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -21,7 +21,14 @@ class OperatorView:
         self.fields, self.operator, self.table = fields, fields.operator, table_of(fields)
         self.operands = [*_operands(fields, self.table)]
         self.views = {operand.name: view for operand in self.operands if (view := view_of(operand))}
-        self._sizes: dict[str, list[Sequence[int]]] = {}
+        self._by_field: dict[str, list[TensorView]] = {}
+        for name, view in self.views.items():
+            self._by_field.setdefault(name.partition("[")[0], []).append(view)
+        self.sizes = {
+            field: sizes
+            for field, views in self._by_field.items()
+            if (sizes := [each.sizes for each in views if each.sizes])
+        }
 
     @cached_property
     def unusual_operands(self) -> list[Operand]:
@@ -31,15 +38,7 @@ class OperatorView:
 
     def of(self, tensor: str) -> list[TensorView]:
         """Return the tensors that are described of a field: one, those of an array, or none."""
-        if tensor in self.views:
-            return [self.views[tensor]]
-        return [view for name, view in self.views.items() if name.startswith(f"{tensor}[")]
-
-    def sizes_of(self, tensor: str) -> list[Sequence[int]]:
-        """Return the Sizes of the tensors that are described of a field."""
-        if tensor not in self._sizes:
-            self._sizes[tensor] = [view.sizes for view in self.of(tensor) if view.sizes]
-        return self._sizes[tensor]
+        return self._by_field.get(tensor, [])
 
     def documented(self, level: FeatureLevel) -> Row:
         """Return the row of a level."""
