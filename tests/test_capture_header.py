@@ -21,7 +21,8 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operator_name, operators
 from dml_tile.readers.c_structs import read_operator_desc
-from dml_tile.readers.descriptors import JsonDescriptor, read_source
+from dml_tile.readers.descriptors import read_source
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from tests.helpers.command_line import Call
 from tests.helpers.compilers import (
     COMPILERS,

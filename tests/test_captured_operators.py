@@ -18,7 +18,8 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.operators import operators
 from dml_tile.emit.cpp import get_include
 from dml_tile.readers.c_structs import write_operator_desc
-from dml_tile.readers.descriptors import JsonDescriptor, read_document
+from dml_tile.readers.descriptors import read_document
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from docs.generator.cpp_fields import cpp_fields
 from tests.helpers.command_line import Call
 from tests.helpers.compilers import (

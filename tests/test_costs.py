@@ -34,7 +34,8 @@ from dml_tile.files import paths, repository, urls, whole
 from dml_tile.geometry import layout
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS_COUNTED, Record
 from dml_tile.readers import contents, model_tile, remote
-from dml_tile.readers.descriptors import JsonDescriptor, read_document
+from dml_tile.readers.descriptors import read_document
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
 from tests.helpers.costs import Cost, cost_of

@@ -19,7 +19,8 @@ from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.catalogue import RULES
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import WINDOWS_RELEASES, Target, tile_rows
-from dml_tile.readers.descriptors import JsonDescriptor, read_document
+from dml_tile.readers.descriptors import read_document
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.sandbox import parent
 from dml_tile.reports.tables import dimension_counts
 from docs.generate import DOCS, GENERATED

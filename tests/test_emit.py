@@ -20,7 +20,8 @@ from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.source import LanguageName, python_text, source_text
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
-from dml_tile.readers.descriptors import JsonDescriptor, read_document, read_source
+from dml_tile.readers.descriptors import read_document, read_source
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.text import json_pointer
 from tests.helpers.check_files import TILE
 from tests.helpers.command_line import invoke

@@ -15,7 +15,8 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.errors import InputError, Position, Problem
 from dml_tile.json_text import SourceText, parse_json
 from dml_tile.readers import descriptors as documents
-from dml_tile.readers.descriptors import JsonDescriptor, parse_source, read_document, read_lines, read_source
+from dml_tile.readers.descriptors import parse_source, read_document, read_lines, read_source
+from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor
 from dml_tile.text import json_pointer
 from tests.helpers.check_files import FLAT, TILE
 from tests.helpers.hostile_names import CHARACTERS
@@ -53,7 +54,7 @@ def parts(value: Any) -> list[Any]:
         ([], []),
     ],
 )
-def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[documents.DescriptorOrProblem]) -> None:
+def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[DescriptorOrProblem]) -> None:
     assert parts(value) == expected
 
 

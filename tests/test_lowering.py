@@ -23,7 +23,7 @@ from dml_tile.emit.source import CodeName, Names, lowering_model, lowering_sourc
 from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import LOWERING_RULES
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.lowering import lowering_table, print_lowered
 from dml_tile.simulation.target import simulate
 from tests.helpers.compilers import (

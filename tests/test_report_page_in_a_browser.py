@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Problem
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.operators import levels_html
 from tests.helpers.command_line import invoke
 from tests.helpers.packages import npm_file

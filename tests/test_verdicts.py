@@ -20,7 +20,7 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Severity
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
 from tests.helpers.check_files import BAD, FLAT, TILE, model, write
 from tests.helpers.command_line import Call

@@ -28,8 +28,8 @@ from dml_tile.errors import InputError, Problem, location_of, require_instance
 from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against, Severity, bases_of
 from dml_tile.json_text import IgnoreComment
-from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.file_kinds import SAVED_MODEL
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY, Sources, is_model_file
 from dml_tile.simulation.target import resolve

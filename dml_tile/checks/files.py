@@ -17,8 +17,9 @@ from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import path_from
 from dml_tile.files.urls import Url, file_of
 from dml_tile.files.whole import read_at_most
-from dml_tile.readers.descriptors import JsonDescriptor, open_source
+from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 from dml_tile.readers.sources import (
     EMPTY,

@@ -23,7 +23,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import MENDED_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.rules.check import not_a_tile
 from dml_tile.text import as_typed, printable

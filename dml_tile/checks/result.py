@@ -20,7 +20,7 @@ from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.dxdispatch.rules import dispatchable_is_an_operator, graphs_can_be_compiled, part_findings
 from dml_tile.errors import Position, require_instance
 from dml_tile.findings import Against, Finding, Severity, apply_rules, bases_of
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import NodeFields, TileNode
 from dml_tile.rules.capture import CAPTURE_RULES
 from dml_tile.rules.check import DISTINCT_LEVELS, lowest_level, not_checked, not_looked_at

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from dml_tile.checks.catalogue import beginnings
 from dml_tile.checks.files import Exclusion
 from dml_tile.json_text import IgnoreComment, SourceText
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 
 _Source = TypeVar("_Source")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
     from dml_tile.emit.source import CodeName, Names
     from dml_tile.pictures.marks import TilePicture
-    from dml_tile.readers.descriptors import JsonDescriptor
+    from dml_tile.readers.json_descriptor import JsonDescriptor
     from dml_tile.readers.model_tile import TileNode
     from dml_tile.reports.text import Line
 
@@ -154,7 +154,7 @@ def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
     from dml_tile.descriptors.graph import GraphDesc
     from dml_tile.dialects import directml
     from dml_tile.pictures.marks import no_picture, picture_of
-    from dml_tile.readers.descriptors import JsonDescriptor
+    from dml_tile.readers.json_descriptor import JsonDescriptor
     from dml_tile.reports.wording import how_to_fix
 
     if isinstance(part, JsonDescriptor):
@@ -283,7 +283,8 @@ def emit(
     from dml_tile.cli.values import names_in
     from dml_tile.emit.source import other_operator, source_text
     from dml_tile.files.urls import source_named
-    from dml_tile.readers.descriptors import JsonDescriptor, read_source
+    from dml_tile.readers.descriptors import read_source
+    from dml_tile.readers.json_descriptor import JsonDescriptor
     from dml_tile.readers.sources import is_model_file
 
     file = source_named(file)

@@ -22,7 +22,7 @@ from dml_tile.emit.cpp import cpp_text
 from dml_tile.errors import location_of
 from dml_tile.geometry.layout import extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.wording import buffer_name, cost_of
 from dml_tile.text import pointer_steps, printable
 

@@ -18,7 +18,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import TargetLike
 from dml_tile.pictures.marks import COLOURS, PADDING, Mark, TilePicture, picture_of
 from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, facts, legend, table_of
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.markup import Markup, element, html_page, joined
 from dml_tile.reports.text import Line, result_lines
 from dml_tile.simulation.target import resolve

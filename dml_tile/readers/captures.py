@@ -1,17 +1,64 @@
-"""The calls of capturing devices: which operators a graph's line names, by the calls that created them."""
+"""The calls of capturing devices: two lines of each are one, and a graph's line names operators by their calls."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final
 
+from dml_tile.descriptors.graph import CapturedGraph, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.errors import Problem
+from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, validated
 
 _DIGEST_BYTES: Final = 8
 
 
-class Operators:
+def joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
+    """Yield parts as they come; of a call of a capturing device, whose line another completes, one for both."""
+    operators, waiting = _Operators(), dict[tuple[str, int], JsonDescriptor]()
+    for part in parts:
+        line = part.line if isinstance(part, JsonDescriptor) else None
+        if isinstance(part, Problem) or line is None or line.session is None or line.call is None:
+            yield part
+            continue
+        key = line.session, line.call
+        if line.is_return:
+            if first := waiting.pop(key, None):
+                returned = first.capture and replace(first.capture, hresult=line.hresult, open=False)
+                yield replace(first, capture=returned)
+            else:
+                yield Problem(part.pointer, "completes a call that no line before it describes")
+            continue
+        if line.graph is not None:
+            graph = _captured_graph(part, line.session, line.graph, operators)
+            if isinstance(graph, Problem):
+                yield graph
+                continue
+            part = graph
+        elif isinstance(part.desc, OperatorDesc):
+            operators.add(*key, part.desc)
+        waiting[key] = part
+    yield from waiting.values()
+
+
+def _captured_graph(
+    part: JsonDescriptor, session: str, data: dict[str, Any], operators: _Operators
+) -> DescriptorOrProblem:
+    try:
+        graph, content = operators.graph(session, data)
+    except LookupError as error:
+        return replace(part, other=f"{error.args[0]} of a graph")
+    read = validated(CapturedGraph, graph, part.pointer)
+    if isinstance(read, Problem):
+        return read
+    desc = read.desc if isinstance(read.desc, GraphDesc) else None
+    return replace(part, desc=desc, captured_content=content, capture=part.capture and replace(part.capture, desc=desc))
+
+
+class _Operators:
     """The operators that a capture describes, by session and call."""
 
     def __init__(self) -> None:

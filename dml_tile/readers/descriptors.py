@@ -4,75 +4,36 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
-from dml_tile.descriptors.graph import CapturedGraph, Descriptor, GraphDesc
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
-from dml_tile.descriptors.structs import JSON_DOCUMENT, c_names
+from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operator_named, operators
-from dml_tile.dxdispatch.rules import ModelPart, is_dxdispatch_model, model_parts, part_findings
+from dml_tile.dxdispatch.rules import is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting, read_at_most
-from dml_tile.input_errors import C_NAMES, limited_problems, problems_of, too_many_keys, unreadable
+from dml_tile.input_errors import limited_problems, unreadable
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
-from dml_tile.readers.captures import Operators
+from dml_tile.readers.captured_line import CapturedLine, is_capture
+from dml_tile.readers.captures import joined
 from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, why_unread
-from dml_tile.rules.capture import Capture, CapturedLine, is_capture
+from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, refused, validated
+from dml_tile.rules.capture import Capture
 from dml_tile.text import json_pointer, shown
 
 _SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = c_names(TileOperatorDesc)
 _TENSOR_FIELDS: Final = [*c_names(TensorDesc, BufferTensorDesc).values()]
-
-
-@dataclass(frozen=True, slots=True)
-class JsonDescriptor:
-    """A descriptor, its JSON pointer, and the text that it was read from.
-
-    ``other`` is the C name of an operator other than Tile, which is not read. ``part`` is the part of a DxDispatch
-    model that was read: a dispatchable, or one without an operator that breaks a rule of its own. ``capture`` is what
-    an application got for the descriptor, ``times`` the number of equal lines of a capture that it stands for;
-    ``line`` is one of a capturing device, ``captured_content`` what a graph of it says.
-    """
-
-    pointer: str
-    desc: Descriptor | None = None
-    other: str | None = None
-    part: ModelPart | None = field(default=None, compare=False, repr=False)
-    capture: Capture | None = field(default=None, compare=False, repr=False)
-    line: CapturedLine | None = field(default=None, compare=False, repr=False)
-    captured_content: str = field(default="", compare=False, repr=False)
-    times: int = 1
-    text: SourceText | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def is_operator(self) -> bool:
-        """True unless it is a part of a model that holds no operator, such as a resource or a shader."""
-        return self.part is None or self.part.is_operator
-
-    @property
-    def is_whole_model(self) -> bool:
-        """True for a DxDispatch model as a whole, which has findings at some targets only."""
-        return self.part is not None and self.part.kind == "model"
-
-    @property
-    def content(self) -> str:
-        """The fields of the descriptor, however they were spelled; the name of another operator."""
-        return (
-            self.other or self.captured_content or (self.desc.model_dump_json(by_alias=True) if self.desc else "null")
-        )
-
-
-DescriptorOrProblem = JsonDescriptor | Problem
 
 
 def read_source(name: str, called: str = "") -> Iterator[DescriptorOrProblem]:
@@ -151,7 +112,7 @@ def read_document(text: bytes, name: str = "-") -> Iterator[DescriptorOrProblem]
         else:
             yield _unreadable(name, text, error)
         return
-    yield from limited_problems(_joined(_locate(_count_nulls(_read_parts(document)), SourceText(text))))
+    yield from limited_problems(joined(_locate(_count_nulls(_read_parts(document)), SourceText(text))))
 
 
 def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrProblem]:
@@ -162,49 +123,7 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrP
         if line.strip()
         for part in _locate([_read_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
     )
-    yield from limited_problems(_joined(_count_nulls(parts)))
-
-
-def _joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
-    """Yield parts as they come; of a call of a capturing device, whose line another completes, one for both."""
-    operators, waiting = Operators(), dict[tuple[str, int], JsonDescriptor]()
-    for part in parts:
-        line = part.line if isinstance(part, JsonDescriptor) else None
-        if isinstance(part, Problem) or line is None or line.session is None or line.call is None:
-            yield part
-            continue
-        key = line.session, line.call
-        if line.is_return:
-            if first := waiting.pop(key, None):
-                returned = first.capture and replace(first.capture, hresult=line.hresult, open=False)
-                yield replace(first, capture=returned)
-            else:
-                yield Problem(part.pointer, "completes a call that no line before it describes")
-            continue
-        if line.graph is not None:
-            graph = _captured_graph(part, line.session, line.graph, operators)
-            if isinstance(graph, Problem):
-                yield graph
-                continue
-            part = graph
-        elif isinstance(part.desc, OperatorDesc):
-            operators.add(*key, part.desc)
-        waiting[key] = part
-    yield from waiting.values()
-
-
-def _captured_graph(
-    part: JsonDescriptor, session: str, data: dict[str, Any], operators: Operators
-) -> DescriptorOrProblem:
-    try:
-        graph, content = operators.graph(session, data)
-    except LookupError as error:
-        return replace(part, other=f"{error.args[0]} of a graph")
-    read = _validated(CapturedGraph, graph, part.pointer)
-    if isinstance(read, Problem):
-        return read
-    desc = read.desc if isinstance(read.desc, GraphDesc) else None
-    return replace(part, desc=desc, captured_content=content, capture=part.capture and replace(part.capture, desc=desc))
+    yield from limited_problems(joined(_count_nulls(parts)))
 
 
 def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
@@ -289,7 +208,7 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
             yield JsonDescriptor(pointer, dispatchable.operator, part=part)
         elif operator := operator_named(dispatchable.type):
             data = {"Type": operator.value, "Desc": operator_fields(operator, part.fields)}
-            read = _validated(OperatorDesc, data, pointer, [field.name for field in operator.fields])
+            read = validated(OperatorDesc, data, pointer, [field.name for field in operator.fields])
             yield replace(read, part=part) if isinstance(read, JsonDescriptor) else read
         elif not part.is_operator:
             yield JsonDescriptor(pointer, part=part)
@@ -313,12 +232,12 @@ def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
     if not isinstance(data, dict):
         return Problem(pointer, _no_descriptor_message(data))
     if data.keys() & {"Nodes", "nodes"}:
-        return _validated(GraphDesc, data, pointer)
+        return validated(GraphDesc, data, pointer)
     typed = next((key for key in ("Type", "type") if key in data), None)
     if typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}:
         return Problem(pointer, _no_descriptor_message(data))
     if typed is None:
-        return _validated(TileOperatorDesc, data, pointer)
+        return validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
     if isinstance(operator, str):
         is_name = operator_named(data[typed]) or data[typed].startswith(OPERATOR_TYPE.prefix)
@@ -326,21 +245,21 @@ def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
             return Problem(pointer, _no_descriptor_message(data))
         return JsonDescriptor(pointer, other=operator)
     if operator is None or operator == OperatorType.TILE:
-        return _validated(OperatorDesc, data, pointer)
+        return validated(OperatorDesc, data, pointer)
     described = operators().get(operator)
     if described is None:
         is_null = data.get("Desc", data.get("desc", UNKNOWN_STRUCT)) is None
-        return _validated(OperatorDesc, {"Type": operator, "Desc": None if is_null else UNKNOWN_STRUCT}, pointer)
+        return validated(OperatorDesc, {"Type": operator, "Desc": None if is_null else UNKNOWN_STRUCT}, pointer)
     if len(data) == 1:  # captures of the first versions have the type alone
         return JsonDescriptor(pointer, other=described.c_name)
-    return _validated(OperatorDesc, data, pointer, [field.name for field in described.fields])
+    return validated(OperatorDesc, data, pointer, [field.name for field in described.fields])
 
 
 def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
     try:
         captured = CapturedLine.model_validate(data)
     except ValidationError as error:
-        return _refused(error, data, pointer)
+        return refused(error, data, pointer)
     is_of_device = captured.session is not None and captured.call is not None
     line = captured if is_of_device else None
     if captured.is_return or captured.graph is not None:
@@ -378,22 +297,6 @@ def _operator_type(spelling: Any) -> int | str | None:
         return OPERATOR_TYPE.read(spelling)
     except ValueError:
         return f"{OPERATOR_TYPE.prefix}{spelling.removeprefix(OPERATOR_TYPE.prefix)}"
-
-
-def _validated(
-    model: type[Descriptor], data: dict[str, Any], pointer: str, fields: Sequence[str] = ()
-) -> DescriptorOrProblem:
-    if crowded := too_many_keys(data):  # pydantic would make an error of each unknown key
-        return Problem(pointer, crowded)
-    try:
-        return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))
-    except ValidationError as error:
-        return _refused(error, data, pointer, fields)
-
-
-def _refused(error: ValidationError, data: Any, pointer: str, fields: Sequence[str] = ()) -> Problem:
-    names = [*fields, *_TENSOR_FIELDS] if fields else C_NAMES
-    return Problem(pointer, "; ".join(problem.message for problem in problems_of(error, data, pointer, names)))
 
 
 def _is_json(text: bytes) -> bool:

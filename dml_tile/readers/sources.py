@@ -15,8 +15,9 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
 from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.contents import why_nothing
-from dml_tile.readers.descriptors import JsonDescriptor, read_source
+from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS, FileKind, kind_of
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 
 if TYPE_CHECKING:

@@ -1,26 +1,21 @@
-"""Captures: the lines that the C++ headers write, and rules for what DirectML returned."""
+"""What an application's call returned, where it was captured, and the rules for it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Annotated, Any, Final, Literal, TypeAlias
-
-from pydantic import BeforeValidator, Field
+from typing import Final
 
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml import pages
-from dml_tile.directml.enums import HRESULT, UINT_MAX, FeatureLevel
+from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
-from dml_tile.input_errors import Record
 from dml_tile.rules.check import findings_of, not_looked_at
 
-_HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
 _OF_THE_MACHINE: Final = {
     0x80070008,  # ERROR_NOT_ENOUGH_MEMORY
     0x8007000E,  # E_OUTOFMEMORY
@@ -32,48 +27,6 @@ _OF_THE_MACHINE: Final = {
     HRESULT.DXGI_ERROR_DRIVER_INTERNAL_ERROR,
 }
 """HRESULTs that say nothing about a descriptor: of lost devices, of memory, and of the interface asked for."""
-
-
-def _parse_hexadecimal(text: Any) -> Any:
-    """Return the number that a text such as ``0x80070057`` spells; anything else as it is, which is refused."""
-    return int(text, 16) if isinstance(text, str) and _HEXADECIMAL.fullmatch(text) else text
-
-
-def _parse_level(text: Any) -> Any:
-    """Return the feature level; None for one that is not known yet."""
-    number = _parse_hexadecimal(text)
-    return None if isinstance(number, int) and number not in {*FeatureLevel} else number
-
-
-_Bits: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]
-
-
-class CapturedLine(Record):
-    """One line; HRESULT and feature level are spelled as hexadecimal numbers, or null where there was no call.
-
-    A capturing device writes a line before a call, and after it one with the HRESULT and without an operator or graph;
-    ``session`` and ``call`` are of both. A graph's operators are the numbers of the calls that created them.
-    """
-
-    dml_tile_capture: Literal[1]
-    hresult: Annotated[_Bits, BeforeValidator(_parse_hexadecimal)] | None
-    feature_level: Annotated[FeatureLevel | None, BeforeValidator(_parse_level)] = None
-    session: str | None = None
-    call: _Bits | None = None
-    label: str | None = None
-    operator: dict[str, Any] | None = None
-    flags: _Bits | None = None
-    graph: dict[str, Any] | None = None
-
-    @property
-    def is_return(self) -> bool:
-        """True for the second line of a call."""
-        return not self.model_fields_set & {"operator", "graph"}
-
-
-def is_capture(data: Any) -> bool:
-    """Return True for the JSON value of a captured line."""
-    return isinstance(data, dict) and "dml_tile_capture" in data
 
 
 @dataclass(frozen=True, slots=True)

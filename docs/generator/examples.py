@@ -18,7 +18,8 @@ from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
-from dml_tile.readers.descriptors import JsonDescriptor, read_document
+from dml_tile.readers.descriptors import read_document
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS
 from dml_tile.simulation.calls import RemovalWatch
 from docs.generator.call_examples import CALLS, PREPARED

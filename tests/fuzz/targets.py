@@ -45,7 +45,8 @@ from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.json_text import parse_json
 from dml_tile.pictures.marks import picture_of
 from dml_tile.pictures.picture import picture_html, picture_svg
-from dml_tile.readers.descriptors import JsonDescriptor, read_document
+from dml_tile.readers.descriptors import read_document
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.readers.sandbox.child import answer_line, read_answer

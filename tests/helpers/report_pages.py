@@ -16,7 +16,7 @@ from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
-from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.reports.report import FORMATS, ReportOptions
 from tests.helpers.descriptors import row

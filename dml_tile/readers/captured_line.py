@@ -1,0 +1,55 @@
+"""The lines that the C++ headers write of an application's calls."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field
+
+from dml_tile.directml.enums import UINT_MAX, FeatureLevel
+from dml_tile.input_errors import Record
+
+_HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
+
+
+def _parse_hexadecimal(text: Any) -> Any:
+    """Return the number that a text such as ``0x80070057`` spells; anything else as it is, which is refused."""
+    return int(text, 16) if isinstance(text, str) and _HEXADECIMAL.fullmatch(text) else text
+
+
+def _parse_level(text: Any) -> Any:
+    """Return the feature level; None for one that is not known yet."""
+    number = _parse_hexadecimal(text)
+    return None if isinstance(number, int) and number not in {*FeatureLevel} else number
+
+
+_Bits: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]
+
+
+class CapturedLine(Record):
+    """One line; HRESULT and feature level are spelled as hexadecimal numbers, or null where there was no call.
+
+    A capturing device writes a line before a call, and after it one with the HRESULT and without an operator or graph;
+    ``session`` and ``call`` are of both. A graph's operators are the numbers of the calls that created them.
+    """
+
+    dml_tile_capture: Literal[1]
+    hresult: Annotated[_Bits, BeforeValidator(_parse_hexadecimal)] | None
+    feature_level: Annotated[FeatureLevel | None, BeforeValidator(_parse_level)] = None
+    session: str | None = None
+    call: _Bits | None = None
+    label: str | None = None
+    operator: dict[str, Any] | None = None
+    flags: _Bits | None = None
+    graph: dict[str, Any] | None = None
+
+    @property
+    def is_return(self) -> bool:
+        """True for the second line of a call."""
+        return not self.model_fields_set & {"operator", "graph"}
+
+
+def is_capture(data: Any) -> bool:
+    """Return True for the JSON value of a captured line."""
+    return isinstance(data, dict) and "dml_tile_capture" in data
