@@ -24,7 +24,7 @@ from dml_tile.cli.run import run
 from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, OutputGraphEdge
 from dml_tile.descriptors.structs import Struct
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
-from dml_tile.device.graphs import graph_layout
+from dml_tile.device.graphs import plan_of_graph
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.dxdispatch import resources, runner
@@ -124,7 +124,7 @@ def test_a_graph_of_many_inputs_and_outputs_is_compiled_in_linear_time() -> None
             output_edges=[OutputGraphEdge(from_node_index=i, graph_output_index=i) for i in range(count)],
         )
         before = process_time()
-        graph_layout(graph, DEFAULT_TARGET)
+        plan_of_graph(graph, DEFAULT_TARGET)
         seconds.append(process_time() - before)
     assert seconds[1] < 15 * max(seconds[0], 0.1)
 

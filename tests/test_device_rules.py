@@ -38,11 +38,11 @@ from dml_tile.bindings.slots import (
 )
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.tile import BufferTensorDesc
-from dml_tile.device.table import _bind_point
+from dml_tile.device.table import _slot_state
 from dml_tile.directml.enums import HRESULT, BindingType, FeatureLevel, HeapType, ResourceDimension
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
-from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
+from dml_tile.rules.binding import RANGE_RULES, SLOT_RULES, SLOT_STATE_RULES, is_ordinary_binding
 from dml_tile.rules.device import Creation, InitializerObject
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
@@ -279,7 +279,7 @@ GIVEN: Final = (
 def broken(binding: SlotBinding) -> list[str]:
     """The rules that a binding breaks."""
     found = [finding for rule in SLOT_RULES for finding in rule.findings(binding, TARGET)]
-    found += (finding for rule in BIND_POINT_RULES for finding in rule.findings(_bind_point(binding), TARGET))
+    found += (finding for rule in SLOT_STATE_RULES for finding in rule.findings(_slot_state(binding), TARGET))
     if binding.range is not None:
         bound_range = BoundRange(binding.slot, binding.range[0].size_in_bytes, binding.range[0].offset)
         found += (finding for rule in RANGE_RULES for finding in rule.findings(bound_range, TARGET))

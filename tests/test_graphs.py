@@ -190,7 +190,7 @@ def run(
     compiled = device.compile_graph(graph)
     given = [None if values is None else BufferBinding(Buffer.wrap(values.copy())) for values in inputs]
     outputs = [Buffer(size) if size else None for size in sizes]
-    owned = [slot.size_in_bytes > 0 for slot in compiled.layout.initial_slots]
+    owned = [slot.size_in_bytes > 0 for slot in compiled.plan.initial_slots]
     initial = [one if one and own else BufferBinding(None) for one, own in zip(given, owned, strict=True)]
     (persistent,) = initialise(device, [compiled], [BufferArrayBinding(initial)])
     bindings = table(device, compiled)

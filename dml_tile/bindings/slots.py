@@ -66,7 +66,7 @@ class Slot(NamedTuple):
     """The tensor's data type; None for a resource."""
     unused: str = ""
     """Why nothing is bound at any stage, as for an input of a graph that no node reads; else empty."""
-    compared: bool = True
+    checked_by_runtime: bool = True
     """False where the runtime compares neither SizeInBytes nor GuaranteedBaseOffsetAlignment, as for a graph."""
 
     @property
@@ -87,9 +87,9 @@ class Slot(NamedTuple):
         return cls(name, kind, 0, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, unused="the operator's is null")
 
     @classmethod
-    def resource(cls, name: str, kind: SlotKind, size_in_bytes: int, *, compared: bool = True) -> Slot:
+    def resource(cls, name: str, kind: SlotKind, size_in_bytes: int, *, checked_by_runtime: bool = True) -> Slot:
         """Return the slot of a persistent or temporary resource."""
-        return cls(name, kind, size_in_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT, compared=compared)
+        return cls(name, kind, size_in_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT, checked_by_runtime=checked_by_runtime)
 
 
 class BoundRange(NamedTuple):
@@ -137,5 +137,5 @@ class SlotState(NamedTuple):
 
     slot: Slot
     bound: bool
-    unnoticed: str = ""
+    why_unnoticed: str = ""
     """The reason why DirectML does not notice a missing binding; empty if it does."""

@@ -25,7 +25,7 @@ _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
     (*OPERATOR_LEVEL_RULES, *OPERATOR_FIELD_RULES),
     (*SPECIFICATION_RULES.values(), *DIALECT_RULES, *BACK_END_RULES),
     (*DXDISPATCH_RULES, *CAPTURE_RULES, *LOWERING_RULES),
-    (*binding.BINDING_COUNT_RULES, *binding.SLOT_RULES, *binding.BIND_POINT_RULES),
+    (*binding.BINDING_COUNT_RULES, *binding.SLOT_RULES, *binding.SLOT_STATE_RULES),
     (*binding.RANGE_RULES, *binding.OVERLAP_RULES),
     (*device.CREATION_RULES, *device.FEATURE_RULES, *device.REQUESTED_LEVEL_RULES),
     (*device.FAULT_RULES, *device.REMOVAL_RULES),

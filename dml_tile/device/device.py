@@ -15,10 +15,10 @@ from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBindin
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.command_list import DeviceState
-from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, layout_of, layout_of_other
+from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, plan_of_other, plan_of_tile
 from dml_tile.device.dispatches import CommandRecorder
-from dml_tile.device.graphs import graph_layout
+from dml_tile.device.graphs import plan_of_graph
+from dml_tile.device.state import DeviceState
 from dml_tile.device.table import BindingTable, BindingTableDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
@@ -82,39 +82,39 @@ class Device:
         require_instance(direct3d_device, Direct3DDevice)
         named, target = target, resolve(target)
         origin = origin_of("device", named, target)
-        self._lifetime = DeviceState(target, direct3d_device, against, padding, raise_on_removal, origin)
+        self._state = DeviceState(target, direct3d_device, against, padding, raise_on_removal, origin)
         minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
         creation = Creation(require_uint("flags", flags), minimum, direct3d_device.removed_reason)
-        self._lifetime.require("DMLCreateDevice1", CREATION_RULES, creation)
-        self._lifetime.record("DMLCreateDevice1")
+        self._state.require("DMLCreateDevice1", CREATION_RULES, creation)
+        self._state.record("DMLCreateDevice1")
 
     def __repr__(self) -> str:
-        call = self._lifetime.removing_call
+        call = self._state.removing_call
         removed = f", removed by {call}" if call else ""
-        return f"<Device at {self._lifetime.target.label}{removed}>"
+        return f"<Device at {self._state.target.label}{removed}>"
 
     @property
     def target(self) -> Target:
         """The simulated target."""
-        self._lifetime.require_test()
-        return self._lifetime.target
+        self._state.require_test()
+        return self._state.target
 
     @property
     def direct3d_device(self) -> Direct3DDevice:
         """The device of Direct3D 12 that it was created on."""
-        return self._lifetime.direct3d_device
+        return self._state.direct3d_device
 
     @property
     def removal(self) -> Removal | None:
         """The call that removed the device, with its findings; None if the device is present."""
-        return self._lifetime.removal
+        return self._state.removal
 
     def get_device_removed_reason(self) -> HRESULT:
         """Return DXGI_ERROR_DEVICE_REMOVED if a call removed the device, else the Direct3D device's own reason.
 
         The first reason stays. With the Direct3D device's, this device is removed from then on.
         """
-        return self._lifetime.removed_reason()
+        return self._state.removed_reason()
 
     def fail(self, call: str, hresult: HRESULT, *, at: int = 1) -> None:
         """Let a call fail from now on: the first ``call``, or the one that ``at`` counts to, returns ``hresult``.
@@ -129,7 +129,7 @@ class Device:
             raise ValueError("S_OK is no failure")
         if at < 1:
             raise ValueError(f"at is {at}; it must be at least 1")
-        self._lifetime.fail(Fault(call, HRESULT(hresult), at))
+        self._state.fail(Fault(call, HRESULT(hresult), at))
 
     @overload
     def check_feature_support(
@@ -152,17 +152,17 @@ class Device:
         a level that no UINT holds.
         """
         call = "CheckFeatureSupport"
-        self._lifetime.require_present(call)
-        self._lifetime.require(call, FEATURE_RULES, require_uint("feature", feature))
+        self._state.require_present(call)
+        self._state.require(call, FEATURE_RULES, require_uint("feature", feature))
         if feature == Feature.FEATURE_LEVELS:
             if isinstance(query, str) or not isinstance(query, Iterable):
                 raise TypeError(f"query is {query!r}; several feature levels were expected")
             levels = [_level(level) for level in query]
             highest = max((level for level in levels if level <= self.target.feature_level), default=0)
-            self._lifetime.require(call, REQUESTED_LEVEL_RULES, highest)
-            self._lifetime.record(call)
+            self._state.require(call, REQUESTED_LEVEL_RULES, highest)
+            self._state.record(call)
             return FeatureLevel(highest) if highest in {*FeatureLevel} else highest
-        self._lifetime.record(call)
+        self._state.record(call)
         if not isinstance(query, SupportsIndex):
             raise TypeError(f"query is {query!r}; a data type was expected")
         return self.target.supports_data_type(index(query))
@@ -173,11 +173,11 @@ class Device:
         Any operator is created that DirectML would create, as far as its table tells; only a tile can be executed.
         """
         call = "CreateOperator"
-        self._lifetime.require_present(call)
-        self._lifetime.refuse(call, findings_of(desc, self.target, self._lifetime.against), desc)
+        self._state.require_present(call)
+        self._state.refuse(call, findings_of(desc, self.target, self._state.against), desc)
         assert desc is not None, "check refuses null"
-        self._lifetime.record(call, desc)
-        return Operator(self._lifetime, tile_of(desc) or desc)
+        self._state.record(call, desc)
+        return Operator(self._state, tile_of(desc) or desc)
 
     def compile_operator(
         self, op: Operator | None, flags: ExecutionFlags | int = ExecutionFlags.NONE
@@ -187,19 +187,19 @@ class Device:
         Raises DmlError for a null operator, an operator of another device, and unknown flags.
         """
         call = "CompileOperator"
-        self._lifetime.require_present(call)
+        self._state.require_present(call)
         require_instance(op, Operator, NoneType)
-        is_own = None if op is None else op.lifetime is self._lifetime
-        findings = self._lifetime.findings(COMPILATION_RULES, is_own)
-        findings += self._lifetime.findings(COMPILATION_FLAG_RULES, require_uint("flags", flags))
-        self._lifetime.refuse(call, findings, op.desc if op else None)
+        is_own = None if op is None else op.state is self._state
+        findings = self._state.findings(COMPILATION_RULES, is_own)
+        findings += self._state.findings(COMPILATION_FLAG_RULES, require_uint("flags", flags))
+        self._state.refuse(call, findings, op.desc if op else None)
         assert op is not None
-        self._lifetime.record(call, op.desc)
+        self._state.record(call, op.desc)
         if isinstance(op.desc, OperatorDesc):
-            layout = layout_of_other(op.desc)
+            plan = plan_of_other(op.desc)
         else:
-            layout = layout_of(op.desc, self._lifetime.target)
-        return CompiledOperator(self._lifetime, op.desc, ExecutionFlags(flags), layout)
+            plan = plan_of_tile(op.desc, self._state.target)
+        return CompiledOperator(self._state, op.desc, ExecutionFlags(flags), plan)
 
     def compile_graph(
         self, graph: GraphDesc | None, flags: ExecutionFlags | int = ExecutionFlags.NONE
@@ -212,18 +212,16 @@ class Device:
         outputs, which would take memory even if nothing uses them.
         """
         call = "CompileGraph"
-        self._lifetime.require_present(call)
+        self._state.require_present(call)
         require_instance(graph, GraphDesc, NoneType)
-        findings = self._lifetime.findings(GRAPH_CALL_RULES, graph) if graph is None else []
-        findings += findings_of(graph, self.target, self._lifetime.against) if graph is not None else ()
-        findings += self._lifetime.findings(COMPILATION_FLAG_RULES, require_uint("flags", flags))
+        findings = self._state.findings(GRAPH_CALL_RULES, graph) if graph is None else []
+        findings += findings_of(graph, self.target, self._state.against) if graph is not None else ()
+        findings += self._state.findings(COMPILATION_FLAG_RULES, require_uint("flags", flags))
         if any(map(blocks_creation, findings)):
-            self._lifetime.refuse(call, findings, graph)
+            self._state.refuse(call, findings, graph)
         assert graph is not None
-        self._lifetime.record(call, graph)
-        return CompiledOperator(
-            self._lifetime, graph, ExecutionFlags(flags), graph_layout(graph, self._lifetime.target)
-        )
+        self._state.record(call, graph)
+        return CompiledOperator(self._state, graph, ExecutionFlags(flags), plan_of_graph(graph, self._state.target))
 
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> OperatorInitializer:
         """Return an initializer of the operators, in this order.
@@ -232,8 +230,8 @@ class Device:
         or of another device.
         """
         call = "CreateOperatorInitializer"
-        self._lifetime.require_present(call)
-        return OperatorInitializer(self._lifetime, operators, call)
+        self._state.require_present(call)
+        return OperatorInitializer(self._state, operators, call)
 
     def create_binding_table(self, desc: BindingTableDesc | None) -> BindingTable:
         """Return a table that binds buffers for one dispatchable; None makes one that needs a ``reset`` before use.
@@ -242,13 +240,13 @@ class Device:
         dispatchable of another device, unless ``against`` is ``"runtime"``.
         """
         call = "CreateBindingTable"
-        self._lifetime.require_present(call)
-        return BindingTable(self._lifetime, desc, call)
+        self._state.require_present(call)
+        return BindingTable(self._state, desc, call)
 
     def create_command_recorder(self) -> CommandRecorder:
         """Return a recorder, which executes at once what it records, or appends it to a command list."""
-        self._lifetime.require_present("CreateCommandRecorder")
-        return CommandRecorder(self._lifetime)
+        self._state.require_present("CreateCommandRecorder")
+        return CommandRecorder(self._state)
 
     def execute(
         self,
@@ -275,7 +273,7 @@ class Device:
             table.bind_inputs([BufferArrayBinding([source])])
             table.bind_outputs([persistent])
             recorder.record_dispatch(initializer, table)
-            self._lifetime.raise_if_removed()
+            self._state.raise_if_removed()
             table.reset(BindingTableDesc(compiled))
             table.bind_persistent_resource(persistent)
         else:
@@ -284,7 +282,7 @@ class Device:
             table.bind_inputs([source])
         table.bind_outputs([destination])
         recorder.record_dispatch(compiled, table)
-        self._lifetime.raise_if_removed()
+        self._state.raise_if_removed()
 
 
 def _buffer_of(memory: BufferLike | Buffer, name: str, *, writable: bool = False) -> Buffer:

@@ -25,7 +25,7 @@ from dml_tile.bindings.slots import (
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc, described
-from dml_tile.device.command_list import DeviceState
+from dml_tile.device.state import DeviceState
 from dml_tile.directml.enums import ExecutionFlags, TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
@@ -53,15 +53,15 @@ _INITIALIZER_PROPERTIES: Final = BindingProperties(0, 0, 0)
 _INITIALIZER_PERSISTENT_SLOT: Final = Slot.resource("PersistentResource", INITIALIZER_PERSISTENT, 0)
 
 
-Run: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], None]
+Kernel: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], None]
 """Writes memory from what is read: inputs and the persistent resource, then outputs and the temporary resource."""
 
 
 @dataclass(frozen=True)
-class Layout:
+class CompiledPlan:
     """The properties of a compiled operator that follow from its descriptor and the target."""
 
-    run: Run | None
+    kernel: Kernel | None
     """None if its output is undefined: by 32-bit arithmetic, the runtime also accepts such tiles."""
     properties: BindingProperties
     input_slots: tuple[Slot, ...]
@@ -75,14 +75,14 @@ class Layout:
 
 
 @lru_cache(maxsize=256)
-def layout_of(desc: TileOperatorDesc, target: Target) -> Layout:
-    """Return the layout of a tile."""
+def plan_of_tile(desc: TileOperatorDesc, target: Target) -> CompiledPlan:
+    """Return the plan of a tile."""
     source, destination = described(desc)
     persistent = source.total_tensor_size_in_bytes if source.flags & TensorFlags.OWNED_BY_DML else 0
     if target.level.runtime.rounds_persistent_sizes:
         persistent = round_up_4(persistent)
-    return Layout(
-        None if why_never_executed(desc, target) else _run_of_tile(mover_of_tile(desc)),
+    return CompiledPlan(
+        None if why_never_executed(desc, target) else _kernel_of_tile(mover_of_tile(desc)),
         BindingProperties(DESCRIPTORS_OF_A_TILE, 0, persistent),
         (Slot.tensor("InputTensor", source),),
         (Slot.tensor("OutputTensor", destination),),
@@ -93,13 +93,13 @@ def layout_of(desc: TileOperatorDesc, target: Target) -> Layout:
 
 
 @lru_cache(maxsize=256)
-def layout_of_other(desc: OperatorDesc) -> Layout:
-    """Return the layout of another operator than Tile, which is bound and initialised, and never executed."""
+def plan_of_other(desc: OperatorDesc) -> CompiledPlan:
+    """Return the plan of another operator than Tile, which is bound and initialised, and never executed."""
     assert isinstance(desc.desc, OperatorFields)
     inputs, outputs = tensors_of(desc.desc)
     initial = _slots(inputs, INITIALIZER_INPUT)
     persistent = sum(slot.size_in_bytes for slot in initial)
-    return Layout(
+    return CompiledPlan(
         None,
         BindingProperties(len(inputs) + len(outputs), 0, persistent),
         _slots(inputs, TENSOR),
@@ -117,15 +117,15 @@ def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Sl
     )
 
 
-def _run_of_tile(move: Mover) -> Run:
+def _kernel_of_tile(move: Mover) -> Kernel:
     return lambda reads, writes: move(reads[0], writes[0])
 
 
 class Operator:
     """IDMLOperator: an operator that the device accepted."""
 
-    def __init__(self, lifetime: DeviceState, desc: OperatorDesc | TileOperatorDesc) -> None:
-        self.lifetime = lifetime
+    def __init__(self, state: DeviceState, desc: OperatorDesc | TileOperatorDesc) -> None:
+        self.state = state
         self.desc = desc
 
 
@@ -134,42 +134,42 @@ class CompiledOperator:
 
     def __init__(
         self,
-        lifetime: DeviceState,
+        state: DeviceState,
         desc: OperatorDesc | TileOperatorDesc | GraphDesc,
         flags: ExecutionFlags,
-        layout: Layout,
+        plan: CompiledPlan,
     ) -> None:
-        self.lifetime = lifetime
+        self.state = state
         self.desc = desc
         self.flags = flags
         self.initialisations = 0
         """The number of initialisations; changed only while the device's lock is held."""
         self.persistent_address = 0
         """The address at which its initialisation wrote the persistent resource; 0 if it wrote none."""
-        self.layout = layout
-        self.input_slots = tuple((slot,) for slot in layout.input_slots)  # each takes a binding of its own
-        self.output_slots = tuple((slot,) for slot in layout.output_slots)
-        self.persistent_slot = layout.persistent_slot
-        self.temporary_slot = layout.temporary_slot
+        self.plan = plan
+        self.input_slots = tuple((slot,) for slot in plan.input_slots)  # each takes a binding of its own
+        self.output_slots = tuple((slot,) for slot in plan.output_slots)
+        self.persistent_slot = plan.persistent_slot
+        self.temporary_slot = plan.temporary_slot
 
     @property
     def owns_input(self) -> bool:
         """Whether an input is OWNED_BY_DML, and read from the persistent resource."""
-        return self.layout.properties.persistent_resource_size > 0
+        return self.plan.properties.persistent_resource_size > 0
 
     def get_binding_properties(self) -> BindingProperties:
         """Return the requirements of binding it; also works after the device was removed.
 
         Those of a graph are bounds: what DirectML needs depends on what it fuses, and is the same or less.
         """
-        return self.layout.properties
+        return self.plan.properties
 
 
 class OperatorInitializer:
     """IDMLOperatorInitializer: initialises compiled operators in one dispatch."""
 
-    def __init__(self, lifetime: DeviceState, operators: Iterable[CompiledOperator] | None, call: str) -> None:
-        self.lifetime = lifetime
+    def __init__(self, state: DeviceState, operators: Iterable[CompiledOperator] | None, call: str) -> None:
+        self.state = state
         self._set_operators(operators, call)
         self.persistent_slot = _INITIALIZER_PERSISTENT_SLOT
         self.temporary_slot = _NO_TEMPORARY
@@ -189,17 +189,17 @@ class OperatorInitializer:
 
     def _set_operators(self, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         if operators is None:
-            self.lifetime.require(call, INITIALIZER_RULES, None)
+            self.state.require(call, INITIALIZER_RULES, None)
             raise AssertionError("a null array is refused by any contract")
         if not isinstance(operators, Iterable):
             raise TypeError(f"a sequence of operators was expected, not a {type(operators).__name__}")
         operators = tuple(operators)
-        if not all(type(each) is CompiledOperator and each.lifetime is self.lifetime for each in operators):
-            self.lifetime.require(call, INITIALIZER_RULES, [self._object(operator) for operator in operators])
-        self.lifetime.record(call)
+        if not all(type(each) is CompiledOperator and each.state is self.state for each in operators):
+            self.state.require(call, INITIALIZER_RULES, [self._object(operator) for operator in operators])
+        self.state.record(call)
         self.operators = operators
         self.input_slots = tuple(
-            tuple(slot._replace(name=f"operators[{i}].{slot.name}") for slot in operator.layout.initial_slots)
+            tuple(slot._replace(name=f"operators[{i}].{slot.name}") for slot in operator.plan.initial_slots)
             for i, operator in enumerate(operators)
         )
         self.output_slots = tuple(
@@ -212,7 +212,7 @@ class OperatorInitializer:
             return None
         if not isinstance(operator, CompiledOperator | Operator | OperatorInitializer):
             raise TypeError(f"a CompiledOperator was expected, not a {type(operator).__name__}")
-        return InitializerObject(operator.lifetime is self.lifetime, isinstance(operator, CompiledOperator))
+        return InitializerObject(operator.state is self.state, isinstance(operator, CompiledOperator))
 
 
 Dispatchable: TypeAlias = CompiledOperator | OperatorInitializer

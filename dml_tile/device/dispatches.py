@@ -16,14 +16,15 @@ from dml_tile.bindings.slots import BoundRange, Slot, SlotState
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.command_list import IMMEDIATE, CommandList, DeviceState
+from dml_tile.device.command_list import IMMEDIATE, CommandList
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+from dml_tile.device.state import DeviceState
 from dml_tile.device.table import Bindings, BindingTable
 from dml_tile.directml.enums import ExecutionFlags, OperatorType
 from dml_tile.directml.operators import operator_name
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
-from dml_tile.rules.binding import BIND_POINT_RULES, OVERLAP_RULES, RANGE_RULES
+from dml_tile.rules.binding import OVERLAP_RULES, RANGE_RULES, SLOT_STATE_RULES
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
     EXECUTION_RULES,
@@ -37,22 +38,22 @@ _CALL: Final = "RecordDispatch"
 _DESCRIPTORS_VOLATILE: Final = int(ExecutionFlags.DESCRIPTORS_VOLATILE)
 
 
-class _Access(NamedTuple):
+class _BoundSlot(NamedTuple):
     """A slot that a dispatch reads or writes, and its binding."""
 
     slot: Slot
     binding: BufferBinding | None
-    unnoticed: str = ""
+    why_unnoticed: str = ""
     """The reason why DirectML does not notice a missing binding; empty if it does."""
 
-    def findings(self, lifetime: DeviceState) -> list[Finding]:
+    def findings(self, state: DeviceState) -> list[Finding]:
         """Return the findings of a binding that is missing, or was made for a smaller slot."""
         if self.binding is None:
-            return lifetime.findings(BIND_POINT_RULES, SlotState(self.slot, False, self.unnoticed))
+            return state.findings(SLOT_STATE_RULES, SlotState(self.slot, False, self.why_unnoticed))
         if self.binding.size_in_bytes < self.slot.size_in_bytes:
-            slot = self.slot._replace(compared=False)  # it was, with the slot that it was bound to
+            slot = self.slot._replace(checked_by_runtime=False)  # it was, with the slot that it was bound to
             bound = BoundRange(slot, self.binding.size_in_bytes, self.binding.offset)
-            return lifetime.findings(RANGE_RULES, bound)
+            return state.findings(RANGE_RULES, bound)
         return []
 
     @property
@@ -77,8 +78,8 @@ class Execution:
     It uses the bindings at the time of recording or, if the operator's descriptors are volatile, of execution.
     """
 
-    def __init__(self, lifetime: DeviceState, compiled: CompiledOperator, table: BindingTable) -> None:
-        self._lifetime = lifetime
+    def __init__(self, state: DeviceState, compiled: CompiledOperator, table: BindingTable) -> None:
+        self._state = state
         self._compiled = compiled
         self._table = table
         self._is_volatile = bool(int(compiled.flags) & _DESCRIPTORS_VOLATILE)
@@ -86,96 +87,96 @@ class Execution:
 
     def missing(self) -> list[Finding]:
         """Return the findings of bindings that are missing although they are required for recording."""
-        return _missing(self._lifetime, chain(*self._recorded)) if self._recorded is not None else []
+        return _missing(self._state, chain(*self._recorded)) if self._recorded is not None else []
 
     def execute(self, call: str) -> None:
         """Write the outputs; findings remove the device, in the name of a call. Does nothing on a removed device."""
-        if self._lifetime.is_removed(call) or self._lifetime.direct3d_device.removed_reason:
+        if self._state.is_removed(call) or self._state.direct3d_device.removed_reason:
             return
-        compiled, lifetime = self._compiled, self._lifetime
+        compiled, state = self._compiled, self._state
         reads, writes = self._recorded or self._accesses()
-        findings = _missing(lifetime, (*reads, *writes))
+        findings = _missing(state, (*reads, *writes))
         if not compiled.initialisations:
-            findings += lifetime.findings(EXECUTION_RULES, 0)
+            findings += state.findings(EXECUTION_RULES, 0)
         if compiled.owns_input and compiled.initialisations and (kept := reads[-1].span) is not None:
             is_same = kept.buffer is None and kept.start == compiled.persistent_address
-            findings += lifetime.findings(PERSISTENCE_RULES, is_same)
-        may_write = _may_write(lifetime, call, findings, reads, writes, compiled.desc)
-        run = compiled.layout.run
-        if not may_write or run is None or any(access.span is None for access in (*reads, *writes)):
+            findings += state.findings(PERSISTENCE_RULES, is_same)
+        may_write = _may_write(state, call, findings, reads, writes, compiled.desc)
+        kernel = compiled.plan.kernel
+        if not may_write or kernel is None or any(access.span is None for access in (*reads, *writes)):
             return
         read, written = [access.region for access in reads], [access.region for access in writes]
-        if lifetime.padding == "poison":
+        if state.padding == "poison":
             for region in written:
                 region.fill(POISON)
-        run(read, written)
-        lifetime.count_dispatch()
+        kernel(read, written)
+        state.count_dispatch()
 
-    def _accesses(self) -> tuple[list[_Access], list[_Access]]:
+    def _accesses(self) -> tuple[list[_BoundSlot], list[_BoundSlot]]:
         """Return what is read, at last the persistent resource, and what is written, at last the temporary one."""
-        layout, table = self._compiled.layout, self._table
+        plan, table = self._compiled.plan, self._table
         is_own_table = table.dispatchable is self._compiled  # unless it was reset since
-        unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
+        why_unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
 
-        def accesses(slots: Iterable[Slot], bound: Bindings) -> Iterator[_Access]:
+        def accesses(slots: Iterable[Slot], bound: Bindings) -> Iterator[_BoundSlot]:
             for slot, binding in zip(slots, chain(bound if is_own_table else (), repeat(None)), strict=False):
                 if slot.size_in_bytes:
-                    yield _Access(slot, binding, unnoticed)
+                    yield _BoundSlot(slot, binding, why_unnoticed)
 
-        reads = [*accesses(layout.input_slots, table.inputs), *accesses([layout.persistent_slot], [table.persistent])]
-        writes = [*accesses(layout.output_slots, table.outputs), *accesses([layout.temporary_slot], [table.temporary])]
+        reads = [*accesses(plan.input_slots, table.inputs), *accesses([plan.persistent_slot], [table.persistent])]
+        writes = [*accesses(plan.output_slots, table.outputs), *accesses([plan.temporary_slot], [table.temporary])]
         return reads, writes
 
 
-def _missing(lifetime: DeviceState, accesses: Iterable[_Access]) -> list[Finding]:
-    return [found for access in accesses for found in access.findings(lifetime)]
+def _missing(state: DeviceState, accesses: Iterable[_BoundSlot]) -> list[Finding]:
+    return [found for access in accesses for found in access.findings(state)]
 
 
 class OperatorsInitialization:
     """The initialisation of an initializer's operators, with the bindings at the time of recording."""
 
-    def __init__(self, lifetime: DeviceState, initializer: OperatorInitializer, table: BindingTable) -> None:
-        self._lifetime = lifetime
+    def __init__(self, state: DeviceState, initializer: OperatorInitializer, table: BindingTable) -> None:
+        self._state = state
         self._operators = initializer.operators
-        self._owned: list[tuple[CompiledOperator, list[_Access], _Access]] = []
+        self._owned: list[tuple[CompiledOperator, list[_BoundSlot], _BoundSlot]] = []
         bound_before_reset = "DirectML notices only whether anything is bound"
         unseen = [bound_before_reset if bound else "" for bound in (table.inputs, table.outputs)]
         inputs, outputs = (chain(bound, repeat(None)) for bound in (table.inputs, table.outputs))
         for compiled, slots, (output_slot,) in zip(
             initializer.operators, initializer.input_slots, initializer.output_slots, strict=True
         ):
-            sources = [_Access(slot, next(inputs), unseen[0]) for slot in slots]
-            persistent = _Access(output_slot, next(outputs), unseen[1])
+            sources = [_BoundSlot(slot, next(inputs), unseen[0]) for slot in slots]
+            persistent = _BoundSlot(output_slot, next(outputs), unseen[1])
             if compiled.owns_input:
                 self._owned.append((compiled, [each for each in sources if each.slot.size_in_bytes], persistent))
 
     def missing(self) -> list[Finding]:
         """Return the findings of missing bindings."""
         accesses = (access for _, sources, persistent in self._owned for access in (*sources, persistent))
-        return _missing(self._lifetime, accesses)
+        return _missing(self._state, accesses)
 
     def execute(self, call: str) -> None:
         """Write the persistent resources, as ``Execution.execute`` writes the outputs."""
-        if self._lifetime.is_removed(call) or self._lifetime.direct3d_device.removed_reason:
+        if self._state.is_removed(call) or self._state.direct3d_device.removed_reason:
             return
         findings, times = self.missing(), []
-        with self._lifetime.lock:
+        with self._state.lock:
             for compiled in self._operators:
                 times.append(compiled.initialisations)
                 compiled.initialisations += 1
         if any(times):
-            findings += self._lifetime.findings(INITIALIZATION_RULES, times)
+            findings += self._state.findings(INITIALIZATION_RULES, times)
         reads = [source for _, sources, _ in self._owned for source in sources]
-        if not _may_write(self._lifetime, call, findings, reads, [persistent for *_, persistent in self._owned]):
+        if not _may_write(self._state, call, findings, reads, [persistent for *_, persistent in self._owned]):
             return
         for compiled, sources, persistent in self._owned:
             if any(access.span is None for access in (*sources, persistent)):
                 continue
-            for source, offset in zip(sources, compiled.layout.persistent_offsets, strict=True):
+            for source, offset in zip(sources, compiled.plan.persistent_offsets, strict=True):
                 copy_bytes(source.region, persistent.region[offset:])
             assert persistent.span is not None
             compiled.persistent_address = persistent.span.start
-        self._lifetime.count_dispatch()
+        self._state.count_dispatch()
 
 
 def copy_bytes(source: Bytes, destination: Bytes) -> None:
@@ -184,25 +185,25 @@ def copy_bytes(source: Bytes, destination: Bytes) -> None:
 
 
 def _may_write(
-    lifetime: DeviceState,
+    state: DeviceState,
     call: str,
     findings: list[Finding],
-    reads: Sequence[_Access],
-    writes: Sequence[_Access],
+    reads: Sequence[_BoundSlot],
+    writes: Sequence[_BoundSlot],
     desc: OperatorDesc | TileOperatorDesc | GraphDesc | None = None,
 ) -> bool:
     """Return True if there are no findings and no overlaps; findings remove the device."""
     overlaps = list(_overlaps(reads, writes))
     for names in overlaps:
-        findings += lifetime.findings(OVERLAP_RULES, names)
+        findings += state.findings(OVERLAP_RULES, names)
     if findings:
-        lifetime.remove(call, findings, desc)
+        state.remove(call, findings, desc)
     else:
-        lifetime.record(call, desc)
+        state.record(call, desc)
     return not findings and not overlaps
 
 
-def _overlaps(reads: Sequence[_Access], writes: Sequence[_Access]) -> Iterator[tuple[str, str]]:
+def _overlaps(reads: Sequence[_BoundSlot], writes: Sequence[_BoundSlot]) -> Iterator[tuple[str, str]]:
     for i, write in enumerate(writes):
         written = write.span
         if written is None:
@@ -216,8 +217,8 @@ def _overlaps(reads: Sequence[_Access], writes: Sequence[_Access]) -> Iterator[t
 class CommandRecorder:
     """IDMLCommandRecorder. It may be used from many threads, each with its own binding table and command list."""
 
-    def __init__(self, lifetime: DeviceState) -> None:
-        self.lifetime = lifetime
+    def __init__(self, state: DeviceState) -> None:
+        self.state = state
 
     def record_dispatch(
         self,
@@ -234,43 +235,42 @@ class CommandRecorder:
         either. Raises DmlError where DirectML would crash, or if the device raises removals; MemoryError if a bound
         buffer does not fit into memory; NotImplementedError for another operator than Tile.
         """
-        lifetime = self.lifetime
+        state = self.state
         _require_kinds(dispatchable, bindings, command_list)
-        if lifetime.is_removed(_CALL):
+        if state.is_removed(_CALL):
             return
         dispatch = Dispatch(
             dispatchable is not None,
             bindings is not None,
-            own=(dispatchable is None or dispatchable.lifetime is lifetime)
-            and (bindings is None or bindings.lifetime is lifetime),
+            own=(dispatchable is None or dispatchable.state is state) and (bindings is None or bindings.state is state),
             same=bindings is None or bindings.dispatchable in (dispatchable, None),
             filled=bindings is None or bindings.dispatchable is not None,
             list_type=command_list.type if command_list is not None else None,
             is_graphics=command_list is None or command_list.is_graphics,
         )
         desc = dispatchable.desc if isinstance(dispatchable, CompiledOperator) else None
-        if dispatch != ORDINARY_DISPATCH and (findings := lifetime.findings(DISPATCH_RULES, dispatch)):
-            lifetime.remove(_CALL, findings, desc)
+        if dispatch != ORDINARY_DISPATCH and (findings := state.findings(DISPATCH_RULES, dispatch)):
+            state.remove(_CALL, findings, desc)
             return
         assert dispatchable is not None
         assert bindings is not None
         assert command_list is not None
         recorded: Execution | OperatorsInitialization = (
-            Execution(lifetime, dispatchable, bindings)
+            Execution(state, dispatchable, bindings)
             if isinstance(dispatchable, CompiledOperator)
-            else OperatorsInitialization(lifetime, dispatchable, bindings)
+            else OperatorsInitialization(state, dispatchable, bindings)
         )
         nodes = desc.nodes or () if isinstance(desc, GraphDesc) else ()
         for operator in (desc, *(node.operator for node in nodes if node is not None)):
             if isinstance(operator, OperatorDesc) and operator.type != OperatorType.TILE:
                 name = operator_name(operator.type)
                 raise NotImplementedError(f"{name} cannot be executed: of operators, Tile alone is")
-        if command_list is IMMEDIATE and not lifetime.direct3d_device.removed_reason:
+        if command_list is IMMEDIATE and not state.direct3d_device.removed_reason:
             recorded.execute(_CALL)
         elif missing := recorded.missing():
-            lifetime.remove(_CALL, missing, desc)
+            state.remove(_CALL, missing, desc)
         else:
-            lifetime.record(_CALL, desc)
+            state.record(_CALL, desc)
             command_list.append(recorded)
 
 

@@ -16,7 +16,7 @@ from dml_tile.bindings.slots import INITIALIZER_INPUT, PERSISTENT, TEMPORARY, TE
 from dml_tile.descriptors.graph import GraphDesc, IntermediateGraphEdge
 from dml_tile.descriptors.operator import tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
-from dml_tile.device.dispatchables import DESCRIPTORS_OF_A_TILE, BindingProperties, Layout, Run
+from dml_tile.device.dispatchables import DESCRIPTORS_OF_A_TILE, BindingProperties, CompiledPlan, Kernel
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, OWNED_BY_DML
 from dml_tile.directml.targets import Target
@@ -40,8 +40,8 @@ class _Place(NamedTuple):
         return region[self.offset : self.offset + tensor.total_tensor_size_in_bytes]
 
 
-def graph_layout(graph: GraphDesc, target: Target) -> Layout:
-    """Return the layout of a graph that breaks no rule; it is executed if all its operators are tiles.
+def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
+    """Return the plan of a graph that breaks no rule; it is executed if all its operators are tiles.
 
     What an operator reads of another lies in the temporary resource, side by side; a tile whose output is needed in
     several places is written to each. Raises ValueError for more than ``MAX_SLOTS`` inputs or outputs.
@@ -91,13 +91,13 @@ def graph_layout(graph: GraphDesc, target: Target) -> Layout:
     ]
     turned = all_of_them * any(tensor.strides is not None for tensor in all_of_them)  # for one, DirectML may turn all
     scratch = temporary + sum(_rounded(prod(sizes_of(tensor)) * ELEMENT_SIZES[tensor.data_type]) for tensor in turned)
-    return Layout(
-        _run(tiles, target) if len(tiles) == len(order) else None,
+    return CompiledPlan(
+        _kernel(tiles, target) if len(tiles) == len(order) else None,
         BindingProperties(len(all_of_them) + DESCRIPTORS_OF_A_TILE * len(turned), scratch, persistent),
         inputs,
         outputs,
-        Slot.resource("TemporaryResource", TEMPORARY, scratch, compared=False),
-        Slot.resource("PersistentResource", PERSISTENT, persistent, compared=False),
+        Slot.resource("TemporaryResource", TEMPORARY, scratch, checked_by_runtime=False),
+        Slot.resource("PersistentResource", PERSISTENT, persistent, checked_by_runtime=False),
         initial,
         tuple(owned_offsets.values()),
     )
@@ -117,7 +117,7 @@ _Key = TypeVar("_Key")
 _Tile: TypeAlias = tuple[TileOperatorDesc, _Place, list[_Place]]
 
 
-def _run(tiles: Sequence[_Tile], target: Target) -> Run | None:
+def _kernel(tiles: Sequence[_Tile], target: Target) -> Kernel | None:
     """Return what writes the output of each tile to each of its places; None if one of them is undefined."""
     moves = []
     for desc, read_from, places in tiles:
@@ -145,7 +145,7 @@ def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slo
         max([DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, *(tensor.guaranteed_base_offset_alignment for tensor in bound)]),
         data_types.pop() if len(data_types) == 1 else None,
         unused="" if tensors else "no node uses it",
-        compared=False,
+        checked_by_runtime=False,
     )
 
 

@@ -24,12 +24,12 @@ from dml_tile.bindings.slots import INITIALIZER_INPUT, BoundRange, Slot, SlotBin
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.command_list import DeviceState
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
+from dml_tile.device.state import DeviceState
 from dml_tile.directml.enums import BindingType
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Finding
-from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
+from dml_tile.rules.binding import BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES, SLOT_STATE_RULES, is_ordinary_binding
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, is_ordinary_table
 
 Bindings: TypeAlias = list[BufferBinding | None]
@@ -68,8 +68,8 @@ class BindingTable:
     temporary: BufferBinding | None
     persistent: BufferBinding | None
 
-    def __init__(self, lifetime: DeviceState, desc: BindingTableDesc | None, call: str) -> None:
-        self.lifetime = lifetime
+    def __init__(self, state: DeviceState, desc: BindingTableDesc | None, call: str) -> None:
+        self.state = state
         self._set_desc(desc, call)
 
     def reset(self, desc: BindingTableDesc | None) -> None:
@@ -77,7 +77,7 @@ class BindingTable:
 
         Raises DmlError as ``Device.create_binding_table`` does.
         """
-        self.lifetime.require_present("Reset")
+        self.state.require_present("Reset")
         self._set_desc(desc, "Reset")
 
     def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
@@ -121,20 +121,20 @@ class BindingTable:
             dispatchable = desc.dispatchable if isinstance(desc.dispatchable, Dispatchable) else None
             required = dispatchable.get_binding_properties().required_descriptor_count if dispatchable else None
             request = TableRequest(
-                own=None if desc.dispatchable is None else desc.dispatchable.lifetime is self.lifetime,
+                own=None if desc.dispatchable is None else desc.dispatchable.state is self.state,
                 required_descriptor_count=required,
                 cpu_descriptor_handle=desc.cpu_descriptor_handle,
                 gpu_descriptor_handle=desc.gpu_descriptor_handle,
                 size_in_descriptors=(required or 0) if desc.size_in_descriptors is None else desc.size_in_descriptors,
             )
             if not is_ordinary_table(request):
-                self.lifetime.require(call, TABLE_RULES, request)
+                self.state.require(call, TABLE_RULES, request)
         self.dispatchable = dispatchable
         self.inputs = []
         self.outputs = []
         self.temporary = None
         self.persistent = None
-        self.lifetime.record(call, self._desc)
+        self.state.record(call, self._desc)
 
     def _bind(
         self,
@@ -144,15 +144,15 @@ class BindingTable:
         before: Bindings,
     ) -> Bindings:
         """Return the bindings after a call: those of ``before`` if one is wrong, or the device is removed."""
-        if self.lifetime.is_removed(call):
+        if self.state.is_removed(call):
             return before
         if self.dispatchable is None:
-            self.lifetime.remove(call, self.lifetime.findings(TABLE_USE_RULES, _malformed(given)))
+            self.state.remove(call, self.state.findings(TABLE_USE_RULES, _malformed(given)))
             return before
         slots = slots_of(self.dispatchable)
         counts = None if given is None else len(given), len(slots)
-        findings = self.lifetime.findings(BINDING_COUNT_RULES, counts)
-        host = self.dispatchable.lifetime.direct3d_device
+        findings = self.state.findings(BINDING_COUNT_RULES, counts)
+        host = self.dispatchable.state.direct3d_device
         bound = [
             SlotBinding(slot, desc, host, position, len(group))
             for group, desc in (zip(slots, given or (), strict=False) if not findings else ())
@@ -162,9 +162,9 @@ class BindingTable:
             _require_matching_elements(one)
             findings += self._findings(one)
         if findings:
-            self.lifetime.remove(call, findings, self._desc)
+            self.state.remove(call, findings, self._desc)
             return before
-        self.lifetime.record(call, self._desc)
+        self.state.record(call, self._desc)
         return [(range_ := one.range) and range_[0] for one in bound]
 
     @property
@@ -175,11 +175,11 @@ class BindingTable:
     def _findings(self, bound: SlotBinding) -> list[Finding]:
         if is_ordinary_binding(bound):
             return []
-        findings = self.lifetime.findings(SLOT_RULES, bound)
-        findings += self.lifetime.findings(BIND_POINT_RULES, _bind_point(bound))
+        findings = self.state.findings(SLOT_RULES, bound)
+        findings += self.state.findings(SLOT_STATE_RULES, _slot_state(bound))
         if bound.range is not None:
             range_, _ = bound.range
-            findings += self.lifetime.findings(RANGE_RULES, BoundRange(bound.slot, range_.size_in_bytes, range_.offset))
+            findings += self.state.findings(RANGE_RULES, BoundRange(bound.slot, range_.size_in_bytes, range_.offset))
         return findings
 
 
@@ -210,12 +210,12 @@ def _require_matching_elements(bound: SlotBinding) -> None:
         require_data_type(buffer.dtype, bound.slot.data_type, bound.slot.name)
 
 
-def _bind_point(bound: SlotBinding) -> SlotState:
-    """Return the subject of the rules that say which slots must be bound, and which must not."""
+def _slot_state(bound: SlotBinding) -> SlotState:
+    """Return the state of a slot with the binding that is given for it."""
     slot, given = bound.slot, bound.given
     if slot.size_in_bytes:
         is_bound = bound.desc is None or bound.desc.type != BindingType.NONE  # null has a rule of its own
     else:
         is_bound = slot.is_tensor and given is not None and not given.is_empty
-    unnoticed = "DirectML fails before it notices" if slot.kind == INITIALIZER_INPUT else ""
-    return SlotState(slot, is_bound, unnoticed)
+    why_unnoticed = "DirectML fails before it notices" if slot.kind == INITIALIZER_INPUT else ""
+    return SlotState(slot, is_bound, why_unnoticed)

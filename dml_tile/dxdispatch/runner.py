@@ -50,7 +50,7 @@ from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, apply_rules
 from dml_tile.input_errors import unreadable
-from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES
+from dml_tile.rules.binding import RANGE_RULES, SLOT_STATE_RULES
 from dml_tile.rules.check import not_a_tile
 from dml_tile.simulation.target import resolve
 from dml_tile.text import json_pointer, printable
@@ -178,7 +178,7 @@ class _BoundTiles:
     def _findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: BoundSources) -> Iterator[Finding]:
         for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
             slot = Slot.tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
-            yield from apply_rules(BIND_POINT_RULES, SlotState(slot, name in bindings), self._target)
+            yield from apply_rules(SLOT_STATE_RULES, SlotState(slot, name in bindings), self._target)
             if slot.size_in_bytes and name in bindings:
                 (source,) = bindings[name]
                 offset = self._offset(source)

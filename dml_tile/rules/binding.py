@@ -29,7 +29,7 @@ from dml_tile.directml.enums import (
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation
 
-BIND_POINT_RULES: Final = Rules[SlotState](url=pages.BINDING, hresult=DEVICE_REMOVED)
+SLOT_STATE_RULES: Final = Rules[SlotState](url=pages.BINDING, hresult=DEVICE_REMOVED)
 RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=DEVICE_REMOVED)
 OVERLAP_RULES: Final = Rules[tuple[str, str]](url=pages.BIND_OUTPUTS, hresult=DEVICE_REMOVED)
 """Of the names of an output and of a binding that shares memory with it, which is empty where none does."""
@@ -38,28 +38,28 @@ BINDING_COUNT_RULES: Final = Rules[tuple[int | None, int]](url=pages.BIND_INPUTS
 SLOT_RULES: Final = Rules[SlotBinding](hresult=DEVICE_REMOVED)
 
 
-@BIND_POINT_RULES.add(
+@SLOT_STATE_RULES.add(
     "DML-BINDING-missing",
     says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was "
     "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
 )
-def tensor_is_bound(point: SlotState, target: Target) -> Iterator[Violation]:
-    if point.slot.size_in_bytes and not point.bound:
-        stage = point.slot.kind.stage
+def tensor_is_bound(state: SlotState, target: Target) -> Iterator[Violation]:
+    if state.slot.size_in_bytes and not state.bound:
+        stage = state.slot.kind.stage
         owned = " (the input's Flags say OWNED_BY_DML)" if stage == "initialisation" else ""
-        unnoticed = f" ({point.unnoticed})" if point.unnoticed else ""
-        basis = Basis.DOCUMENTED if point.unnoticed else None
-        yield Violation(point.slot.name, f"nothing is bound at {stage}{owned}{unnoticed}", basis=basis)
+        unnoticed = f" ({state.why_unnoticed})" if state.why_unnoticed else ""
+        basis = Basis.DOCUMENTED if state.why_unnoticed else None
+        yield Violation(state.slot.name, f"nothing is bound at {stage}{owned}{unnoticed}", basis=basis)
 
 
-@BIND_POINT_RULES.add(
+@SLOT_STATE_RULES.add(
     "DML-BINDING-owned",
     says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an "
     "input or output of a graph that no node uses, or one that is null.",
 )
-def tensor_is_bound_once(point: SlotState, target: Target) -> Iterator[Violation]:
-    slot = point.slot
-    if point.bound and not slot.size_in_bytes:
+def tensor_is_bound_once(state: SlotState, target: Target) -> Iterator[Violation]:
+    slot = state.slot
+    if state.bound and not slot.size_in_bytes:
         why = f"its Flags {'say' if slot.kind.stage == 'execution' else 'do not say'} OWNED_BY_DML"
         yield Violation(slot.name, f"is bound at {slot.kind.stage}, though {slot.unused or why}")
 
@@ -72,7 +72,7 @@ def tensor_is_bound_once(point: SlotState, target: Target) -> Iterator[Violation
 def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Violation]:
     expected = binding.slot.size_in_bytes
     if binding.size_in_bytes < expected:
-        noticed = binding.slot.compared
+        noticed = binding.slot.checked_by_runtime
         yield Violation(
             binding.slot.name,
             f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but at least "
@@ -89,7 +89,7 @@ def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Viola
 def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation]:
     if binding.offset % binding.slot.alignment:
         multiple = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT if binding.slot.is_tensor else DML_PERSISTENT_BUFFER_ALIGNMENT
-        noticed = binding.slot.compared or binding.offset % multiple
+        noticed = binding.slot.checked_by_runtime or binding.offset % multiple
         yield Violation(
             binding.slot.name,
             f"the value of Offset is misaligned. {binding.offset} is not a multiple of {binding.slot.alignment}"
