@@ -21,7 +21,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
-from dml_tile.lowering.lower import MENDED_RULES, LoweringOptions, lower
+from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
@@ -118,7 +118,7 @@ def with_lowering_suggested(
 def _with_lowering(
     result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, is_alone: bool
 ) -> Result:
-    if result.unknown or not any(finding.rule in MENDED_RULES for finding in result.findings):
+    if result.unknown or not any(finding.rule in REPAIRABLE_RULES for finding in result.findings):
         return result
     command = _command(result, known_shapes, is_alone)
     if command != printable(command):  # nobody could type it
@@ -128,7 +128,7 @@ def _with_lowering(
     except DmlError:
         return result
     findings = (
-        _with_suggestion(finding, f"lower it ({command})") if finding.rule in MENDED_RULES else finding
+        _with_suggestion(finding, f"lower it ({command})") if finding.rule in REPAIRABLE_RULES else finding
         for finding in result.findings
     )
     return replace(result, findings=tuple(findings), lowering=lowering, command=command)

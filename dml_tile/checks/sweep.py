@@ -213,12 +213,12 @@ def _result(future: Future[bytes]) -> FileEvents:
 
 def _chunks(files: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
     """Yield a few files at a time, and whether they are to be checked in this process."""
-    for (is_here, count), some in groupby(files, _way):
+    for (is_here, count), some in groupby(files, _chunking):
         while chunk := list(islice(some, count)):
             yield chunk, is_here
 
 
-def _way(file: str) -> tuple[bool, int]:
+def _chunking(file: str) -> tuple[bool, int]:
     """Return whether no other process can read a file, or should, and how many like it make a chunk."""
     if isinstance(file, Url):
         return False, FILES_OF_A_CHUNK

@@ -294,7 +294,7 @@ def _walked_along(axes: Sequence[Axis], joined: Sequence[int], direction: Sequen
     return coalesce(parted)
 
 
-SHORT: Final = 2
+FEWEST_TILES_OF_A_SEARCH: Final = 2
 """No search finds fewer tiles than two, where one cannot do it."""
 
 
@@ -308,7 +308,7 @@ def chains_of(axes: tuple[Axis, ...], types: Sequence[TensorDataType], most: int
     uniform = [chain for carrier in types if (chain := uniform_chain(axes, carrier, most))]
     single = [chain for chain in uniform if len(chain.tiles) == 1]
     longer = sorted((chain for chain in uniform if len(chain.tiles) > 1), key=lambda chain: chain.expense)
-    if single or (longer and len(longer[0].tiles) <= SHORT):
+    if single or (longer and len(longer[0].tiles) <= FEWEST_TILES_OF_A_SEARCH):
         return (*single, *longer)
     types = _undivided(axes, types)
     if not single_tile(unpacking(axes), types, most):

@@ -57,7 +57,7 @@ _DATA_TYPE_RULES: Final = frozenset(
     for rule in (data_type_is_ever_supported, data_type_is_supported_at_level, data_type_is_supported_by_adapter)
 )
 
-MENDED_RULES: Final = _DATA_TYPE_RULES | {
+REPAIRABLE_RULES: Final = _DATA_TYPE_RULES | {
     rule.id
     for rule in (dimension_count_is_supported_at_level, elements_can_be_held, dimensions_are_few_enough, sizes_fit)
 }
@@ -128,7 +128,7 @@ def _lower(desc: OperatorDesc | TileOperatorDesc | None, target: Target, options
     tile = tile_of(desc)
     source = view_of(Operand("InputTensor", tile.input_tensor)) if tile else None
     destination = view_of(Operand("OutputTensor", tile.output_tensor, is_output=True)) if tile else None
-    lasting = [finding for finding in findings if not _is_repaired(finding, source, destination)]
+    lasting = [finding for finding in findings if not _is_repairable(finding, source, destination)]
     if lasting or tile is None or source is None or destination is None:
         raise DmlError(lasting)
     data_type, sizes = TensorDataType(source.desc.data_type), source.sizes or ()
@@ -176,7 +176,7 @@ def _identity_lowering(
     return Lowering(original, target, (step,), (), (), walk.bytes_read, walk.bytes_written, is_original=True)
 
 
-def _is_repaired(finding: Finding, *buffers: TensorView | None) -> bool:
+def _is_repairable(finding: Finding, *buffers: TensorView | None) -> bool:
     tensor = finding.path.partition(".")[0]
     buffer = next((buffer for buffer in buffers if buffer and buffer.operand.name == tensor), None)
     if buffer is None:

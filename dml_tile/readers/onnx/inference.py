@@ -214,7 +214,7 @@ def shown(shape: Sequence[Dimension]) -> str:
     return f"({', '.join('?' if size is None else str(size) for size in shape)})"
 
 
-Stated: TypeAlias = Mapping[str, tuple[Dimension, ...] | None]
+SizesInFile: TypeAlias = Mapping[str, tuple[Dimension, ...] | None]
 """The sizes that a file states of values, by their names; None for a shape of any rank."""
 
 
@@ -222,19 +222,19 @@ def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
     return (value for each in graphs(graph) for value in chain(each.input, each.output, each.value_info))
 
 
-def stated_sizes(graph: GraphProto) -> Stated:
+def sizes_in_file(graph: GraphProto) -> SizesInFile:
     """Return the sizes that the graph states of its values, at any depth; those of a name that has several are None."""
-    stated: dict[str, tuple[Dimension, ...] | None] = {}
+    found: dict[str, tuple[Dimension, ...] | None] = {}
     for value in _values(graph):
         sizes = dimensions(value.type)
-        if stated.setdefault(value.name, sizes) != sizes:
-            stated[value.name] = None
-    return stated
+        if found.setdefault(value.name, sizes) != sizes:
+            found[value.name] = None
+    return found
 
 
-def contradiction(node: NodeProto, name: str, made: TypeProto | None, stated: Stated) -> str:
+def contradiction(node: NodeProto, name: str, made: TypeProto | None, sizes_in_file: SizesInFile) -> str:
     """Return what is wrong with the sizes that the file states of a node's output; empty if they may be right."""
-    sizes, known = stated.get(name), made and dimensions(made)
+    sizes, known = sizes_in_file.get(name), made and dimensions(made)
     if sizes is None or known is None:
         return ""
     pairs = zip(sizes, known, strict=False)
@@ -248,27 +248,27 @@ def contradiction(node: NodeProto, name: str, made: TypeProto | None, stated: St
 FIRST_CARRIED: Final = 2
 """The inputs of a Loop, and of its body, that come before the loop-carried ones."""
 
-Declared: TypeAlias = Mapping[str, TypeProto]
+LoopTypes: TypeAlias = Mapping[str, TypeProto]
 """The types that a Loop's body declares, by the values' names."""
 
 
-def take_declared(graph: GraphProto) -> dict[str, Declared]:
+def take_loop_types(graph: GraphProto) -> dict[str, LoopTypes]:
     """Take the declared shapes out of all Loops' bodies, and return them by the names that the bodies are given.
 
     Otherwise onnx would infer from them what holds in the first iteration only.
     """
-    taken: dict[str, Declared] = {}
+    types: dict[str, LoopTypes] = {}
     numbers = count()
     for node in nodes(graph):
         body = body_of(node)
         if body is not None:
             body.name = f"body {next(numbers)}"
             values = [*body.input[FIRST_CARRIED:], *body.output, *body.value_info]
-            taken[body.name] = {value.name: deepcopy(value.type) for value in values}
+            types[body.name] = {value.name: deepcopy(value.type) for value in values}
             for value in values:
                 if value.type.HasField("tensor_type"):
                     value.type.tensor_type.ClearField("shape")
-    return taken
+    return types
 
 
 def body_of(node: NodeProto) -> GraphProto | None:

@@ -59,7 +59,7 @@ def is_folded(
     )
 
 
-def requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]:
+def sources_of_requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]:
     """Yield the output of each QuantizeLinear of what was dequantised, with what it is computed from.
 
     It is folded if these values are constant. Between the two may be Transposes, which onnxruntime exchanges with them,
@@ -79,7 +79,7 @@ def requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]:
                 break
 
 
-def removed(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
+def unneeded_nodes(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
     """Return the positions of the nodes that are used by nodes alone that onnxruntime folds or removes."""
     needed = {value.name for value in graph.output} | _used_inside(graph)
     used: set[str] = set()

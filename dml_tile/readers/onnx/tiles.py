@@ -30,9 +30,9 @@ from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import default_opset, inline, place
-from dml_tile.readers.onnx.inference import fix, names_in, nodes, stated_sizes, take_declared, with_types
+from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types
+from dml_tile.readers.onnx.scan import FoundTile, GraphScan
 from dml_tile.readers.onnx.values import Value, ValueOrigin, dimensions
-from dml_tile.readers.onnx.walk import Found, Walk
 
 MAX_CONTRADICTIONS: Final = 10
 """The most contradictions of a model that are reported: a wrong size is often so of the values after it, too."""
@@ -54,32 +54,32 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
     model = load(path)
     if not model.opset_import:  # there were none before IR version 3
         model.opset_import.add(version=1)
-    _settle_initialisers(model)
+    _keep_one_of_input_and_initialiser(model)
     names = names_in(model.graph, known_shapes)
     unsized = deepcopy(model)
     fix(model.graph, known_shapes)
     is_sized = model != unsized
-    walk, tiles = _walked(model, path.parent)
-    before = _walked(unsized, path.parent)[1] if is_sized else tiles
-    contradictions = tuple(islice(walk.contradictions.values(), MAX_CONTRADICTIONS))
+    scan, tiles = _scanned(model, path.parent)
+    before = _scanned(unsized, path.parent)[1] if is_sized else tiles
+    contradictions = tuple(islice(scan.contradictions.values(), MAX_CONTRADICTIONS))
     for found, found_before in zip(tiles, before, strict=True):
-        for part in _parts(found, found_before, walk.origins_of_sizes):
+        for part in _parts(found, found_before, scan.origins_of_sizes):
             if isinstance(part, TileNode):
                 part, contradictions = replace(part, contradictions=contradictions), ()
             yield part
     return names
 
 
-def _walked(model: ModelProto, folder: Path) -> tuple[Walk, list[Found]]:
+def _scanned(model: ModelProto, folder: Path) -> tuple[GraphScan, list[FoundTile]]:
     """Return the Tiles of a model, whose functions are inlined, and what was learned on the way to them."""
     inline(model)
-    declared = take_declared(model.graph)
-    walk = Walk(folder, default_opset(model.opset_import), declared, stated_sizes(model.graph))
+    loop_types = take_loop_types(model.graph)
+    scan = GraphScan(folder, default_opset(model.opset_import), loop_types, sizes_in_file(model.graph))
     has_tiles = any(node.op_type == "Tile" for node in nodes(model.graph))
-    return walk, walk.tiles(with_types(model).graph) if has_tiles else []
+    return scan, scan.tiles(with_types(model).graph) if has_tiles else []
 
 
-def _settle_initialisers(model: ModelProto) -> None:
+def _keep_one_of_input_and_initialiser(model: ModelProto) -> None:
     """Leave of an initialiser and an input of one name the one that counts."""
     graph = model.graph
     if model.ir_version < 4:
@@ -95,7 +95,7 @@ def _settle_initialisers(model: ModelProto) -> None:
         graph.initializer.extend(constants)
 
 
-def _parts(found: Found, before: Found, origins: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
+def _parts(found: FoundTile, before: FoundTile, origins: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
     """Yield a Tile with known shapes, of which onnxruntime folds what it folds ``before`` it gets them."""
     unsized = next((part for part in _tile(before, origins) if isinstance(part, TileNode)), None)
     is_empty_before = unsized is not None and _is_empty(unsized)
@@ -142,7 +142,7 @@ def _is_empty(part: TileNode | Problem) -> bool:
     return isinstance(part, TileNode) and 0 in (*(part.shape or ()), *(part.repeats or ()))
 
 
-def _tile(found: Found, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
+def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
     pointer, node, kind, inputs, _ = found
     if kind.opset is None or kind.opset < 1:
         yield Problem(pointer, f"is a Tile; the model imports opset {kind.opset} of onnx's operators, which has none")

@@ -1,4 +1,4 @@
-"""Goes through a model's nodes in their order, and finds its Tiles with what is known of their inputs."""
+"""Scans a model's nodes in their order, and finds its Tiles with what is known of their inputs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import OnnxOperator, operator, place
 from dml_tile.readers.onnx.inference import (
-    Declared,
-    Stated,
+    LoopTypes,
+    SizesInFile,
     body_of,
     contradiction,
     inferred,
@@ -26,7 +26,7 @@ from dml_tile.readers.onnx.inference import (
     unbelieved,
     without_shape,
 )
-from dml_tile.readers.onnx.onnxruntime import is_folded, removed, requantised
+from dml_tile.readers.onnx.onnxruntime import is_folded, sources_of_requantised, unneeded_nodes
 from dml_tile.readers.onnx.values import (
     Value,
     ValueOrigin,
@@ -45,7 +45,7 @@ Scope: TypeAlias = ChainMap[str, Value]
 _UNKNOWN: Final = Value()
 
 
-class Found(NamedTuple):
+class FoundTile(NamedTuple):
     """A Tile: its place, node and operator, what is known of its inputs, and why onnxruntime does not run it."""
 
     pointer: str
@@ -56,25 +56,21 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Walk:
-    """Remembers what is known of a model's values.
-
-    ``declared`` are the types that Loops' bodies declare, by the bodies' names, ``stated`` the sizes that the file does
-    elsewhere.
-    """
+class GraphScan:
+    """Remembers what is known of a model's values; ``loop_types`` are those of Loops' bodies, by the bodies' names."""
 
     folder: Path
     opset: int | None
-    declared: Mapping[str, Declared]
-    stated: Stated
+    loop_types: Mapping[str, LoopTypes]
+    sizes_in_file: SizesInFile
     origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
     """What is wrong with the sizes that the file states of values, by the values' names."""
     _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
-    _requantised: dict[str, list[str]] = field(default_factory=dict, init=False)
+    _sources_of_requantised: dict[str, list[str]] = field(default_factory=dict, init=False)
 
-    def tiles(self, graph: GraphProto) -> list[Found]:
+    def tiles(self, graph: GraphProto) -> list[FoundTile]:
         """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
         typed = ((value, _typed(value.type, *input_origins(value.name))) for value in graph.input)
         inputs = {value.name: replace(known, early_type=known.type) for value, known in typed}
@@ -88,7 +84,7 @@ class Walk:
         where: str,
         skipped: str,
         declared: Mapping[str, TypeProto] | None = None,
-    ) -> tuple[list[Found], Scope]:
+    ) -> tuple[list[FoundTile], Scope]:
         """Return the Tiles of a graph, and the known values; ``skipped`` is why it does not run, if it does not."""
         scope = outer.new_child()
         for value in chain(graph.value_info, graph.output):
@@ -101,8 +97,8 @@ class Walk:
             scope[tensor.name] = self._tensor_value(tensor)
         for sparse in graph.sparse_initializer:
             scope[sparse.values.name] = self._tensor_value(dense(sparse))
-        self._requantised.update(requantised(graph))
-        found: list[tuple[int, Found]] = []
+        self._sources_of_requantised.update(sources_of_requantised(graph))
+        found: list[tuple[int, FoundTile]] = []
         for i, node in enumerate(graph.node):
             kind = operator(node, self.opset)
             given = [scope.get(name, _UNKNOWN) for name in node.input]
@@ -111,15 +107,15 @@ class Walk:
             if not kind.domain and kind.type == "Tile":
                 folds = bool(node.output) and all(scope[name].is_folded for name in node.output if name)
                 reason = skipped or ("its inputs are constants; onnxruntime folds it" if folds else "")
-                inside = [Found(place(where, node.name), node, kind, given, reason)]
+                inside = [FoundTile(place(where, node.name), node, kind, given, reason)]
             found += [(i, each) for each in inside]
-        gone = removed(graph, scope)
+        gone = unneeded_nodes(graph, scope)
         unused = "only the shape of its output is used, which is known; onnxruntime removes it"
         return [each._replace(folded=each.folded or unused) if i in gone else each for i, each in found], scope
 
     def _inside(
         self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
-    ) -> tuple[list[Found], Mapping[str, Value]]:
+    ) -> tuple[list[FoundTile], Mapping[str, Value]]:
         """Return the Tiles of the graphs inside a node, and what is known of the node's outputs from these."""
         where = place(where, node.name)
         if not kind.domain and kind.type == "If":
@@ -134,12 +130,12 @@ class Walk:
 
     def _if(
         self, node: NodeProto, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
-    ) -> tuple[list[Found], Mapping[str, Value]]:
+    ) -> tuple[list[FoundTile], Mapping[str, Value]]:
         condition = inputs[0].constant if inputs else None
         taken = None
         if condition is not None and condition.size == 1:
             taken = "then_branch" if condition.any() else "else_branch"
-        found: list[Found] = []
+        found: list[FoundTile] = []
         branches: dict[str, list[Value]] = {}
         for attribute, graph in subgraphs(node):
             is_skipped = taken is not None and attribute != taken and inputs[0].is_folded
@@ -163,11 +159,11 @@ class Walk:
 
     def _loop(
         self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
-    ) -> tuple[list[Found], Mapping[str, Value]]:
+    ) -> tuple[list[FoundTile], Mapping[str, Value]]:
         body = body_of(node)
         if body is None:
             return [], {}
-        where, declared = place(where, "body"), self.declared[body.name]
+        where, declared = place(where, "body"), self.loop_types[body.name]
         names = loop_carried(node, body)
         types = {
             each.inner: merged(scope.get(each.initial, _UNKNOWN).type, declared[each.inner]) or TypeProto()
@@ -190,7 +186,7 @@ class Walk:
         early_types = self._early_types(node, kind, given, types)
         constants = self._constant_values(node, kind)
         values = constants or values or self._folding.folded(node, kind, inputs, types)
-        names = self._requantised.get(next(iter(node.output), ""))
+        names = self._sources_of_requantised.get(next(iter(node.output), ""))
         folded_from = given if names is None else {name: scope.get(name, _UNKNOWN) for name in names if name}
         folds = bool(constants) or is_folded(node, kind, folded_from, early_types)
         origins = self.origins_of_sizes
@@ -198,10 +194,10 @@ class Walk:
         for name in filter(None, node.output):
             value = values.get(name, _UNKNOWN)
             inferred_type = value.type or types.get(name)
-            if wrong := contradiction(node, name, inferred_type, self.stated):
+            if wrong := contradiction(node, name, inferred_type, self.sizes_in_file):
                 self.contradictions.setdefault(name, wrong)
             type_ = merged(inferred_type, scope.get(name, _UNKNOWN).type)
-            early = merged(value.early_type or early_types.get(name), self._stated(name, type_))
+            early = merged(value.early_type or early_types.get(name), self._as_in_file(name, type_))
             value = replace(value, type=type_, is_folded=folds or value.is_folded, early_type=type_ if folds else early)
             if name in doubted:
                 value = replace(value, sizes_origin=node_origin(node, kind))
@@ -222,9 +218,9 @@ class Walk:
         knows_all = all(each.type == value.type and each.elements is value.elements for each, value in pairs)
         return types if knows_all else inferred(node, kind, early)
 
-    def _stated(self, name: str, type_: TypeProto | None) -> TypeProto | None:
+    def _as_in_file(self, name: str, type_: TypeProto | None) -> TypeProto | None:
         """Return a value's type with the sizes that the file states of it, if it does."""
-        sizes = self.stated.get(name)
+        sizes = self.sizes_in_file.get(name)
         return helper.make_tensor_type_proto(type_.tensor_type.elem_type, sizes) if type_ and sizes else None
 
     def _tensor_value(self, tensor: TensorProto) -> Value:
