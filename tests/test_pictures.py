@@ -1,4 +1,4 @@
-"""Pictures of a tile's memory: the place of each element, the marks, and what ``show`` makes of them in each form."""
+"""Pictures of a tile's memory: the place of each element, the labels, and what ``show`` makes of them in each form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dml_tile.cli.tiles import MAX_TILES
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import UINT_MAX
-from dml_tile.pictures.marks import COLOURS, Mark, TilePicture, letters, picture_of
+from dml_tile.pictures.labels import COLOURS, CellLabel, TilePicture, letters, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.picture import picture_html, picture_svg
 from dml_tile.pictures.table import MemoryTable, copies, legend, picture_lines, table_of
@@ -69,7 +69,7 @@ def drawn(shown: TilePicture, width: int = 76) -> list[MemoryTable]:
 
 def grid(table: MemoryTable) -> dict[str, str]:
     """Return the rows of a table by their addresses."""
-    return {row.address: row.gap or " ".join(mark.text for mark in row.marks) for row in table.rows}
+    return {row.address: row.gap or " ".join(label.text for label in row.labels) for row in table.rows}
 
 
 UNKNOWN_SIZE = "OutputTensor cannot be drawn: nothing is known of the size of its elements"
@@ -91,7 +91,7 @@ def test_a_tensor_that_cannot_be_drawn_has_a_reason_and_the_other_is_drawn(chang
     shown = picture_of(page_tile(**change))
     assert shown.undrawn == (why,)
     assert len(shown.tensors) == 1
-    assert all(mark.colour is None for table in drawn(shown) for mark in table.marks)
+    assert all(label.colour is None for table in drawn(shown) for label in table.labels)
 
 
 # Rows
@@ -105,8 +105,8 @@ def test_long_rows_are_cut_into_even_pieces_and_many_short_rows_share_one() -> N
     }  # fmt: skip
     assert list(grid(drawn(laid_out([40], [1]))[0])) == ["0", "16", "32"]
     source, output = drawn(laid_out([8, 4, 4, 1], [1, 1, 1, 2]))
-    assert [len(row.marks) for row in source.rows] == [16] * 8
-    assert [len(row.marks) for row in output.rows] == [8] * 32
+    assert [len(row.labels) for row in source.rows] == [16] * 8
+    assert [len(row.labels) for row in output.rows] == [8] * 32
 
 
 def test_short_padding_is_drawn_and_long_padding_is_counted_also_behind_the_elements() -> None:
@@ -125,25 +125,25 @@ def test_short_padding_is_drawn_and_long_padding_is_counted_also_behind_the_elem
 
 def test_elements_at_one_address_are_marked_and_named() -> None:
     source, _ = drawn(laid_out([2, 3], [1, 1], "FLOAT16", strides=[0, 1]))
-    first = next(source.marks)
+    first = next(source.labels)
     assert (first.text, first.is_wrong) == ("0=3", False)
     assert first.says == "bytes 0 to 1: InputTensor[0, 0], InputTensor[1, 0]"
 
 
 def test_shared_bytes_of_an_output_are_an_error() -> None:
     _, output = drawn(laid_out([2, 3], [1, 2], output_strides=[3, 1]))
-    marks = list(output.marks)
-    assert marks[3].text == "0B=3A!"
-    assert marks[3].says == (
+    labels = list(output.labels)
+    assert labels[3].text == "0B=3A!"
+    assert labels[3].says == (
         "byte 3: OutputTensor[0, 3], OutputTensor[1, 0] shows InputTensor[0, 0], copy B; "
         "an error: elements of an output share bytes"
     )
-    assert [mark.is_wrong for mark in marks] == [False] * 3 + [True] * 3 + [False] * 6
+    assert [label.is_wrong for label in labels] == [False] * 3 + [True] * 3 + [False] * 6
 
 
 def test_elements_beyond_the_total_are_an_error() -> None:
     _, output = drawn(picture_of(page_tile(OutputTensor__TotalTensorSizeInBytes=214)))
-    *_, within, beyond = output.marks
+    *_, within, beyond = output.labels
     assert (within.text, within.is_wrong) == ("4J", False)
     assert (beyond.text, beyond.is_wrong) == ("5J>", True)
 
@@ -158,24 +158,24 @@ def test_nothing_is_drawn_between_elements_far_beyond_the_total() -> None:
 
 def test_a_copy_that_repeats_does_not_have_is_an_error_and_without_repeats_has_no_letter() -> None:
     _, output = drawn(picture_of(page_tile(Repeats=[1, 1, 3, 2])))
-    first = list(output.marks)[:9]
-    assert [mark.text for mark in first] == ["0A", "1A", "2A", "0B", "1B", "2B", "0?", "1?", "2?"]
+    first = list(output.labels)[:9]
+    assert [label.text for label in first] == ["0A", "1A", "2A", "0B", "1B", "2B", "0?", "1?", "2?"]
     assert first[6].is_wrong
     assert first[6].says.endswith("an error: Repeats has no such copy")
     for repeats in (None, [1, 1]):
         _, output = drawn(picture_of(page_tile(Repeats=repeats)))
-        assert all(mark.text.endswith("?") for mark in output.marks)
+        assert all(label.text.endswith("?") for label in output.labels)
 
 
 def test_elements_of_the_output_have_their_own_numbers_where_the_dimension_counts_differ() -> None:
     source = {"Type": 1, "Desc": {"DataType": 1, "Sizes": [2, 3]}}
     _, output = drawn(picture_of(page_tile(InputTensor=source)))
-    assert [mark.text for mark in output.marks][:3] == ["0", "1", "2"]
+    assert [label.text for label in output.labels][:3] == ["0", "1", "2"]
 
 
-def touching(table: MemoryTable) -> Iterator[tuple[Mark, Mark]]:
-    """Yield the marks beside and above each other, and those at the ends of neighbouring rows."""
-    rows = [row.marks for row in table.rows]
+def touching(table: MemoryTable) -> Iterator[tuple[CellLabel, CellLabel]]:
+    """Yield the labels beside and above each other, and those at the ends of neighbouring rows."""
+    rows = [row.labels for row in table.rows]
     for row in rows:
         yield from pairwise(row)
     for row, below in pairwise(rows):
@@ -184,8 +184,8 @@ def touching(table: MemoryTable) -> Iterator[tuple[Mark, Mark]]:
             yield row[-1], below[0]
 
 
-def copy_of(mark: Mark) -> str:
-    return mark.says.rpartition(", copy ")[2]
+def copy_of(label: CellLabel) -> str:
+    return label.says.rpartition(", copy ")[2]
 
 
 @given(
@@ -312,11 +312,11 @@ def test_each_colour_has_a_letter_or_sign_of_its_own(name: str) -> None:
     colours: dict[str, set[str]] = {}
     for row in rows:
         for start, end, style in row.spans:
-            mark = row.plain[start:end].strip()
+            label = row.plain[start:end].strip()
             if "#8b0000" in str(style):
-                assert set(mark) & set("!>?")
+                assert set(label) & set("!>?")
             elif "on #" in str(style):
-                colours.setdefault(mark[-1], set()).add(str(style))
+                colours.setdefault(label[-1], set()).add(str(style))
     assert all(len(styles) == 1 for styles in colours.values())
     assert all(row.plain.isascii() for row in rows)
 

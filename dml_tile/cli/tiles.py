@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dml_tile.checks.result import Result
     from dml_tile.directml.targets import Target
     from dml_tile.emit.source import CodeName, Names
-    from dml_tile.pictures.marks import TilePicture
+    from dml_tile.pictures.labels import TilePicture
     from dml_tile.readers.json_descriptor import JsonDescriptor
     from dml_tile.readers.model_tile import TileNode
     from dml_tile.reports.text import Line
@@ -153,7 +153,7 @@ def _drawings(
 def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
     from dml_tile.descriptors.graph import GraphDesc
     from dml_tile.dialects import directml
-    from dml_tile.pictures.marks import no_picture, picture_of
+    from dml_tile.pictures.labels import no_picture, picture_of
     from dml_tile.readers.json_descriptor import JsonDescriptor
     from dml_tile.reports.wording import how_to_fix
 

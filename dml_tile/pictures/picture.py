@@ -16,8 +16,8 @@ from dml_tile.checks.result import results
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import TargetLike
-from dml_tile.pictures.marks import COLOURS, PADDING, Mark, TilePicture, picture_of
-from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, facts, legend, table_of
+from dml_tile.pictures.labels import COLOURS, PADDING, CellLabel, TilePicture, picture_of
+from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, fields, legend, table_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.markup import Markup, element, html_page, joined
 from dml_tile.reports.text import Line, result_lines
@@ -59,7 +59,7 @@ def _body(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterat
 def _section(table: MemoryTable) -> Iterator[Markup]:
     name = table.tensor.name
     yield element("h2", table.tensor.heading, id=name)
-    yield _list(facts(table.tensor))
+    yield _list(fields(table.tensor))
     heads = (element("th", text, scope="col") for text in (BYTE, *table.distances))
     rows = (element("tr", *_row(*row, len(table.distances))) for row in table.rows)
     grid = element("table", element("thead", element("tr", *heads)), "\n", element("tbody", *rows))
@@ -68,24 +68,24 @@ def _section(table: MemoryTable) -> Iterator[Markup]:
         yield element("p", said)
 
 
-def _row(address: str, marks: Iterable[Mark], gap: str, columns: int) -> Iterator[Markup]:
+def _row(address: str, labels: Iterable[CellLabel], gap: str, columns: int) -> Iterator[Markup]:
     yield element("th", address, scope="row")
     if gap:
         yield element("td", gap, class_="gap", colspan=str(columns))
     else:
-        yield from map(_cell, marks)
+        yield from map(_cell, labels)
 
 
-def _cell(mark: Mark) -> Markup:
-    if not mark.text:
+def _cell(label: CellLabel) -> Markup:
+    if not label.text:
         return element("td", class_="none")
-    if mark.is_wrong:
+    if label.is_wrong:
         kind = "wrong"
-    elif mark.colour is not None:
-        kind = f"copy{mark.colour}"
+    elif label.colour is not None:
+        kind = f"copy{label.colour}"
     else:
-        kind = "padding" if mark.text == PADDING else "element"
-    return element("td", mark.text, class_=kind, title=mark.says)
+        kind = "padding" if label.text == PADDING else "element"
+    return element("td", label.text, class_=kind, title=label.says)
 
 
 def _list(entries: Iterable[LegendEntry]) -> Markup:
@@ -132,7 +132,7 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
     for table in tables:
         image.skip()
         image.text(table.tensor.heading, is_bold=True)
-        image.text(", ".join(f"{name} {value}" for name, value, _ in facts(table.tensor)))
+        image.text(", ".join(f"{name} {value}" for name, value, _ in fields(table.tensor)))
         image.table(table)
         image.text(table.tensor.part)
     image.skip()
@@ -173,11 +173,11 @@ class _Image:
         for i, distance in enumerate(table.distances):
             self._write(distance, margin + 1 + (i + 0.5) * wide, 15, _GREY, "middle")
         self._y += _LINE
-        for address, marks, gap in table.rows:
+        for address, labels, gap in table.rows:
             self._write(address, margin, 19, _GREY, "end")
             self._write(gap, margin + 2, 19, _GREY)
-            for i, mark in enumerate(marks):
-                self._cell(mark, margin + 1 + i * wide, wide)
+            for i, label in enumerate(labels):
+                self._cell(label, margin + 1 + i * wide, wide)
             self._y += _CELL
         self.skip()
 
@@ -190,7 +190,7 @@ class _Image:
                 column = 0
                 self._y += _CELL
             if colour is not None:
-                self._cell(Mark(symbol, f"copy {symbol}", colour), column, wide)
+                self._cell(CellLabel(symbol, f"copy {symbol}", colour), column, wide)
             else:
                 self._write(symbol, column + 1, 19, _BLACK)
             self._write(means, column + wide + 1, 19, _BLACK)
@@ -213,22 +213,22 @@ class _Image:
         )
         return "\n".join(lines)
 
-    def _cell(self, mark: Mark, column: float, wide: int) -> None:
-        if not mark.text:
+    def _cell(self, label: CellLabel, column: float, wide: int) -> None:
+        if not label.text:
             return
-        if mark.is_wrong:
+        if label.is_wrong:
             fill, stroke = _WHITE, f'stroke="{_RED}" stroke-width="2.5" stroke-dasharray="5 2"'
         else:
-            fill = _PALE if mark.text == PADDING else _WHITE if mark.colour is None else COLOURS[mark.colour]
+            fill = _PALE if label.text == PADDING else _WHITE if label.colour is None else COLOURS[label.colour]
             stroke = 'stroke="#767676"'
         x = _MARGIN + column * _CHARACTER
         self._elements.append(
-            f'<g><title>{escape(mark.says)}</title><rect x="{x + 1.5:g}" y="{self._y + 1.5:g}" '
+            f'<g><title>{escape(label.says)}</title><rect x="{x + 1.5:g}" y="{self._y + 1.5:g}" '
             f'width="{wide * _CHARACTER - 3:g}" height="{_CELL - 3}" {_filled(fill)} {stroke}/>'
         )
         self._right = max(self._right, column + wide)
-        colour = _RED if mark.is_wrong else _BLACK if mark.colour is None else _ON_COLOUR
-        self._write(mark.text, column + wide / 2, 19, colour, "middle")
+        colour = _RED if label.is_wrong else _BLACK if label.colour is None else _ON_COLOUR
+        self._write(label.text, column + wide / 2, 19, colour, "middle")
         self._elements.append("</g>")
 
     def _write(self, text: str, column: float, down: int, colour: str, anchor: str = "start", weight: str = "") -> None:

@@ -1,4 +1,4 @@
-"""A tensor's memory as a table of marks, in columns of characters; and a picture of such tables as lines of text."""
+"""A tensor's memory as a table of labels, in columns of characters; and a picture of such tables as lines of text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from rich.text import Text
 
-from dml_tile.pictures.marks import COLOURS, SYMBOLS, Mark, Marks, TilePicture, cut
+from dml_tile.pictures.labels import COLOURS, SYMBOLS, CellLabel, CellLabels, TilePicture, cut
 from dml_tile.pictures.memory import Index, MemoryRow, TensorPicture, row_length, rows_of
 from dml_tile.reports.text import Line
 from dml_tile.text import braced
@@ -20,10 +20,10 @@ _MIN_WIDTH: Final = 4
 
 
 class MemoryTableRow(NamedTuple):
-    """The address of a row's first byte, and the marks of its cells or the text of a gap."""
+    """The address of a row's first byte, and the labels of its cells or the text of a gap."""
 
     address: str
-    marks: tuple[Mark, ...]
+    labels: tuple[CellLabel, ...]
     gap: str
 
 
@@ -41,31 +41,31 @@ class MemoryTable:
     """The copies of the input that are shown, by their letters, with their indices and colours."""
 
     @property
-    def marks(self) -> Iterator[Mark]:
-        """The marks of all rows."""
-        return (mark for row in self.rows for mark in row.marks)
+    def labels(self) -> Iterator[CellLabel]:
+        """The labels of all rows."""
+        return (label for row in self.rows for label in row.labels)
 
 
 def table_of(picture: TilePicture, tensor: TensorPicture, width: int, *, spaces: int) -> MemoryTable:
-    """Return the table of one of the picture's tensors, in a width of characters, with ``spaces`` beside each mark."""
-    marks = Marks(picture, tensor)
+    """Return the table of one of the picture's tensors, in a width of characters, with ``spaces`` beside each label."""
+    labels = CellLabels(picture, tensor)
     last = min(tensor.end, tensor.cells[-1].offset + width)
     margin = max(len(BYTE), len(str(tensor.byte(last))))
-    wide, most = _columns(marks, max(width - margin - 1, _MIN_WIDTH), spaces)
+    wide, most = _columns(labels, max(width - margin - 1, _MIN_WIDTH), spaces)
     shown = list(rows_of(tensor, most))
-    marks = marks.coloured(row for row in shown if row.cells)
+    labels = labels.coloured(row for row in shown if row.cells)
     rows = []
     for row in shown:
-        fitting = tuple(mark._replace(text=cut(mark.text, wide - 1)) for mark in marks.row_marks(row))
+        fitting = tuple(label._replace(text=cut(label.text, wide - 1)) for label in labels.of_row(row))
         rows.append(MemoryTableRow(str(tensor.byte(row.offset)), fitting, _gap_text(tensor, row)))
-    distances = tuple(_distance(tensor, i) for i in range(max(len(row.marks) for row in rows)))
-    return MemoryTable(tensor, margin, wide, distances, tuple(rows), marks.copies())
+    distances = tuple(_distance(tensor, i) for i in range(max(len(row.labels) for row in rows)))
+    return MemoryTable(tensor, margin, wide, distances, tuple(rows), labels.copies())
 
 
-def _columns(marks: Marks, width: int, spaces: int) -> tuple[int, int]:
+def _columns(labels: CellLabels, width: int, spaces: int) -> tuple[int, int]:
     """Return the width of the cells, in characters, and the most that a row has."""
-    tensor = marks.tensor
-    wide = min(marks.longest + spaces, width)
+    tensor = labels.tensor
+    wide = min(labels.longest + spaces, width)
     most = min(width // wide, row_length(tensor, width // wide), tensor.end)
     wide = min(max(wide, len(_distance(tensor, most - 1)) + 1), width)
     return wide, width // wide
@@ -97,7 +97,7 @@ class LegendEntry(NamedTuple):
     colour: int | None = None
 
 
-def facts(tensor: TensorPicture) -> Iterator[LegendEntry]:
+def fields(tensor: TensorPicture) -> Iterator[LegendEntry]:
     """Yield a tensor's fields by their names; strides are those in force."""
     yield LegendEntry("Sizes", braced(tensor.sizes))
     yield LegendEntry("Strides", f"{braced(tensor.strides)}{' (packed)' if tensor.is_packed else ''}")
@@ -106,7 +106,7 @@ def facts(tensor: TensorPicture) -> Iterator[LegendEntry]:
 
 def legend(tables: Sequence[MemoryTable]) -> Iterator[LegendEntry]:
     """Yield the signs that occur in the tables, with their meanings."""
-    characters = {character for table in tables for mark in table.marks for character in mark.text}
+    characters = {character for table in tables for label in table.labels for character in label.text}
     if characters:
         yield LegendEntry("0", "an element, by its number in row-major order")
     if "A" in characters:
@@ -133,7 +133,7 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
     tables = [table_of(picture, tensor, width - 2 * _INDENT, spaces=1) for tensor in picture.tensors]
     for table in tables:
         yield Line(_INDENT, Text(table.tensor.heading, "bold"))
-        for line in _flowed(facts(table.tensor), width - 2 * _INDENT):
+        for line in _flowed(fields(table.tensor), width - 2 * _INDENT):
             yield Line(2 * _INDENT, line)
         yield from _rows(table)
         if table.tensor.part:
@@ -169,10 +169,10 @@ def _rows(table: MemoryTable) -> Iterator[Line]:
     margin, wide = table.margin, table.wide
     distances = "".join(f"{distance:>{wide}}" for distance in table.distances)
     yield Line(2 * _INDENT, Text(f"{BYTE:>{margin}} {distances}", "dim"), is_whole=True)
-    for address, marks, gap in table.rows:
+    for address, labels, gap in table.rows:
         row = Text.assemble((f"{address:>{margin}} ", "dim"), f" : {gap}" if gap else "")
-        for mark in marks:
-            row.append(f"{mark.text:>{wide}}", _style(mark.colour, mark.is_wrong))
+        for label in labels:
+            row.append(f"{label.text:>{wide}}", _style(label.colour, label.is_wrong))
         row.rstrip()
         yield Line(2 * _INDENT, row, is_whole=not gap)
 

@@ -43,7 +43,7 @@ from dml_tile.files.whole import read_into
 from dml_tile.findings import Severity
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.json_text import parse_json
-from dml_tile.pictures.marks import picture_of
+from dml_tile.pictures.labels import picture_of
 from dml_tile.pictures.picture import picture_html, picture_svg
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.json_descriptor import JsonDescriptor

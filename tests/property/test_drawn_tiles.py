@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rich.text import Text
 
 from dml_tile.descriptors.tile import TileOperatorDesc, described
-from dml_tile.pictures.marks import TilePicture, picture_of
+from dml_tile.pictures.labels import TilePicture, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.picture import picture_html, picture_svg
 from dml_tile.pictures.table import MemoryTable, picture_lines, table_of
@@ -24,14 +24,14 @@ from dml_tile.reports.text import Line
 from dml_tile.testing import strategies
 from tests.helpers.strided_tiles import element_addresses
 
-MARK: Final = re.compile(r"(\d+)([A-Z]*)(=\d+[A-Z]*)?(?:\+(\d+))?")
+LABEL: Final = re.compile(r"(\d+)([A-Z]*)(=\d+[A-Z]*)?(?:\+(\d+))?")
 widths = st.sampled_from([16, 40, 80, 120])
 
 
-def marks_by_address(table: MemoryTable) -> Iterator[tuple[int, str]]:
+def labels_by_address(table: MemoryTable) -> Iterator[tuple[int, str]]:
     for row in table.rows:
-        for i, mark in enumerate(row.marks):
-            yield int(row.address) + i * table.tensor.element_size, mark.text
+        for i, label in enumerate(row.labels):
+            yield int(row.address) + i * table.tensor.element_size, label.text
 
 
 def tables(picture: TilePicture, width: int) -> list[MemoryTable]:
@@ -43,10 +43,10 @@ def test_each_element_is_drawn_where_it_lies(desc: TileOperatorDesc, width: int)
     for buffer, table in zip(described(desc), tables(picture_of(desc), width), strict=True):
         lies = Counter(element_addresses(buffer).ravel().tolist())
         shown = dict(sorted(lies.items())[:MAX_CELLS])
-        marks = dict(marks_by_address(table))
-        assert {address for address, text in marks.items() if text != "."} == set(shown)
+        labels = dict(labels_by_address(table))
+        assert {address for address, text in labels.items() if text != "."} == set(shown)
         for address, elements in shown.items():
-            counted = MARK.fullmatch(marks[address])
+            counted = LABEL.fullmatch(labels[address])
             assert counted
             assert 1 + bool(counted[3]) + int(counted[4] or 0) == elements
         assert table.tensor.shown == sum(shown.values())
@@ -63,10 +63,10 @@ def test_each_element_of_the_output_shows_what_numpy_would_put_there(desc: TileO
     lies = dict(zip(element_addresses(destination).ravel().tolist(), expected, strict=True))
     letters: dict[int, set[str]] = defaultdict(set)
     _, table = tables(picture_of(desc), width)
-    for address, text in marks_by_address(table):
+    for address, text in labels_by_address(table):
         if text != ".":
             number, copy = lies[address]
-            parts = MARK.fullmatch(text)
+            parts = LABEL.fullmatch(text)
             assert parts
             assert int(parts[1]) == number
             letters[copy].add(parts[2])

@@ -127,15 +127,15 @@ SYMBOLS: Final = (
     (NO_COPY, "an error: Repeats has no such copy"),
     (CUT, "cut short"),
 )
-"""The signs in marks, and their meanings."""
+"""The signs in labels, and their meanings."""
 
 _LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
-_MAX_MARK: Final = 10
+_MAX_LABEL: Final = 10
 _STEPS: Final = (1, 3, 2, 6, 4, 5, 1, 3)  # 3**i modulo 7, so that copies beside each other differ in colour
 
 
-class Mark(NamedTuple):
-    """The mark of a cell; its ``text`` has all the meaning of ``colour`` (a place in COLOURS) and ``is_wrong`` too."""
+class CellLabel(NamedTuple):
+    """The label of a cell; its ``text`` has all the meaning of ``colour`` (a place in COLOURS) and ``is_wrong`` too."""
 
     text: str
     says: str
@@ -143,27 +143,27 @@ class Mark(NamedTuple):
     is_wrong: bool = False
 
 
-NOTHING: Final = Mark("", "")
-"""The mark of a cell that is not part of the tensor."""
+NOTHING: Final = CellLabel("", "")
+"""The label of a cell that is not part of the tensor."""
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """The marks of a tensor's cells; ``colours`` are those of the copies, by their numbers."""
+class CellLabels:
+    """The labels of a tensor's cells; ``colours`` are those of the copies, by their numbers."""
 
     picture: TilePicture
     tensor: TensorPicture
     colours: Mapping[int, int] = field(default_factory=dict)
 
-    def row_marks(self, row: MemoryRow) -> Iterator[Mark]:
-        """Yield the marks of a row, one for each cell."""
+    def of_row(self, row: MemoryRow) -> Iterator[CellLabel]:
+        """Yield the labels of a row, one for each cell."""
         for i, cell in enumerate(row.cells):
-            yield self._padding_mark(row.offset + i) if cell is None else self._elements_mark(cell)
+            yield self._padding_label(row.offset + i) if cell is None else self._elements_label(cell)
 
     @property
     def longest(self) -> int:
-        """The length of the longest mark of a cell with elements."""
-        return max(len(self._elements_mark(cell).text) for cell in self.tensor.cells)
+        """The length of the longest label of a cell with elements."""
+        return max(len(self._elements_label(cell).text) for cell in self.tensor.cells)
 
     def copies(self) -> dict[str, tuple[Index, int]]:
         """Return the copies of the input that are shown, by their letters, with their indices and colours."""
@@ -171,8 +171,8 @@ class Marks:
         found = {origin.number: origin for origin in origins if origin and origin.number is not None}
         return {letters(number): (found[number].copy, self.colours[number]) for number in sorted(found)}
 
-    def coloured(self, rows: Iterable[MemoryRow]) -> Marks:
-        """Return the same marks with colours, of which no two copies that touch in these rows share one."""
+    def coloured(self, rows: Iterable[MemoryRow]) -> CellLabels:
+        """Return the same labels with colours, of which no two copies that touch in these rows share one."""
         copies = [[self._origin(cell) for cell in row.cells] for row in rows]
         origins = {origin.number: origin for row in copies for origin in row if origin and origin.number is not None}
         numbers = [[origin.number if origin else None for origin in row] for row in copies]
@@ -182,12 +182,12 @@ class Marks:
     def _origin(self, cell: MemoryCell | None) -> ElementOrigin | None:
         return self.picture.origin(self.tensor, cell.indices[0]) if cell else None
 
-    def _padding_mark(self, offset: int) -> Mark:
+    def _padding_label(self, offset: int) -> CellLabel:
         if self.tensor.byte(offset) >= self.tensor.total:
             return NOTHING
-        return Mark(PADDING, f"{self._bytes(offset)}: padding")
+        return CellLabel(PADDING, f"{self._bytes(offset)}: padding")
 
-    def _elements_mark(self, cell: MemoryCell) -> Mark:
+    def _elements_label(self, cell: MemoryCell) -> CellLabel:
         tensor = self.tensor
         origin = self._origin(cell)
         text, says, colour = self._element(cell.indices[0]), "", None
@@ -210,7 +210,7 @@ class Marks:
         if tensor.byte(cell.offset + 1) > tensor.total:
             wrong = OUTSIDE
             text, says = text + OUTSIDE, f"{says}; an error: beyond TotalTensorSizeInBytes"
-        return Mark(text, says, colour, bool(wrong))
+        return CellLabel(text, says, colour, bool(wrong))
 
     def _element(self, index: Index) -> str:
         """Return an element's number in its tensor; of an output, the input's number and the copy's letters."""
@@ -244,6 +244,6 @@ def letters(number: int) -> str:
     return cut(written)
 
 
-def cut(text: str, longest: int = _MAX_MARK) -> str:
+def cut(text: str, longest: int = _MAX_LABEL) -> str:
     """Return a text cut short where it is long, which it shows."""
     return text if len(text) <= longest else f"{text[: longest - 1]}{CUT}"
