@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dml_tile.cli.config import MAX_BYTES, Config, Settings, nearest_config
+from dml_tile.cli.config import MAX_SETTINGS_BYTES, Config, Settings, nearest_config
 from dml_tile.errors import ConfigError
 from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, INT64, TILE, write
 from tests.helpers.command_line import Call
@@ -184,8 +184,8 @@ def test_an_option_replaces_its_setting(
         ("targets = [", "unreadable TOML: "),
         ("x = '\xff'", "unreadable TOML: "),
         (f"x = {'[' * 5000}", "unreadable TOML: "),
-        (f"# {'x' * MAX_BYTES}", f"larger than {MAX_BYTES} bytes"),
-        (f"targets = {[1] * 500_000}", f"larger than {MAX_BYTES} bytes"),
+        (f"# {'x' * MAX_SETTINGS_BYTES}", f"larger than {MAX_SETTINGS_BYTES} bytes"),
+        (f"targets = {[1] * 500_000}", f"larger than {MAX_SETTINGS_BYTES} bytes"),
         (f"targets = {[1] * 50_000}", "tool.dml-tile.targets is an array of 50000; at most 1000 entries are read"),
         *(
             (f"{key} = {[''] * 1001}", f"tool.dml-tile.{key} is an array of 1001; at most 1000 entries are read")

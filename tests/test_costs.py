@@ -431,13 +431,13 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         layout.MAX_ADDRESSES_OF_A_RUN,
     ),
     "pyproject.toml, the parts of a key in it, the entries of a list": (
-        config.MAX_BYTES,
+        config.MAX_SETTINGS_BYTES,
         config.MAX_KEY_PARTS,
         config.MAX_ENTRIES,
     ),
     "the parts of a pattern, and of a path that a file names": (paths.MAX_PARTS,),
     "folders looked at for a pattern": (),
-    "a baseline, a list of files": (baseline.MAX_BYTES, files.MAX_LIST_BYTES),
+    "a baseline, a list of files": (baseline.MAX_BASELINE_BYTES, files.MAX_LIST_BYTES),
     "a .gitignore": (repository.MAX_GITIGNORE_BYTES, repository.MAX_PATTERNS),
     "comments of a JSON text, or of a JSON line, that silence findings": (json_text.MAX_COMMENTS,),
     "for each byte of a JSON document, besides its tiles, or of a baseline": (
@@ -456,7 +456,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         functions.DEEPEST,
         folding.MAX_FOLDED_NODES,
     ),
-    "fetching a file, or a model with its weights, from a URL": (urls.MAX_SECONDS, remote.MAX_BYTES + 1),
+    "fetching a file, or a model with its weights, from a URL": (urls.MAX_SECONDS, remote.MAX_FETCHED_BYTES + 1),
     "the files of a folder, a pattern or an archive of a URL together, from the list on": (
         remote.MAX_SECONDS_OF_SEVERAL,
     ),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dml_tile.checks.baseline import MAX_BYTES
+from dml_tile.checks.baseline import MAX_BASELINE_BYTES
 from dml_tile.checks.catalogue import RULES, Selection, known_rules
 from tests.helpers.check_files import BAD, INT64, TILE, captured, model, write
 from tests.helpers.command_line import Call
@@ -184,7 +184,7 @@ def test_a_project_s_baseline_is_a_setting(check: Call) -> None:
         ('{"version": 1, "findings": [{"source": 3}]}', "/findings/0/source: findings[0].source is 3; a string was"),
         ('{"version": 1, "findings": [{"rul": "x"}]}', "findings[0]"),
         ("folder", "Is a directory"),
-        (" " * (MAX_BYTES + 1), f"larger than {MAX_BYTES} bytes"),
+        (" " * (MAX_BASELINE_BYTES + 1), f"larger than {MAX_BASELINE_BYTES} bytes"),
     ],
     ids=["missing", "JSON", "deep", "array", "version", "type", "key", "folder", "large"],
 )

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dml_tile.execution import mover
-from dml_tile.execution.mover import MAX_THREADS, VARIABLE, BoundTile, Mover, mover_of, thread_count
+from dml_tile.execution.mover import MAX_THREADS, THREADS_VARIABLE, BoundTile, Mover, mover_of, thread_count
 from dml_tile.execution.plan import ASSIGNED_AT_ONCE, MAX_SCRATCH_BYTES, SHORT_RUN, THREADED_BYTES
 from dml_tile.execution.steps import Call, Memories, Step
 from tests.helpers.costs import at_most
@@ -161,7 +161,7 @@ def test_any_number_of_threads_writes_the_same(name: str, threads: int) -> None:
 
 
 def test_the_argument_or_the_environment_says_how_many_threads_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "3")
+    monkeypatch.setenv(THREADS_VARIABLE, "3")
     assert [thread_count(BIG.plan, threads) for threads in (None, 2, 8)] == [3, 2, min(8, len(BIG.plan.blocks))]
     assert thread_count(SMALL.plan, 8) == 1
 
@@ -169,14 +169,14 @@ def test_the_argument_or_the_environment_says_how_many_threads_there_are(monkeyp
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the processes of this system have no affinity")
 @pytest.mark.parametrize("processors", [1, 5])
 def test_each_processor_has_a_thread_by_default(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(THREADS_VARIABLE, raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(processors)))
     assert thread_count(BIG.plan, None) == processors
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "two", "1.5", "\u0663", " 3", "3" * 5000])
 def test_a_wrong_number_in_the_environment_is_an_error(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, text)
+    monkeypatch.setenv(THREADS_VARIABLE, text)
     with pytest.raises(ValueError, match="a positive integer was expected"):
         thread_count(BIG.plan, None)
 

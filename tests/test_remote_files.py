@@ -302,7 +302,7 @@ def test_a_model_over_the_bound_is_not_fetched(
 ) -> None:
     for name, size in sizes.items():
         put(memory, f"/{name}", b"x" * size)
-    monkeypatch.setattr(remote, "MAX_BYTES", 99)
+    monkeypatch.setattr(remote, "MAX_FETCHED_BYTES", 99)
     if not is_known:
         monkeypatch.setattr(type(memory), "info", lambda _, path: {"name": path, "type": "file", "size": None})
     assert errors_of(check, f"memory://{next(iter(sizes))}").startswith(f"dml-tile: memory://{problem}")

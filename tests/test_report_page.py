@@ -26,7 +26,7 @@ from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
 from dml_tile.reports.overview import overview_row
-from dml_tile.reports.page import MAX_LISTED
+from dml_tile.reports.page import MAX_ON_A_PAGE
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
@@ -266,13 +266,13 @@ def test_a_page_asks_for_nothing_else() -> None:
 @pytest.mark.long
 def test_so_many_results_are_counted_and_the_first_listed() -> None:
     accepted, refused = checked(SHORT), checked(LONG, MIDDLE)
-    html = page([*repeat(accepted, MAX_LISTED + 3), *repeat(refused, MAX_LISTED + 4), accepted])
-    assert len(rows(html, "operators")) == 2 * MAX_LISTED
+    html = page([*repeat(accepted, MAX_ON_A_PAGE + 3), *repeat(refused, MAX_ON_A_PAGE + 4), accepted])
+    assert len(rows(html, "operators")) == 2 * MAX_ON_A_PAGE
     assert rows(html, "targets") == [
-        ["6_4", "0", str(MAX_LISTED + 4)],
-        ["windows-11-21h2 (4_0)", str(MAX_LISTED + 4), "0"],
+        ["6_4", "0", str(MAX_ON_A_PAGE + 4)],
+        ["windows-11-21h2 (4_0)", str(MAX_ON_A_PAGE + 4), "0"],
     ]
-    assert rows(html, "rules-broken")[0][1] == str(MAX_LISTED + 4)
+    assert rows(html, "rules-broken")[0][1] == str(MAX_ON_A_PAGE + 4)
     assert "Counted above but not listed: 4 refused, 4 accepted." in text_of(section(html, "operators"))
     assert "not listed" not in page([accepted])
     assert len(html) < 10 * 2**20
@@ -285,9 +285,9 @@ def test_a_row_keeps_of_each_tile_no_other_findings_than_its_own() -> None:
 
 
 def test_models_and_problems_are_bounded_too() -> None:
-    many = MAX_LISTED + 1
+    many = MAX_ON_A_PAGE + 1
     html = page([], [("a.json", Problem("", "is bad"))] * many, [SourceSummary("a.onnx", True)] * many)
-    assert len(rows(html, "models")) == len([*section(html, "not-read").iter("li")]) == MAX_LISTED
+    assert len(rows(html, "models")) == len([*section(html, "not-read").iter("li")]) == MAX_ON_A_PAGE
     assert text_of(section(html, "models")).endswith("and 1 more models")
     assert text_of(section(html, "not-read")).endswith("and 1 more problems")
 
@@ -338,8 +338,8 @@ def test_names_are_text_in_markdown_too() -> None:
 
 
 def test_a_long_list_in_markdown_is_cut_and_counted() -> None:
-    many = markdown.MAX_LISTED + 2
+    many = markdown.MAX_IN_A_COMMENT + 2
     text = summary(*[checked(WRONG)] * many, *[checked(SHORT)] * many, problems=[("a", Problem("", "is bad"))] * many)
-    assert text.count("| ✕ refused") == text.count("| ✓ accepted") == markdown.MAX_LISTED
+    assert text.count("| ✕ refused") == text.count("| ✓ accepted") == markdown.MAX_IN_A_COMMENT
     assert "Not listed: 2 refused, 2 accepted.\n" in text
     assert "- and 2 more that cannot be read\n" in text

@@ -29,16 +29,16 @@ from dml_tile.input_errors import Record
 from dml_tile.simulation.target import resolve
 
 DataType = Literal["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]
-DATA_TYPES: Final[tuple[DataType, ...]] = get_args(DataType)
-MAX_BYTES: Final = UINT_MAX
+OPERAND_TYPES: Final[tuple[DataType, ...]] = get_args(DataType)
+MAX_OPERAND_BYTES: Final = UINT_MAX
 """The most bytes that a tensor may have."""
 
 
 def _packed_tile(request: Request, target: Target) -> BackEndResult:
     """Return the tile, with the strides of packed tensors."""
     name = "uint8" if request.onnx_type == "bool" else request.onnx_type
-    if name not in DATA_TYPES:
-        return _type_error("InputTensor.DataType", f"{name} is not one of {', '.join(DATA_TYPES)}", _CONTEXT)
+    if name not in OPERAND_TYPES:
+        return _type_error("InputTensor.DataType", f"{name} is not one of {', '.join(OPERAND_TYPES)}", _CONTEXT)
     rank, most = len(request.shape), DML_TENSOR_DIMENSION_COUNT_MAX1
     if rank > most:
         return _type_error("InputTensor.DimensionCount", f"{rank} dimensions; the maximum is {most}", _CONTEXT)
@@ -46,8 +46,8 @@ def _packed_tile(request: Request, target: Target) -> BackEndResult:
         if 0 in values:
             return _type_error(f"{field}[{values.index(0)}]", "is 0; it must be larger than 0")
     size = ELEMENT_SIZES[CARRIERS[name]] * math.prod(request.output_shape)
-    if size > MAX_BYTES:
-        return _type_error("OutputTensor.Sizes", f"the output has {size} bytes; the maximum is {MAX_BYTES}")
+    if size > MAX_OPERAND_BYTES:
+        return _type_error("OutputTensor.Sizes", f"the output has {size} bytes; the maximum is {MAX_OPERAND_BYTES}")
     source, destination = _tensor(name, request.shape), _tensor(name, request.output_shape)
     desc = TileOperatorDesc(input_tensor=source, output_tensor=destination, repeats=request.repeats)
     return BackEndResult(Outcome.TILE, desc=desc)
@@ -118,7 +118,7 @@ def op_support_limits(target: TargetLike | None = None) -> dict[str, Any]:
         raise DialectError("WebNN", "context", message)
     row = target.tile_support
     types = tuple(
-        name for name in DATA_TYPES if CARRIERS[name] in row.data_types and target.supports_data_type(CARRIERS[name])
+        name for name in OPERAND_TYPES if CARRIERS[name] in row.data_types and target.supports_data_type(CARRIERS[name])
     )
     ranks = RankRange(min=row.dimension_counts[0], max=row.dimension_counts[-1])
     limits = TensorLimits(data_types=types, rank_range=ranks)

@@ -27,12 +27,12 @@ from dml_tile.directml.targets import Target
 
 _L = FeatureLevel.parse
 
-DATA_TYPES: Final = frozenset(
+DML_PROVIDER_TYPES: Final = frozenset(
     {"bool", "float16", "float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 )
 """The data types that Tile is registered for."""
 
-CPU_DATA_TYPES: Final = DATA_TYPES | {"string"}
+CPU_PROVIDER_TYPES: Final = DML_PROVIDER_TYPES | {"string"}
 """The data types of which the CPU provider has Tile; measured of 1.32."""
 
 _ISSUES: Final = "https://github.com/microsoft/onnxruntime/pull/"
@@ -60,11 +60,11 @@ def _release_named(target: Target) -> tuple[int, int] | None:
 
 def _squeezed_tile(request: Request, target: Target) -> BackEndResult:
     name = request.onnx_type
-    if name not in CPU_DATA_TYPES:
+    if name not in CPU_PROVIDER_TYPES:
         reason = f"no provider of ONNX Runtime has Tile of {name}: the session does not load"
         return BackEndResult(Outcome.REFUSED, "InputTensor.DataType", reason, url=_REGISTRATION)
-    if name not in DATA_TYPES:
-        listed = ", ".join(sorted(DATA_TYPES))
+    if name not in DML_PROVIDER_TYPES:
+        listed = ", ".join(sorted(DML_PROVIDER_TYPES))
         return _elsewhere(f"{name} is left to the CPU provider; Tile is registered for {listed}", _REGISTRATION)
     release = ORT.release_at(target)
     if name in release.opaque:

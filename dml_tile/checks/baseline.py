@@ -23,7 +23,7 @@ from dml_tile.findings import Finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import encodable, printable, printable_json
 
-MAX_BYTES: Final = 2**26
+MAX_BASELINE_BYTES: Final = 2**26
 """The size of the largest baseline that is read."""
 
 _STANDARD_INPUT: Final = "-"
@@ -145,13 +145,13 @@ def _entries_of(file: str) -> tuple[Entry, ...]:
         # what a setting names is a file; an option may name a pipe
         is_setting = isinstance(file, ProjectPath)
         with open_regular(Path(file).resolve()) if is_setting else open_without_waiting(Path(file)) as opened:
-            text = read_at_most(opened, MAX_BYTES + 1)
+            text = read_at_most(opened, MAX_BASELINE_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(file, "there is no such file; --write-baseline writes it") from None
     except OSError as error:
         raise ConfigError(file, error.strerror or str(error)) from None
-    if len(text) > MAX_BYTES:
-        raise ConfigError(file, f"larger than {MAX_BYTES} bytes")
+    if len(text) > MAX_BASELINE_BYTES:
+        raise ConfigError(file, f"larger than {MAX_BASELINE_BYTES} bytes")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -39,7 +39,7 @@ Complain: TypeAlias = Callable[[str, Problem], None]
 ChosenTiles: TypeAlias = Iterator[tuple[str, JsonDescriptor | TileNode]]
 """Tiles, each with the file that holds it."""
 
-MAX_LISTED: Final = 10
+MAX_IN_A_LINE: Final = 10
 
 MAX_LIST_BYTES: Final = 2**24
 """The size of the largest list of files that is read."""
@@ -286,5 +286,5 @@ def unknown_names(given: KnownShapes, names: ModelNames, files: Iterable[str]) -
 
 def listed(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return f"{', '.join(names[:MAX_LISTED])}{more}"
+    more = f" and {len(names) - MAX_IN_A_LINE} more" if len(names) > MAX_IN_A_LINE else ""
+    return f"{', '.join(names[:MAX_IN_A_LINE])}{more}"

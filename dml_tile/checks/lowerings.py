@@ -160,15 +160,15 @@ def _other_rank(node: TileNode, ranks: range) -> str:
     """Return how to give a tile one of the numbers of dimensions; empty if other shapes do not suffice."""
     shape, repeats = node.request.shape, node.request.repeats
     if len(shape) < ranks[0]:
-        told = f"to {ranks[0]} dimensions" if node.unknown else f"tile {_filled(shape, repeats, ranks[0])}"
+        told = f"to {ranks[0]} dimensions" if node.unknown else f"tile {_sizes_and_repeats(shape, repeats, ranks[0])}"
         return f"{_UNSQUEEZE}: {told}"
     if node.unknown:
         return "merge dimensions by a Reshape before the Tile and one behind it"
     sizes, counts = merged(shape, repeats)
-    return f"tile {_filled(sizes, counts, ranks[0])} between two Reshapes" if len(sizes) <= ranks[-1] else ""
+    return f"tile {_sizes_and_repeats(sizes, counts, ranks[0])} between two Reshapes" if len(sizes) <= ranks[-1] else ""
 
 
-def _filled(sizes: tuple[int, ...], repeats: tuple[int, ...], rank: int) -> str:
+def _sizes_and_repeats(sizes: tuple[int, ...], repeats: tuple[int, ...], rank: int) -> str:
     return " x ".join(array_text((1,) * (rank - len(values)) + values) for values in (sizes, repeats))
 
 

@@ -25,7 +25,7 @@ from dml_tile.files.urls import source_named
 from dml_tile.findings import Severity
 from dml_tile.readers.sources import EXCLUDED, PassedOver, is_model_file
 from dml_tile.reports.report import Format
-from dml_tile.simulation.process import VARIABLE
+from dml_tile.simulation.process import TARGET_VARIABLE
 
 _NO_FILE: Final = "name files or folders, or set paths in pyproject.toml"
 
@@ -105,11 +105,11 @@ class CheckRequest:
 
     def setting_lines(self) -> str:
         """Return what is in force, and where it comes from, as text."""
-        is_by_variable = VARIABLE in os.environ and "targets" not in self.config.options
+        is_by_variable = TARGET_VARIABLE in os.environ and "targets" not in self.config.options
         targets = [target.name for target in self.questions.targets]
         in_force: dict[str, tuple[object, str]] = {
             "paths": (self.names, self.config.origin("paths") if not self.options.files_from else "option"),
-            "targets": (targets, VARIABLE if is_by_variable else self.config.origin("targets")),
+            "targets": (targets, TARGET_VARIABLE if is_by_variable else self.config.origin("targets")),
             "root": (self.root, "default" if self.options.root is None else "option"),
         }
         return "".join(self.config.lines(in_force))

@@ -33,7 +33,7 @@ from dml_tile.text import shown
 
 Parsed = TypeVar("Parsed")
 
-MAX_BYTES: Final = 2**18
+MAX_SETTINGS_BYTES: Final = 2**18
 """The size of the largest pyproject.toml that is read."""
 
 MAX_ENTRIES: Final = 1000
@@ -200,11 +200,11 @@ def _table(path: Path, file: str) -> dict[str, Any] | None:
         if not real.is_relative_to(Path(root_above(str(path.parent)) or path.parent).resolve()):
             raise ConfigError(file, "is a link that leads out of the repository")
         with open_regular(real) as opened:
-            text = opened.read(MAX_BYTES + 1)
+            text = opened.read(MAX_SETTINGS_BYTES + 1)
     except OSError as error:
         raise ConfigError(file, error.strerror or str(error)) from None
-    if len(text) > MAX_BYTES:
-        raise ConfigError(file, f"larger than {MAX_BYTES} bytes")
+    if len(text) > MAX_SETTINGS_BYTES:
+        raise ConfigError(file, f"larger than {MAX_SETTINGS_BYTES} bytes")
     try:
         decoded = text.decode()
         if any(key[1] for key in _KEY.finditer(decoded)):

@@ -13,7 +13,7 @@ from dml_tile.cli.config import Config
 from dml_tile.directml.targets import Target
 from dml_tile.errors import TargetError
 from dml_tile.readers.model_tile import KnownShapes
-from dml_tile.simulation.process import VARIABLE
+from dml_tile.simulation.process import TARGET_VARIABLE
 from dml_tile.simulation.target import current_target, named_targets
 
 if TYPE_CHECKING:  # most commands emit nothing
@@ -32,8 +32,8 @@ def chosen_targets(names: Sequence[str] | None, config: Config | None = None) ->
     except TargetError as error:
         raise typer.BadParameter(str(error)) from None
     except ValueError as error:
-        hint = "--target" if names else VARIABLE
-        raise typer.BadParameter(str(error).removeprefix(f"{VARIABLE}: "), param_hint=hint) from None
+        hint = "--target" if names else TARGET_VARIABLE
+        raise typer.BadParameter(str(error).removeprefix(f"{TARGET_VARIABLE}: "), param_hint=hint) from None
     if not chosen and config:
         chosen = config.parsed("targets", _parsed_targets)
     return chosen or [current_target()]
@@ -47,7 +47,7 @@ def one_target(names: Sequence[str] | None, complaint: str) -> Target:
     """Return the only target. Raises typer.BadParameter with the complaint if there are several."""
     chosen, *others = chosen_targets(names)
     if others:
-        raise typer.BadParameter(complaint, param_hint="--target" if names else VARIABLE)
+        raise typer.BadParameter(complaint, param_hint="--target" if names else TARGET_VARIABLE)
     return chosen
 
 

@@ -22,7 +22,7 @@ from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PER
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.rules.check import why_never_executed
-from dml_tile.rules.graph import order_of_nodes, sizes_of, view_of
+from dml_tile.rules.graph import graph_view, order_of_nodes, sizes_of
 
 MAX_SLOTS: Final = 2**16
 """The most inputs, and the most outputs, of a graph that is compiled: each takes memory, used or not."""
@@ -49,7 +49,7 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     for name, count in (("InputCount", graph.input_count), ("OutputCount", graph.output_count)):
         if count > MAX_SLOTS:
             raise ValueError(f"{name} is {count}; graphs of at most {MAX_SLOTS} inputs and outputs are compiled")
-    view = view_of(graph)
+    view = graph_view(graph)
     live = view.live_nodes()
     order = [node for node in order_of_nodes(view) if node in live]
     input_edges = [edge for _, edge in view.inputs if edge.to_node_index in live]

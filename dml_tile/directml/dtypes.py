@@ -15,7 +15,7 @@ DTYPES: Final[dict[int, np.dtype[Any]]] = {
 }
 """Those of NumPy itself; the others are in ml_dtypes."""
 
-DATA_TYPES: Final = {data_type.onnx: data_type for data_type in TensorDataType if data_type.bits}
+NUMBER_TYPES: Final = {data_type.onnx: data_type for data_type in TensorDataType if data_type.bits}
 """The data types by the names of dtypes, those of ml_dtypes among them."""
 
 ARRAY_TYPES: Final = {dtype.name: TensorDataType(data_type) for data_type, dtype in DTYPES.items()} | {
@@ -37,7 +37,7 @@ def data_type_of(dtype: DTypeLike) -> TensorDataType:
         raise TypeError("a dtype was expected, not None, which NumPy reads as float64")
     found = np.dtype(dtype)
     require_native(found, "the dtype", "dtype")
-    data_type = DATA_TYPES.get(found.name)
+    data_type = NUMBER_TYPES.get(found.name)
     if data_type is None:
         carrier = CARRIERS.get(found.name)
         meant = f"; {carrier.name} carries its bits" if carrier is not None else ""
@@ -59,7 +59,7 @@ def dtype_of(data_type: TensorDataType | int | str) -> np.dtype[Any]:
     else:
         found = TensorDataType(data_type)
     if found is None or not found.bits:
-        raise ValueError(f"{data_type!r} has no NumPy dtype; expected one of {', '.join(DATA_TYPES)}")
+        raise ValueError(f"{data_type!r} has no NumPy dtype; expected one of {', '.join(NUMBER_TYPES)}")
     if found in DTYPES:
         return DTYPES[found]
     small: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), found.onnx))

@@ -24,7 +24,7 @@ from dml_tile.bindings.memory import Bytes
 from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.dtypes import DATA_TYPES, DTYPES
+from dml_tile.directml.dtypes import DTYPES, NUMBER_TYPES
 from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
     ConstantValues,
@@ -45,7 +45,7 @@ from dml_tile.text import json_pointer, shown
 MAX_RESOURCE_BYTES: Final = 2**32
 """The most memory that the resources of one model may take, with the copies of them that tiles own."""
 
-_NPY_TYPES: Final = DATA_TYPES | {"bool": TensorDataType.INT8}
+_NPY_TYPES: Final = NUMBER_TYPES | {"bool": TensorDataType.INT8}
 """The data types of .npy files by the names of dtypes, as DxDispatch reads them."""
 
 
@@ -72,7 +72,7 @@ def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict
     values = {name: _initial_values(resource, _pointer(name), folders) for name, resource in resources.items()}
     sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
     require_memory(sum(sizes.values()), "/resources")
-    return {name: _filled(values[name], sizes[name]) for name in resources}
+    return {name: _contents(values[name], sizes[name]) for name in resources}
 
 
 def require_memory(needed: int, pointer: str) -> None:
@@ -111,7 +111,7 @@ def _size(resource: Resource, needed: int, pointer: str) -> int:
     return size
 
 
-def _filled(values: _CheckedValues, size: int) -> Contents:
+def _contents(values: _CheckedValues, size: int) -> Contents:
     memory = np.zeros(size, np.uint8)
     values.write(memory[: values.nbytes])  # DxDispatch checks initialValuesOffsetInBytes, and does not use it
     return Contents(values.data_type, values.nbytes, memory)

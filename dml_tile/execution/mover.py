@@ -27,7 +27,7 @@ from dml_tile.geometry.layout import lie_alike, packed_strides
 Progress = Callable[[int, int], object]
 """Called with the bytes written so far and the total: in the calling thread, after its blocks, and at the end."""
 
-VARIABLE: Final = "DML_TILE_THREADS"
+THREADS_VARIABLE: Final = "DML_TILE_THREADS"
 MAX_THREADS: Final = 64
 
 LOOPS_PER_STEP: Final = 200
@@ -87,9 +87,9 @@ def thread_count(plan: Plan, threads: int | None = None) -> int:
 
     Raises ValueError for a number that is not positive, be it asked for or in the environment.
     """
-    if threads is None and (text := os.environ.get(VARIABLE)) is not None:
+    if threads is None and (text := os.environ.get(THREADS_VARIABLE)) is not None:
         if not re.fullmatch("[0-9]{1,9}", text) or int(text) < 1:
-            raise ValueError(f"{VARIABLE} is {text!r}; a positive integer was expected")
+            raise ValueError(f"{THREADS_VARIABLE} is {text!r}; a positive integer was expected")
         threads = int(text)
     if threads is not None and threads < 1:
         raise ValueError(f"threads is {threads}; a positive integer was expected")

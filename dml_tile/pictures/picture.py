@@ -207,7 +207,7 @@ class _Image:
             f'<title id="title">{escape(title)}</title>',
             f'<desc id="description">{escape(description)}</desc>',
             f"<style>@media (prefers-color-scheme: dark) {{ {_STYLE}}}</style>",
-            f"<rect {whole} {_filled(_WHITE)}/>",
+            f"<rect {whole} {_fill(_WHITE)}/>",
             *self._elements,
             "</svg>\n",
         )
@@ -224,7 +224,7 @@ class _Image:
         x = _MARGIN + column * _CHARACTER
         self._elements.append(
             f'<g><title>{escape(label.says)}</title><rect x="{x + 1.5:g}" y="{self._y + 1.5:g}" '
-            f'width="{wide * _CHARACTER - 3:g}" height="{_CELL - 3}" {_filled(fill)} {stroke}/>'
+            f'width="{wide * _CHARACTER - 3:g}" height="{_CELL - 3}" {_fill(fill)} {stroke}/>'
         )
         self._right = max(self._right, column + wide)
         colour = _RED if label.is_wrong else _BLACK if label.colour is None else _ON_COLOUR
@@ -234,12 +234,12 @@ class _Image:
     def _write(self, text: str, column: float, down: int, colour: str, anchor: str = "start", weight: str = "") -> None:
         if text:
             x, y = _MARGIN + column * _CHARACTER, self._y + down
-            attributes = f'x="{x:g}" y="{y:g}" {_filled(colour)} text-anchor="{anchor}"{weight}'
+            attributes = f'x="{x:g}" y="{y:g}" {_fill(colour)} text-anchor="{anchor}"{weight}'
             self._elements.append(f"<text {attributes}>{escape(text)}</text>")
             self._right = max(self._right, column + len(text) * _TO_THE_RIGHT[anchor])
 
 
-def _filled(colour: str) -> str:
+def _fill(colour: str) -> str:
     """Return the attributes of a colour; the class lets a dark page replace it, unless a copy has it."""
     named = f' class="{_CLASSES[colour]}"' if colour in _CLASSES else ""
     return f'fill="{colour}"{named}'

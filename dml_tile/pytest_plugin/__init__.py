@@ -23,7 +23,7 @@ import pytest
 
 from dml_tile.pytest_plugin.choice import brings_its_own, marker_targets, targets_for
 from dml_tile.pytest_plugin.running import RUN, TEST, PlannedTest, Run
-from dml_tile.simulation.process import PROCESS, VARIABLE
+from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
 
 if TYPE_CHECKING:
     from dml_tile.device.device import Device
@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="TARGET",
-        help=f"{targets}; repeatable, or separated by commas. It goes before the variable {VARIABLE}.",
+        help=f"{targets}; repeatable, or separated by commas. It goes before the variable {TARGET_VARIABLE}.",
     )
     group.addoption("--dml-every-test", action="store_true", default=None, help=every)
     parser.addini("dml_target", targets, type="linelist", default=None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from dml_tile.simulation.process import VARIABLE
+from dml_tile.simulation.process import TARGET_VARIABLE
 
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
@@ -35,10 +35,10 @@ class RunTargets:
 
 def read_choice(config: pytest.Config, options: argparse.Namespace) -> RunTargets | None:
     """Return the choice by option, else by the variable, else by the ini setting. Raises pytest.UsageError."""
-    variable = os.environ.get(VARIABLE)
+    variable = os.environ.get(TARGET_VARIABLE)
     sources: dict[str, list[str] | None] = {
         "--dml-target": options.dml_target or None,
-        VARIABLE: None if variable is None else [variable],
+        TARGET_VARIABLE: None if variable is None else [variable],
         "the ini setting dml_target": config.getini("dml_target"),
     }
     for source, texts in sources.items():

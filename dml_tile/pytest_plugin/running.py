@@ -15,7 +15,7 @@ import pytest
 
 from dml_tile.pytest_plugin import choice
 from dml_tile.simulation.calls import Calls, RemovalWatch, record_calls
-from dml_tile.simulation.process import COLLECTING, EXCEPTED, PROCESS, UNNAMED, VARIABLE, RunningTest
+from dml_tile.simulation.process import COLLECTING, EXCEPTED, PROCESS, TARGET_VARIABLE, UNNAMED, RunningTest
 
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
@@ -29,7 +29,7 @@ class Run:
         self.has_several = self.chosen is not None and len(self.chosen.targets) > 1
         self.every_test = bool(options.dml_every_test or config.getini("dml_every_test"))
         self.is_strict = bool(config.getini("dml_strict"))
-        self.excepted = os.environ.get(VARIABLE, "")[:EXCEPTED] if self.has_several else None
+        self.excepted = os.environ.get(TARGET_VARIABLE, "")[:EXCEPTED] if self.has_several else None
         """The value of the variable that names several targets, and so none for a test that names none itself."""
         self.deselected: Counter[str] = Counter()
         """The numbers of tests by the reason why they are deselected."""

@@ -195,7 +195,7 @@ def tile_node(
     masked elements are.
     """
     unknown = getattr(arguments[0], "mask", False)
-    arguments = [_filled(argument) for argument in arguments]
+    arguments = [_with_ones(argument) for argument in arguments]
     sizes = None if shape is None else tuple(shape)
     if sizes is None and dialect.one_repeat_a_dimension and arguments[0] is not None:
         sizes = (None,) * arguments[0].size
@@ -219,7 +219,7 @@ def _masked(repeats: tuple[int, ...], unknown: Any) -> tuple[int | None, ...]:
     return tuple(None if flag else repeat for repeat, flag in zip(repeats, padding + flags, strict=False))
 
 
-def _filled(argument: NDArray[Any] | None) -> NDArray[Any] | None:
+def _with_ones(argument: NDArray[Any] | None) -> NDArray[Any] | None:
     """Return the argument with 1, which breaks no rule, for what is unknown; None for one of which nothing is known."""
     mask = getattr(argument, "mask", None)
     if argument is None or mask is None:

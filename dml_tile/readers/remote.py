@@ -18,7 +18,7 @@ from dml_tile.files.urls import TimeLeft, Url, opened_store, reported
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL
 
-MAX_BYTES: Final = 2**31 - 1
+MAX_FETCHED_BYTES: Final = 2**31 - 1
 """The bytes of a file, or of a model and its weights, that are fetched."""
 
 MAX_SECONDS_OF_SEVERAL: Final = 600
@@ -115,8 +115,8 @@ class RemoteFiles:
         raise unreadable("", "is not a regular file")
 
     def _fetch(self, system: Any, copies: dict[str, Path]) -> None:
-        """Copy files, of at most MAX_BYTES together; stop where the folder of the copies is removed."""
-        left = MAX_BYTES
+        """Copy files, of at most MAX_FETCHED_BYTES together; stop where the folder of the copies is removed."""
+        left = MAX_FETCHED_BYTES
         for source in self._in_order(system, [*copies]):
             target = copies[source]
             is_too_large = (system.info(source)["size"] or 0) > left
@@ -125,7 +125,9 @@ class RemoteFiles:
                     left -= copy.write(part)
                     is_too_large = left < 0
             if is_too_large:
-                raise unreadable("", f"has more than {MAX_BYTES} bytes with its weights, the most that is fetched")
+                raise unreadable(
+                    "", f"has more than {MAX_FETCHED_BYTES} bytes with its weights, the most that is fetched"
+                )
 
 
 def _members(system: Any) -> dict[str, tarfile.TarInfo]:

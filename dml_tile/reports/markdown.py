@@ -15,7 +15,7 @@ from dml_tile.errors import Problem, location_of
 from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, clipped
 from dml_tile.reports.wording import counted, kind_of, notice_location, passed_over
 
-MAX_LISTED: Final = 50
+MAX_IN_A_COMMENT: Final = 50
 """The limit for listed operators with findings, for those without, and for problems: a summary holds 1 MiB."""
 
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|&~@:$])")
@@ -24,7 +24,7 @@ _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|&~@:$])")
 class MarkdownReport(OverviewReport):
     """A heading with the counts, what cannot be read, the table, and the findings; written at the end."""
 
-    max_listed = MAX_LISTED
+    max_listed = MAX_IN_A_COMMENT
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         for line in _lines(self):
@@ -36,16 +36,16 @@ def _lines(overview: OverviewReport) -> Iterator[str]:
     yield f"## Operators on DirectML: {overview.counted.headline(problems)}"
     if problems:
         yield ""
-        yield from (_problem(*problem) for problem in islice(problems, MAX_LISTED))
-        if len(problems) > MAX_LISTED:
-            yield f"- and {len(problems) - MAX_LISTED} more that cannot be read"
+        yield from (_problem(*problem) for problem in islice(problems, MAX_IN_A_COMMENT))
+        if len(problems) > MAX_IN_A_COMMENT:
+            yield f"- and {len(problems) - MAX_IN_A_COMMENT} more that cannot be read"
     if overview.passed_over:
         yield from ("", f"{_escaped(passed_over(overview.passed_over))}.")
     if overview.notices:
         yield ""
-        yield from map(_notice, islice(overview.notices, MAX_LISTED))
-        if len(overview.notices) > MAX_LISTED:
-            yield f"- and {len(overview.notices) - MAX_LISTED} more notices"
+        yield from map(_notice, islice(overview.notices, MAX_IN_A_COMMENT))
+        if len(overview.notices) > MAX_IN_A_COMMENT:
+            yield f"- and {len(overview.notices) - MAX_IN_A_COMMENT} more notices"
     if rows:
         yield ""
         yield from _table(rows, overview.targets)

@@ -29,7 +29,7 @@ from dml_tile.reports.markup import (
 from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, RowLowering, clipped
 from dml_tile.reports.report import Problems, ReportOptions
 
-MAX_LISTED: Final = 1_000
+MAX_ON_A_PAGE: Final = 1_000
 """The limit for listed operators with findings, for those without, for models and for problems."""
 
 _MAX_OPEN: Final = 20
@@ -108,7 +108,7 @@ def _counts(report: OverviewReport) -> Iterator[Markup]:
 
 def _operators(report: OverviewReport, rows: Sequence[OverviewRow]) -> Iterator[str]:
     if report.left_out:
-        listed = f"The page lists the first {MAX_LISTED} operators with findings and the first {MAX_LISTED} without. "
+        listed = f"The page lists the first {MAX_ON_A_PAGE} operators with findings, and as many without. "
         others = f"Counted above but not listed: {wording.counted(report.left_out)}. "
         yield element("p", listed, others, element("code", "dml-tile check --format json"), " lists all.")
     yield from _filters(report, rows)
@@ -149,7 +149,7 @@ def _footer(options: ReportOptions) -> Markup:
 class PageReport(OverviewReport):
     """One self-contained HTML page, written at the end; the same results of the same command make the same page."""
 
-    max_listed = MAX_LISTED
+    max_listed = MAX_ON_A_PAGE
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         script = files(__package__).joinpath("page.js").read_text("utf-8")
@@ -269,12 +269,12 @@ _RULE_COLUMNS: Final = ("Rule", "Operators", "It says", "Page")
 
 
 def _problem_list(problems: Problems) -> Iterator[Markup]:
-    yield element("ul", *(_problem(*problem) for problem in islice(problems, MAX_LISTED)))
+    yield element("ul", *(_problem(*problem) for problem in islice(problems, MAX_ON_A_PAGE)))
     yield from _left_out("problems", len(problems))
 
 
 def _notice_list(notices: Sequence[Notice]) -> Iterator[Markup]:
-    yield element("ul", *map(_notice, islice(notices, MAX_LISTED)))
+    yield element("ul", *map(_notice, islice(notices, MAX_ON_A_PAGE)))
     yield from _left_out("notices", len(notices))
 
 
@@ -299,7 +299,7 @@ def _target_table(report: OverviewReport) -> Iterator[Markup]:
 
 def _model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
     """Yield the models, and where all of their tiles run."""
-    yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_LISTED)))
+    yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_ON_A_PAGE)))
     yield from _left_out("models", len(models))
 
 
@@ -319,5 +319,5 @@ def _rule(rule: str, count: int) -> Markup:
 
 
 def _left_out(what: str, count: int) -> Iterator[Markup]:
-    if count > MAX_LISTED:
-        yield element("p", f"and {count - MAX_LISTED} more {what}")
+    if count > MAX_ON_A_PAGE:
+        yield element("p", f"and {count - MAX_ON_A_PAGE} more {what}")

@@ -14,7 +14,7 @@ from rich.text import Text
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.catalogue import NOTICES
 from dml_tile.checks.devices import DeviceOutput
-from dml_tile.checks.files import MAX_LISTED, listed
+from dml_tile.checks.files import MAX_IN_A_LINE, listed
 from dml_tile.checks.hresults import ResultCode
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.checks.summary import Notice, SourceSummary
@@ -276,7 +276,7 @@ class TextReport(Report):
         if self.options.is_quiet and not is_failing:
             return
         self._notices[notice.rule] += 1
-        if self._notices[notice.rule] <= MAX_LISTED:
+        if self._notices[notice.rule] <= MAX_IN_A_LINE:
             print_lines(self._console, [notice_line(notice)])
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
@@ -286,7 +286,7 @@ class TextReport(Report):
             width = max((len(str(count)) for count in counts.values()), default=0)
             lines = (Line(0, Text(f"{count:>{width}} {rule}")) for rule, count in counts.items())
             print_lines(self._console, lines)
-        others = {rule: count - MAX_LISTED for rule, count in self._notices.items() if count > MAX_LISTED}
+        others = {rule: count - MAX_IN_A_LINE for rule, count in self._notices.items() if count > MAX_IN_A_LINE}
         lines = (Line(0, Text(f"and {count} more of {rule}")) for rule, count in others.items())
         print_lines(self._console, lines)
         if self.options.is_quiet:

@@ -20,8 +20,7 @@ from dml_tile.directml.enums import (
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.errors import require_instance
 from dml_tile.findings import BASES, Against, Basis, Finding, Rule, Severity, Violation, apply_rules, bases_of
-from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES, entries_of
-from dml_tile.rules.graph import view_of as view_of_graph
+from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES, graph_view, items_of
 from dml_tile.rules.tensor import (
     BUFFER_RULES,
     TENSOR_RULES,
@@ -114,7 +113,7 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
     if isinstance(desc, CapturedGraph):
         return ("the operators of its nodes, which have lines of their own",)
     if isinstance(desc, GraphDesc):
-        nodes = [(path, node.operator) for path, node in entries_of(desc, "nodes") if node is not None]
+        nodes = [(path, node.operator) for path, node in items_of(desc, "nodes") if node is not None]
         return tuple(f"{path}.Operator.{field}" for path, operator in nodes for field in not_looked_at(operator))
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
         from dml_tile.rules.operator_fields import fields_without_rules
@@ -147,13 +146,13 @@ def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
 def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
     yield from apply_rules(GRAPH_CALL_RULES, graph, target)
     refused = set()
-    for i, (path, node) in enumerate(entries_of(graph, "nodes")):
+    for i, (path, node) in enumerate(items_of(graph, "nodes")):
         found = tuple(_findings(node.operator, target)) if node is not None and node.operator is not None else ()
         if any(finding.basis & BASES["runtime"] for finding in found):
             refused.add(i)
         for finding in found if not isinstance(graph, CapturedGraph) else ():
             yield replace(finding, path=f"{path}.Operator.{finding.path}".rstrip("."))
-    of_graph = apply_rules((*GRAPH_RULES, *CONNECTION_RULES), view_of_graph(graph, refused), target)
+    of_graph = apply_rules((*GRAPH_RULES, *CONNECTION_RULES), graph_view(graph, refused), target)
     if target.level.tiles_are_measured:
         yield from of_graph
     else:

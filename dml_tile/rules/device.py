@@ -180,7 +180,7 @@ def device_is_present(removal: Removal | None, target: Target) -> Iterator[Viola
 
 
 @COMPILATION_RULES.add("DML-COMPILE-op-null", says="The operator to compile is not null.")
-def operator_is_given(is_own: bool | None, target: Target) -> Iterator[Violation]:
+def operator_to_compile_is_given(is_own: bool | None, target: Target) -> Iterator[Violation]:
     if is_own is None:
         yield Violation("op", "null was provided, but an operator was expected")
 

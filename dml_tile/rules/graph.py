@@ -95,7 +95,7 @@ class GraphView(NamedTuple):
         return frozenset(live)
 
 
-def entries_of(graph: GraphDesc, array: str) -> Iterator[tuple[str, Any]]:
+def items_of(graph: GraphDesc, array: str) -> Iterator[tuple[str, Any]]:
     """Yield the entries of an array that its count includes, each after its path."""
     for i, entry in enumerate((getattr(graph, array) or ())[: getattr(graph, ARRAYS[array])]):
         yield f"{_ARRAY_NAMES[array]}[{i}]", entry
@@ -117,13 +117,13 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
     return tensor.desc if tensor is not None else None
 
 
-def view_of(graph: GraphDesc, refused: Container[int] = ()) -> GraphView:
+def graph_view(graph: GraphDesc, refused: Container[int] = ()) -> GraphView:
     """Return the view of a graph, some of whose nodes have operators that are refused."""
-    slots = [_slots_of(node) for _, node in entries_of(graph, "nodes")]
+    slots = [_slots_of(node) for _, node in items_of(graph, "nodes")]
     edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in _EDGE_TYPES}
     wrong: list[tuple[str, str]] = []
     for array, whole in edges.items():
-        for path, edge in entries_of(graph, array):
+        for path, edge in items_of(graph, array):
             if edge is None:
                 continue
             if found := [*_wrong_indices(graph, edge, slots)]:
@@ -205,7 +205,7 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
 )
 def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
     for array in ARRAYS:
-        for path, entry in entries_of(view.graph, array):
+        for path, entry in items_of(view.graph, array):
             if entry is None:
                 yield Violation(f"{path}.Desc", "null was provided, but a description was expected")
             elif isinstance(entry, OperatorGraphNodeDesc) and entry.operator is None:
@@ -222,7 +222,7 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
 def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
     for array in ARRAYS:
         expected = _EDGE_TYPES.get(array, GraphNodeType.OPERATOR)
-        for path, entry in entries_of(view.graph, array):
+        for path, entry in items_of(view.graph, array):
             if entry is not None and entry.type != expected:
                 is_constant = expected is GraphNodeType.OPERATOR and entry.type == GraphNodeType.CONSTANT
                 spelling = EDGE_TYPE if array in _EDGE_TYPES else NODE_TYPE
@@ -310,7 +310,7 @@ def _ends(view: GraphView) -> Iterator[tuple[str, tuple[int, int], BufferTensorD
     says="The data of a constant are at least as long as the input that it feeds reaches.",
 )
 def constants_are_long_enough(view: GraphView, target: Target) -> Iterator[Violation]:
-    nodes = [node for _, node in entries_of(view.graph, "nodes")]
+    nodes = [node for _, node in items_of(view.graph, "nodes")]
     for path, edge in view.intermediates:
         node, consumed = nodes[edge.from_node_index], view.consumed(edge)
         if node is None or node.type != GraphNodeType.CONSTANT or node.data_size is None or consumed is None:

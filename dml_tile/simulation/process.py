@@ -30,7 +30,7 @@ except ImportError:  # Windows, which refuses to remove a file that a process ha
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
 
-VARIABLE: Final = "DML_TILE_TARGET"
+TARGET_VARIABLE: Final = "DML_TILE_TARGET"
 """The environment variable that names the default target of a process; commands and the plugin take several."""
 FILES_VARIABLE: Final = "DML_TILE_LEVEL_FILES"
 """Names the files of the processes above, the outermost first; it is set once."""
@@ -127,7 +127,7 @@ class RunningTest(NamedTuple):
     number: int = 0
     target: Target | None = None
     refusal: str = ""  # UNNAMED or COLLECTING where asking is an error; else empty
-    excepted: str | None = None  # the value of VARIABLE that does not decide, since it names several targets
+    excepted: str | None = None  # the value of TARGET_VARIABLE that does not decide, since it names several targets
 
 
 class Process:

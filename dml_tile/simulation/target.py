@@ -25,8 +25,8 @@ from dml_tile.simulation.process import (
     EXCEPT,
     EXCEPTED,
     PROCESS,
+    TARGET_VARIABLE,
     UNNAMED,
-    VARIABLE,
     OpenSimulation,
     SharedTarget,
     caller,
@@ -72,7 +72,9 @@ def unsimulated_target() -> Target:
         return DEFAULT_TARGET
     if len(named) > 1:
         names = ", ".join(target.name for target in named)
-        raise ValueError(f"{VARIABLE} names {len(named)} targets ({names}); one is needed here: name it as the target")
+        raise ValueError(
+            f"{TARGET_VARIABLE} names {len(named)} targets ({names}); one is needed here: name it as the target"
+        )
     return named[0]
 
 
@@ -92,7 +94,7 @@ def _named_outside() -> tuple[Target, ...]:
             excepted = text.removeprefix(EXCEPT)
             break
     variable = _value_of_variable()
-    return () if variable is None or excepted == variable[:EXCEPTED] else targets_in(VARIABLE, variable)
+    return () if variable is None or excepted == variable[:EXCEPTED] else targets_in(TARGET_VARIABLE, variable)
 
 
 def _value_of_variable() -> str | None:
@@ -102,13 +104,15 @@ def _value_of_variable() -> str | None:
     tile. So its dictionary is asked first, as long as nothing stands in for ``os.environ``.
     """
     environment: Any = os.environ
-    if environment is _ENVIRONMENT and _ENCODED_VARIABLE not in environment._data:
+    if environment is _ENVIRONMENT and _ENCODED_TARGET_VARIABLE not in environment._data:
         return None
-    return environment.get(VARIABLE)  # type: ignore[no-any-return]
+    return environment.get(TARGET_VARIABLE)  # type: ignore[no-any-return]
 
 
 _ENVIRONMENT: Final[Any] = os.environ if type(getattr(os.environ, "_data", None)) is dict else None
-_ENCODED_VARIABLE: Final[Any] = os.environ.encodekey(VARIABLE) if _ENVIRONMENT is not None else VARIABLE
+_ENCODED_TARGET_VARIABLE: Final[Any] = (
+    os.environ.encodekey(TARGET_VARIABLE) if _ENVIRONMENT is not None else TARGET_VARIABLE
+)
 
 
 @lru_cache(maxsize=64)

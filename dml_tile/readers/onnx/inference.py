@@ -123,14 +123,14 @@ def _inferred_by_elements(node: NodeProto, operator: OnnxOperator, values: Mappi
     if operator.type not in _SIZED_BY_ELEMENTS or all(value.known is None for value in values.values()):
         return _inferred(node, operator, values)
     types, others = (
-        _inferred(node, operator, {name: _filled(value, unknown) for name, value in values.items()})
+        _inferred(node, operator, {name: _with_unknown(value, unknown) for name, value in values.items()})
         for unknown in (1, 2)
     )
     shared = {name: common(type_, others.get(name)) for name, type_ in types.items()}
     return {name: type_ for name, type_ in shared.items() if type_} or _inferred(node, operator, values)
 
 
-def _filled(value: Value, unknown: int) -> Value:
+def _with_unknown(value: Value, unknown: int) -> Value:
     elements = value.elements
     return value if elements is None else replace(value, elements=np.where(value.mask, elements, unknown), known=None)
 
