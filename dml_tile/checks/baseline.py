@@ -18,7 +18,7 @@ from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import ProjectPath
 from dml_tile.files.repository import path_from
-from dml_tile.files.whole import open_regular, open_without_waiting, read_at_most
+from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
 from dml_tile.findings import Finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import encodable, printable, printable_json
@@ -145,13 +145,11 @@ def _entries_of(file: str) -> tuple[Entry, ...]:
         # what a setting names is a file; an option may name a pipe
         is_setting = isinstance(file, ProjectPath)
         with open_regular(Path(file).resolve()) if is_setting else open_without_waiting(Path(file)) as opened:
-            text = read_at_most(opened, MAX_BASELINE_BYTES + 1)
+            text = read_whole(opened, MAX_BASELINE_BYTES)
     except FileNotFoundError:
         raise ConfigError(file, "there is no such file; --write-baseline writes it") from None
     except OSError as error:
         raise ConfigError(file, error.strerror or str(error)) from None
-    if len(text) > MAX_BASELINE_BYTES:
-        raise ConfigError(file, f"larger than {MAX_BASELINE_BYTES} bytes")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -16,7 +16,7 @@ from dml_tile.files.paths import ListedPath, Matches
 from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import path_from
 from dml_tile.files.urls import Url, file_of
-from dml_tile.files.whole import read_at_most
+from dml_tile.files.whole import read_whole
 from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
@@ -92,11 +92,9 @@ def names_in(file: str) -> list[str]:
     """
     try:
         with open_source(file) as opened:
-            text = read_at_most(opened, MAX_LIST_BYTES + 1)
+            text = read_whole(opened, MAX_LIST_BYTES)
     except (OSError, InputError) as error:
         raise ConfigError(file, getattr(error, "strerror", None) or str(error)) from None
-    if len(text) > MAX_LIST_BYTES:
-        raise ConfigError(file, f"larger than {MAX_LIST_BYTES} bytes")
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # as PowerShell's > writes
         text = os.fsencode(text.decode("utf-16", "replace"))
     text = text.removeprefix(codecs.BOM_UTF8)

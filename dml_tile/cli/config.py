@@ -26,7 +26,7 @@ from dml_tile.cli.console import MAX_SECONDS, FailOn
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import MAX_PARTS, ProjectPath
 from dml_tile.files.repository import GIT, root_above
-from dml_tile.files.whole import open_regular
+from dml_tile.files.whole import open_regular, read_whole
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import shown
@@ -200,11 +200,9 @@ def _table(path: Path, file: str) -> dict[str, Any] | None:
         if not real.is_relative_to(Path(root_above(str(path.parent)) or path.parent).resolve()):
             raise ConfigError(file, "is a link that leads out of the repository")
         with open_regular(real) as opened:
-            text = opened.read(MAX_SETTINGS_BYTES + 1)
+            text = read_whole(opened, MAX_SETTINGS_BYTES)
     except OSError as error:
         raise ConfigError(file, error.strerror or str(error)) from None
-    if len(text) > MAX_SETTINGS_BYTES:
-        raise ConfigError(file, f"larger than {MAX_SETTINGS_BYTES} bytes")
     try:
         decoded = text.decode()
         if any(key[1] for key in _KEY.finditer(decoded)):

@@ -57,6 +57,14 @@ def read_at_most(file: BinaryIO, size: int) -> bytes:
     return b"".join(parts)
 
 
+def read_whole(file: BinaryIO, limit: int) -> bytes:
+    """Return all bytes of a file. Raises OSError for more than ``limit``."""
+    text = read_at_most(file, limit + 1)
+    if len(text) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit} bytes")
+    return text
+
+
 def open_without_waiting(path: Path) -> BinaryIO:
     """Open a file, or a pipe as soon as there is something to read; raise TimeoutError if that takes too long."""
     file = os.fdopen(os.open(path, os.O_RDONLY | _BINARY | _NONBLOCK), "rb")

@@ -48,7 +48,7 @@ def read_source(name: str, called: str = "") -> Iterator[DescriptorOrProblem]:
             if kind and kind.reader == "JSON lines":
                 yield from read_lines(_bounded_lines(stream))
             else:
-                yield from read_document(_read_whole(stream, called), called)
+                yield from read_document(_read_document_text(stream, called), called)
     except InputError as error:
         yield from error.problems
     except OSError as error:
@@ -59,7 +59,7 @@ def parse_source(name: str) -> Document:
     """Parse the JSON document that a file, or standard input (``-``), begins with. Raises InputError."""
     try:
         with open_source(name) as file:
-            text = _read_whole(file, name)
+            text = _read_document_text(file, name)
             return parse_document(text)
     except OSError as error:
         raise unreadable("", error.strerror or str(error)) from None
@@ -84,7 +84,7 @@ def open_source(name: str) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdin.buffer)
 
 
-def _read_whole(file: BinaryIO, name: str) -> bytes:
+def _read_document_text(file: BinaryIO, name: str) -> bytes:
     text = read_at_most(file, MAX_DOCUMENT_BYTES + 1)
     if len(text) > MAX_DOCUMENT_BYTES:
         if reason := why_unread(name, text):
