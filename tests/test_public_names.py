@@ -26,7 +26,7 @@ CHANGING: Final = {
     # what counts, or holds what changes, while something runs
     "dml_tile.checks.summary.SourceSummary",
     "dml_tile.checks.sweep.Workers",
-    "dml_tile.device.command_list.DeviceState",
+    "dml_tile.device.state.DeviceState",
     "dml_tile.simulation.process.OpenSimulation",
 }
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -68,6 +68,18 @@ def cost_of(*arguments: str, folder: Path) -> Cost:
         server.stdin.flush()
         status, seconds, kibibytes = json.loads(server.stdout.readline())
         return Cost(status, printed.read(), seconds, kibibytes * 1024)
+
+
+def grows_at_most(times: float, few: Callable[[], float], many: Callable[[], float], floor: float = 0) -> bool:
+    """Return True if ``many`` takes at most so many times the seconds of ``few``, or of the ``floor`` where it is more.
+
+    It is measured up to three times: what else the machine does makes either seem slower.
+    """
+    for _ in range(3):
+        least, most = few(), many()
+        if most < times * max(least, floor) or (floor and most < times * floor * _pace()):
+            return True
+    return False
 
 
 @cache
