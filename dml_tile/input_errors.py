@@ -19,7 +19,7 @@ C_NAMES: Final = list(c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc).va
 
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEMS_COUNTED: Final = 10_000
-"""Of an input with as many problems, the rest is not read."""
+"""An input with this many problems is not read on."""
 
 MAX_PROBLEMS_OF_A_SOURCE: Final = 100
 """The most unreadable parts of a source that are reported one by one."""

@@ -42,7 +42,7 @@ class BackEndResult:
 
 
 class Release(NamedTuple):
-    """What a runtime does from a release on, until that of the next row.
+    """A runtime's behaviour from a release on, up to the next row's.
 
     ``minimum_level`` is the lowest feature level at which it creates a device, by the ``page``. Of the ``opaque`` data
     types, by ONNX's names, it is not known how they reach DirectML; ``opaque_page`` says what is known.

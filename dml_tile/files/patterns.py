@@ -27,7 +27,7 @@ _CLASSES: Final = {
 }
 
 OUTSIDE: Final = "../"
-"""What the paths of files elsewhere begin with; only patterns without a slash match them, and those with ``**/``."""
+"""The beginning of paths of files elsewhere; only patterns without a slash, or with ``**/``, match them."""
 
 _Places: TypeAlias = set[tuple[int, int]]
 """Patterns by their lines' numbers, each with how many of its parts were matched so far."""
@@ -49,7 +49,7 @@ class _Awaited(NamedTuple):
 
 
 class _Folder(NamedTuple):
-    """What holds in a folder: the patterns that match it or a folder above, and the parts that names in it may match.
+    """A folder's state: the patterns that match it or a folder above, and the parts that its names may match.
 
     ``here`` are parts that only names in the folder itself may match, ``below`` those that names at any depth may.
     """

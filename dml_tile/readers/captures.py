@@ -1,4 +1,4 @@
-"""The calls of capturing devices: which operators a graph's line names, by the calls that created them."""
+"""The operators that a graph's line names, by the calls of a capturing device that created them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Operators:
         self._descs[session, call] = desc
 
     def graph(self, session: str, graph: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return a graph with the operators of its nodes in place, and what it says, whatever the calls' numbers are.
+        """Return a graph with its nodes' operators in place, and its content, independent of the calls' numbers.
 
         The operators are shared, not copied. Raises LookupError, with the path of a node, for an unknown operator.
         """

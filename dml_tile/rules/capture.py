@@ -31,16 +31,16 @@ _OF_THE_MACHINE: Final = {
     HRESULT.DXGI_ERROR_DEVICE_RESET,
     HRESULT.DXGI_ERROR_DRIVER_INTERNAL_ERROR,
 }
-"""HRESULTs that say nothing about a descriptor: of lost devices, of memory, and of the interface asked for."""
+"""HRESULTs about lost devices, memory or the requested interface, not about a descriptor."""
 
 
 def _parse_hexadecimal(text: Any) -> Any:
-    """Return the number that a text such as ``0x80070057`` spells; anything else as it is, which is refused."""
+    """Return the number that a text such as ``0x80070057`` spells; pydantic refuses anything else."""
     return int(text, 16) if isinstance(text, str) and _HEXADECIMAL.fullmatch(text) else text
 
 
 def _parse_level(text: Any) -> Any:
-    """Return the feature level; None for one that is not known yet."""
+    """Return the feature level; None if it is not known yet."""
     number = _parse_hexadecimal(text)
     return None if isinstance(number, int) and number not in {*FeatureLevel} else number
 
@@ -49,10 +49,10 @@ _Bits: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]
 
 
 class CapturedLine(Record):
-    """One line; HRESULT and feature level are spelled as hexadecimal numbers, or null where there was no call.
+    """A line; HRESULT and feature level are hexadecimal numbers, or null if there was no call.
 
-    A capturing device writes a line before a call, and after it one with the HRESULT and without an operator or graph;
-    ``session`` and ``call`` are of both. A graph's operators are the numbers of the calls that created them.
+    A capturing device writes a line before a call, and after it a line with the HRESULT and no operator or graph; both
+    have ``session`` and ``call``. A graph's operators are the numbers of the calls that created them.
     """
 
     dml_tile_capture: Literal[1]
@@ -78,9 +78,9 @@ def is_capture(data: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """An operator or a graph that an application described, and what came of it, where captured.
+    """An operator or a graph that an application described, and its HRESULT, if captured.
 
-    ``hresult`` is CreateOperator's or CompileGraph's; a call that is ``open`` has not returned one.
+    ``hresult`` is CreateOperator's or CompileGraph's; an ``open`` call has not returned.
     """
 
     desc: OperatorDesc | GraphDesc | None
@@ -99,7 +99,7 @@ CAPTURE_RULES: Final = Rules[Capture](url=pages.CREATE_OPERATOR, basis=Basis.RUN
 
 @cache
 def _adapters(level: FeatureLevel) -> tuple[Target, ...]:
-    """Return the targets of a level, with each kind of adapter: a capture does not tell which it was."""
+    """Return the targets of a level with each kind of adapter, since a capture does not name the adapter."""
     kinds = product((True, False), repeat=2)
     return tuple(Target(level, double_precision=double, typed_uav_loads=loads) for double, loads in kinds)
 
@@ -115,7 +115,7 @@ def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violatio
         return
     results = set[int | None]()
     if not_looked_at(capture.desc):
-        results.add(HRESULT.E_INVALIDARG)  # for what no rule is about
+        results.add(HRESULT.E_INVALIDARG)  # some fields have no rule
     for adapter in _adapters(level):
         if capture.hresult in results:
             return

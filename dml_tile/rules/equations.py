@@ -1,10 +1,10 @@
 """Equations between Sizes and other fields, as in "OutputTensor[i] = InputTensor[i] + StartPadding[i] + EndPadding[i]".
 
 Each side is a sum of products of numbers, fields, members of fields (``ScaleSize.Width``), and entries: of arrays, of a
-tensor's Sizes, or, summed up, of the Sizes of an array of tensors. An index is a number, counted from the end where it
-is negative, a field, ``i``, which stands for each dimension, ``*``, which stands for the product of all entries, or as
-in ``[-IndexDimensions:]`` the product of so many last ones, of all for 0. An equation says nothing where a value is
-missing, or where tensors whose dimensions are counted from the first differ in their number of dimensions.
+tensor's Sizes, or, summed up, of the Sizes of an array of tensors. An index is a number (a negative one counts from the
+end), a field, ``i`` for each dimension, or ``*`` for the product of all entries; ``[-IndexDimensions:]`` is the product
+of that many last entries, of all for 0. An equation says nothing if a value is missing, or if tensors whose dimensions
+are counted from the first differ in their number of dimensions.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "<": comparisons.lt,
 }
 SizesOf = Callable[[str], Sequence[Sequence[int]]]
-"""Returns the Sizes of the tensors of a field: none, one, or those of an array."""
+"""Returns the Sizes of each tensor of a field: of none, one, or an array."""
 
 
 class _Factor(NamedTuple):
-    """A number, a field, a member of it, or entries: by a number, by a field or ``i``, or by ``*`` and slices."""
+    """A number, a field, a member of a field, or entries by a number, a field, ``i``, ``*`` or a slice."""
 
     number: int | None
     name: str
@@ -44,7 +44,7 @@ class _Factor(NamedTuple):
 
 
 _Side: TypeAlias = tuple[tuple[_Factor, ...], ...]
-"""The products of a side, each by its factors."""
+"""The products of a side; each is a tuple of factors."""
 
 
 class _Equation(NamedTuple):
@@ -52,9 +52,9 @@ class _Equation(NamedTuple):
     holds: Callable[[int, int], bool]
     right: _Side
     from_the_first: tuple[str, ...]
-    """The fields that must have as many dimensions."""
+    """The tensors that must have the same number of dimensions."""
     is_of_each: bool
-    """It holds for each dimension ``i``."""
+    """True if it holds for each dimension ``i``."""
 
 
 @cache
@@ -81,7 +81,7 @@ def _factor(text: str) -> _Factor:
 
 
 def violations(equation: str, fields: OperatorFields, sizes_of: SizesOf) -> Iterator[tuple[str, str]]:
-    """Yield the path of each value that breaks an equation, and what is wrong."""
+    """Yield the path of each value that breaks an equation, and the reason."""
     left_side, holds, right_side, from_the_first, is_of_each = _parsed(equation)
     ranks = {len(sizes) for name in from_the_first for sizes in sizes_of(name)}
     if len(ranks) > 1:
