@@ -53,7 +53,7 @@ class CompiledTile:
     _origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
-        """The tile between two buffers, each of at least the tensor's TotalTensorSizeInBytes.
+        """Return the tile between two buffers, each of at least the tensor's TotalTensorSizeInBytes.
 
         Nothing is read or written yet. Bytes and arrays of uint8 are raw memory; other arrays have the tensors' dtype.
         Raises DmlError with the findings of the buffers, TypeError if a buffer is none, is masked, or has elements of

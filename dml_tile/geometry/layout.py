@@ -139,7 +139,7 @@ _BUDGET: ContextVar[AddressBudget | None] = ContextVar("dml_tile_address_budget"
 
 @contextmanager
 def address_budget(addresses: int) -> Iterator[None]:
-    """Within the block, let ``shares_addresses`` enumerate ``addresses``, and return None for more.
+    """Let ``shares_addresses`` enumerate ``addresses`` within the block, and return None for more.
 
     Without a budget, as in a library, each call may enumerate MAX_ENUMERATED_ADDRESSES.
     """
