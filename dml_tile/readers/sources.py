@@ -104,7 +104,7 @@ class Sources(AbstractContextManager["Sources"]):
 
     def _model_parts(self, path: Path) -> Iterator[TileNode | Problem]:
         if self._models is None:
-            from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # and subprocess
+            from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # imports subprocess
 
             self._models = ModelReader(self._known_shapes, memory=MAX_MEMORY_BYTES // self._shared_by)
         yield from self._models.parts(path)
