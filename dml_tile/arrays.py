@@ -28,7 +28,7 @@ from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
 
 _STRINGS: Final = "SUTO"
-"""The kinds of arrays that hold strings: those of str, of bytes and of objects."""
+"""The kinds of arrays that hold strings: of str, bytes and objects."""
 
 
 def tile(
@@ -89,7 +89,7 @@ def _prepare(
     against: Against,
     layout: tuple[np.dtype[Any], Lengths, Lengths] | None = None,
 ) -> tuple[TileOperatorDesc, Lengths, Move]:
-    """Check a tile; ``layout`` is that of an output that is passed: its dtype, shape and strides."""
+    """Check a tile; ``layout`` has a passed output's dtype, shape and strides."""
     require_native(dtype, "the array", "array")
     data_type = ARRAY_TYPES.get(dtype.name)
     if data_type is None:
@@ -126,12 +126,12 @@ def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]
         array([1., 2., 1., 2., 1., 2.])
 
     Strings are arrays of str, bytes or objects, and NumPy tiles them; bfloat16 is ml_dtypes' dtype of that name. Raises
-    DialectError where the specification rejects the tile, ValueError for a result that is too large for an array.
+    DialectError if the specification rejects the tile, ValueError for a result that is too large for an array.
     """
     given = np.asarray(array)
     request = dialect.request(dialect.type_name(onnx_type(given)), given.shape, *arguments)
     source, dtype = given.reshape(request.shape), given.dtype
-    out = np.empty(request.output_shape, dtype)  # in C order; numpy.tile crashes where a result is too large for this
+    out = np.empty(request.output_shape, dtype)  # in C order; numpy.tile crashes if a result is too large
     if not out.size:
         return out
     if dtype.hasobject or dtype.kind in _STRINGS:  # all others are moved as bits
@@ -141,5 +141,5 @@ def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]
 
 
 def onnx_type(array: NDArray[Any]) -> str:
-    """ONNX's name of an array's data type, in NumPy's spelling; strings are arrays of str, bytes or objects."""
+    """Return ONNX's name of a data type, in NumPy's spelling; strings are arrays of str, bytes or objects."""
     return "string" if array.dtype.kind in _STRINGS else array.dtype.name

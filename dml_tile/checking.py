@@ -25,9 +25,9 @@ def check(desc: Descriptor | None, target: TargetLike | None = None, against: Ag
         >>> check(desc, "4_1")
         ()
 
-    ``target`` is whatever ``Target.parse`` takes; None means the current target. ``against`` is the contract to hold it
-    to: what the ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: what
-    breaks either. Raises ValueError for an unknown target or ``against``, TypeError for what is no descriptor.
+    ``target`` is whatever ``Target.parse`` takes; None means the current target. ``against`` is the contract: what the
+    ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: findings of either.
+    Raises ValueError for an unknown target or ``against``, TypeError for anything but a descriptor.
     """
     target = resolve(target)
     findings = findings_of(desc, target, against)

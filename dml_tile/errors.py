@@ -25,7 +25,7 @@ from dml_tile.findings import Finding, Severity, finding_lines
 
 
 def require_instance(value: object, *kinds: type) -> None:
-    """Raise TypeError, which leaves NoneType unsaid, for a value of none of these types."""
+    """Raise TypeError, without the word NoneType, for a value of another type."""
     if not isinstance(value, kinds):
         names = [kind.__name__ for kind in kinds if kind is not NoneType]
         expected = " or ".join(f"{'an' if name[0] in 'AEIOU' else 'a'} {name}" for name in names)
@@ -35,7 +35,7 @@ def require_instance(value: object, *kinds: type) -> None:
 def require_uint(name: str, value: Any, limit: int = UINT_MAX) -> int:
     """Return an unsigned integer of C as an int, NumPy's too.
 
-    Raises TypeError for what is no integer, as True is none, and ValueError for one above ``limit`` or below 0.
+    Raises TypeError unless it is an integer, which True is not, and ValueError above ``limit`` or below 0.
     """
     try:
         number = None if isinstance(value, bool) else index(value)
@@ -57,9 +57,9 @@ class DmlTileError(Exception):
 class DmlError(DmlTileError, ValueError):
     """A descriptor, binding or call has findings: DirectML refuses it or crashes, or its documentation rules it out.
 
-    ``findings`` are the reasons. ``hresult`` is what DirectML returns: that of the first finding that has one; None if
-    it crashes, which ``crash`` says, if all are warnings, or if the result is unknown. ``call`` is the C method of a
-    simulated device that was called, such as ``"BindInputs"``, else empty.
+    ``findings`` are the reasons. ``hresult`` is what DirectML returns, the first finding's; None if DirectML crashes
+    (``crash``), if all findings are warnings, or if the result is unknown. ``call`` is the C method of a simulated
+    device that was called, such as ``"BindInputs"``, else empty.
     """
 
     def __init__(self, findings: Sequence[Finding], call: str = "") -> None:
@@ -114,10 +114,10 @@ def location_of(source: str, pointer: str, position: Position | None = None) -> 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One reason why a part of a source cannot be read.
+    """A reason why a part of a source cannot be read.
 
-    ``pointer`` is the JSON pointer of that part, and ``position`` is where it is in the text, if known. A message that
-    names further parts is made of the ``reason`` that they share.
+    ``pointer`` is the JSON pointer of that part, and ``position`` its position in the text, if known. A message that
+    names further parts is made of their common ``reason``.
     """
 
     pointer: str
@@ -130,12 +130,12 @@ class Problem:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """The pointer, but for a list's item, and the reason, which tell the part in this version and the next."""
+        """The part's identity in this version and the next: the pointer, but for a list's item, and the reason."""
         return "" if self.pointer[1:2].isdigit() else self.pointer, self.reason or self.message
 
 
 class InputError(DmlTileError, ValueError):
-    """A source cannot be read, or asks for what is not allowed; ``problems`` are all reasons found."""
+    """A source cannot be read, or asks for something forbidden; ``problems`` are all reasons."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

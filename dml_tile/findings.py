@@ -1,4 +1,4 @@
-"""Rules, the findings of descriptors that break them, and the bases that both rest on."""
+"""Rules, findings of descriptors that break rules, and the bases of both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Basis(Flag):
     RUNTIME = 2
     """Microsoft's runtime was measured to do so, on feature levels 5_0, 5_2 and 6_2."""
     INFERRED = 4
-    """It is concluded, not measured: from the documented table below level 5_0, or from a back end's source."""
+    """It was concluded, not measured: from the documented table below level 5_0, or from a back end's source."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,10 +41,10 @@ BASES: Final[dict[str, Basis]] = {
 
 
 class Severity(IntEnum):
-    """The severity of a finding; a worse one compares greater. ``str()`` gives the word: ``"error"``."""
+    """The severity of a finding; a worse severity is greater. ``str()`` gives the word: ``"error"``."""
 
     NOTE = 1
-    """There is nothing to mend in the tile: DirectML is not called for it."""
+    """The tile needs no change: DirectML is not called for it."""
     WARNING = 2
     """Only the documentation rules it out: DirectML was measured to take it."""
     ERROR = 3
@@ -70,7 +70,7 @@ def bases_of(against: Against) -> Basis:
 class Violation:
     """One place where a rule is broken.
 
-    ``basis`` is given where it is only a part of the rule's, ``hresult`` where it differs from the rule's.
+    ``basis`` is given if it is only a part of the rule's, ``hresult`` if it differs from the rule's.
     """
 
     path: str
@@ -88,9 +88,9 @@ Subject_contra = TypeVar("Subject_contra", contravariant=True)
 class Rule(Generic[Subject_contra]):
     """One requirement: a stable id, what it says, what it rests on, and the function that finds its violations.
 
-    ``hresult`` is what DirectML returns when the rule is broken; None where it returns nothing (it crashes), or where
-    nobody knows what it returns. ``severity`` is that of its findings; None means that it follows from their basis: a
-    warning where they are documented alone, else an error.
+    ``hresult`` is what DirectML returns when the rule is broken; None if it crashes, or if the result is unknown.
+    ``severity`` is the findings'; None means that it follows from their basis: a warning if they are documented alone,
+    else an error.
     """
 
     id: str
@@ -104,7 +104,7 @@ class Rule(Generic[Subject_contra]):
 
     @property
     def usual_severity(self) -> Severity:
-        """The severity of findings that have the whole basis of the rule."""
+        """The severity of findings with the rule's whole basis."""
         return self._severity(self.basis)
 
     def _severity(self, basis: Basis) -> Severity:
@@ -151,7 +151,7 @@ class RuleFields(TypedDict, total=False):
 class Rules(list[Rule[Subject]]):
     """Rules on one subject, in the order of their findings: that of their definitions.
 
-    ``usual`` are the fields that most of them have; the basis is BOTH unless one is given.
+    ``usual`` are the fields that most rules have; the basis is BOTH by default.
     """
 
     def __init__(self, **usual: Unpack[RuleFields]) -> None:
@@ -177,8 +177,8 @@ class Rules(list[Rule[Subject]]):
 class Finding:
     """A rule that a descriptor breaks at a target.
 
-    ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``crash`` whether the process
-    would die. ``hresult`` is what DirectML returns; None where it does not notice, returns nothing, or nobody knows.
+    ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``crash`` is True if the process
+    would die. ``hresult`` is what DirectML returns; None if it does not notice, returns nothing, or nobody knows.
     """
 
     rule: str

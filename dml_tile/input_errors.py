@@ -19,13 +19,13 @@ C_NAMES: Final = list(c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc).va
 
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEMS_COUNTED: Final = 10_000
-"""Of an input with as many problems, the rest is not read."""
+"""An input with this many problems is not read on."""
 
 MAX_PROBLEMS_OF_A_SOURCE: Final = 100
 """The most unreadable parts of a source that are reported one by one."""
 
 MAX_KEYS: Final = 64
-"""The most keys of an object that are all looked at; no format has as many, and each unknown one is an error."""
+"""The most keys of an object that is read; no format has as many, and each unknown key is an error."""
 
 _MANY_KEYS: Final = f"{{}} keys were provided; at most {MAX_KEYS} were expected"
 
@@ -94,7 +94,7 @@ def limited_problems(parts: Iterable[_Part | Problem]) -> Iterator[_Part | Probl
 
 
 class ProblemList:
-    """Collects the problems of an input, of which the first MAX_PROBLEMS are kept and the others counted.
+    """Collects the problems of an input: keeps the first MAX_PROBLEMS, and counts the others.
 
     ``data`` is the JSON value that was read and ``pointer`` its place in the source. ``names`` are the known fields:
     an unknown key's message suggests the nearest known one, or lists all if there are few.
@@ -153,13 +153,13 @@ def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Seq
 def _found(
     data: Any, location: tuple[str | int, ...], details: ErrorDetails
 ) -> tuple[ErrorDetails, list[str | int], list[str | int]]:
-    """Return an error of pydantic's, the steps to what is wrong, and the path to the field, which may be missing."""
+    """Return pydantic's error, the steps to the wrong value, and the path to the field, which may be missing."""
     steps, rest = _followed(data, location + details["loc"])
     return details, steps, [*steps, *rest] if details["type"] == "missing" else steps
 
 
 def _followed(data: Any, location: Sequence[str | int]) -> tuple[list[str | int], list[str | int]]:
-    """Return the steps of a location that exist in the data, and those after them; the tags of unions are neither."""
+    """Return the steps of a location that exist in the data, and the steps after them, without unions' tags."""
     steps: list[str | int] = []
     rest: list[str | int] = []
     for step in location:

@@ -20,14 +20,14 @@ from dml_tile.text import pointer_steps, shortened
 
 STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
 COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-"""Both also match what is never closed, up to the end of the text, so that no text takes quadratic time."""
+"""Both also match what is unclosed, to the end of the text, so that no text takes quadratic time."""
 
 _STRING_OR_COMMENT: Final = re.compile(f"{STRING}|{COMMENT}".encode(), re.DOTALL)
 _STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
 _REPEATED_NAME: Final = re.compile(r'Detected duplicate key "(.*)" at (line \d+ column \d+)\Z', re.DOTALL)
 _SHORT: Final = 2**20
 _SIZES: Final = {b"[": 88, b"{": 232, b",": 40, b'"': 32}
-"""The bytes that Python takes for what begins, or is told apart, by each of these."""
+"""The bytes that Python takes for a value that each of these begins or separates."""
 
 _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
 _PLACE: Final = re.compile(r"at line (\d+) column (\d+)\Z")
@@ -90,14 +90,14 @@ def require_utf_8(text: bytes) -> None:
 
 
 def _require_memory(text: bytes) -> None:
-    """Raise MemoryError where the values of a long text would not fit: jiter may abort the process instead."""
+    """Raise MemoryError if the values of a long text would not fit: jiter may abort the process instead."""
     if len(text) > _SHORT:
         taken = len(text) + sum(size * text.count(token) for token, size in _SIZES.items())
         bytes(taken)  # freed before a page of it is used
 
 
 def position_of_error(text: bytes, error: ValueError, first: int = 1) -> Position | None:
-    """Return the position that an error of ``parse_json`` names, in a text whose first line has this number."""
+    """Return the position that an error of ``parse_json`` names; the text's first line has the number ``first``."""
     found = _PLACE.search(str(error))
     if not found:
         return None
@@ -145,7 +145,7 @@ _MEMBER: Final = re.compile(rf'({STRING})\s*+:\s*+((?>{STRING})|[^\s\[\]{{}}:,"/
 """A name and its value in a flat object."""
 _IGNORE: Final = re.compile(r"dml-tile:[ \t]*+(?:ignore\[([^\]\n]{0,200}+)\]|([^\n*]{0,40}+))")
 MAX_COMMENTS: Final = 100
-"""The comments of a text that silence findings: each tile of a line may meet them all."""
+"""The most comments of a text that silence findings: each tile of a line may meet all."""
 _CONTAINERS_REMEMBERED: Final = 32
 
 
@@ -153,7 +153,7 @@ _CONTAINERS_REMEMBERED: Final = 32
 class SourceText:
     """The UTF-8 text of one JSON value. It is scanned when a position is first asked for.
 
-    A JSON line has its ``line_number`` in the source, from 1, and its value lies one step down in a pointer. Offsets
+    A JSON line has its ``line_number`` in the source, from 1, and its value is one step down in a pointer. Offsets
     count code points from the text's beginning.
     """
 
@@ -163,7 +163,7 @@ class SourceText:
     def position(self, pointer: str, path: str = "") -> Position | None:
         """Return the position of a field of the descriptor at a JSON pointer; ``path`` has C names, as in findings.
 
-        A missing field has the position of the object that lacks it. A pointer that leads nowhere has none.
+        A missing field has the position of the object that lacks it; a pointer to nothing has none.
         """
         steps = pointer_steps(pointer)
         if self.line_number is None:
@@ -177,7 +177,7 @@ class SourceText:
         return tuple(islice(self._comments(), MAX_COMMENTS)) if b"dml-tile" in self.content else ()
 
     def comments_on(self, pointer: str) -> tuple[IgnoreComment, ...]:
-        """Return the comments in the lines of the value at a JSON pointer; all, if it is the whole text."""
+        """Return the comments in the lines of the value at a JSON pointer; all, for the whole text."""
         if not (self.comments and pointer) or self.line_number is not None:
             return self.comments
         place = self.position(pointer)
@@ -194,7 +194,7 @@ class SourceText:
 
     @cached_property
     def _children(self) -> Callable[[int], dict[str, int]]:
-        """Returns the offsets of the values of the container at an offset, by name or index; none of anything else."""
+        """Returns, by a container's offset, the offsets of its values by name or index; none for another value."""
         return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: self._flat(offset) or dict(self._scanned(offset)))
 
     def _comments(self) -> Iterator[IgnoreComment]:
@@ -232,13 +232,13 @@ class SourceText:
         return Position(*self._line_and_column(offset), *self._line_and_column(end))
 
     def _flat(self, offset: int) -> dict[str, int]:
-        """Return the offsets of the values of a flat object, by name; none of anything else."""
+        """Return the offsets of a flat object's values, by name; none for another value."""
         whole = _FLAT_OBJECT.match(self._text, offset)
         members = _MEMBER.finditer(self._text, offset + 1, whole.end()) if whole else ()
         return {_name(member[1]): member.start(2) for member in members}
 
     def _scanned(self, offset: int) -> Iterator[tuple[str, int]]:
-        """Yield the names or indices of a container's values, and their offsets."""
+        """Yield the name or index, and the offset, of each of a container's values."""
         if self._text[offset] not in "[{":
             return
         is_object = self._text[offset] == "{"

@@ -16,21 +16,21 @@ as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 """A command's arguments as its user types them."""
 
 MAX_COMPARED: Final = 80
-"""The characters of a name that are compared; no known name is nearly as long."""
+"""The most characters of a name that are compared; known names are much shorter."""
 
 MAX_SHOWN: Final = 60
-"""The characters that ``shown`` writes of a value."""
+"""The most characters that ``shown`` returns."""
 
 
 def nearest(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
     """Return the names most like ``name``, the nearest first; their likeness, from 0 to 1, is at least ``cutoff``."""
-    from difflib import get_close_matches  # what is right needs no suggestion
+    from difflib import get_close_matches  # correct names need no suggestion
 
     return get_close_matches(name[:MAX_COMPARED], [*known], count, cutoff)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", count: int = 1, cutoff: float = 0.6) -> str:
-    """Return the question whether one of the nearest names was meant; ``otherwise`` if there is none."""
+    """Return a question with the nearest names; ``otherwise`` if there are none."""
     near = nearest(name, known, count, cutoff)
     return f"did you mean {', '.join(near)}?" if near else otherwise
 
@@ -58,8 +58,8 @@ def braced(values: Iterable[object]) -> str:
 def printable(text: str) -> str:
     """Return a text that is safe in a log.
 
-    It has escapes for the characters that move or colour a terminal's cursor, or cannot be encoded, and for what begins
-    a command to Azure Pipelines or GitHub's runner anywhere in a line.
+    It has escapes for characters that move or colour a terminal's cursor, or cannot be encoded, and for the beginning
+    of a command to Azure Pipelines or GitHub's runner anywhere in a line.
     """
     if text.isprintable() and "##" not in text:
         return text
@@ -85,7 +85,7 @@ def printable_json(text: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """Return a text, such as a file's name, with escapes for bytes that are none in UTF-8."""
+    """Return a text, such as a file's name, with escapes for bytes that are not UTF-8."""
     return text.encode(errors="backslashreplace").decode()
 
 

@@ -7,8 +7,8 @@ BackEndResult     its descriptor of a tile, or the reason why there is none
 Outcome           the kinds of results
 Release           what a runtime does from a release on
 
-Each of the other modules is one back end, which follows the source files that it names. Which released versions contain
-those files is not known.
+Each of the other modules is a back end, which follows the source files that it names. The releases with those files are
+not known.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""A runtime that passes tiles to DirectML, its result for a tile, and rules for those that it does not pass."""
+"""A runtime that passes tiles to DirectML, its result for a tile, and rules for tiles that it does not pass."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Outcome(Enum):
 class BackEndResult:
     """The descriptor that a back end makes of a tile, or the reason why it makes none.
 
-    ``desc`` is None unless the outcome is TILE; otherwise ``reason`` says why, and ``path`` is the field that it is
-    about, in C names, if there is one. ``url`` is the page of the file that decides so; empty for the back end's own.
+    ``desc`` is None unless the outcome is TILE; ``reason`` says why, and ``path`` names the field, if any, in C names.
+    ``url`` is the page of the file that decides; empty for the back end's own.
     """
 
     outcome: Outcome
@@ -42,10 +42,10 @@ class BackEndResult:
 
 
 class Release(NamedTuple):
-    """What a runtime does from a release on, until that of the next row.
+    """A runtime's behaviour from a release on, up to the next row's.
 
-    ``minimum_level`` is the lowest feature level at which it creates a device, by the ``page``. Of the ``opaque`` data
-    types, by ONNX's names, it is not known how they reach DirectML; ``opaque_page`` says what is known.
+    ``minimum_level`` is the lowest feature level at which it creates a device, by the ``page``. How the ``opaque`` data
+    types (ONNX's names) reach DirectML is not known; ``opaque_page`` says what is known.
     """
 
     since: tuple[int, int]
@@ -71,11 +71,11 @@ class BackEnd:
     """Its releases, the oldest first; ``newest`` is the last one that was read."""
     newest: str = ""
     release_named: Callable[[Target], tuple[int, int] | None] = lambda target: None
-    """Returns the release that a target's name names, if it does."""
+    """Returns the release in a target's name, if any."""
     advice: str | None = None
     """The suggestion for targets at which it creates no device."""
     dialects: tuple[Dialect, ...] | None = None
-    """The dialects that it takes; None for all, as if they were converted to its own."""
+    """The dialects that it takes; None for all, as if converted to its own."""
     folds_constants: bool = False
     """True if onnxruntime optimises the graph first: it folds Tiles of constants, or used for their shape."""
 
@@ -85,11 +85,11 @@ class BackEnd:
         return next((row for row in reversed(self.releases) if named is None or row.since <= named), self.releases[0])
 
     def creates_a_device(self, target: Target) -> bool:
-        """Return True if the release that the target means creates a device there."""
+        """Return True if the target's release creates a device there."""
         return target.feature_level >= self.release_at(target).minimum_level
 
     def needs(self, target: Target) -> str:
-        """Return what the release that the target means needs to create a device, in a sentence."""
+        """Return, in a sentence, what the target's release needs to create a device."""
         named = self.release_named(target)
         newest = f" (as of {self.newest}, the newest release that was read)" if self.newest and not named else ""
         return f"{self.title} makes no device below {self.release_at(target).minimum_level.name}{newest}"

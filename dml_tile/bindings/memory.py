@@ -1,4 +1,4 @@
-"""Byte and tensor views of objects that support the buffer protocol, not copied, and checked to stay in bounds."""
+"""Byte and tensor views of objects that support the buffer protocol, without copies, within bounds."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Padding = Literal["preserve", "poison"]
 """The treatment of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
 
 POISON: Final = 0xCD
-"""The byte that stands for whatever DirectML may leave between the elements; debuggers mark unset memory with it."""
+"""The byte for what DirectML may leave between elements; debuggers mark unset memory with it."""
 
 _DLPACK_CPU: Final = 1
 """kDLCPU, of https://dmlc.github.io/dlpack/latest/c_api.html"""
 
 _MAX_WORK: Final[Any] = 10_000
-"""The most candidates that NumPy tries to tell two strided arrays apart; beyond that they are taken to overlap."""
+"""The most candidates that NumPy tries to tell two strided arrays apart; beyond, they count as overlapping."""
 
 _RAW_FORMATS: Final = ("B", "<B", "@B", "=B", ">B", "c")
 
@@ -51,9 +51,8 @@ class SupportsDLPack(Protocol):
 def byte_view(buffer: BufferLike, name: str = "the buffer", *, writable: bool = False) -> Bytes:
     """Return the bytes of a buffer (bytes, bytearray, memoryview, ndarray, mmap, shared memory), not copied.
 
-    ``name`` is the argument's, for messages. Raises TypeError for an object without the buffer protocol, and for one
-    that holds Python objects, ValueError for one that is not C-contiguous, or that is read-only where ``writable`` is
-    asked for.
+    ``name`` is the argument's, for messages. Raises TypeError for an object without the buffer protocol, or with Python
+    objects, ValueError if it is not C-contiguous, or is read-only and should be ``writable``.
     """
     if _holds_objects(buffer, name):
         raise TypeError(f"{name} holds Python objects, whose bytes are pointers")
@@ -67,7 +66,7 @@ def byte_view(buffer: BufferLike, name: str = "the buffer", *, writable: bool = 
 
 
 def contiguous(buffer: BufferLike, name: str, *, writable: bool = False) -> NDArray[Any]:
-    """Return a C-contiguous array over a buffer's bytes: the buffer itself if it is one, else its ``byte_view``."""
+    """Return a C-contiguous array over a buffer's bytes: the buffer itself if possible, else its ``byte_view``."""
     if type(buffer) is np.ndarray and not buffer.dtype.hasobject:
         flags = buffer.flags
         if flags.c_contiguous and (not writable or flags.writeable):
@@ -90,7 +89,7 @@ def element_dtype(buffer: BufferLike, name: str = "array") -> np.dtype[Any] | No
 
 
 def require_data_type(dtype: np.dtype[Any] | None, data_type: int, name: str) -> None:
-    """Raise TypeError unless elements of a dtype, of ``element_dtype``, are those of a tensor; raw memory fits any."""
+    """Raise TypeError unless a dtype from ``element_dtype`` is the tensor's; raw memory fits any tensor."""
     if dtype is None or dtype is DTYPES.get(data_type) or CARRIERS.get(dtype.name) == data_type:
         return
     wanted = DTYPES.get(data_type)
@@ -112,7 +111,7 @@ def _holds_objects(buffer: BufferLike, name: str) -> bool:
 
 
 def span_of(size: int, shape: Sequence[int], strides: Sequence[int]) -> Callable[[NDArray[Any]], Any]:
-    """Return what finds the bytes that arrays of one layout span, from the lowest address on; strides are in bytes."""
+    """Return a function that returns the bytes that arrays of one layout span; strides are in bytes."""
     reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
     memory, lowest = c_char * (sum(map(abs, reach)) + size), sum(step for step in reach if step < 0)
     return lambda array: array if array.flags.c_contiguous else memory.from_address(array.ctypes.data + lowest)
@@ -140,7 +139,7 @@ def tensor_view(
 
 
 def as_array(array: Any) -> NDArray[Any]:
-    """Return the array of what has one, or offers its memory through DLPack; raises TypeError for other memory."""
+    """Return an object's array, also through DLPack; raises TypeError for other objects."""
     require_unmasked(array, "the array")
     if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__"):
         return np.asarray(array)
@@ -161,7 +160,7 @@ def require_array(array: object, name: str) -> None:
 
 
 def parts_overlap(source: NDArray[Any], read: int, destination: NDArray[Any], written: int) -> bool:
-    """Return True if the first bytes of two contiguous arrays share memory, so many of each."""
+    """Return True if the first ``read`` and ``written`` bytes of two contiguous arrays share memory."""
     if source is not destination and source.flags.owndata and destination.flags.owndata:
         return False
     return np.may_share_memory(source, destination) and np.may_share_memory(
@@ -170,7 +169,7 @@ def parts_overlap(source: NDArray[Any], read: int, destination: NDArray[Any], wr
 
 
 def share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:
-    """Return True if elements of two arrays share memory, or if that is too hard to tell."""
+    """Return True if elements of two arrays share memory, or might."""
     try:
         return np.may_share_memory(out, array) and np.shares_memory(out, array, _MAX_WORK)
     except np.exceptions.TooHardError:

@@ -24,7 +24,7 @@ from dml_tile.errors import require_instance, require_uint
 from dml_tile.simulation.calls import report_fault, report_met
 from dml_tile.simulation.process import caller
 
-if TYPE_CHECKING:  # rules are about resources, and known without NumPy
+if TYPE_CHECKING:  # rules need no NumPy
     import numpy as np
 
     from dml_tile.bindings.memory import BufferLike, Bytes
@@ -33,19 +33,19 @@ if TYPE_CHECKING:  # rules are about resources, and known without NumPy
 class Direct3DDevice:
     """ID3D12Device, on which an IDMLDevice is made, and to which resources belong.
 
-    ``removed_reason`` is S_OK until ``remove`` gives another. What hangs or resets a device is not simulated.
+    ``removed_reason`` is S_OK until ``remove`` changes it. Hangs and resets are not simulated.
     """
 
     def __init__(self) -> None:
         self.removed_reason: HRESULT = HRESULT.S_OK
         self._counting = threading.Lock()
-        self._removal: tuple[HRESULT, int] | None = None  # a later one, and the dispatches until then
+        self._removal: tuple[HRESULT, int] | None = None  # a later removal, and the dispatches until then
 
     def remove(self, reason: HRESULT = HRESULT.DXGI_ERROR_DEVICE_REMOVED, *, after_dispatches: int = 0) -> None:
         """Remove the device, as a hang or a driver's update does: now, or after some dispatches more.
 
-        Dispatches that initialise operators count. A removal that comes later is in the record of calls; a test of
-        pytest fails if it never comes. Raises ValueError for an unknown reason, S_OK, and a negative number.
+        Dispatches that initialise operators count. A later removal is in the record of calls; a test of pytest fails if
+        it never comes. Raises ValueError for an unknown reason, S_OK, and a negative number.
         """
         if not HRESULT(reason):
             raise ValueError("S_OK is no reason to remove a device")
@@ -59,7 +59,7 @@ class Direct3DDevice:
         report_fault(self, f"Direct3DDevice.remove({asked}) of {caller()}")
 
     def count_dispatch(self) -> bool:
-        """Count a dispatch that was executed; remove the device, and return True, if that was the last."""
+        """Count an executed dispatch; remove the device, and return True, if it was the last."""
         with self._counting:
             if self._removal is None:
                 return False
@@ -74,10 +74,10 @@ class Direct3DDevice:
 class Buffer:
     """A buffer resource: ``size`` bytes of zeros, on a heap. It takes no memory until it is read or written.
 
-    ``heap`` is a HeapType, its name or its value. Any size, heap and flags can be held, also what DirectML refuses to
-    bind; with another ``dimension`` it stands for a texture of that width. ``direct3d_device`` is the one that it
-    belongs to; None means that of the IDMLDevice that it is bound on. Raises ValueError for an unknown heap's name, and
-    for a size that no UINT64 holds.
+    ``heap`` is a HeapType, its name or its value. Any size, heap and flags can be held, even if DirectML refuses to
+    bind them; with another ``dimension`` it stands for a texture of that width. ``direct3d_device`` is the device that
+    it belongs to; None means the device of the IDMLDevice that binds it. Raises ValueError for an unknown heap's name,
+    and for a size that no UINT64 holds.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Buffer:
         self.dimension = require_uint("dimension", dimension)
         self.direct3d_device = direct3d_device
         self.dtype: np.dtype[Any] | None = None
-        """The dtype of the array that it wraps, which only tensors of its data type take; None for raw memory."""
+        """The wrapped array's dtype: only tensors of its data type take the buffer; None for raw memory."""
         self._memory: Bytes | None = None
         self._address = 0
         self._allocating = threading.Lock()
@@ -111,8 +111,8 @@ class Buffer:
         """Return a buffer over the bytes of a writable object (bytearray, ndarray, mmap, shared memory), not copied.
 
         A typed array is bound as a tensor of its own data type only; bytes and uint8 as any. Raises TypeError for an
-        object without the buffer protocol, a masked array and one in the other byte order, ValueError for one that is
-        read-only or not C-contiguous.
+        object without the buffer protocol, a masked array and an array in the other byte order, ValueError for memory
+        that is read-only or not C-contiguous.
         """
         from dml_tile.bindings.memory import byte_view, element_dtype
 
@@ -124,7 +124,7 @@ class Buffer:
 
     @property
     def memory(self) -> Bytes:
-        """The bytes, as a writable array of uint8. Raises MemoryError where memory is too small."""
+        """The bytes, as a writable array of uint8. Raises MemoryError if memory is too small."""
         with self._allocating:
             if self._memory is None:
                 import numpy as np
@@ -143,7 +143,7 @@ class Buffer:
 
     @property
     def home(self) -> tuple[Buffer | None, int]:
-        """The place of the first byte: None and an address, or this buffer and 0 as long as it has no memory."""
+        """The first byte's place: None and an address, or this buffer and 0 while it has no memory."""
         return (self, 0) if self._memory is None else (None, self._address)
 
     def __repr__(self) -> str:
@@ -151,14 +151,14 @@ class Buffer:
 
 
 class Span(NamedTuple):
-    """A range of memory, from one byte to another: by address, or within a buffer that has no memory yet."""
+    """A range of memory: by address, or within a buffer that has no memory yet."""
 
     buffer: Buffer | None
     start: int
     end: int
 
     def overlaps(self, other: Span) -> bool:
-        """Return whether both ranges have a byte in common."""
+        """Return True if both ranges have a byte in common."""
         return self.buffer is other.buffer and self.start < other.end and other.start < self.end
 
 
@@ -166,7 +166,7 @@ class Span(NamedTuple):
 class BufferBinding:
     """DML_BUFFER_BINDING: a range of a buffer, in bytes. Without ``size_in_bytes``, it goes to the buffer's end.
 
-    Raises TypeError for what is no Buffer, ValueError for what no UINT64 holds.
+    Raises TypeError unless it is a Buffer, ValueError for a number that no UINT64 holds.
     """
 
     buffer: Buffer | None
@@ -191,14 +191,14 @@ class BufferBinding:
         return self.buffer is None and self.offset == self.size_in_bytes == 0
 
     def span(self, count: int) -> Span | None:
-        """Return the place of the first ``count`` bytes; None where the buffer has fewer. Takes no memory."""
+        """Return the place of the first ``count`` bytes; None if the buffer has fewer. Takes no memory."""
         if self.buffer is None or self.offset + count > self.buffer.size:
             return None
         memory, base = self.buffer.home
         return Span(memory, base + self.offset, base + self.offset + count)
 
     def region(self, count: int) -> Bytes | None:
-        """Return the bytes of ``span``. Raises MemoryError where memory is too small."""
+        """Return the bytes of ``span``. Raises MemoryError if memory is too small."""
         if self.buffer is None or self.offset + count > self.buffer.size:
             return None
         return self.buffer.memory[self.offset : self.offset + count]
@@ -206,7 +206,7 @@ class BufferBinding:
 
 @dataclass(frozen=True, slots=True)
 class BufferArrayBinding:
-    """DML_BUFFER_ARRAY_BINDING: one range for each input of an operator that is initialised; None is a null pointer."""
+    """DML_BUFFER_ARRAY_BINDING: a range for each input of an initialised operator; None is a null pointer."""
 
     bindings: Sequence[BufferBinding] | None
 
@@ -228,7 +228,7 @@ _BINDINGS: Final[dict[int, tuple[type[object], ...]]] = {
 class BindingDesc:
     """DML_BINDING_DESC: the type of a binding, and the binding; ``BindingDesc()`` binds nothing.
 
-    Raises TypeError where the binding is not of the kind.
+    Raises TypeError for a binding of another kind.
     """
 
     type: BindingType | int = BindingType.NONE
@@ -242,7 +242,7 @@ class BindingDesc:
 
 
 BindingLike: TypeAlias = BindingDesc | BufferBinding | BufferArrayBinding
-"""A DML_BINDING_DESC, or what it would describe."""
+"""A DML_BINDING_DESC, or the binding that it would describe."""
 
 
 def binding_desc(binding: BindingLike) -> BindingDesc:

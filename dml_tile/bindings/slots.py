@@ -1,4 +1,4 @@
-"""The slots of a binding table and the bindings given for them, which are the subjects of rules."""
+"""The subjects of rules on binding tables: slots, and the bindings given for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BindingStage = Literal["initialisation", "execution"]
 class SlotKind(NamedTuple):
     """A kind of slot: the type of its binding, the stage at which it is bound, and the heaps of its buffer.
 
-    ``unordered_access`` is whether the buffer is reached through an unordered access view. ``name`` tells kinds apart.
+    ``unordered_access`` is True for a buffer with an unordered access view. ``name`` tells kinds apart.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Slot(NamedTuple):
     unused: str = ""
     """Why nothing is bound at any stage, as for an input of a graph that no node reads; else empty."""
     checked_by_runtime: bool = True
-    """False where the runtime compares neither SizeInBytes nor GuaranteedBaseOffsetAlignment, as for a graph."""
+    """False if the runtime compares neither SizeInBytes nor GuaranteedBaseOffsetAlignment, as for a graph."""
 
     @property
     def is_tensor(self) -> bool:
@@ -101,9 +101,9 @@ class BoundRange(NamedTuple):
 
 
 class SlotBinding(NamedTuple):
-    """The binding that a program gives for a slot; ``desc`` is None for a null pointer.
+    """A program's binding for a slot; ``desc`` is None for a null pointer.
 
-    ``direct3d_device`` is what the IDMLDevice was made on. An array of bindings has one for each of ``of`` slots.
+    ``direct3d_device`` is the IDMLDevice's. An array of bindings has one for each of ``of`` slots.
     """
 
     slot: Slot
@@ -118,7 +118,7 @@ class SlotBinding(NamedTuple):
 
     @property
     def given(self) -> BufferBinding | None:
-        """The slot's buffer binding, if as many of the type that it takes are given as there are slots, else None."""
+        """The slot's buffer binding, if it is of the right type, in an array of the right length; else None."""
         binding = self.desc.desc if self.desc is not None and self.desc.type == self.slot.kind.binding else None
         if isinstance(binding, BufferArrayBinding):
             bindings = binding.bindings or ()
@@ -127,15 +127,15 @@ class SlotBinding(NamedTuple):
 
     @property
     def range(self) -> tuple[BufferBinding, Buffer] | None:
-        """The bound range and its buffer, if the slot takes one and one is given, else None."""
+        """The bound range and its buffer, if the slot takes a buffer and has one, else None."""
         given = self.given
         return (given, given.buffer) if self.slot.size_in_bytes and given and given.buffer is not None else None
 
 
 class SlotState(NamedTuple):
-    """A slot, and whether anything is bound to it. One that needs no binding has the size 0."""
+    """A slot, and whether anything is bound to it. A slot that needs no binding has the size 0."""
 
     slot: Slot
     bound: bool
     why_unnoticed: str = ""
-    """The reason why DirectML does not notice a missing binding; empty if it does."""
+    """Why DirectML does not notice a missing binding; empty if it does."""

@@ -31,9 +31,9 @@ _Text = Annotated[str, Field(strict=True)]
 
 
 class Entry(Record):
-    """A finding that is known again, whatever its line and its message.
+    """A known finding, whatever its line and its message.
 
-    ``source`` is its file, relative to the folder of the baseline; ``operator`` is the identity of its operator.
+    ``source`` is the file, relative to the baseline's folder; ``operator`` is the operator's identity.
     """
 
     source: _Text
@@ -56,7 +56,7 @@ class Baseline:
         self._occurring: set[Entry] = set()
 
     def with_known(self, result: Result) -> Result:
-        """Return the result with its findings that are in the baseline as ``known`` ones; the verdict stays."""
+        """Return the result with the baseline's findings moved to ``known``; the verdict stays."""
         known: list[Finding] = []
         new: list[Finding] = []
         for finding in result.findings:
@@ -85,7 +85,7 @@ class Baseline:
     def looked_for(
         self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection
     ) -> frozenset[Entry]:
-        """Return the entries that a run would find, if they occur: of what was checked, or is no longer there."""
+        """Return the entries of files that the run checked, or that no longer exist."""
         checked = {_relative_path(source.name, self._folder): source.is_whole for source in sources}
         for path in {entry.source for entry in self.entries} - checked.keys():
             is_there = path == _STANDARD_INPUT or os.path.lexists(Path(self._folder, path))
@@ -142,7 +142,7 @@ def _relative_path(source: str, folder: str) -> str:
 
 def _entries_of(file: str) -> tuple[Entry, ...]:
     try:
-        # what a setting names is a file; an option may name a pipe
+        # a setting names a file, an option may name a pipe
         is_setting = isinstance(file, ProjectPath)
         with open_regular(Path(file).resolve()) if is_setting else open_without_waiting(Path(file)) as opened:
             text = read_whole(opened, MAX_BASELINE_BYTES)

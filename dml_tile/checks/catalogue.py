@@ -1,4 +1,4 @@
-"""All rules by their ids, notices among them, and the selection of those whose findings count."""
+"""All rules and notices by their ids, and the selection of rules whose findings count."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NOTICES: Final[dict[str, Rule[Any]]] = {
         _notice(UNUSED_BASELINE_ENTRY, "An entry of the baseline occurs, where its file and target are checked."),
     )
 }
-"""What is reported and is no rule of DirectML's, by its id."""
+"""The notices, by id: they are no rules of DirectML's."""
 
 
 def rule_named(rule_id: str) -> Rule[Any]:
@@ -74,10 +74,10 @@ def rule_named(rule_id: str) -> Rule[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The rules that are selected, all where none is named, and those that are ignored.
+    """The selected rules (all, if none is named), and the ignored rules.
 
-    Each is an id, or the first words of several, such as ``DML-BUFFER``. The longer name wins where a
-    rule is both; ``ignore`` wins where they are equal.
+    Each name is an id, or the first words of several, such as ``DML-BUFFER``. The longer name wins if a rule is both;
+    ``ignore`` wins if they are equal.
     """
 
     select: frozenset[str] = frozenset()
@@ -95,12 +95,12 @@ def _words_that_name(rule_id: str, choices: frozenset[str]) -> int:
 
 
 def beginnings(rule_id: str) -> Iterator[str]:
-    """Yield what may name a rule: its first word, its first two words, and so on, at last its id."""
+    """Yield the names of a rule: its first word, its first two words, and so on, at last its id."""
     return accumulate(rule_id.split("-"), "{}-{}".format)
 
 
 def known_rules(names: Iterable[str]) -> tuple[str, ...]:
-    """Return ids, or the first words of ids, of rules. Raises ValueError, with the nearest, for an unknown one."""
+    """Return the names, ids or first words of ids. Raises ValueError, with the nearest, for an unknown name."""
     names = tuple(names)
     known = {beginning for rule_id in (*RULES, *NOTICES) for beginning in beginnings(rule_id)} if names else ()
     for words in names:

@@ -1,4 +1,4 @@
-"""Whether a DirectML device comes into being at a target, also through a back end, and what to ship if not."""
+"""Tells whether a target, or a back end at a target, has a DirectML device, and what to ship if not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOADED: Final = "if DirectML.dll of Microsoft.AI.DirectML is not beside the exe
 
 
 class DeviceOutput(Record):
-    """Whether a device comes into being at a target; a line of the output of `dml-tile device --format json`."""
+    """A line of the output of `dml-tile device --format json`: whether a target has a device."""
 
     target: str
     feature_level: str = Field(description="The feature level of the target's DirectML.", examples=["2_0"])
@@ -37,7 +37,7 @@ class DeviceOutput(Record):
 
 
 def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
-    """Return whether a device comes into being at a target; an application itself needs no feature level."""
+    """Return whether a target has a device; an application without a back end needs no feature level."""
     release = via.release_at(target) if via else None
     lacks = via is not None and not via.creates_a_device(target)
     return DeviceOutput(
@@ -55,7 +55,7 @@ def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
 
 
 def directml_of(target: Target) -> str:
-    """Return a target's DirectML, and where it comes from."""
+    """Return a target's DirectML and its origin."""
     kind, is_named, version = target.name.partition("+")[0].lower().rpartition("directml-")
     if row := next((row for row in WINDOWS_RELEASES if row.name == version), None):
         return f"DirectML {row.directml}, in the box of {row.name}"

@@ -1,4 +1,4 @@
-"""Checks one file: the questions that it is asked, what is found as a series of events, and a summary of it.
+"""Checks one file: the questions, the events in which the answers come, and a summary.
 
 Comments in files, and patterns of pyproject.toml, suppress findings of rules.
 """
@@ -53,12 +53,12 @@ Event: TypeAlias = tuple[Result, ...] | Problem | SourceSummary
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """The questions that each file is asked, and the findings that count. It pickles.
+    """The questions asked of each file, and the findings that count. It pickles.
 
-    Findings count where the ``selection`` takes them, no comment and none of ``file_ignores`` suppresses them, and the
-    ``baseline`` does not have them; ``fail_on`` is the severity from which on a tile fails. ``is_strict`` makes a
-    problem of a file without descriptors. ``names_all`` gives all results a name and a position. ``stdin_name`` is the
-    file that standard input holds the text of; ``-`` is none.
+    Findings count if the ``selection`` takes them, no comment and none of ``file_ignores`` suppresses them, and the
+    ``baseline`` does not have them; ``fail_on`` is the least severity that fails a tile. ``is_strict`` makes a problem
+    of a file without descriptors. ``names_all`` gives all results a name and a position. ``stdin_name`` is the file
+    whose text standard input holds; ``-`` is none.
     """
 
     targets: Sequence[Target]
@@ -74,11 +74,11 @@ class FileCheck:
     stdin_name: str = STANDARD_INPUT
 
     def name_of(self, file: str) -> str:
-        """Return the name of a file in results: its own, or what standard input is called."""
+        """Return the name of a file, or of standard input, in results."""
         return self.stdin_name if file == STANDARD_INPUT else file
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
-        """Yield the results of a file, its problems, those of the same message as one, then its summary."""
+        """Yield the results and problems of a file, then its summary; equal messages are one problem."""
         parts = sources.parts(file, self.name_of(file))
         file = self.name_of(file)
         summary = SourceSummary(file, is_model_file(file))
@@ -141,7 +141,7 @@ class FileCheck:
 
 
 def _merged(parts: Iterable[DescriptorOrNode]) -> Iterator[DescriptorOrNode]:
-    """Yield parts as they come, but at the end those of a capture: of equal lines the first, with their number."""
+    """Yield parts as they come, and at the end the lines of a capture: the first of equal lines, with their number."""
     captured: dict[tuple[object, ...], JsonDescriptor] = {}
     for part in parts:
         if not isinstance(part, JsonDescriptor) or part.capture is None:
@@ -156,7 +156,7 @@ def _merged(parts: Iterable[DescriptorOrNode]) -> Iterator[DescriptorOrNode]:
 
 
 def _content(part: JsonDescriptor | TileNode, equals: Counter[str]) -> str:
-    """Return what an item of a list says, in short; ``equals`` counts those that say the same."""
+    """Return what an item of a list says, in short; ``equals`` counts equal items."""
     if not isinstance(part, JsonDescriptor) or part.part or not part.pointer[1:2].isdigit():
         return ""
     digest = blake2b(part.content.encode(), digest_size=_DIGEST_BYTES).hexdigest()
@@ -183,7 +183,7 @@ def file_check(
 
 
 def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
-    """Yield the events of files, each with its file, as they are asked for."""
+    """Yield the events of files, each with its file."""
     with Sources(check.known_shapes) as sources:
         for file in files:
             for event in check.events(file, sources):
@@ -201,16 +201,15 @@ def check_model(
 ) -> tuple[Result, ...]:
     """Return the result of each tile of a model: its verdict, its findings, and what is known at run time only.
 
-    ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, of
-    which tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that
-    the tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in
-    elements; a size of None stays as it is.
+    ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, whose
+    tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that the
+    tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in elements; a
+    size of None stays as it is.
 
     Warns of declared shapes that contradict the inferred ones.
 
     Raises InputError, which names the file, if a part of the model cannot be read, ValueError for an unknown target,
-    back end or ``against``, and for a name in ``dims`` or ``input_shapes`` that the model does
-    not have.
+    back end or ``against``, and for a name in ``dims`` or ``input_shapes`` that the model lacks.
     """
     check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes)
     with _named_file(model) as (name, file), Sources(check.known_shapes) as sources:

@@ -1,4 +1,4 @@
-"""The files that a command names, and the tiles that are chosen from them."""
+"""The files that a command names, and the tiles chosen from them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _OUTSIDE: Final = Problem("", "leads out of the folder of pyproject.toml, which 
 class Exclusion:
     """Files and folders that are left out, by patterns in the language of .gitignore, as ``build`` or ``/models/old``.
 
-    They begin at the folder ``base``. Of files elsewhere, only patterns without a slash match, and ``**/`` ones.
+    They begin at the folder ``base``. Only patterns without a slash, or with ``**/``, match files elsewhere.
     """
 
     def __init__(self, patterns: Iterable[str] = (), base: str = ".") -> None:
@@ -59,7 +59,7 @@ class Exclusion:
         self._base = base
 
     def leaves_out(self, file: str) -> bool:
-        """Return True if a file or, with a slash at the end, a folder is excluded; it is named from the current one."""
+        """Return True if a file, or a folder (with a slash at the end), is excluded; named from the current folder."""
         return bool(self.patterns.lines) and file != "-" and self.patterns.leaves_out(self._path(file))
 
     def matching(self, file: str) -> frozenset[int]:
@@ -81,14 +81,14 @@ _NOTHING: Final = Exclusion()
 
 
 def forbidden(reason: str) -> Problem:
-    """Return the problem of a file that is passed over where --strict-files forbids that."""
+    """Return the problem of a passed over file under --strict-files."""
     return Problem("", f"would be passed over ({reason}), which --strict-files forbids")
 
 
 def names_in(file: str) -> list[str]:
     """Return the names in a list of files, or in standard input (``-``): one a line, or each ended by NUL.
 
-    They are paths and nothing else: neither patterns, nor URLs. Raises ConfigError for a list that cannot be read.
+    Names are paths, neither patterns nor URLs. Raises ConfigError for a list that cannot be read.
     """
     try:
         with open_source(file) as opened:
@@ -103,7 +103,7 @@ def names_in(file: str) -> list[str]:
 
 
 class NamedFiles(NamedTuple):
-    """The files that names stand for, each once, and what is passed over."""
+    """The files that names stand for, each once, and the files passed over."""
 
     files: list[str]
     passed_over: list[PassedOver]
@@ -118,12 +118,12 @@ def files_named(
     ignores_none: bool = False,
     via: BackEnd | None = None,
 ) -> NamedFiles:
-    """Return the files to check, each once: those that are named or match a pattern, and those of the named folders.
+    """Return the files to check, each once: named files, files that match a pattern, and files of named folders.
 
-    What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, as
-    in folders, and so are models that the back end ``via`` does not read. ``ignores_none`` is that of ``expanded``.
-    ``complain`` is called for each name that stands for no file, for names of models that ``via`` does not read, and
-    for links out of a ProjectPath's project.
+    What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, and
+    models that the back end ``via`` does not read. ``ignores_none`` is passed to ``expanded``. ``complain`` is called
+    for each name that stands for no file, for named models that ``via`` does not read, and for links out of a
+    ProjectPath's project.
     """
     files: dict[Hashable, str] = {}
     over: dict[Hashable, PassedOver] = {}
@@ -163,7 +163,7 @@ def files_named(
 
 
 def _matches(name: str, complain: Complain, exclusion: Exclusion) -> list[str]:
-    """Return the files and folders that a name stands for: itself, or, if it is a pattern, those that match it."""
+    """Return the files and folders that a name stands for: the name itself, or a pattern's matches."""
     if not is_pattern(name):
         return [name]
     try:
@@ -180,10 +180,10 @@ def _matches(name: str, complain: Complain, exclusion: Exclusion) -> list[str]:
 
 
 def is_pattern(name: str) -> bool:
-    """Return True if a name stands for the paths that match it: it has wildcards, and is no file itself."""
+    """Return True if a name is a pattern: it has wildcards, and is no file itself."""
     if name == "-" or isinstance(name, Url | ListedPath):
         return False
-    # without the question mark of \\?\C:
+    # the question mark of \\?\C: is none
     return has_magic(os.path.splitdrive(name)[1]) and not os.path.exists(name)  # noqa: PTH110 - Path.exists may raise
 
 
@@ -205,10 +205,10 @@ def chosen_tiles(
     pass_over: Callable[[Sequence[PassedOver]], object],
     via: BackEnd | None = None,
 ) -> ChosenTiles:
-    """Yield each tile of a file or a folder, with its file; if there is a ``pointer``, only the tile that has it.
+    """Yield each tile of a file or a folder, with its file; if a ``pointer`` is given, only its tile.
 
-    Calls ``pass_over`` once, at the end, with what is passed over of a folder, models that the back end ``via`` does
-    not read among it, and files without descriptors.
+    Calls ``pass_over`` once, at the end, with what a folder's search passes over, models that the back end ``via`` does
+    not read, and files without descriptors.
     """
     not_read: list[PassedOver] = []
     try:
@@ -254,7 +254,7 @@ def chosen_tiles(
 
 
 def unread_through(file: str, via: BackEnd | None) -> str:
-    """Return what a model is that a back end does not read; empty for one that it reads, and for what is no model."""
+    """Return the kind of a model that a back end does not read; empty for any other file."""
     kind = kind_of(file_of(file))
     if via is None or kind is None or not kind.is_model or kind.reader == "ONNX":
         return ""
@@ -262,9 +262,9 @@ def unread_through(file: str, via: BackEnd | None) -> str:
 
 
 def unknown_names(given: KnownShapes, names: ModelNames, files: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield an option, and what is wrong with the first of its names that is none of the models'; nothing without one.
+    """Yield each option with a name that no model has, and what is wrong with its first such name.
 
-    ``names`` are those of the models among the files.
+    ``names`` are the names of the models among the files.
     """
     models = [file for file in files if is_model_file(file)]
     for option, asked, there, what in (

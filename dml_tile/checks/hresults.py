@@ -1,4 +1,4 @@
-"""The result codes of DirectML, one a row: what returns each, and what to do next."""
+"""The result codes of DirectML, one a row: the calls that return them, and the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowerings of checked tiles, and the suggestions for those that a target refuses.
+"""Lowerings of checked tiles, and suggestions for refused tiles.
 
 LoweringResult      the lowering of a tile, or the reason why there is none
 with_lowering_suggested()  suggests the command that lowers a tile, and another DirectML
@@ -34,7 +34,7 @@ _INTEGERS_OF_FLOAT: Final = "exact for integers from -16777216 to 16777216"
 _UNSQUEEZE: Final = "Unsqueeze the input and Squeeze the output"
 
 _CASTS: Final = {
-    # the types that a model may tile in the place of one, the best first, and the range in which that is exact
+    # the types that a model may tile instead of each type, the best first, and the range in which that is exact
     "int64": (("int32", "exact from -2147483648 to 2147483647"), ("float32", _INTEGERS_OF_FLOAT)),
     "uint64": (("uint32", "exact from 0 to 4294967295"), ("float32", "exact from 0 to 16777216")),
     "int32": (("float32", _INTEGERS_OF_FLOAT),),
@@ -49,7 +49,7 @@ class LoweringResult:
     """The lowering of the tile at ``pointer`` of ``source``, or the findings that say why there is none.
 
     There is neither for a model's tile that passes as far as it is known: ``unknown`` names the fields that are known
-    at run time only, and a lowering takes all of them.
+    at run time only, which a lowering needs.
     """
 
     source: str
@@ -81,10 +81,10 @@ def lower_part(
 def lowering_of(
     part: JsonDescriptor | TileNode, target: Target, via: BackEnd | None = None, **options: Unpack[LoweringOptions]
 ) -> Lowering:
-    """Return the lowering of a descriptor, or of a model's tile of which all is known. Raises DmlError.
+    """Return the lowering of a descriptor, or of a model's tile with all fields known. Raises DmlError.
 
-    That of a model's tile through a back end is of the descriptor that this makes; where it makes none, the error has
-    the findings that say why.
+    Through a back end, the lowering is of the back end's descriptor of the tile; if there is none, the error's findings
+    say why.
     """
     if isinstance(part, JsonDescriptor):
         if part.other is not None or isinstance(part.desc, GraphDesc):
@@ -104,9 +104,9 @@ def lowering_of(
 def with_lowering_suggested(
     result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, *, is_alone: bool
 ) -> Result:
-    """Return the result with the lowering of its tile, if there is one that helps; its findings suggest the command.
+    """Return the result with the lowering of its tile, if that helps; its findings suggest the command.
 
-    A tile that ``is_alone`` in its source needs no pointer. Those of an ONNX model's tile suggest other nodes first.
+    A tile that ``is_alone`` in its source needs no pointer. Findings of an ONNX model's tile suggest other nodes first.
     """
     if not result.via:
         result = _with_lowering(result, part, known_shapes, is_alone)
@@ -135,29 +135,29 @@ def _with_lowering(
 
 
 def _advised(finding: Finding, node: TileNode, result: Result) -> Finding:
-    """Return the finding on an ONNX model's tile with what the model's own nodes can do about it."""
+    """Return the finding on an ONNX model's tile, with advice on the model's nodes."""
     if result.via == CHROMIUM.name and finding.suggestion and finding.suggestion.startswith("ship "):
-        finding = replace(finding, suggestion=None)  # the browser brings none, and nobody can give it one
+        finding = replace(finding, suggestion=None)  # a browser brings no DirectML, and takes no other
     advice = ""
     if finding.path.endswith(".DataType"):
         advice = _other_type(node.request.onnx_type, result.target)
     elif finding.path.endswith(".DimensionCount"):
         any_level = range(1, DML_TENSOR_DIMENSION_COUNT_MAX1 + 1)
         advice = _other_rank(node, any_level if result.via else result.target.tile_support.dimension_counts)
-        if advice.startswith(_UNSQUEEZE):  # which gives the tensor the leading sizes of 1 that the rule suggests
+        if advice.startswith(_UNSQUEEZE):  # this gives the tensor the rule's leading 1s
             finding = replace(finding, suggestion=result.command and f"lower it ({result.command})")
     return _with_suggestion(finding, advice) if advice else finding
 
 
 def _other_type(name: str, target: Target) -> str:
-    """Return how to tile another type that the target takes; empty if none holds what the type does."""
+    """Return how to tile another type that the target takes; empty if no type holds the same values."""
     taken = target.tile_support.data_types
     other, exact = next((row for row in _CASTS.get(name, ()) if CARRIERS[row[0]] in taken), ("", ""))
     return f"Cast to {other} before the Tile and back to {name} behind it, {exact}" if other else ""
 
 
 def _other_rank(node: TileNode, ranks: range) -> str:
-    """Return how to give a tile one of the numbers of dimensions; empty if other shapes do not suffice."""
+    """Return how to give a tile a number of dimensions in ``ranks``; empty if other shapes do not suffice."""
     shape, repeats = node.request.shape, node.request.repeats
     if len(shape) < ranks[0]:
         told = f"to {ranks[0]} dimensions" if node.unknown else f"tile {_sizes_and_repeats(shape, repeats, ranks[0])}"

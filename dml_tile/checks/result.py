@@ -1,4 +1,4 @@
-"""The verdict on one tile at one target, also through a back end, and the result that holds it."""
+"""The verdict on a tile at a target, also through a back end, and the result that holds it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # most checks need none
 class Verdict(StrEnum):
     """The outcome of a tile at a target, from the best to the worst.
 
-    Those so far may change with what is known at run time only.
+    What is known at run time only may change a verdict "so far".
     """
 
     ACCEPTED = "accepted"
@@ -42,11 +42,11 @@ class Verdict(StrEnum):
     ACCEPTED_SO_FAR = "accepted so far"
     """The same holds for what is known before the model runs."""
     ACCEPTED_IN_PART = "accepted in part"
-    """The same holds for what is known of another operator than Tile; fields that no rule looks at are named."""
+    """The same holds for the fields that rules look at; other fields, never of Tile, are named."""
     ELSEWHERE = "elsewhere"
-    """The back end keeps it from DirectML, or it is no operator of DirectML but a shader or a model."""
+    """The back end does not call DirectML, or it is a shader or a model, not an operator."""
     NOT_CHECKED = "not checked"
-    """It is an operator of DirectML's own, or its fields are not given."""
+    """It is DirectML's own operator, or its fields are not given."""
     UNDOCUMENTED = "undocumented"
     """DirectML takes it, and only its documentation rules it out."""
     UNDOCUMENTED_SO_FAR = "undocumented so far"
@@ -57,7 +57,7 @@ class Verdict(StrEnum):
 
 NOT_FOR_DIRECTML: Final = (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
 _VERDICTS_WITHOUT_DIRECTML: Final = {
-    # by the rules that leave nothing for DirectML to judge
+    # these rules leave nothing for DirectML to judge
     operator_is_a_tile.id: Verdict.NOT_CHECKED,
     tile_reaches_directml.id: Verdict.ELSEWHERE,
     dispatchable_is_an_operator.id: Verdict.ELSEWHERE,
@@ -67,7 +67,7 @@ _VERDICTS_WITHOUT_DIRECTML: Final = {
 def verdict_of(findings: Iterable[Finding], unknown: Sequence[str] = (), not_looked_at: Sequence[str] = ()) -> Verdict:
     """Return the verdict on an operator with these findings.
 
-    ``unknown`` fields are known at run time only, ``not_looked_at`` are those that no rule is about.
+    ``unknown`` fields are known at run time only; no rule looks at ``not_looked_at``.
     """
     severities, without_directml = set(), None
     for finding in findings:
@@ -97,17 +97,16 @@ class Result:
     """The verdict on the operator at ``pointer`` of ``source``, its findings, and the lowest level at which it passes.
 
     ``operator`` is the operator in one line. ``unknown`` names the fields of a model's tile that are known at run time
-    only, ``not_looked_at`` those of another operator than Tile that no rule is about; the findings are about the other
-    fields, and the lowest level is then a lower bound. Fields that are unknown count as a note, unless ``unknown_is``
-    says that the note is ignored or in a baseline. ``node`` has what is known of a model's tile, field by field.
-    ``via`` is the back end that the tile goes through, if one was asked for. ``lowering`` are tiles that do what a
-    refused one does, and ``command`` prints them.
+    only, ``not_looked_at`` the fields that no rule looks at; the findings are about the other fields, and the lowest
+    level is then a lower bound. Unknown fields count as a note, unless ``unknown_is`` says that the note is ignored or
+    in a baseline. ``node`` has what is known of a model's tile, field by field. ``via`` is the back end that the tile
+    goes through, if any. ``lowering`` has tiles that do what the refused tile does, and ``command`` prints them.
 
-    ``deselected`` counts the findings that are left out of ``findings``; the lowest level counts them. So it does
-    ``known`` ones, which are in a baseline; the verdict counts them too. ``part`` names a part of a DxDispatch model
-    that is no operator, such as a resource. ``is_captured`` is True for a line of a capture; ``times`` is the number of
-    equal ones. ``content`` identifies an item of a list with findings; where all results are named, ``name`` is that of
-    any item, and the pointer of what is no item, and ``position`` is where it is in a source of JSON.
+    ``deselected`` is the number of findings left out of ``findings``; ``known`` findings are in a baseline. The lowest
+    level takes account of both, the verdict of ``known`` ones. ``part`` names a part of a DxDispatch model that is no
+    operator, such as a resource. ``is_captured`` is True for a line of a capture; ``times`` is the number of equal
+    lines. ``content`` identifies an item of a list with findings; if all results are named, ``name`` identifies any
+    item, and is the pointer of anything else, and ``position`` is its position in a source of JSON.
     """
 
     source: str
@@ -133,42 +132,42 @@ class Result:
     name: str = ""
     position: Position | None = field(default=None, compare=False, repr=False)
     positions: Mapping[str, Position | None] = field(default_factory=dict, compare=False, repr=False)
-    """The positions, in the source's text, of the fields that have findings; empty where the source is no JSON."""
+    """The positions, in the source's text, of the fields with findings; empty if the source is not JSON."""
 
     @property
     def identity(self) -> str:
-        """What tells the part from others of its source, in this version and the next."""
+        """The part's identity within its source, in this version and the next."""
         return self.content or self.pointer
 
     @property
     def first_position(self) -> Position | None:
-        """The position of the first finding that has one; None without findings, or where the source is no JSON."""
+        """The first finding's position; None without findings, or if the source is not JSON."""
         positions = (self.positions.get(finding.path) for finding in (*self.findings, *self.known))
         return next(filter(None, positions), None)
 
     @property
     def in_baseline(self) -> int:
-        """The number of findings that are in the baseline, with what is known at run time only."""
+        """The number of findings in the baseline, unknown fields included."""
         return len(self.known) + (self.unknown_is == "known")
 
     @property
     def is_checked(self) -> bool:
-        """Return True for a tile, False for another operator, and for a part of a model that is no operator."""
+        """True for a tile, False for another operator, and for a part of a model that is no operator."""
         return not self.part and self.verdict is not Verdict.NOT_CHECKED
 
     @property
     def is_judged(self) -> bool:
-        """Return True if the tile has a lowest level, or passes at none; False where DirectML is not asked."""
+        """True if the tile has a lowest level, or passes at no level; False if DirectML is not asked."""
         return self.lowest_level is not None or not (self.part or self.verdict in NOT_FOR_DIRECTML)
 
     @property
     def ok(self) -> bool:
-        """Return True if the tile passes a build by default: it has neither errors nor warnings."""
+        """True if the tile passes a build by default: it has neither errors nor warnings."""
         return self.passes(Severity.WARNING)
 
     @property
     def severity(self) -> Severity | None:
-        """Return the worst finding's severity; fields that are not known, or not looked at, count as a note."""
+        """The worst finding's severity; fields that are unknown, or not looked at, count as a note."""
         is_open = (self.unknown and self.unknown_is == "counted") or self.not_looked_at
         notes = [Severity.NOTE] if is_open else []
         return max((*notes, *(finding.severity for finding in self.findings)), default=None)
@@ -263,7 +262,7 @@ def _document_results(
 
 
 def _lowest_level(part: JsonDescriptor) -> FeatureLevel | None:
-    """Return the lowest level at which a descriptor passes; of one that DxDispatch compiles as a graph, with graphs."""
+    """Return the lowest level at which a descriptor passes, with graphs if DxDispatch compiles it as a graph."""
     lowest = lowest_level(part.desc)
     if lowest is None or part.part is None:
         return lowest
@@ -274,7 +273,7 @@ def _lowest_level(part: JsonDescriptor) -> FeatureLevel | None:
 def check_via(
     request: Request, target: TargetLike | None, back_end: str, against: Against = "both"
 ) -> tuple[Finding, ...]:
-    """Return the findings of a tile that goes through the named back end: its own, else those of its descriptor.
+    """Return the findings of a tile that goes through a back end: the back end's, else its descriptor's.
 
     ``target`` None means the current target. ``against`` applies to the descriptor, not to the back end's own findings.
     A tile that does not reach DirectML has a finding that is a note. Raises ValueError for an unknown target, back end
@@ -289,9 +288,9 @@ def check_via(
 def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Against = "both") -> tuple[Finding, ...]:
     """Return the findings on a model's tile that its dialect accepts.
 
-    Of a tile that is known in part only, these are the back end's own findings, those on the data type, and those on
-    known sizes that fit no UINT; so of one that is empty in this run of the model only, which is then taken to have an
-    element, unless there are none. A tile that the back end folds away has a finding that says so.
+    For a tile that is known in part only, or empty in this run of the model only, these are the back end's own findings
+    and those on the data type and on known sizes that fit no UINT. A tile that the back end folds away has a finding
+    that says so.
     """
     if node.folded and back_end.folds_constants and back_end.creates_a_device(target):
         return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded), back_end, target)
@@ -305,16 +304,15 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
 
 
 def _of_any_run(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of a tile, some of whose values are assumed, that hold whatever these are."""
+    """Return the findings that hold whatever a tile's assumed values are."""
     rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)}
     return tuple(finding for finding in findings if finding.rule in rules or finding.path.endswith(".DataType"))
 
 
 def lowest_level_through(node: TileNode, back_end: BackEnd, target: Target | None = None) -> FeatureLevel | None:
-    """Return the lowest feature level at which a model's tile has no findings but notes, against both; None if none.
+    """Return the lowest feature level at which a model's tile has at most notes, against both; None if none.
 
-    The release is that which ``target`` means. A tile that something other than DirectML runs has that of the back
-    end's device.
+    ``target`` names the release. For a tile that DirectML does not run, this is the level of the back end's device.
     """
     # a back end may ask which data types the device has
     needed = {release.minimum_level for release in back_end.releases}
@@ -330,7 +328,7 @@ def _findings(
     request: Request, result: BackEndResult, back_end: BackEnd, target: Target, against: Against
 ) -> tuple[Finding, ...]:
     own = _own_findings(result, back_end, target)
-    # a back end that converts to UINT describes another tile, unless it is empty
+    # a back end that converts to UINT describes another tile, unless the tile is empty
     lost = () if 0 in request.output_shape else tuple(sizes_fit.findings(request, target))
     if own and (result.outcome in (Outcome.ELSEWHERE, Outcome.REFUSED) or not lost):
         return own

@@ -30,7 +30,7 @@ class Notice(NamedTuple):
 
 
 def comment_notices(file: str, suppressions: Suppressions, *, is_whole: bool) -> Iterator[Notice]:
-    """Yield notices of malformed comments, and of those that suppress nothing in a file that was read as a whole."""
+    """Yield notices of malformed comments, and of comments that suppress nothing in a file that ``is_whole``."""
     for comment in suppressions.malformed:
         message = f"{comment.text!r} silences nothing; dml-tile: ignore[RULE, RULE] was expected, in 200 characters"
         yield Notice(MALFORMED_IGNORE, file, message, comment.position)
@@ -42,9 +42,9 @@ def comment_notices(file: str, suppressions: Suppressions, *, is_whole: bool) ->
 def file_ignore_notices(
     file: str, ignores: FileIgnores, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool
 ) -> Iterator[Notice]:
-    """Yield notices of per-file-ignores in a settings file that suppress nothing, of the patterns that match a file.
+    """Yield notices of per-file-ignores in a settings file that match a file and suppress nothing.
 
-    ``met`` are those that suppressed something. Where the ``is_whole`` project was checked, all patterns count.
+    ``met`` suppressed something. If the whole project was checked (``is_whole``), all patterns count.
     """
     for number, (pattern, rules) in enumerate(zip(ignores.files.patterns.lines, ignores.rules, strict=True)):
         for rule in rules:
@@ -53,19 +53,19 @@ def file_ignore_notices(
 
 
 def baseline_notices(file: str, missing: Iterable[object]) -> Iterator[Notice]:
-    """Yield a notice of each entry of a baseline that is missing among what was found."""
+    """Yield a notice of each baseline entry that was not found."""
     return (Notice(UNUSED_BASELINE_ENTRY, file, f"no longer occurs: {entry}") for entry in missing)
 
 
 @dataclass(slots=True)
 class SourceSummary:
-    """The tiles of one file; ``lowest_level`` is the lowest at which all pass, None if one passes at none.
+    """The tiles of one file; ``lowest_level`` is the lowest level at which all pass, None if there is none.
 
-    ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
-    ``is_whole`` is False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor.
-    ``names`` are those by which the sizes of a model may be given, ``contradictions`` of its declared shapes fail
-    nothing. ``patterns`` are the numbers of those that ignore rules in the file, ``met`` the suppressions that
-    have a finding. ``notices`` are about its comments.
+    ``unknown`` tiles are known in part only before they are run, ``failing`` tiles fail at a target; ``is_whole`` is
+    False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor. ``names`` are the
+    names by which a model's sizes may be given, ``contradictions`` of its declared shapes fail nothing. ``patterns``
+    are the numbers of the patterns that ignore rules in the file, ``met`` the suppressions that have a finding.
+    ``notices`` are about its comments.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What suppresses findings of rules in one file: its comments, and patterns of files in pyproject.toml."""
+"""Suppressions of findings in one file: its comments, and patterns of files in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _Source = TypeVar("_Source")
 
 
 class Suppression(NamedTuple):
-    """A rule, or the first words of several, that a comment suppresses, or a pattern of files by its number."""
+    """A rule, or the first words of several, that a comment, or a pattern by its number, suppresses."""
 
     rule: str
     by: IgnoreComment | int
 
 
 class FileIgnores:
-    """Patterns of files, and for each the rules whose findings do not count in the files that match it."""
+    """Patterns of files, and the rules whose findings do not count in matching files."""
 
     def __init__(self, files: Exclusion | None = None, rules: Sequence[Sequence[str]] = ()) -> None:
         self.files = files or Exclusion()
@@ -42,12 +42,12 @@ class Suppressions:
         self._by_rule = by_rule
         self._text: SourceText | None = None
         self._of_comments: dict[tuple[int, ...], dict[str, list[IgnoreComment]]] = {}
-        """The comments that suppress each rule, for each of the sets of comments that parts of the text have."""
+        """The comments that suppress each rule, for each set of comments on a part of the text."""
         self._known: dict[tuple[tuple[int, ...], str], bool] = {}
 
     @property
     def unmet(self) -> list[tuple[str, IgnoreComment]]:
-        """The rules that comments suppress and that were not found there, in the order of the text."""
+        """The rules in comments that suppressed nothing, in the order of the text."""
         return [each for each in self._comments if Suppression(*each) not in self.met]
 
     def on(self, part: JsonDescriptor | TileNode) -> tuple[IgnoreComment, ...]:
@@ -64,7 +64,7 @@ class Suppressions:
         return text.comments_on(part.pointer)
 
     def suppress(self, rule_id: str, on: Sequence[IgnoreComment]) -> bool:
-        """Return True if a pattern, or one of the comments, suppresses findings of a rule, and remember which."""
+        """Return True if a pattern or a comment suppresses findings of a rule, and remember which."""
         key = tuple(map(id, on))
         if (key, rule_id) not in self._known:
             if key not in self._of_comments:

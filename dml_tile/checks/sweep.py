@@ -1,4 +1,4 @@
-"""Checks many files: one after the other in this process, or in chunks by the workers of an executor."""
+"""Checks many files: in turn in this process, or in chunks by the workers of an executor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_BYTES_OF_A_SMALL_FILE: Final = 2**16
 MAX_BYTES_OF_DESCRIPTORS: Final = 2**21
 """A larger file of descriptors is checked in this process, since a worker holds all results of a file."""
 MAX_CHUNKS_SENT: Final = 256
-"""The chunks that an executor has at a time; nobody can ask it how many workers it has."""
+"""The chunks that an executor has at a time; its number of workers cannot be asked."""
 CHUNKS_OF_A_PROCESS: Final = 4
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
 
@@ -43,14 +43,14 @@ FileEvents: TypeAlias = Iterator[tuple[str, Event]]
 """Events in their order, each with its file."""
 
 _Sent: TypeAlias = tuple[list[str], Future[bytes] | None]
-"""A chunk of files, and what the executor will have found; None if they are checked in this process."""
+"""A chunk of files, and its future result; None if this process checks the files."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """The results of a file, tile by tile, one for each target; its ``problems`` are the parts that cannot be read.
+    """The results of a file, tile by tile, one for each target; ``problems`` are parts that cannot be read.
 
-    ``contradictions`` are about the shapes that an ONNX model declares and that its values do not have.
+    ``contradictions`` are about shapes that an ONNX model declares and its values do not have.
     """
 
     source: str
@@ -78,7 +78,7 @@ def sweep(
     The other parameters are those of ``check_model``.
 
     Raises ValueError for an unknown target, back end or ``against``; BrokenExecutor once the executor takes no more
-    files, as a ProcessPoolExecutor one of whose processes died.
+    files, as a ProcessPoolExecutor after the death of a process.
     """
     chosen = [None] if targets is None else targets
     check = file_check(chosen, against, via=via, dims=dims, input_shapes=input_shapes)
@@ -104,10 +104,10 @@ def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | No
 
 @dataclass
 class Workers:
-    """The workers of an executor, to which files are sent in chunks, so many ahead of the one that is waited for.
+    """The workers of an executor, which get files in chunks, ``chunks_sent`` ahead of the awaited chunk.
 
-    ``new`` makes another executor where one broke; without it, the end of the caller's executor is the sweep's.
-    ``shared_by`` so many workers share the memory that reading models may take.
+    ``new`` makes another executor if one breaks; without ``new``, the end of the caller's executor is the sweep's.
+    ``shared_by`` workers share the memory that reading models may take.
     """
 
     executor: Executor
@@ -116,9 +116,9 @@ class Workers:
     shared_by: int = 1
 
     def events(self, check: FileCheck, files: Iterable[str]) -> FileEvents:
-        """Yield the events of files, in their order, each with its file; a file that ends its worker is lost alone.
+        """Yield the events of files, in order, each with its file; a file that ends its worker is lost alone.
 
-        What no worker can read is checked here, in its turn. Raises BrokenExecutor if the executor takes no more files.
+        Files that no worker can read are checked here. Raises BrokenExecutor if the executor takes no more files.
         """
         setup = pickle.dumps((check, self.shared_by, os.urandom(8)))
         chunks = _chunks(files)
@@ -134,7 +134,7 @@ class Workers:
                 sent.popleft()
         finally:
             for _, future in sent:
-                if future and not self.new:  # Python 3.11 cannot end a broken pool that has cancelled ones
+                if future and not self.new:  # Python 3.11 cannot end a broken pool with cancelled futures
                     future.cancel()
 
     def _send(self, setup: bytes, files: list[str]) -> Future[bytes]:
@@ -151,7 +151,7 @@ class Workers:
         try:
             return _result(future)
         except Exception:
-            wait([each for _, each in sent if each])  # a worker that fails from now on does so of one file
+            wait([each for _, each in sent if each])  # from now on, a failing worker has one file
             return chain.from_iterable(self._received_alone(setup, file) for file in files)
 
     def _received_alone(self, setup: bytes, file: str) -> FileEvents:
@@ -174,7 +174,7 @@ def _cause_of_failure(error: Exception) -> str:
 
 @contextmanager
 def processes(jobs: int) -> Iterator[Workers]:
-    """Yield so many processes of this machine, which end with the block; at once if an error ends it."""
+    """Yield ``jobs`` processes of this machine, which end with the block; at once if an error ends it."""
     new = partial(ProcessPoolExecutor, jobs, get_context("spawn"), begin)
     workers = Workers(new(), new, jobs * CHUNKS_OF_A_PROCESS, jobs)
     try:
@@ -187,13 +187,13 @@ def processes(jobs: int) -> Iterator[Workers]:
 
 
 def end_processes() -> None:
-    """End the processes of this one at once; before Python 3.14, an executor cannot end those that are busy."""
+    """End this process's children at once; before Python 3.14, an executor cannot end busy processes."""
     for process in active_children():
         process.kill()
 
 
 def begin() -> None:
-    """Leave Ctrl-C to the command, and end this process should the command be killed."""
+    """Leave Ctrl-C to the command, and end this process if the command is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
@@ -212,14 +212,14 @@ def _result(future: Future[bytes]) -> FileEvents:
 
 
 def _chunks(files: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
-    """Yield a few files at a time, and whether they are to be checked in this process."""
+    """Yield a few files at a time, and whether this process checks them."""
     for (is_here, count), some in groupby(files, _chunking):
         while chunk := list(islice(some, count)):
             yield chunk, is_here
 
 
 def _chunking(file: str) -> tuple[bool, int]:
-    """Return whether no other process can read a file, or should, and how many like it make a chunk."""
+    """Return whether this process has to check a file, and how many such files make a chunk."""
     if isinstance(file, Url):
         return False, FILES_OF_A_CHUNK
     try:
@@ -232,11 +232,11 @@ def _chunking(file: str) -> tuple[bool, int]:
 
 
 _KEPT: Final = local()
-"""What a thread of a worker keeps from one chunk to the next: the process that reads models starts slowly."""
+"""The state that a worker's thread keeps between chunks: the process that reads models starts slowly."""
 
 
 def check_chunk(setup: bytes, files: list[str]) -> bytes:
-    """In a worker, return the events of files, packed, since they may wait long; ``setup`` is what was pickled."""
+    """Return the events of files, packed, since they may wait long; ``setup`` is pickled. Runs in a worker."""
     if getattr(_KEPT, "setup", b"") != setup:
         check, shared_by, _ = pickle.loads(setup)  # noqa: S301  # it was made in this module
         _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by)

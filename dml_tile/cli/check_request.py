@@ -1,4 +1,4 @@
-"""What ``dml-tile check`` is asked: its options, with the settings that they do not replace, and the files named."""
+"""The request of ``dml-tile check``: its options, the settings that they do not replace, and the named files."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class CheckRequest:
             return False
 
     def setting_lines(self) -> str:
-        """Return what is in force, and where it comes from, as text."""
+        """Return all settings in force, and their origins, as text."""
         is_by_variable = TARGET_VARIABLE in os.environ and "targets" not in self.config.options
         targets = [target.name for target in self.questions.targets]
         in_force: dict[str, tuple[object, str]] = {

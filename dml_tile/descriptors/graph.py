@@ -169,4 +169,4 @@ class CapturedGraph(GraphDesc):
 
 
 Descriptor: TypeAlias = OperatorDesc | TileOperatorDesc | GraphDesc
-"""What can be checked."""
+"""A descriptor."""

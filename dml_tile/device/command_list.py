@@ -21,8 +21,8 @@ class RecordedDispatch(Protocol):
 class CommandList:
     """An open command list of Direct3D 12, and the queue that it is submitted to.
 
-    ``type`` is a CommandListType or its value; of other types than DIRECT and COMPUTE, and where ``is_graphics`` is
-    False, it takes no dispatches. It is not thread-safe.
+    ``type`` is a CommandListType or its value. A list of another type than DIRECT and COMPUTE, or whose ``is_graphics``
+    is False, takes no dispatches. It is not thread-safe.
     """
 
     def __init__(self, type: CommandListType | int = CommandListType.DIRECT, *, is_graphics: bool = True) -> None:  # noqa: A002 - C's name
@@ -37,8 +37,8 @@ class CommandList:
     def execute(self) -> None:
         """Execute what was recorded, in order; it stays recorded, and may be executed again.
 
-        A wrong dispatch removes its device. Raises DmlError if that device raises its removal, MemoryError where a
-        bound buffer is larger than memory.
+        A wrong dispatch removes its device. Raises DmlError if that device raises its removal, MemoryError if a bound
+        buffer is larger than memory.
         """
         for dispatch in self._recorded:
             dispatch.execute("ExecuteCommandLists")

@@ -48,19 +48,18 @@ LevelLike = FeatureLevel | int | str
 class Device:
     """IDMLDevice, of the DirectML that ``target`` names; None means the current target.
 
-    If DirectML's feature level is below ``minimum_feature_level``, creation fails; it has no other effect. ``against``
-    is the contract that is enforced: the default is stricter than any real device, since it includes documented
-    requirements that nothing checks at run time. ``padding`` is what happens to an output's bytes between its elements,
+    Creation fails if DirectML's feature level is below ``minimum_feature_level``, which has no other effect.
+    ``against`` is the contract that is enforced: the default is stricter than any real device, since it includes
+    documented requirements that nothing checks at run time. ``padding`` is for the bytes between an output's elements,
     as in ``execute``. With ``raise_on_removal``, the call that removes the device raises DmlError, and so does each
-    later call; without it, they return as in C, and ``removal`` says why.
+    later call; without it, calls return as in C, and ``removal`` says why.
 
-    ``direct3d_device`` is the device of Direct3D 12 to create it on; None creates one. Once that is removed, dispatches
-    do nothing, and everything else goes on, as in the runtime, until GetDeviceRemovedReason is called; then the device
-    is removed.
+    ``direct3d_device`` is the Direct3D 12 device to create it on; None creates one. Once the Direct3D device is
+    removed, dispatches do nothing, and everything else goes on, as in the runtime, until GetDeviceRemovedReason is
+    called; then this device is removed.
 
-    A device may be used from many threads. One whose target was not named, or is ``current_target()``, made in another
-    test or before all tests, raises TargetError in a test of pytest at another target: something kept it, as
-    ``lru_cache`` does.
+    A device may be used from many threads. If its target was not named, or is ``current_target()``, it raises
+    TargetError in a later test of pytest at another target: something kept it, as ``lru_cache`` does.
 
     Raises DmlError if DMLCreateDevice1 would fail, ValueError for an unknown target, feature level, contract or
     padding.
@@ -101,7 +100,7 @@ class Device:
 
     @property
     def direct3d_device(self) -> Direct3DDevice:
-        """The device of Direct3D 12 that it was created on."""
+        """The Direct3D 12 device that it was created on."""
         return self._state.direct3d_device
 
     @property
@@ -112,16 +111,16 @@ class Device:
     def get_device_removed_reason(self) -> HRESULT:
         """Return DXGI_ERROR_DEVICE_REMOVED if a call removed the device, else the Direct3D device's own reason.
 
-        The first reason stays. With the Direct3D device's, this device is removed from then on.
+        The first reason stays. The Direct3D device's reason removes this device too.
         """
         return self._state.removed_reason()
 
     def fail(self, call: str, hresult: HRESULT, *, at: int = 1) -> None:
-        """Let a call fail from now on: the first ``call``, or the one that ``at`` counts to, returns ``hresult``.
+        """Let the first ``call`` from now on return ``hresult``, or the call that ``at`` counts to.
 
         ``call`` is a C method that returns an HRESULT, such as ``"CreateOperator"``, ``"CompileGraph"`` or a binding
-        table's ``"Reset"``. It raises DmlError with the finding DML-DEVICE-fault, and is in the record of calls. A test
-        of pytest fails if the call never comes. Raises ValueError for another method, for S_OK, and for ``at`` below 1.
+        table's ``"Reset"``. The call raises DmlError with the finding DML-DEVICE-fault, and is recorded. A test of
+        pytest fails if the call never comes. Raises ValueError for another method, for S_OK, and for ``at`` below 1.
         """
         if call not in FALLIBLE_CALLS:
             raise ValueError(f"call is {call!r}; {did_you_mean(str(call), FALLIBLE_CALLS, ', '.join(FALLIBLE_CALLS))}")
@@ -145,7 +144,7 @@ class Device:
     def check_feature_support(self, feature: int, query: object) -> FeatureLevel | int | bool: ...
 
     def check_feature_support(self, feature: int, query: object) -> FeatureLevel | int | bool:
-        """Return the highest supported level of those queried, or whether the queried data type is supported.
+        """Return the highest supported level among those queried, or True if the queried data type is supported.
 
         A level that no header lists is returned as an int, as the runtime does. Raises DmlError if the call fails (an
         unknown feature, no supported level, a removed device), TypeError for a query of the wrong type, ValueError for
@@ -170,7 +169,7 @@ class Device:
     def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> Operator:
         """Return an operator that can be compiled. Raises DmlError with the findings of ``check``.
 
-        Any operator is created that DirectML would create, as far as its table tells; only a tile can be executed.
+        Creates any operator that DirectML would, as far as its table tells; only a tile can be executed.
         """
         call = "CreateOperator"
         self._state.require_present(call)
@@ -206,10 +205,10 @@ class Device:
     ) -> CompiledOperator:
         """Return a compiled operator of a graph, as IDMLDevice1::CompileGraph does.
 
-        The operators of its nodes are created of their descriptors. A graph of tiles is executed node by node;
-        recording the dispatch of another raises NotImplementedError. Raises DmlError with every reason at once: those
-        of the operators, of nodes and edges, and of the flags. Raises ValueError for more than 65,536 inputs or
-        outputs, which would take memory even if nothing uses them.
+        The nodes' operators are created from their descriptors. A graph of tiles is executed node by node; recording
+        the dispatch of another graph raises NotImplementedError. Raises DmlError with every reason at once, about
+        operators, nodes, edges and flags. Raises ValueError for more than 65,536 inputs or outputs, which take memory
+        even if unused.
         """
         call = "CompileGraph"
         self._state.require_present(call)
@@ -226,15 +225,15 @@ class Device:
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> OperatorInitializer:
         """Return an initializer of the operators, in this order.
 
-        Raises DmlError for None, which stands for a null array, for None in it, and for an object that is not compiled,
-        or of another device.
+        Raises DmlError for None (a null array), for None in the array, and for an object that is not compiled, or of
+        another device.
         """
         call = "CreateOperatorInitializer"
         self._state.require_present(call)
         return OperatorInitializer(self._state, operators, call)
 
     def create_binding_table(self, desc: BindingTableDesc | None) -> BindingTable:
-        """Return a table that binds buffers for one dispatchable; None makes one that needs a ``reset`` before use.
+        """Return a table that binds buffers for one dispatchable; None makes a table that needs a ``reset`` before use.
 
         Raises DmlError for too few descriptors, null handles and an operator that is not compiled; also for a
         dispatchable of another device, unless ``against`` is ``"runtime"``.
@@ -259,7 +258,7 @@ class Device:
 
         ``input`` and ``output`` are Buffers, or any contiguous objects with the buffer protocol, of at least
         TotalTensorSizeInBytes bytes; they are bound from byte 0. An input that is OWNED_BY_DML goes into a persistent
-        resource of this call's own. Raises DmlError where a call is refused or removes the device, whether or not the
+        resource of this call's own. Raises DmlError if a call is refused or removes the device, whether or not the
         device raises its removal, TypeError and ValueError as ``Buffer.wrap`` does.
         """
         compiled = self.compile_operator(self.create_operator(desc), flags)
@@ -286,7 +285,7 @@ class Device:
 
 
 def _buffer_of(memory: BufferLike | Buffer, name: str, *, writable: bool = False) -> Buffer:
-    """Return a buffer over memory; what is read-only is copied, since buffers can be written to."""
+    """Return a buffer over memory; read-only memory is copied, since buffers can be written to."""
     if isinstance(memory, Buffer):
         return memory
     view, dtype = byte_view(memory, name, writable=writable), element_dtype(memory, name)

@@ -36,7 +36,7 @@ from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
 from dml_tile.rules.operator_view import tensors_of
 
 DESCRIPTORS_OF_A_TILE: Final = 2
-"""One for its input or its persistent resource, one for its output."""
+"""For the input or persistent resource, and for the output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ _INITIALIZER_PERSISTENT_SLOT: Final = Slot.resource("PersistentResource", INITIA
 
 
 Kernel: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], None]
-"""Writes memory from what is read: inputs and the persistent resource, then outputs and the temporary resource."""
+"""Reads inputs and the persistent resource, and writes outputs and the temporary resource, in this order."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class CompiledPlan:
     """The properties of a compiled operator that follow from its descriptor and the target."""
 
     kernel: Kernel | None
-    """None if its output is undefined: by 32-bit arithmetic, the runtime also accepts such tiles."""
+    """None if its output is undefined, as of a tile that the runtime accepts by 32-bit arithmetic."""
     properties: BindingProperties
     input_slots: tuple[Slot, ...]
     output_slots: tuple[Slot, ...]
@@ -71,7 +71,7 @@ class CompiledPlan:
     initial_slots: tuple[Slot, ...]
     """The inputs at initialisation."""
     persistent_offsets: tuple[int, ...] = (0,)
-    """Where in the persistent resource the inputs that are OWNED_BY_DML lie."""
+    """The offsets in the persistent resource of inputs that are OWNED_BY_DML."""
 
 
 @lru_cache(maxsize=256)
@@ -130,7 +130,7 @@ class Operator:
 
 
 class CompiledOperator:
-    """IDMLCompiledOperator: a tile or a graph that is initialised, and then executed any number of times."""
+    """IDMLCompiledOperator: a tile or a graph, initialised once and executed any number of times."""
 
     def __init__(
         self,
@@ -154,13 +154,13 @@ class CompiledOperator:
 
     @property
     def owns_input(self) -> bool:
-        """Whether an input is OWNED_BY_DML, and read from the persistent resource."""
+        """True if an input is OWNED_BY_DML, and read from the persistent resource."""
         return self.plan.properties.persistent_resource_size > 0
 
     def get_binding_properties(self) -> BindingProperties:
-        """Return the requirements of binding it; also works after the device was removed.
+        """Return what binding it takes; also works after the device was removed.
 
-        Those of a graph are bounds: what DirectML needs depends on what it fuses, and is the same or less.
+        For a graph these are bounds: DirectML needs the same or less, depending on what it fuses.
         """
         return self.plan.properties
 
@@ -179,11 +179,10 @@ class OperatorInitializer:
         return _INITIALIZER_PROPERTIES
 
     def reset(self, operators: Iterable[CompiledOperator] | None = ()) -> None:
-        """Replace the operators. Binding tables keep what is bound to them; what the new operators need is bound anew.
+        """Replace the operators. Binding tables keep their bindings; what the new operators need is bound anew.
 
-        Also works after the device was removed. Raises DmlError for None, which stands for a null array, for None in
-        it, and for an object that is not compiled, or of another device; TypeError for any other object. Not
-        thread-safe.
+        Also works after the device was removed. Raises DmlError for None (a null array), for None in the array, and for
+        an object that is not compiled, or of another device; TypeError for any other object. Not thread-safe.
         """
         self._set_operators(operators, "Reset")
 

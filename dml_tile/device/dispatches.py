@@ -44,21 +44,21 @@ class _BoundSlot(NamedTuple):
     slot: Slot
     binding: BufferBinding | None
     why_unnoticed: str = ""
-    """The reason why DirectML does not notice a missing binding; empty if it does."""
+    """Why DirectML does not notice a missing binding; empty if it does."""
 
     def findings(self, state: DeviceState) -> list[Finding]:
-        """Return the findings of a binding that is missing, or was made for a smaller slot."""
+        """Return the findings if the binding is missing, or was made for a smaller slot."""
         if self.binding is None:
             return state.findings(SLOT_STATE_RULES, SlotState(self.slot, False, self.why_unnoticed))
         if self.binding.size_in_bytes < self.slot.size_in_bytes:
-            slot = self.slot._replace(checked_by_runtime=False)  # it was, with the slot that it was bound to
+            slot = self.slot._replace(checked_by_runtime=False)  # it was checked_by_runtime when it was bound
             bound = BoundRange(slot, self.binding.size_in_bytes, self.binding.offset)
             return state.findings(RANGE_RULES, bound)
         return []
 
     @property
     def span(self) -> Span | None:
-        """The memory that is accessed; None if nothing is bound, or too little, or more than the buffer has."""
+        """The accessed memory; None if nothing is bound, too little, or more than the buffer has."""
         if self.binding is None or self.binding.size_in_bytes < self.slot.size_in_bytes:
             return None
         return self.binding.span(self.slot.size_in_bytes)
@@ -75,7 +75,7 @@ class _BoundSlot(NamedTuple):
 class Execution:
     """The execution of a compiled operator.
 
-    It uses the bindings at the time of recording or, if the operator's descriptors are volatile, of execution.
+    It uses the bindings at the time of recording or, for volatile descriptors, of execution.
     """
 
     def __init__(self, state: DeviceState, compiled: CompiledOperator, table: BindingTable) -> None:
@@ -86,11 +86,11 @@ class Execution:
         self._recorded = None if self._is_volatile else self._accesses()
 
     def missing(self) -> list[Finding]:
-        """Return the findings of bindings that are missing although they are required for recording."""
+        """Return the findings of missing bindings that recording requires."""
         return _missing(self._state, chain(*self._recorded)) if self._recorded is not None else []
 
     def execute(self, call: str) -> None:
-        """Write the outputs; findings remove the device, in the name of a call. Does nothing on a removed device."""
+        """Write the outputs; findings remove the device, and name ``call``. Does nothing on a removed device."""
         if self._state.is_removed(call) or self._state.direct3d_device.removed_reason:
             return
         compiled, state = self._compiled, self._state
@@ -113,7 +113,7 @@ class Execution:
         state.count_dispatch()
 
     def _accesses(self) -> tuple[list[_BoundSlot], list[_BoundSlot]]:
-        """Return what is read, at last the persistent resource, and what is written, at last the temporary one."""
+        """Return what is read, the persistent resource last, and what is written, the temporary resource last."""
         plan, table = self._compiled.plan, self._table
         is_own_table = table.dispatchable is self._compiled  # unless it was reset since
         why_unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
@@ -226,14 +226,14 @@ class CommandRecorder:
         bindings: BindingTable | None,
         command_list: CommandList | None = IMMEDIATE,
     ) -> None:
-        """Initialise operators, or execute one, with the buffers that are bound to a table that was made for it.
+        """Initialise operators, or execute one, with the buffers that are bound to its table.
 
-        By default this happens at once. With a command list, it happens when the list is executed; until then, the
-        table of an operator that was compiled with DESCRIPTORS_VOLATILE may still be bound. A dispatch with findings
-        removes the device and writes nothing. If the device's ``against`` is ``"runtime"``, a dispatch that lacks
-        bindings, or whose ranges overlap or exceed their buffers, goes unnoticed as in the runtime; it writes nothing
-        either. Raises DmlError where DirectML would crash, or if the device raises removals; MemoryError if a bound
-        buffer does not fit into memory; NotImplementedError for another operator than Tile.
+        By default this happens at once; with a command list, when the list is executed. Until then, the table of an
+        operator that was compiled with DESCRIPTORS_VOLATILE may still be bound. A dispatch with findings removes the
+        device and writes nothing. If the device's ``against`` is ``"runtime"``, a dispatch that lacks bindings, or
+        whose ranges overlap or exceed their buffers, goes unnoticed as in the runtime, and writes nothing. Raises
+        DmlError where DirectML would crash, or if the device raises removals; MemoryError if a bound buffer does not
+        fit into memory; NotImplementedError for another operator than Tile.
         """
         state = self.state
         _require_kinds(dispatchable, bindings, command_list)

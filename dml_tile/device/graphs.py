@@ -1,4 +1,4 @@
-"""Compiled graphs: what binding one takes, and its execution, node by node.
+"""Compiled graphs: what their binding takes, and their execution, node by node.
 
 Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nf-directml-idmldevice1-compilegraph
 """
@@ -25,11 +25,11 @@ from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.graph import graph_view, order_of_nodes, sizes_of
 
 MAX_SLOTS: Final = 2**16
-"""The most inputs, and the most outputs, of a graph that is compiled: each takes memory, used or not."""
+"""The most inputs, and the most outputs, of a compiled graph: each takes memory, used or not."""
 
 
 class _Place(NamedTuple):
-    """The region of memory in which a tensor lies, among those that are read or written, and its offset there."""
+    """A tensor's location: its region's number among those read or written, and its offset there."""
 
     is_written: bool
     region: int
@@ -43,8 +43,8 @@ class _Place(NamedTuple):
 def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     """Return the plan of a graph that breaks no rule; it is executed if all its operators are tiles.
 
-    What an operator reads of another lies in the temporary resource, side by side; a tile whose output is needed in
-    several places is written to each. Raises ValueError for more than ``MAX_SLOTS`` inputs or outputs.
+    Tensors between nodes lie side by side in the temporary resource; an output that is needed in several places is
+    written to each. Raises ValueError for more than ``MAX_SLOTS`` inputs or outputs.
     """
     for name, count in (("InputCount", graph.input_count), ("OutputCount", graph.output_count)):
         if count > MAX_SLOTS:
@@ -89,7 +89,7 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     all_of_them = [
         tensor for node in order for tensors in view.slots[node] or () for tensor in tensors if tensor is not None
     ]
-    turned = all_of_them * any(tensor.strides is not None for tensor in all_of_them)  # for one, DirectML may turn all
+    turned = all_of_them * any(tensor.strides is not None for tensor in all_of_them)  # one may turn all
     scratch = temporary + sum(_rounded(prod(sizes_of(tensor)) * ELEMENT_SIZES[tensor.data_type]) for tensor in turned)
     return CompiledPlan(
         _kernel(tiles, target) if len(tiles) == len(order) else None,
@@ -118,7 +118,7 @@ _Tile: TypeAlias = tuple[TileOperatorDesc, _Place, list[_Place]]
 
 
 def _kernel(tiles: Sequence[_Tile], target: Target) -> Kernel | None:
-    """Return what writes the output of each tile to each of its places; None if one of them is undefined."""
+    """Return the function that writes each tile's output to each of its places; None if an output is undefined."""
     moves = []
     for desc, read_from, places in tiles:
         if why_never_executed(desc, target):
@@ -134,7 +134,7 @@ def _kernel(tiles: Sequence[_Tile], target: Target) -> Kernel | None:
 
 
 def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slot:
-    """Return the slot of an input or output of the graph, which has the tensors of those nodes that use it."""
+    """Return the slot of an input or output of the graph; ``tensors`` are of the nodes that use it."""
     is_initial = kind.stage == "initialisation"
     bound = [tensor for tensor in tensors if bool(tensor.flags & OWNED_BY_DML) == is_initial]
     data_types = {int(tensor.data_type) for tensor in bound}
@@ -150,7 +150,7 @@ def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slo
 
 
 def _side_by_side(sizes: Mapping[_Key, int]) -> tuple[dict[_Key, int], int]:
-    """Return the offsets of pieces of these sizes in the temporary or the persistent resource, and the size of all."""
+    """Return the offsets of pieces of these sizes in the temporary or persistent resource, and its size."""
     *offsets, end = accumulate(map(_rounded, sizes.values()), initial=0)
     return dict(zip(sizes, offsets, strict=True)), end
 

@@ -43,19 +43,19 @@ class DeviceState:
         raise TypeError("a device is one object, as in C, and is not copied or pickled; make another Device")
 
     def require_test(self) -> None:
-        """Raise TargetError for a device whose target was not named, in another test, and one at another target."""
+        """Raise TargetError in another test at another target, if the device's target was not named."""
         if self.origin is not None:
             self.origin.require_test()
 
     @property
     def removal(self) -> Removal | None:
-        """The call that removed the device, if any; a test that reads this is taken to know of the removal."""
+        """The call that removed the device, if any; a test that reads it knows of the removal."""
         if self._removal is not None:
             report_question(self)
         return self._removal
 
     def removed_reason(self) -> HRESULT:
-        """Return the reason of GetDeviceRemovedReason; the first that is that of the Direct3D device stays."""
+        """Return GetDeviceRemovedReason's reason; the first reason of the Direct3D device stays."""
         with self.lock:
             reason = self.direct3d_device.removed_reason
             if self._removal is None and reason:
@@ -72,17 +72,17 @@ class DeviceState:
         return self._removal.call if self._removal else ""
 
     def record(self, call: str, desc: Descriptor | None = None, findings: Iterable[Finding] = ()) -> None:
-        """Record a call for tests that list them."""
+        """Record a call for tests that list calls."""
         record(call, self.target, desc, findings)
 
     def refuse(self, call: str, findings: Sequence[Finding], desc: Descriptor | None) -> None:
-        """Raise DmlError with the findings of a call on a descriptor, if there are any."""
+        """Raise DmlError if a call on a descriptor has findings."""
         if findings:
             self.record(call, desc, findings)
             raise DmlError(findings, call)
 
     def findings(self, rules: Iterable[Rule[Subject]], subject: Subject) -> list[Finding]:
-        """Return the findings of the rules on a subject that the device's contract includes."""
+        """Return the rules' findings on a subject, as the device's contract has them."""
         return [finding for finding in apply_rules(rules, subject, self.target) if finding.basis & self._bases]
 
     def require(self, call: str, rules: Iterable[Rule[Subject]], subject: Subject) -> None:
@@ -90,7 +90,7 @@ class DeviceState:
         self.refuse(call, self.findings(rules, subject), None)
 
     def require_present(self, call: str) -> None:
-        """Raise DmlError if the device has been removed, and for a fault of this call."""
+        """Raise DmlError if the device was removed, or for a fault of this call."""
         if self.is_removed(call):
             self.require(call, REMOVAL_RULES, self._removal)
         for fault in [fault for fault in self._faults if fault.call == call]:
@@ -101,12 +101,12 @@ class DeviceState:
                 self.refuse(call, [*apply_rules(FAULT_RULES, fault, self.target)], None)
 
     def fail(self, fault: Fault) -> None:
-        """Let a later call fail; in a test of pytest, one has to meet the fault."""
+        """Let a later call fail; a test of pytest fails if no call does."""
         report_fault(fault, f"{fault} of {caller()}")
         self._faults[fault] = 0
 
     def count_dispatch(self) -> None:
-        """Count a dispatch that was executed; a test may have asked to remove the Direct3D device after it."""
+        """Count an executed dispatch, after which a test may have asked to remove the Direct3D device."""
         direct3d = self.direct3d_device
         if direct3d.count_dispatch():
             removed = apply_rules(
@@ -115,7 +115,7 @@ class DeviceState:
             self.record("RemoveDevice", None, removed)
 
     def is_removed(self, call: str) -> bool:
-        """Return whether the device is removed, and the call does nothing. Raises DmlError if removals are raised."""
+        """Return True if the device is removed, and the call does nothing. Raises DmlError if removals are raised."""
         self.require_test()
         if self._removal is not None:
             self._report()
@@ -126,7 +126,7 @@ class DeviceState:
     def remove(self, call: str, findings: Sequence[Finding], desc: Descriptor | None = None) -> None:
         """Remove the device because of the findings of a call, on a tile with this descriptor.
 
-        Raises DmlError if the first problem that DirectML notices makes it crash, or if removals are raised.
+        Raises DmlError if DirectML crashes at the first problem that it notices, or if removals are raised.
         """
         self.record(call, desc, findings)
         noticed = next((finding for finding in findings if finding.severity is Severity.ERROR), None)
@@ -146,5 +146,5 @@ class DeviceState:
             raise DmlError(self._removal.findings, self._removal.call)
 
     def _report(self) -> None:
-        """Report to a watching test that the device is removed, or is used after its removal."""
+        """Tell a watching test that the device is removed, or is used after its removal."""
         report_removal(self, f"A device at {self.target.label} was removed by {self._removal}")

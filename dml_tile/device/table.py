@@ -1,4 +1,4 @@
-"""Binding tables: which ranges of which buffers a dispatchable reads and writes.
+"""Binding tables: the ranges of buffers that a dispatchable reads and writes.
 
 Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (nn-directml-idmlbindingtable,
 ns-directml-dml_binding_table_desc)
@@ -33,7 +33,7 @@ from dml_tile.rules.binding import BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES,
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, is_ordinary_table
 
 Bindings: TypeAlias = list[BufferBinding | None]
-"""A binding for each slot, None where nothing is needed; empty where nothing is bound."""
+"""A binding for each slot, None if nothing is needed; empty if nothing is bound."""
 
 SOME_HANDLE: Final = 0x1000
 """A descriptor handle that is not null; there is no descriptor heap here."""
@@ -83,7 +83,7 @@ class BindingTable:
     def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all inputs: a buffer for each input, or, for each operator of an initializer, an array of these.
 
-        An empty sequence unbinds them; ``None`` is a null array, which removes the device where there are inputs.
+        An empty sequence unbinds all inputs; ``None`` is a null array, which removes the device if there are inputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
         given = None if bindings is None else bindings_of(bindings)
@@ -92,7 +92,7 @@ class BindingTable:
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all outputs: a buffer for each output, or the operators' persistent resources for an initializer.
 
-        An empty sequence unbinds them; ``None`` is a null array, which removes the device where there are outputs.
+        An empty sequence unbinds all outputs; ``None`` is a null array, which removes the device if there are outputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
         given = None if bindings is None else bindings_of(bindings)
@@ -143,7 +143,7 @@ class BindingTable:
         slots_of: Callable[[Dispatchable], Sequence[Sequence[Slot]]],
         before: Bindings,
     ) -> Bindings:
-        """Return the bindings after a call: those of ``before`` if one is wrong, or the device is removed."""
+        """Return the bindings after a call: ``before`` if a binding is wrong, or the device is removed."""
         if self.state.is_removed(call):
             return before
         if self.dispatchable is None:
@@ -184,7 +184,7 @@ class BindingTable:
 
 
 def _malformed(given: Sequence[BindingDesc | None] | None) -> str:
-    """Return what the runtime sees to be wrong before it looks for the dispatchable, which it does at a buffer."""
+    """Return what the runtime finds wrong before it reaches a buffer and looks for the dispatchable."""
     if given is None:
         return "null was provided for the array of bindings"
     for i, binding in enumerate(given):
@@ -211,10 +211,10 @@ def _require_matching_elements(bound: SlotBinding) -> None:
 
 
 def _slot_state(bound: SlotBinding) -> SlotState:
-    """Return the state of a slot with the binding that is given for it."""
+    """Return the subject of the rules on which slots must be bound."""
     slot, given = bound.slot, bound.given
     if slot.size_in_bytes:
-        is_bound = bound.desc is None or bound.desc.type != BindingType.NONE  # null has a rule of its own
+        is_bound = bound.desc is None or bound.desc.type != BindingType.NONE  # another rule refuses null
     else:
         is_bound = slot.is_tensor and given is not None and not given.is_empty
     why_unnoticed = "DirectML fails before it notices" if slot.kind == INITIALIZER_INPUT else ""

@@ -33,7 +33,7 @@ class TensorDataType(IntEnum):
     kind: str
     """Data types of one kind came with the same feature level, and Tile takes them from one level on."""
     bits: int
-    """Of an element."""
+    """The bits of an element."""
     openvino: str
     """OpenVINO's name."""
     in_numpy: bool

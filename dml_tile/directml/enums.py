@@ -31,7 +31,7 @@ class TensorFlags(IntFlag):
 
 
 OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
-"""Of integers, ``&`` costs a tenth of what it does of enumerators."""
+"""``&`` of integers costs a tenth of ``&`` of enumerators."""
 
 
 class OperatorType(IntEnum):

@@ -17,7 +17,7 @@ _L = FeatureLevel.parse
 
 
 class Runtime(NamedTuple):
-    """What a build of DirectML was measured to do, where the builds differ."""
+    """The measured differences between builds of DirectML."""
 
     wraps_extents: bool
     """It computes a strided tensor's extent modulo 2^32."""
@@ -50,9 +50,9 @@ class Level(NamedTuple):
     level: FeatureLevel
     runtime: Runtime
     tiles_are_measured: bool = False
-    """What is said of Tile, of graphs and of adapters was measured, on this level or the next older build."""
+    """True if Tile, graphs and adapters were measured, at this level or by the next older build."""
     operators_are_measured: bool = False
-    """What is said of other operators was measured on this very level."""
+    """True if other operators were measured at this very level."""
     has_graphs: bool = True
     """IDMLDevice1, with CompileGraph, is there."""
     new_types: tuple[str, ...] = ()

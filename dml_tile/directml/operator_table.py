@@ -1,4 +1,4 @@
-"""What is documented, and measured, of each operator: ``operators.toml``, whose head says what its keys are.
+"""Documented and measured facts of each operator: ``operators.toml``, whose head explains its keys.
 
 Sentences of ``fields`` are such as "Axis < DimensionCount of InputTensor", "Axes within DimensionCount of InputTensor"
 (each entry is below it), "ValueDataType = DataType of OutputTensor", "P = 1 or 2" and "ReductionFunction in AVERAGE
@@ -57,7 +57,7 @@ class OperatorTable:
     same: tuple[Shared, ...] = ()
     fields: tuple[str, ...] = ()
     runtime_fields: tuple[str, ...] = ()
-    """What the runtime wants beyond ``fields``."""
+    """Requirements of the runtime beyond ``fields``."""
     sizes: tuple[str, ...] = ()
     runtime_sizes: tuple[str, ...] = ()
     """Equations that the runtime wants beyond ``sizes``."""

@@ -38,10 +38,10 @@ class Field(NamedTuple):
     kind: str
     """One of the letters above."""
     counted_by: str = ""
-    """Of an array, the field that counts its entries."""
+    """The field that counts an array's entries."""
     is_optional: bool = False
     enumeration: str = ""
-    """Of an enumerator, the enumeration's name without ``DML_``."""
+    """An enumerator's enumeration, without ``DML_``."""
 
     @property
     def is_tensor(self) -> bool:

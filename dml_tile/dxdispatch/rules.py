@@ -71,7 +71,7 @@ class ModelPart:
 
     @property
     def said_of_no_operator(self) -> str:
-        """What is said of a dispatchable that is a shader or a model; empty for others, and for other parts."""
+        """The words on a dispatchable that is a shader or a model; empty for all other parts."""
         named = operator_of(self.value) if self.kind == "dispatchable" else None
         return NO_OPERATORS.get(named.lower(), "") if isinstance(named, str) else ""
 

@@ -53,11 +53,11 @@ class CompiledTile:
     _origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
-        """The tile between two buffers, of which each has at least the tensor's TotalTensorSizeInBytes.
+        """Return the tile between two buffers, each of at least the tensor's TotalTensorSizeInBytes.
 
         Nothing is read or written yet. Bytes and arrays of uint8 are raw memory; other arrays have the tensors' dtype.
-        Raises DmlError with the findings of the buffers, TypeError where a buffer is none, is masked, or has elements
-        of another type or byte order, ValueError where one is not contiguous, or ``output`` is read-only.
+        Raises DmlError with the findings of the buffers, TypeError if a buffer is none, is masked, or has elements of
+        another type or byte order, ValueError if a buffer is not contiguous, or ``output`` is read-only.
         """
         source, destination = self._memory("bind", input, output)
         first: list[Callable[[], object]] = [] if self._origin is None else [self._origin.require_test]
@@ -75,7 +75,7 @@ class CompiledTile:
         record("execute", self.target, self.desc)
 
     def _memory(self, call: str, given: BufferLike, output: BufferLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Contiguous arrays that begin with the two tensors; raises what ``bind`` raises."""
+        """Return contiguous arrays that begin with the tensors. Raises as ``bind`` does."""
         if self._origin is not None:
             self._origin.require_test()
         read, written = self.sizes_in_bytes
@@ -147,16 +147,16 @@ def execute(
 ) -> None:
     """Tile ``input`` into ``output``: any contiguous objects with the buffer protocol, read and written from byte 0.
 
-    Nothing is written before the descriptor, the buffers' sizes and their overlap are known to be good. Of ``output``,
-    only the bytes of the output tensor's elements are written, not those between or after them. DirectML may clobber
-    those that lie within TotalTensorSizeInBytes: with ``padding="poison"`` they are filled with the byte POISON, 0xCD,
-    so that code which relies on them fails here too.
+    Nothing is written before the descriptor, the buffers' sizes and their overlap are checked. In ``output``, only the
+    bytes of the output tensor's elements are written. DirectML may clobber the bytes between elements, within
+    TotalTensorSizeInBytes: ``padding="poison"`` fills them with the byte POISON, 0xCD, so that code which relies on
+    them fails here too.
 
     Bytes, memoryviews of bytes and arrays of uint8 are raw memory; other arrays have the tensors' dtype.
 
-    Raises what ``compile_tile`` raises, and TypeError where a buffer is none, is masked, or has elements of another
-    type or byte order, ValueError where one is not contiguous, or ``output`` is read-only, and DmlError where one is
-    too small, or they overlap.
+    Raises what ``compile_tile`` raises, and TypeError if a buffer is none, is masked, or has elements of another type
+    or byte order, ValueError if a buffer is not contiguous, or ``output`` is read-only, and DmlError if a buffer is too
+    small, or the buffers overlap.
     """
     _require_tile(desc)
     _compile("execute", desc, resolve(target), against, padding).execute(input, output)
@@ -167,7 +167,7 @@ def mover_of_tile(desc: TileOperatorDesc) -> Mover:
     buffers = described(desc)
     size = ELEMENT_SIZES[buffers[0].data_type]
     sizes, produced = ((buffer.sizes or ())[: buffer.dimension_count] for buffer in buffers)
-    repeats = (desc.repeats or ())[: desc.repeats_count]  # C arrays, and so these, may go on behind the count
+    repeats = (desc.repeats or ())[: desc.repeats_count]  # an array may be longer than its count, as in C
     assert produced == tuple(map(mul, sizes, repeats)), "the bytes would leave the output"
     return mover_of(size, sizes, repeats, _strides(buffers[0], sizes, size), _strides(buffers[1], produced, size))
 
@@ -184,7 +184,7 @@ def _require_tile(desc: object) -> None:
 
 
 def require_executable(call: str, desc: TileOperatorDesc, target: Target, against: Against) -> None:
-    """Raise DmlError unless the descriptor passes, and means what it says also without 32-bit arithmetic."""
+    """Raise DmlError unless the descriptor passes, also without 32-bit arithmetic."""
     findings = findings_of(desc, target, against)
     if not findings and against == "runtime":
         findings = why_never_executed(desc, target)

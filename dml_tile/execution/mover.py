@@ -1,6 +1,6 @@
 """Moves the bytes of a tile between two regions of memory: once, or bound to them and often.
 
-Blocks of a large tile are written by several threads: the caller's, and those of a pool that is made when needed.
+Several threads write the blocks of a large tile: the caller's, and a pool's, which is made when needed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from dml_tile.geometry.axes import Axis, coalesce, indices, tile_axes
 from dml_tile.geometry.layout import lie_alike, packed_strides
 
 Progress = Callable[[int, int], object]
-"""Called with the bytes written so far and the total: in the calling thread, after its blocks, and at the end."""
+"""Called with the bytes written so far and the total, in the calling thread: after its blocks and at the end."""
 
 THREADS_VARIABLE: Final = "DML_TILE_THREADS"
 MAX_THREADS: Final = 64
 
 LOOPS_PER_STEP: Final = 200
-"""A step of a plan takes as long, mostly for its views, as NumPy takes to start this many inner loops, 8 ns each."""
+"""The number of NumPy's inner loops, 8 ns each, whose start takes as long as a step of a plan."""
 
 Move = Callable[[Array, Array], None]
 """Writes a tile once, from one array to another."""
@@ -61,7 +61,7 @@ def write_blocks(plan: Plan, blocks: Iterable[Block], source: Array, output: Arr
 
 
 def write_shared(plan: Plan, source: Array, output: Array, number: int, progress: Progress | None = None) -> None:
-    """Write all blocks of a plan in so many threads; an exception, as from Ctrl-C, stops all within a block."""
+    """Write all blocks of a plan in ``number`` threads; an exception, as from Ctrl-C, stops all within a block."""
     blocks, helpers = iter(plan.blocks), list[Future[None]]()
     try:
         with suppress(RuntimeError):  # no thread can be started: this one writes all
@@ -69,7 +69,7 @@ def write_shared(plan: Plan, source: Array, output: Array, number: int, progress
                 helpers.append(_pool().submit(write_blocks, plan, blocks, source, output))
         write_blocks(plan, blocks if progress is None else _reported(plan, blocks, progress), source, output)
     except BaseException:
-        _pool().shutdown(wait=False)  # where Ctrl-C comes while a thread starts, Python waits for that thread at exit
+        _pool().shutdown(wait=False)  # if Ctrl-C comes while a thread starts, Python waits for the thread at exit
         _pool.cache_clear()
         raise
     finally:
@@ -83,9 +83,9 @@ def write_shared(plan: Plan, source: Array, output: Array, number: int, progress
 
 
 def thread_count(plan: Plan, threads: int | None = None) -> int:
-    """Return the number of threads that a plan is worth; by default, the environment's or one for each processor.
+    """Return the number of threads for a plan; by default, the environment's or one for each processor.
 
-    Raises ValueError for a number that is not positive, be it asked for or in the environment.
+    Raises ValueError for a number, given or in the environment, that is not positive.
     """
     if threads is None and (text := os.environ.get(THREADS_VARIABLE)) is not None:
         if not re.fullmatch("[0-9]{1,9}", text) or int(text) < 1:
@@ -97,7 +97,7 @@ def thread_count(plan: Plan, threads: int | None = None) -> int:
 
 
 def processor_count() -> int:
-    """The logical processors that this process may run on; all of the machine where the system cannot tell."""
+    """Return the number of logical processors that this process may run on; all, if the system cannot tell."""
     if hasattr(os, "process_cpu_count"):  # from Python 3.13 on
         return os.process_cpu_count() or 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -113,7 +113,7 @@ def _reported(plan: Plan, blocks: Iterator[Block], progress: Progress) -> Iterat
 class Mover:
     """Moves the bytes of tiles of one layout, between memory that does not overlap.
 
-    ``tile`` moves them between arrays that are the tensors, however they lie.
+    ``tile`` moves them between arrays that are the tensors, of any strides.
     """
 
     def __init__(self, plan: Plan, tile: Move | None = None) -> None:
@@ -133,7 +133,7 @@ class Mover:
             write_blocks(self._plan, self._plan.blocks, source, output)
 
     def bind(self, source: Array, output: Array, first: Sequence[Callable[[], object]] = ()) -> BoundTile:
-        """Return the tile between two such arrays as a call takes; each run begins with calls of ``first``."""
+        """Return the tile between two arrays as ``__call__`` takes; each run begins with the calls ``first``."""
         return BoundTile(self._plan, source, output, first)
 
 
@@ -154,7 +154,7 @@ def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Length
 
 
 def _assigned(axes: Sequence[Axis]) -> Move:
-    """Return one assignment, between arrays that are reshaped to have these axes."""
+    """Return one assignment between arrays that are reshaped to these axes."""
     written = tuple(axis.length for axis in axes if axis.length > 1)
     read = tuple(axis.length if axis.source else 1 for axis in axes if axis.length > 1)
 

@@ -1,14 +1,14 @@
 """Plans how the bytes of a tile are moved: in blocks of the output, each by a few calls of NumPy.
 
-A tile is a copy along axes, of which a repeat has no stride in the input, and behind them all is a run of bytes. NumPy
-copies a run as one element, in nanoseconds, but starts an inner loop for each index of the axes around the last; and a
-short run takes as long as one of 100 bytes. So runs that are repeated are first made long:
+A tile is a copy along axes around a run of bytes; a repeat has no stride in the input. NumPy copies a run as one
+element, in nanoseconds, but starts an inner loop for each index of the axes around the last axis; and a short run takes
+as long as a run of 100 bytes. So runs that are repeated are first made long:
 
     (1024, 3) by (7, 5) in float32: R7 S1024 R5 around runs of 12 bytes (S: a size, R: a repeat), in 1 block:
     1. abc -> abcabcabcabcabc: packed in scratch memory, which 7 repeats will read; left is R7 around runs of 61440
     2. assigned to the output, 7 times
 
-Runs are assigned, or taken by their index (numpy.take): to take 3 parts of 4 bytes is faster than to assign 12.
+Runs are assigned, or taken by index (numpy.take): taking 3 parts of 4 bytes is faster than assigning 12 bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ASSIGNED_AT_ONCE: Final = 256
 FAST_SIZES: Final = 1, 2, 4, 8, 16
 """Element sizes that NumPy assigns in 0.3 ns an element; other sizes take 2.3, and each start of a loop takes 4."""
 TAKE_NS_BY_WIDTH: Final = (16, 0.65), (32, 0.8)
-"""The ns in which numpy.take copies a row, by its greatest size if that is a power of 2; other rows take 2.1."""
+"""The ns for a row of numpy.take: up to 16 bytes, up to 32; rows whose size is no power of 2 take 2.1."""
 CACHE_LINE: Final = 64
 """A line of the cache in bytes."""
 MAX_SCRATCH_BYTES: Final = 2**19
@@ -57,9 +57,9 @@ def plan_tile(size: int, sizes: Lengths, repeats: Lengths, source_strides: Lengt
 
 
 def _plan(size: int, axes: Sequence[Axis], block: int) -> Plan:
-    """Plan blocks that are chunks of one axis, for each index of the sizes around it.
+    """Plan blocks that are chunks of one axis, for each index of the sizes around the axis.
 
-    Where a block has room for fewer than 4 passes of an outer repeat, it includes all of them: they are packed once.
+    A block that has room for fewer than 4 passes of an outer repeat includes all passes: they are packed once.
     """
     total = written = size * indices(axes)
     loops: list[Axis] = []
@@ -86,15 +86,15 @@ def _plan(size: int, axes: Sequence[Axis], block: int) -> Plan:
 
 
 def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[list[Step], int]:
-    """Return the steps that write a block to each of the places, and the bytes of scratch memory that they take."""
+    """Return the steps that write a block to each place, and the bytes of scratch memory that they take."""
     steps: list[Step] = []
     source, scratch, rest = Place(INPUT), 0, 0
     while not rest and size < SHORT_RUN and indices(axes) > ASSIGNED_AT_ONCE and axes[-1].destination == size:
         *outer, inner = (*axes, Axis(1, 0, size)) if axes[-1].source else axes
-        uses = len(places) * indices(axis for axis in outer if not axis.source)  # of what would be packed
+        uses = len(places) * indices(axis for axis in outer if not axis.source)  # of the packed runs
         is_long = uses == 1 or size * inner.length >= SHORT_RUN
         if (size in FAST_SIZES and is_long) or (size >= CACHE_LINE and 1 < uses < 4):
-            break  # NumPy is fast enough; to pack what fewer than 4 read, or to read few of it, is no gain
+            break  # NumPy is fast enough, or packing gains nothing for fewer than 4 reads
         if uses == 1 or size * inner.length > 8 * SHORT_RUN:  # many repeats are made of some, and a rest
             some = min(SHORT_RUN // size, inner.length // 4)
             if some < 4:
@@ -118,10 +118,10 @@ def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[li
 
 
 def _copied(size: int, axes: Sequence[Axis], source: Place, output: Place) -> list[Step]:
-    """Take runs by their index, whole or in parts, where that takes fewer ns than to assign them."""
+    """Take runs by index, whole or in parts, if that takes fewer ns than assigning them."""
     number, whole = indices(axes), math.gcd(size, *(axis.source for axis in axes))
     loops = 0 if _is_short(size, axes) else indices(axes[:-1])
-    # 100 bytes take 1 ns in any case
+    # either way, 100 bytes take 1 ns
     assigned = number * ((0.3 if size in FAST_SIZES else 2.3) + size / 100) + 4 * loops
     parts = [(math.gcd(whole, most), ns) for most, ns in TAKE_NS_BY_WIDTH] + [(whole, 2.1)]
     taken, part = min((number * (ns * size / part + size / 100) + 100, part) for part, ns in parts)
@@ -155,7 +155,7 @@ def _is_short(size: int, axes: Sequence[Axis]) -> bool:
 
 
 def _joined(size: int, axes: Iterable[Axis]) -> tuple[int, tuple[Axis, ...]]:
-    """Return the same copy in as few axes as possible, and with as long runs."""
+    """Return the same copy in as few axes, and with as long runs, as possible."""
     axes = coalesce(axes)
     while axes and axes[-1].source == axes[-1].destination == size:
         size *= axes[-1].length
@@ -164,5 +164,5 @@ def _joined(size: int, axes: Iterable[Axis]) -> tuple[int, tuple[Axis, ...]]:
 
 
 def _dtype(size: int) -> np.dtype[Any]:
-    """Return NumPy's fastest type of elements of so many bytes."""
+    """Return NumPy's fastest type of ``size`` bytes."""
     return np.dtype({1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}.get(size, f"V{size}"))

@@ -1,4 +1,4 @@
-"""The calls of NumPy that a plan consists of, without the memory that they move bytes in."""
+"""The calls of NumPy that a plan consists of, without their memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INPUT, SCRATCH, OUTPUT = range(3)
 Memories = tuple[Array, Array, Array]
 """Contiguous arrays of any type, in this order."""
 Call = Callable[[Memories, Sequence[int]], None]
-"""A call of NumPy between memories, of a block that begins at these offsets of each."""
+"""A call of NumPy between memories, for a block that begins at these offsets."""
 
 _NAMES: Final = "the input", "scratch memory", "the output"
 
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A call of NumPy: an assignment, or elements that are taken by their numbers, which lie along ``rows``."""
+    """A call of NumPy: an assignment, or numpy.take of the elements whose numbers lie along ``rows``."""
 
     source: Place
     output: Place
@@ -48,7 +48,7 @@ class Step(NamedTuple):
     rows: tuple[Axis, ...] = ()
 
     def call(self) -> Call:
-        """Return the call for any memories, with all that does not depend on them at hand."""
+        """Return the call for any memories, with all computed that does not depend on them."""
         (source, first), (output, to), dtype, lengths, reads, writes, rows = self
 
         number, index = (indices(rows),), _index(rows)
@@ -64,7 +64,7 @@ class Step(NamedTuple):
         return take if rows else assign
 
     def bound(self, memories: Memories, starts: Sequence[int]) -> Callable[[], object]:
-        """Return the call between memories in which a block begins so, to be made any number of times."""
+        """Return the call between memories, for a block at these offsets; it may be made any number of times."""
         (source, first), (output, to), dtype, lengths, reads, writes, rows = self
         values = ndarray(lengths, dtype, memories[source], starts[source] + first, reads)
         target = ndarray((indices(rows),) if rows else lengths, dtype, memories[output], starts[output] + to, writes)
@@ -102,7 +102,7 @@ class Plan:
 
     @property
     def memory(self) -> int:
-        """The bytes of the scratch memory, or twice those of all indexes, as they are made, if these are more."""
+        """The bytes of the scratch memory, or, if these are more, of all indexes while they are made."""
         taken = {step.rows for steps in self.steps.values() for step in steps if step.rows}
         return max(self.scratch, 2 * np.intp().nbytes * sum(map(indices, taken)))
 
@@ -112,7 +112,7 @@ class Plan:
         return {length: [step.call() for step in steps] for length, steps in self.steps.items()}
 
     def bound(self, memories: Memories) -> list[Callable[[], object]]:
-        """Return the calls that write all blocks, one after the other."""
+        """Return the calls that write all blocks, in order."""
         return [step.bound(memories, (read, 0, to)) for read, to, length in self.blocks for step in self.steps[length]]
 
     def __str__(self) -> str:

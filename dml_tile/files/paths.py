@@ -34,11 +34,11 @@ _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 @dataclass(frozen=True, slots=True)
 class AllowedFolders:
-    """The folders that a model may read from, the first one first, and the one that it may write to.
+    """The folders that a model may read from, in order, and the folder that it may write to.
 
-    ``allow_hidden`` lets parts of a path below them begin with a dot. ``overwrite`` lets files be replaced that were
-    there before, but for executable files and those that were read. ``follow_links`` lets links lead from place to
-    place within the folders.
+    ``allow_hidden`` lets parts of a path below them begin with a dot. ``overwrite`` lets existing files be replaced,
+    but not executable files or files that were read. ``follow_links`` lets links lead from place to place within the
+    folders.
     """
 
     sources: tuple[Path, ...]
@@ -80,7 +80,7 @@ class AllowedFolders:
         return path
 
     def protect(self, status: os.stat_result) -> None:
-        """Never let the file of that status be written to: it was read."""
+        """Never let the file of that status, which was read, be written to."""
         self._protected.add((status.st_dev, status.st_ino))
 
     def _require_replaceable(self, path: Path, name: str, pointer: str) -> None:
@@ -177,7 +177,7 @@ class Matches:
         self.names = sorted(map(not_standard_input, self._found.values()))
 
     def _folders_in(self, folder: str, places: set[int]) -> list[tuple[str, set[int]]]:
-        """Take what matches in a folder, where the pattern's parts at ``places`` come next; return what to enter."""
+        """Take the matches in a folder, for the pattern's next parts at ``places``; return the folders to enter."""
         try:
             status = os.stat(folder or os.curdir)
         except (OSError, ValueError):
@@ -204,7 +204,7 @@ class Matches:
         return sorted(entered, key=lambda entry: (islink(entry[0]), entry[0]))
 
     def _with_skipped(self, places: set[int]) -> set[int]:
-        """Return the places, and those behind each ``**`` there, which may stand for no folder."""
+        """Return the places, and the places behind each ``**``, which may stand for no folder."""
         reached = set(places)
         for place in sorted(places):
             while place < len(self._parts) and self._parts[place] == _ANY_DEPTH:
@@ -213,7 +213,7 @@ class Matches:
         return reached
 
     def _entries(self, folder: str, places: set[int]) -> Iterator[tuple[str, set[int], set[int]]]:
-        """Yield what is in a folder, with the places that stay there for ``**``, and those that come next."""
+        """Yield each entry of a folder, with the places that stay for ``**``, and the next places."""
         parts = {place: self._parts[place] for place in places if place < len(self._parts)}
         deeper = {place for place, part in parts.items() if part == _ANY_DEPTH}
         further: dict[str, set[int]] = {}

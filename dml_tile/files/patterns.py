@@ -1,4 +1,4 @@
-"""Patterns in the language of .gitignore, matched name by name: what holds in a folder is worked out once.
+"""Patterns in the language of .gitignore, matched name by name: a folder's state is worked out once.
 
 Page: https://git-scm.com/docs/gitignore#_pattern_format
 """
@@ -27,10 +27,10 @@ _CLASSES: Final = {
 }
 
 OUTSIDE: Final = "../"
-"""What the paths of files elsewhere begin with; only patterns without a slash match them, and those with ``**/``."""
+"""The beginning of paths of files elsewhere; only patterns without a slash, or with ``**/``, match them."""
 
 _Places: TypeAlias = set[tuple[int, int]]
-"""Patterns by their lines' numbers, each with how many of its parts were matched so far."""
+"""Patterns by their lines' numbers, each with the number of its parts matched so far."""
 
 _NOWHERE: Final[_Places] = set()
 
@@ -42,16 +42,16 @@ class _Pattern(NamedTuple):
 
 
 class _Awaited(NamedTuple):
-    """Parts of patterns, those without wildcards and those with some, each with the places reached by matching it."""
+    """Parts of patterns, without and with wildcards, each with the places reached by matching it."""
 
     names: dict[str, _Places]
     wildcards: dict[str, _Places]
 
 
 class _Folder(NamedTuple):
-    """What holds in a folder: the patterns that match it or a folder above, and the parts that names in it may match.
+    """A folder's state: the patterns that match it or a folder above, and the parts that its names may match.
 
-    ``here`` are parts that only names in the folder itself may match, ``below`` those that names at any depth may.
+    Only names in the folder itself may match the parts ``here``, names at any depth the parts ``below``.
     """
 
     here: _Awaited
@@ -61,10 +61,10 @@ class _Folder(NamedTuple):
 
 
 class Patterns:
-    """Lines in the language of .gitignore, of which the last that matches a path decides.
+    """Lines in the language of .gitignore; the last line that matches a path decides.
 
-    Paths begin at the folder of the patterns, with slashes; that of a folder ends with one. What holds in a folder is
-    remembered, so that a path in it costs what its last name does. ``met`` has the numbers of lines that matched one.
+    Paths begin at the folder of the patterns, with slashes; a folder's path ends with a slash. A folder's state is
+    remembered, so that a path in it costs what its last name does. ``met`` has the numbers of lines that matched.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -91,7 +91,7 @@ class Patterns:
         return above.matching | matching
 
     def _above(self, path: str) -> _Folder:
-        """Return what holds in the folder of a path."""
+        """Return the state of a path's folder."""
         folder = path.rstrip("/").rpartition("/")[0]
         unknown = []
         while folder not in self._folders:
@@ -107,7 +107,7 @@ class Patterns:
         return above
 
     def _matched(self, path: str, above: _Folder) -> tuple[set[int], _Places]:
-        """Return the lines that match a path itself, and the places from which others go on in it."""
+        """Return the lines that match a path itself, and the places from which other lines go on below it."""
         is_folder = path.endswith("/")
         name = path.rstrip("/").rpartition("/")[2]
         reached: _Places = set()
@@ -122,7 +122,7 @@ class Patterns:
         return matching, reached - ends
 
     def _folder(self, places: _Places, below: _Awaited) -> _Folder:
-        """Return what holds where patterns go on from places, and below a folder where parts may be at any depth."""
+        """Return the state of a folder where patterns go on from ``places``, and from ``below`` at any depth."""
         here, deeper = _Awaited({}, {}), _Awaited({}, {})
         for index, at in places:
             parts = self._patterns[index].parts
@@ -143,12 +143,12 @@ class Patterns:
 
 
 def _merged(above: dict[str, _Places], own: dict[str, _Places]) -> dict[str, _Places]:
-    """Return both, the very same ones above where a folder adds none: most add none."""
+    """Return both together; the same object as ``above`` if a folder adds nothing, as most do."""
     return {**above, **{part: own[part] | above.get(part, _NOWHERE) for part in own}} if own else above
 
 
 def _pattern(line: str) -> _Pattern | None:
-    """Return the pattern of a line; None for a comment, an empty line, and what can match nothing."""
+    """Return the pattern of a line; None for a comment, an empty line, and a line that matches nothing."""
     if line.startswith("#"):
         return None
     text = re.sub(r"(?<!\\) +\Z", "", line)
@@ -170,7 +170,7 @@ def _pattern(line: str) -> _Pattern | None:
 
 
 def _expression(part: str) -> str:
-    """Return the regular expression for a name; empty for a pattern that is malformed, which matches nothing.
+    """Return the regular expression for a name; empty for a malformed pattern, which matches nothing.
 
     Between stars, the first place that fits is taken and never given up, so that the time is linear in the name.
     """
@@ -190,7 +190,7 @@ def _expression(part: str) -> str:
 
 
 def _pieces(part: str) -> Iterator[str | None]:
-    """Yield the expression of each character, a star for any number of them, and None for what is malformed."""
+    """Yield the expression of each character, a star for any number of characters, None for a malformed part."""
     at = 0
     while at < len(part):
         char = part[at]
@@ -210,7 +210,7 @@ def _pieces(part: str) -> Iterator[str | None]:
 
 
 def _class(part: str, at: int) -> tuple[str | None, int]:
-    """Return the expression of the characters in brackets, from the one behind the first, and where they end."""
+    """Return the expression of the characters behind a bracket at ``at``, and the position behind its end."""
     negation = "^" if part[at : at + 1] in ("!", "^") else ""
     begin = at = at + len(negation)
     chars: list[str] = []

@@ -32,8 +32,8 @@ Ignores: TypeAlias = tuple[tuple[str, Patterns], ...]
 def repository_root(names: Iterable[str] = ()) -> str:
     """Return the folder from which reports name files and folders.
 
-    It is the nearest one with ``.git`` at or above them all, or at or above the current one; else that of a CI server's
-    checkout, if it holds them; else the current one.
+    It is the nearest folder with ``.git`` at or above all names, or the current folder; else a CI server's checkout, if
+    it holds them; else the current folder.
     """
     try:
         here = os.getcwd()
@@ -50,7 +50,7 @@ def repository_root(names: Iterable[str] = ()) -> str:
 
 
 def path_from(folder: str, source: str) -> str:
-    """Return a file's path from a folder on, with slashes; an absolute one on another drive. URLs stay as they are."""
+    """Return a file's path from a folder on, with slashes; absolute on another drive. URLs stay as they are."""
     if source == "-" or isinstance(source, Url):
         return source
     path = _without_device_prefix(source)
@@ -62,7 +62,7 @@ def path_from(folder: str, source: str) -> str:
 
 
 def path_within(root: str, source: str) -> str:
-    """Return a file's path from a root on, with slashes; an absolute one if the file lies elsewhere."""
+    """Return a file's path from a root on, with slashes; absolute if the file lies elsewhere."""
     path = path_from(root, source)
     if not path.startswith("../"):
         return path
@@ -91,7 +91,7 @@ def _without_device_prefix(name: str) -> str:
 
 
 def ignores_above(folder: str) -> Ignores:
-    """Return the .gitignore files above a folder, up to its repository's root; none if they leave it out itself."""
+    """Return the .gitignore files above a folder, up to its repository's root; none if they leave the folder out."""
     path = PurePath(os.path.abspath(folder))
     root = root_above(str(path)) or path
     steps = [str(step) for step in reversed((path, *path.parents)) if step.is_relative_to(root)]
@@ -102,7 +102,7 @@ def ignores_above(folder: str) -> Ignores:
 
 
 def ignores_within(folder: str, above: Ignores) -> Ignores:
-    """Return the .gitignore files that hold in a folder, by its absolute path and those above it.
+    """Return the .gitignore files that hold in a folder: its own, by its absolute path, and those ``above``.
 
     Only a regular file is read, as git does: neither a link nor a pipe.
     """

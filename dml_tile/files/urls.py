@@ -1,7 +1,7 @@
 """Names of files in stores that fsspec opens: ``s3://bucket/model.onnx``, ``zip://model.onnx::archive.zip``.
 
-What a name means is decided once, where it comes in, and its type says so from then on: a ``Url`` is in a store, any
-other string is a path, whatever it looks like.
+The meaning of a name is decided once, where it comes in, and its type keeps it: a ``Url`` is in a store, any other
+string is a path, whatever it looks like.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_SECONDS: Final = 60
 """Seconds that fetching a file which a URL names, or a model with its weights, may take."""
 
 MAX_NESTING: Final = 2**24
-"""The sum of the squares of the depths of an archive's members: fsspec looks at each part of each of their folders."""
+"""The most for the sum of squared depths of an archive's members: fsspec looks at each part of each folder."""
 
 _CACHES: Final = ("simplecache", "filecache")  # which have the paths of what they are over
 _MEMORY: Final = "memory"  # whose paths may begin with a slash or not
@@ -41,7 +41,7 @@ _MAX_REASON_LENGTH: Final = 300
 
 
 class TimeLeft:
-    """The seconds that fetching one or several files may take, and those of them that are left."""
+    """The seconds that fetching one or several files may take, and the seconds left."""
 
     def __init__(self, most: float) -> None:
         self.most = self.left = most
@@ -50,9 +50,9 @@ class TimeLeft:
 class Url(str):
     """The URL of a file or folder, without credentials; ``typed`` has them. ``file`` is its path in its store.
 
-    ``member`` is the path of what was found in the store that ``typed`` opens. It is never parsed. The ``identity`` is
-    the same for two names of a file. ``can_list`` is False for web servers: a page is no list of files. The files of a
-    folder or a pattern share their ``time_left``.
+    ``member`` is a path found in the store that ``typed`` opens, and is never parsed. The ``identity`` is the same for
+    two names of a file. ``can_list`` is False for web servers: a page is no list of files. The files of a folder or a
+    pattern share their ``time_left``.
     """
 
     __slots__ = ("can_list", "file", "identity", "member", "time_left", "typed")
@@ -117,7 +117,7 @@ def opened_store(typed: str) -> tuple[Any, str]:
 
 @contextmanager
 def reported(url: Url) -> Iterator[None]:
-    """Raise InputError for whatever fsspec or a client raises within the block, without the URL's credentials."""
+    """Raise InputError, without the URL's credentials, for anything that fsspec or a client raises within the block."""
     try:
         yield
     except (InputError, MemoryError):
@@ -135,7 +135,7 @@ def reported(url: Url) -> Iterator[None]:
 
 
 def _links(typed: str) -> list[str]:
-    """Return the parts of a chain: layers, and what they are over."""
+    """Return the parts of a chain: layers, then the URL or path below them."""
     links, rest = [], typed
     while rest.partition("::")[1] and re.split("::|://", rest, maxsplit=1)[0] in LAYERS:
         link, _, rest = rest.partition("::")
@@ -144,7 +144,7 @@ def _links(typed: str) -> list[str]:
 
 
 def _without_credentials(link: str) -> str:
-    """Return a part of a chain without a password, the user of a server, and what a query says."""
+    """Return a part of a chain without a password, the user of a server, and a query's values."""
     link = _PASSWORD.sub(rf"\1{_HIDDEN}@", link)
     if link.startswith(tuple(f"{protocol}://" for protocol in _SERVERS)):
         return re.sub(r"[?#].*", f"?{_HIDDEN}", _USER.sub(f"{_HIDDEN}@", link))

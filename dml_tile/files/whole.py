@@ -49,7 +49,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_at_most(file: BinaryIO, size: int) -> bytes:
-    """Return so many bytes of a file, or all, read in parts: Python reserves memory for as many as are asked for."""
+    """Return ``size`` bytes of a file, or all, read in parts: Python reserves memory for all bytes of a read."""
     parts: list[bytes] = []
     while size > 0 and (part := file.read(min(size, _PART))):
         parts.append(part)
@@ -82,9 +82,9 @@ def open_without_waiting(path: Path) -> BinaryIO:
 def replacement(path: Path) -> Iterator[BinaryIO]:
     """Yield a new file, written beside the one at ``path``, which it replaces when the block ends.
 
-    It takes over the permissions of that file. If the block raises, the old file stays and the new one is removed; only
-    a process that is killed leaves it behind. Links are followed. Anything but a regular file, such as a pipe, is
-    written to directly. Raises OSError.
+    It takes over that file's permissions. If the block raises, the old file stays and the new file is removed; only a
+    killed process leaves it behind. Links are followed. Anything but a regular file, such as a pipe, is written to
+    directly. Raises OSError.
     """
     old = path.stat().st_mode if path.exists() else None
     if old is not None and not stat.S_ISREG(old):
@@ -106,7 +106,7 @@ def replacement(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _opened(path: Path, mode: Literal["wb", "xb"], permissions: int = 0o666) -> Iterator[BinaryIO]:
-    """Yield an opened file, and close it. A new one has the permissions that the umask leaves."""
+    """Yield an opened file, and close it. A new file has the permissions that the umask leaves."""
     file = open(path, mode, opener=lambda name, flags: os.open(name, flags, permissions))  # noqa: SIM115  # see below
     try:
         yield file

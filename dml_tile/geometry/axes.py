@@ -1,8 +1,8 @@
 """The geometry of a tile, freed of its dimensions.
 
-Each dimension of a tile is two axes: one that repeats (its source stride is 0) and, inside it, one that walks the
-dimension's elements. Coalescing drops the axes of length 1 and joins neighbours that walk on alike on both sides, so
-that most tiles are left with one to four. A walk goes over the bytes of packed tensors along such axes.
+Each dimension of a tile is two axes: a repeat (its source stride is 0), and inside it an axis that walks the
+dimension's elements. Coalescing drops axes of length 1 and joins neighbours that are contiguous on both sides, so that
+most tiles have one to four axes left. A walk goes over the bytes of packed tensors along such axes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def tile_axes(
 
 
 def coalesce(axes: Iterable[Axis]) -> tuple[Axis, ...]:
-    """Return the same walk in as few axes as possible: neighbours that walk on alike are joined.
+    """Return the same walk in as few axes as possible: contiguous neighbours are joined.
 
     >>> coalesce([Axis(2, 12, 12), Axis(1, 0, 12), Axis(3, 4, 4), Axis(4, 1, 1)])
     (Axis(length=24, source=1, destination=1),)
@@ -58,7 +58,7 @@ def coalesce(axes: Iterable[Axis]) -> tuple[Axis, ...]:
 
 
 def indices(axes: Iterable[Axis]) -> int:
-    """Return the number of indices of axes."""
+    """Return the product of the axes' lengths."""
     return math.prod(axis.length for axis in axes)
 
 
@@ -85,9 +85,9 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TileInBytes:
-    """A tile as it is described, with strides in bytes.
+    """A described tile, with strides in bytes.
 
-    ``axes`` are coalesced, in the order of the output; a source of 0 is a repeat's, or a broadcast's.
+    ``axes`` are coalesced, in the order of the output; a repeat or a broadcast has a source of 0.
     """
 
     element_size: int
@@ -125,7 +125,7 @@ class TileInBytes:
 
 
 def axes_in_units(axes: Sequence[Axis], unit: int) -> tuple[Axis, ...] | None:
-    """Convert axes in bytes to axes in elements of ``unit`` bytes; None where they break such elements up."""
+    """Convert axes in bytes to axes in elements of ``unit`` bytes; None if they break elements up."""
     if unit == 1:
         return tuple(axes)
     if indivisible_length(axes, unit) is not None:
@@ -136,7 +136,7 @@ def axes_in_units(axes: Sequence[Axis], unit: int) -> tuple[Axis, ...] | None:
 
 
 def indivisible_length(axes: Sequence[Axis], unit: int) -> int | None:
-    """Return a length in bytes that is no multiple of ``unit``, the innermost run's or a stride; None if all are."""
+    """Return the first length in bytes, a run's or a stride's, that is no multiple of ``unit``; None if all are."""
     run = axes[-1].length if axes and axes[-1][1:] == (1, 1) else 1
     outer = axes[:-1] if run > 1 else axes
     lengths = [run, *(stride for axis in outer for stride in (axis.source, axis.destination))]
@@ -144,7 +144,7 @@ def indivisible_length(axes: Sequence[Axis], unit: int) -> int | None:
 
 
 def dimensions_of(axes: Sequence[Axis]) -> tuple[Dimension, ...]:
-    """Return the fewest dimensions that walk coalesced axes: a repeat shares one with what it repeats."""
+    """Return the fewest dimensions that walk coalesced axes: a repeat shares the dimension of the axis inside it."""
     dimensions: list[Dimension] = []
     repeat: Axis | None = None
     for axis in axes:
@@ -163,18 +163,18 @@ def dimensions_of(axes: Sequence[Axis]) -> tuple[Dimension, ...]:
 
 
 def packed_copy(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """Return the copy that packs what the axes walk, repeats included."""
+    """Return the copy that packs all elements that the axes walk, repeats included."""
     strides = packed_strides([axis.length for axis in axes])
     return coalesce(Axis(axis.length, axis.source, stride) for axis, stride in zip(axes, strides, strict=True))
 
 
 def packing(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """Return the copy that packs what the axes read, without its repeats."""
+    """Return the copy that packs the elements that the axes read, without repeats."""
     return packed_copy([axis for axis in axes if axis.source])
 
 
 def unpacking(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """Return the copy that spreads what the axes write, repeats included, from packed memory."""
+    """Return the copy from packed memory to the elements that the axes write, repeats included."""
     strides = packed_strides([axis.length for axis in axes])
     return coalesce(Axis(axis.length, stride, axis.destination) for axis, stride in zip(axes, strides, strict=True))
 

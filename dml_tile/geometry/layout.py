@@ -1,6 +1,6 @@
 """The geometry of a buffer tensor: strides, extents and sizes, in exact integers.
 
-Sizes and strides are in elements, totals in bytes. Nothing here takes memory in proportion to a tensor.
+Sizes and strides are in elements, totals in bytes. No function takes memory in proportion to a tensor.
 
 Pages: https://learn.microsoft.com/en-us/windows/ai/directml/dml-strides and
 https://learn.microsoft.com/en-us/windows/ai/directml/dml-helper-functions
@@ -25,7 +25,7 @@ MAX_ENUMERATED_ADDRESSES: Final = 2**22
 MAX_ADDRESSES_OF_A_RUN: Final = 2**24
 """The most addresses that a command enumerates for all its descriptors together."""
 
-_DENSE: Final = 8  # times as many addresses as elements, or fewer
+_DENSE: Final = 8  # addresses for each element, at most
 
 
 def packed_strides(sizes: Sequence[int], element_size: int = 1) -> tuple[int, ...]:
@@ -38,7 +38,7 @@ def packed_strides(sizes: Sequence[int], element_size: int = 1) -> tuple[int, ..
 
 
 def lie_alike(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> bool:
-    """Return True if the strides of all dimensions that have several elements are the same."""
+    """Return True if all dimensions with several elements have the same strides."""
     return all(size == 1 or a == b for size, a, b in zip(sizes, strides, others, strict=True))
 
 
@@ -64,36 +64,36 @@ def minimum_size_in_bytes(element_size: int, sizes: Sequence[int], strides: Sequ
 
 
 def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    """Return what Microsoft's DMLCalcBufferTensorSize does, its unsigned overflow included; in bytes.
+    """Return the bytes that Microsoft's DMLCalcBufferTensorSize returns, unsigned overflow included.
 
-    The strided index is summed in 32 bits, a packed product in 64; an unknown data type gives 0.
+    Strided indices are summed in 32 bits, packed sizes multiplied in 64; an unknown data type gives 0.
 
         >>> calc_buffer_tensor_size(TensorDataType.UINT8, [1, 1, 2, 3], [8, 8, 4, 1])
         8
         >>> calc_buffer_tensor_size(TensorDataType.UINT8, [2, 3], [2**32 - 2, 1])  # 2^32 + 1 elements
         4
 
-    Raises TypeError for what is no integer, and ValueError for an integer that no UINT holds, and where there are not
-    as many strides as sizes.
+    Raises TypeError unless the arguments are integers, and ValueError for an integer that no UINT holds, or for another
+    number of strides than of sizes.
     """
     element_size = ELEMENT_SIZES.get(require_data_type_value(data_type), 0)
     return wrapping_size_in_bytes(element_size, *require_sizes_and_strides(sizes, strides))
 
 
 def wrapping_size_in_bytes(element_size: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    """Return what ``calc_buffer_tensor_size`` does, by the size of an element; sizes and strides are UINTs."""
+    """Return ``calc_buffer_tensor_size`` for an element size; sizes and strides are UINTs."""
     if strides is not None:
         last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
         elements = (last & UINT_MAX) + 1
     elif len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         elements = math.prod(sizes)
-    else:  # there may be many, and numbers that do not wrap would grow with each
+    else:  # each of many sizes would make an unwrapped number longer
         elements = reduce(lambda product, size: product * size & UINT64_MAX, sizes)
     return round_up_4(elements * element_size) & UINT64_MAX
 
 
 def require_data_type_value(data_type: int) -> int:
-    """Return the value of a DML_TENSOR_DATA_TYPE. Raises what ``require_uint`` raises, TypeError also for its name."""
+    """Return the value of a DML_TENSOR_DATA_TYPE. Raises as ``require_uint`` does, TypeError for a name."""
     if isinstance(data_type, str):
         name = data_type.upper().removeprefix("DML_TENSOR_DATA_TYPE_")
         wanted = f"TensorDataType.{name}" if name in TensorDataType.__members__ else "its value"
@@ -104,7 +104,7 @@ def require_data_type_value(data_type: int) -> int:
 def require_sizes_and_strides(
     sizes: Iterable[Any], strides: Iterable[Any] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
-    """Return both as Python's integers. Raises what ``require_uint`` does, and ValueError where the numbers differ."""
+    """Return both as Python's integers. Raises as ``require_uint`` does, and ValueError if their counts differ."""
     sizes = _require_uints("Sizes", sizes)
     if strides is None:
         return sizes, None
@@ -127,7 +127,7 @@ class AddressBudget:
         self._left = addresses
 
     def takes(self, addresses: int) -> bool:
-        """Take so many addresses, and return True; return False if fewer are left."""
+        """Take ``addresses``, and return True; return False if fewer are left."""
         if addresses > self._left:
             return False
         self._left -= addresses
@@ -139,9 +139,9 @@ _BUDGET: ContextVar[AddressBudget | None] = ContextVar("dml_tile_address_budget"
 
 @contextmanager
 def address_budget(addresses: int) -> Iterator[None]:
-    """Let ``shares_addresses`` enumerate so many addresses within the block, and be undecided about more.
+    """Let ``shares_addresses`` enumerate ``addresses`` within the block, and return None for more.
 
-    Without a budget, as in a library, each call may enumerate as many as MAX_ENUMERATED_ADDRESSES.
+    Without a budget, as in a library, each call may enumerate MAX_ENUMERATED_ADDRESSES.
     """
     token = _BUDGET.set(AddressBudget(addresses))
     try:
@@ -156,8 +156,8 @@ def shares_addresses(sizes: Sequence[int], strides: Sequence[int]) -> bool | Non
         >>> shares_addresses([2, 3], [3, 1]), shares_addresses([2, 3], [2, 1])
         (False, True)
 
-    Dimensions that no step along smaller ones can make up are decided apart from these, two dimensions by arithmetic.
-    The rest is enumerated, up to 2^22 addresses and the ``address_budget``.
+    Groups of dimensions that no steps along other groups can make up are decided apart, two dimensions by arithmetic,
+    others by enumeration of up to 2^22 addresses and the ``address_budget``.
     """
     dimensions = sorted((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1)
     if dimensions and dimensions[0][0] == 0:
@@ -173,8 +173,8 @@ def _reach(dimensions: Sequence[tuple[int, int]]) -> int:
 def _independent(dimensions: list[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], ...]]:
     """Yield groups of the sorted dimensions; elements of the tensor share an address exactly if those of a group do.
 
-    Where the inner dimensions reach less than the greatest common divisor of the outer strides, no step along the outer
-    ones is made up by the inner ones. A stride beyond all that the smaller ones reach is apart from them too.
+    Inner dimensions whose reach is less than the greatest common divisor of the outer strides make up no outer step:
+    they are a group. A stride beyond the reach of all smaller strides shares nothing, and is left out.
     """
     start = 0
     for i in range(1, len(dimensions)):
@@ -201,7 +201,7 @@ def _group_shares(dimensions: tuple[tuple[int, int], ...]) -> bool | None:
 
 
 def _pair_shares(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
-    """Return True if some steps along one dimension reach the same address as some along the other."""
+    """Return True if steps along one dimension reach the same address as steps along the other."""
     divisor = math.gcd(inner[0], outer[0])
     return inner[1] > outer[0] // divisor and outer[1] > inner[0] // divisor
 
@@ -211,13 +211,13 @@ def _has_repeated_address(dimensions: tuple[tuple[int, int], ...], budget: Addre
     """Return True if two elements share an address; None if the budget does not last."""
     if budget is not None and not budget.takes(math.prod(size for _, size in dimensions)):
         return None
-    import numpy as np  # here, so that checking a descriptor that nests does not pay for it
+    import numpy as np  # here, since most checks do not need it
 
     addresses = np.zeros(1, np.int64)
     for stride, size in dimensions:
         addresses = np.add.outer(addresses, np.arange(size, dtype=np.int64) * stride).ravel()
     reach = _reach(dimensions)
-    if reach <= _DENSE * addresses.size:  # then marking them is some ten times as fast as sorting them
+    if reach <= _DENSE * addresses.size:  # marking addresses is then ten times as fast as sorting
         seen = np.zeros(reach + 1, np.bool_)
         seen[addresses] = True
         return int(np.count_nonzero(seen)) < addresses.size

@@ -1,25 +1,24 @@
 """Chains of tiles that lower a tile: found by counting, by a search for copies, or with the output written in parts.
 
-Each step of a chain has room for so many dimensions. With packed scratch memory between the steps, the first spends
-some on the gaps between the input's elements, the last on those between the output's; what is left goes to repeats. A
+Each step of a chain has room for some dimensions. With packed scratch memory between the steps, the first step spends
+dimensions on the gaps between the input's elements, the last step on the output's gaps; the others go to repeats. A
 repeat costs a step one dimension, but nothing
 
 - in the last step, if it is the outermost axis, or if the output has a gap there anyway;
 - in the first step, if the input has a gap there anyway.
 
-So the least number of steps is a matter of counting. Of two repeats, the larger is better done by the later step: all
-scratch memory before it is the smaller.
+So the least number of steps is a matter of counting. The later step does the larger of two repeats: that leaves scratch
+memory smaller.
 
-Each copy of the search reads all that is still needed from one buffer and writes it to the next. It puts some
-neighbouring axes of the output in order, their repeats included, so that they are walked as one from then on. It keeps
-the others
+Each copy of the search reads all that is still needed from one buffer and writes it to the next. The copy puts some
+neighbouring axes of the output in order, repeats included, so that they are one axis from then on. It keeps the other
+axes
 
 - in the order in which they lie, without the gaps between them, if the dimensions allow that; or
 - as one run from the first of their elements to the last, gaps included, in a single dimension.
 
-The contents of a buffer are described by the axes as they lie in it. After each copy the search goes on with the few
-buffers from which the output takes the fewest dimensions, in the least memory. A copy leaves fewer axes, so the search
-ends.
+The axes as they lie in a buffer describe its contents. After each copy the search goes on with the few buffers from
+which the output takes the fewest dimensions, in the least memory. A copy leaves fewer axes, so the search ends.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from dml_tile.geometry.layout import packed_strides
 
 
 class ChainTile(NamedTuple):
-    """One tile of a chain: its data type, the carrier, and its dimensions in the carrier's elements."""
+    """A tile of a chain: its data type (the carrier), and its dimensions in the carrier's elements."""
 
     carrier: TensorDataType
     dimensions: tuple[Dimension, ...]
@@ -55,20 +54,20 @@ class ChainTile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Tiles in their order: one for each scratch buffer, then those that write the output from the last of them."""
+    """Tiles in order: one for each scratch buffer, then the tiles that write the output from the last buffer."""
 
     tiles: tuple[ChainTile, ...]
     scratch_sizes: tuple[int, ...]
-    """The sizes, in bytes, of what each of the first tiles writes."""
+    """The bytes that each of the first tiles writes."""
 
     @property
     def expense(self) -> tuple[int, int]:
-        """The number of tiles, then the bytes of scratch memory; the cheapest chain has the least."""
+        """The number of tiles and the bytes of scratch memory, by which chains are compared."""
         return len(self.tiles), sum(self.scratch_sizes)
 
 
 def single_tile(axes: Sequence[Axis], types: Sequence[TensorDataType], most: int) -> ChainTile | None:
-    """Return a tile of at most ``most`` dimensions that walks coalesced axes in bytes, of the first type that can."""
+    """Return a tile of at most ``most`` dimensions that walks coalesced axes in bytes, of the first possible type."""
     for carrier in types:
         in_elements = axes_in_units(axes, ELEMENT_SIZES[carrier])
         if in_elements is not None and len(dimensions := dimensions_of(in_elements)) <= most:
@@ -77,7 +76,7 @@ def single_tile(axes: Sequence[Axis], types: Sequence[TensorDataType], most: int
 
 
 def uniform_chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> Chain | None:
-    """Return the fewest tiles of one data type that walk axes in bytes with packed scratch memory; None without any."""
+    """Return the fewest tiles of one data type that walk axes in bytes with packed scratch memory, or None."""
     unit = ELEMENT_SIZES[carrier]
     in_elements = axes_in_units(axes, unit)
     if in_elements is None or not can_be_chained(in_elements, most):
@@ -88,7 +87,7 @@ def uniform_chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> C
 
 
 MAX_STEPS: Final = 256
-"""A chain has at most so many tiles where the caller sets no bound; the time of a search grows with the bound."""
+"""The default bound on the tiles of a chain; the time of a search grows with the bound."""
 
 
 def can_be_chained(axes: Sequence[Axis], most: int) -> bool:
@@ -97,7 +96,7 @@ def can_be_chained(axes: Sequence[Axis], most: int) -> bool:
 
 
 def shortest_chain(axes: Sequence[Axis], most: int) -> list[tuple[Axis, ...]]:
-    """Return the axes of each step: the fewest steps possible, and the least scratch memory for that many.
+    """Return the axes of each step: the fewest steps possible, with the least scratch memory.
 
     ``axes`` are coalesced, in elements, in the order of the output; they can be chained.
     """
@@ -117,7 +116,7 @@ def shortest_chain(axes: Sequence[Axis], most: int) -> list[tuple[Axis, ...]]:
 
 
 def _repeats_of_steps(axes: Sequence[Axis], most: int) -> list[set[int]]:
-    """Return the repeats that each of two or more steps does, by their indices among the axes."""
+    """Return the indices of the axes that each of two or more steps repeats."""
     repeats = [i for i, axis in enumerate(axes) if not axis.source]
     free_in_last = {i for i in repeats if i == 0 or axes[i - 1].destination != axes[i].length * axes[i].destination}
     costly = [i for i in repeats if i not in free_in_last]
@@ -161,10 +160,10 @@ Axes = tuple[Axis, ...]
 def search_chain(
     axes: Axes, types: Sequence[TensorDataType], most: int, max_tiles: int, *, copies_gaps: bool
 ) -> Chain | None:
-    """Return the shortest chain found, and of those one with little scratch memory; None if none is short enough.
+    """Return the shortest chain found, with little scratch memory; None if none has at most ``max_tiles``.
 
     ``axes`` are coalesced, in bytes, in the order of the output. Each tile has at most ``most`` dimensions, and the
-    first of ``types`` that allows it.
+    first possible type.
     """
     buffers = {axes: Chain((), ())}
     for _ in range(max_tiles):
@@ -188,7 +187,7 @@ def search_chain(
 def _longer(
     held: Axes, chain: Chain, types: Sequence[TensorDataType], most: int, *, copies_gaps: bool
 ) -> Iterator[tuple[Axes, Chain]]:
-    """Yield each layout that one more copy can write, with the chain that writes it."""
+    """Yield each layout that one more copy can write, and its chain."""
     largest = UINT_MAX * min(ELEMENT_SIZES[carrier] for carrier in types)
     for copy, written in _copies(held, copies_gaps=copies_gaps):
         size = math.prod(axis.length for axis in copy)
@@ -197,7 +196,7 @@ def _longer(
 
 
 def _copies(held: Axes, *, copies_gaps: bool) -> Iterator[tuple[list[Axis], Axes]]:
-    """Yield the axes of each copy that puts neighbours in order, and the tile's axes as they lie in what it writes."""
+    """Yield each copy that puts neighbours in order: its axes, and the tile's axes as they lie in its output."""
     for first in range(len(held)):
         for end in range(first + 1, len(held) + 1):
             placed = list(range(first, end))
@@ -217,7 +216,7 @@ def _packed(held: Axes, order: Sequence[int]) -> tuple[list[Axis], Axes]:
 
 
 def _copies_of_a_run(held: Axes, placed: Sequence[int], others: Sequence[int]) -> Iterator[tuple[list[Axis], Axes]]:
-    """Yield the copies that put the run of the others inside the placed axes, and around them."""
+    """Yield the copies that put the run of the ``others`` inside the placed axes, and around them."""
     advance = math.gcd(*(held[i].source for i in others))
     length = 1 + sum((held[i].length - 1) * held[i].source // advance for i in others)
     lengths = [held[i].length for i in placed]
@@ -241,13 +240,12 @@ def tiles_in_parts(
 ) -> tuple[ChainTile, ...] | None:
     """Return tiles of at most ``most`` dimensions that together walk axes in bytes; None above ``max_tiles``.
 
-    Every tile begins at the first byte of its buffers, so each of several tiles writes the output's first element. Some
-    axes are walked at once, along a line through that element: the line in direction (1, 2) advances one index of the
-    first axis and two of the second. The lines in all directions without a common divisor meet every element of these
-    axes, so the tiles that walk one such line each, and the other axes whole, write the output. For two axes of two
-    elements these are three tiles: along either axis, and along both. The axes that are walked at once are the
-    shortest, as few as leave the dimensions for the others. The time taken grows with ``max_tiles``, not with the axes'
-    lengths.
+    Every tile begins at the first byte of its buffers, so each of several tiles writes the output's first element. Each
+    tile walks some axes at once, along a line through that element, and the other axes whole: the line in direction (1,
+    2) advances one index of the first axis and two of the second. The lines in all directions without a common divisor
+    meet every element of these axes. For two axes of two elements there are three tiles: along either axis, and along
+    both. The axes that are walked at once are the shortest, as few as leave the dimensions for the others. The time
+    taken grows with ``max_tiles``, not with the axes' lengths.
     """
     if whole := single_tile(coalesce(axes), types, most):
         return (whole,)
@@ -275,7 +273,7 @@ def _parts(axes: Sequence[Axis], most: int, max_parts: int) -> list[tuple[Axis, 
 
 def _directions(lengths: Sequence[int], most: int) -> list[tuple[int, ...]] | None:
     """Return the indices other than 0 without a common divisor; None if there are more than ``most``."""
-    if max(lengths) > most:  # at least one starts with each index of an axis
+    if max(lengths) > most:  # each index of an axis begins a direction
         return None
     indices = product(*map(range, lengths))
     found = list(islice((index for index in indices if math.gcd(*index) == 1), most + 1))
@@ -283,7 +281,7 @@ def _directions(lengths: Sequence[int], most: int) -> list[tuple[int, ...]] | No
 
 
 def _walked_along(axes: Sequence[Axis], joined: Sequence[int], direction: Sequence[int]) -> tuple[Axis, ...]:
-    """Return the axes, with one that walks along a direction in place of those that are ``joined``."""
+    """Return the axes, with one axis along a direction in place of the ``joined`` axes."""
     advances = dict(zip(joined, direction, strict=True))
     line = Axis(
         min((axes[i].length - 1) // advance + 1 for i, advance in advances.items() if advance),
@@ -295,15 +293,15 @@ def _walked_along(axes: Sequence[Axis], joined: Sequence[int], direction: Sequen
 
 
 FEWEST_TILES_OF_A_SEARCH: Final = 2
-"""No search finds fewer tiles than two, where one cannot do it."""
+"""The fewest tiles that a search can find, since one tile was tried."""
 
 
 def chains_of(axes: tuple[Axis, ...], types: Sequence[TensorDataType], most: int, max_steps: int) -> tuple[Chain, ...]:
     """Return chains of tiles of at most ``most`` dimensions that walk axes in bytes; some may exceed ``max_steps``.
 
-    Those of one tile come first, in the order of the data types, then the cheapest. Where one data type does it with
-    packed scratch memory, the fewest tiles possible are known by counting. A search may find fewer than three of them,
-    with scratch memory in other orders or several data types. Where there is no such chain, it may copy gaps too.
+    Chains of one tile come first, in the order of the data types, then the cheapest. For one data type and packed
+    scratch memory, counting gives the fewest tiles. If these are three or more, a search may find fewer, with scratch
+    memory in other orders or several data types. If there is no chain, a search may copy gaps too.
     """
     uniform = [chain for carrier in types if (chain := uniform_chain(axes, carrier, most))]
     single = [chain for chain in uniform if len(chain.tiles) == 1]
@@ -324,7 +322,7 @@ def chains_of(axes: tuple[Axis, ...], types: Sequence[TensorDataType], most: int
 def _chains_in_parts(
     axes: tuple[Axis, ...], types: Sequence[TensorDataType], most: int, max_steps: int
 ) -> tuple[Chain, ...]:
-    """Return chains whose last tiles each write a part of the output, from the input or from a packed copy of it."""
+    """Return chains whose last tiles each write a part of the output, from the input or its packed copy."""
     direct = tiles_in_parts(axes, types, most, max_steps)
     chains = [Chain(direct, ())] if direct else []
     to_packed = packed_copy(axes)
@@ -338,7 +336,7 @@ def _chains_in_parts(
 
 
 def _undivided(axes: Sequence[Axis], types: Sequence[TensorDataType]) -> tuple[TensorDataType, ...]:
-    """Return the types that divide neither the tile's own elements nor, if no type has their size, the largest."""
+    """Return the types at least as large as the tile's own elements or, if smaller, the largest usable type."""
     sizes = [size for carrier in types if axes_in_units(axes, size := ELEMENT_SIZES[carrier]) is not None]
     least = min(max(sizes), ELEMENT_SIZES[types[0]])
     return tuple(carrier for carrier in types if ELEMENT_SIZES[carrier] >= least)

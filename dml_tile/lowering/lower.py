@@ -61,7 +61,7 @@ REPAIRABLE_RULES: Final = _DATA_TYPE_RULES | {
     rule.id
     for rule in (dimension_count_is_supported_at_level, elements_can_be_held, dimensions_are_few_enough, sizes_fit)
 }
-"""The rules that lowering can satisfy. Alignments are not among them: they are better mended in the tile itself."""
+"""The rules that lowering can satisfy. Alignments are better mended in the tile itself."""
 
 
 class LoweringOptions(TypedDict, total=False):
@@ -90,21 +90,20 @@ def lower(
     allow_float_reinterpretation: bool = True,
     max_steps: int = MAX_STEPS,
 ) -> Lowering:
-    """Return few tiles that pass ``check`` at the target and, run in order, write the bytes that ``tile`` would.
+    """Return a few tiles that pass ``check`` at the target and, run in order, write the bytes of ``tile``.
 
         >>> desc = TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
         >>> for step in lower(desc, "windows-11-21h2").steps:
         ...     print(step.desc)
         UINT32 {1,1,2,6} x {1,1,3,3} -> {1,1,6,18}
 
-    A tile that passes is its own lowering. Of a descriptor, lowering repairs data types, dimension counts and
-    alignments below 16, and nothing else. A request of another specification is of packed tensors of any rank, complex
-    numbers included. Unless ``allow_float_reinterpretation``, elements of other types never travel as floats.
+    A tile that passes is its own lowering. Lowering repairs a descriptor's data types, dimension counts and alignments
+    below 16, and nothing else. A request of another specification has packed tensors of any rank, complex numbers
+    included. Without ``allow_float_reinterpretation``, elements of other types never travel as floats.
 
-    Raises DmlError with the findings that cannot be repaired, which for a request are those on an empty tensor and on
-    elements that are not whole bytes, or with those of ``DML-LOWER-…`` rules if there is no such chain, or none of at
-    most ``max_steps`` tiles; ValueError for an unknown target or for ``max_steps`` below 1; TypeError if ``tile`` is
-    neither a descriptor nor a request.
+    Raises DmlError with the findings that cannot be repaired (for a request, on an empty tensor or on elements that are
+    not whole bytes), or with findings of ``DML-LOWER-…`` rules if no chain has at most ``max_steps`` tiles; ValueError
+    for an unknown target or for ``max_steps`` below 1; TypeError if ``tile`` is neither a descriptor nor a request.
     """
     if max_steps < 1:
         raise ValueError(f"max_steps is {max_steps}; it must be at least 1")
@@ -195,7 +194,7 @@ def _memory_of(buffer: TensorView) -> TensorMemory:
 
 
 _CARRIERS: Final = tuple(sorted(map(TensorDataType, ELEMENT_SIZES), key=FLOATS.__contains__))
-"""The first of each size that the target accepts is used; floats come last, since hardware may normalise them."""
+"""The first accepted type of each size is used; floats come last, since hardware may normalise them."""
 
 
 def carriers(
@@ -203,8 +202,8 @@ def carriers(
 ) -> tuple[TensorDataType, ...]:
     """Return one data type of each element size that the target accepts, the best carrier first.
 
-    ``own`` or another type of ``element_size`` bytes comes first, then the other sizes, largest first; an element of a
-    larger type holds several. ``own`` is None where DirectML has no type for the elements.
+    ``own`` or another type of ``element_size`` bytes comes first, then the other sizes, largest first; a larger element
+    holds several. ``own`` is None if DirectML has no type for the elements.
     """
     by_size: dict[int, TensorDataType] = {}
     for data_type in (own, *_CARRIERS) if own is not None else _CARRIERS:
@@ -240,7 +239,7 @@ def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -
     if len(tiles) == 1:
         tiles = (with_dimensions_of(task.walk, tiles[0], target.tile_support.dimension_counts[-1]),)
     written = [TensorMemory(round_up_4(size)) for size in chain.scratch_sizes]
-    numbers = [i % 2 for i in range(len(written))]  # in turn: a step may overwrite what the previous one read
+    numbers = [i % 2 for i in range(len(written))]  # in turn: a step may overwrite what the step before read
     sizes = [max(held.total_in_bytes for held in written[i::2]) for i in sorted(set(numbers))]
     parts = len(tiles) - len(written)  # of the output, all from the last buffer
     scratch: list[tuple[StepBuffer, TensorMemory]] = list(zip(numbers, written, strict=True))
@@ -279,18 +278,18 @@ def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator
 
 
 def _values_at_stake(task: _Task) -> str:
-    """Return the values whose bits are no ordinary float's; empty where there is no simple rule."""
+    """Return the values, in words, whose bits are no ordinary float's; empty if there is no simple rule."""
     if task.data_type in _BFLOATS:
         return "; values below 2^-119 are denormals as FLOAT16, and those above 2^121 NaNs"
     if task.own is None or task.own in FLOATS:
         return ""
-    if ELEMENT_SIZES[task.own] == 1:  # several make a float, which is no denormal where the last of four is above 0
+    if ELEMENT_SIZES[task.own] == 1:  # several bytes make a float, no denormal if the fourth is above 0
         return "; bools and small integers may be denormals as floats, and would arrive as 0"
     return "; small integers are denormals as floats, and would arrive as 0"
 
 
 def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
-    """Run the steps in order, at the lowering's target. Raises what ``execute`` raises, before anything is written."""
+    """Run the steps in order, at the lowering's target. Raises as ``execute`` does, before anything is written."""
     require_instance(lowering, Lowering)
     if lowering.data_type is not None:
         require_data_type(element_dtype(input, "input"), lowering.data_type, "input")

@@ -1,4 +1,4 @@
-"""A lowering: steps between buffers, their descriptors and their cost, and the rules for tiles that have none."""
+"""A lowering: steps between buffers, their descriptors and cost, and the rules for tiles without a lowering."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CarrierChoice:
 
 @dataclass(frozen=True, slots=True)
 class ChainLength:
-    """The number of tiles of the shortest chain found for a tile; None if none has at most ``allowed``."""
+    """The number of tiles of the shortest chain found; None if none has at most ``allowed``."""
 
     choice: CarrierChoice
     shortest: int | None
@@ -107,7 +107,7 @@ def steps_are_few_enough(chain: ChainLength, target: Target) -> Iterator[Violati
     most = target.tile_support.dimension_counts[-1]
     gaps = "leave fewer gaps between its dimensions, and keep their order"
     sizes = sorted((ELEMENT_SIZES[carrier] for carrier in chain.choice.carriers), reverse=True)
-    coarsest = (axes_in_units(chain.choice.axes, size) for size in sizes)  # which take the fewest dimensions
+    coarsest = (axes_in_units(chain.choice.axes, size) for size in sizes)  # these take the fewest dimensions
     axes = next(filter(None, coarsest), ())
     if len(unpacking(axes)) > most:
         field, advice = "OutputTensor.Strides", gaps
@@ -150,7 +150,7 @@ StepBuffer: TypeAlias = Literal["input", "output"] | int
 
 @dataclass(frozen=True, slots=True)
 class LoweringStep:
-    """One tile, and the buffers that its tensors are bound to, from byte 0 on."""
+    """A tile, and the buffers that its tensors are bound to, from byte 0 on."""
 
     desc: TileOperatorDesc
     reads: StepBuffer
@@ -174,7 +174,7 @@ class LoweringStep:
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """Steps that, run in order at the target, write the bytes that the original would write, and no others.
+    """Steps that, run in order at the target, write the original's bytes and no others.
 
     ``scratch_sizes`` are the sizes of the scratch buffers, in bytes. ``notes`` are sentences for the reader.
     """
@@ -189,33 +189,33 @@ class Lowering:
     original_bytes_written: int
     """The bytes of the original output's elements."""
     is_original: bool = False
-    """True if the target accepts the original, which is then the only step."""
+    """True if the target accepts the original, then the only step."""
     _origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @property
     def steps(self) -> tuple[LoweringStep, ...]:
-        """The tiles, in the order in which they run. Raises TargetError in a test at another target than it is for."""
+        """The tiles, in the order in which they run. Raises TargetError in a test at another target."""
         if self._origin is not None:
             self._origin.require_test()
         return self._steps
 
     @property
     def data_type(self) -> TensorDataType | None:
-        """That of the original's tensors; None for elements without one, such as complex numbers."""
+        """The original's data type; None if DirectML lacks the type, such as complex numbers."""
         if isinstance(self.original, Request):
             return self.original.carrier
         return TensorDataType(described(self.original)[0].data_type)
 
     @property
     def cost(self) -> float:
-        """The bytes that all steps read and write, relative to those of the original."""
+        """The bytes that all steps read and write, relative to the original's."""
         moved = sum(step.bytes_read + step.bytes_written for step in self.steps)
         return moved / (self.original_bytes_read + self.original_bytes_written)
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMemory:
-    """The parts of a tensor that its data type does not change: its size in bytes, its flags and its alignment."""
+    """The properties that do not depend on the data type: a tensor's size in bytes, flags and alignment."""
 
     total_in_bytes: int
     flags: TensorFlags | int = TensorFlags.NONE
@@ -223,9 +223,9 @@ class TensorMemory:
 
 
 def with_dimensions_of(walk: TileInBytes, tile: ChainTile, most: int) -> ChainTile:
-    """Return a tile that does all of a walk in the walk's own dimensions, if they are not too many.
+    """Return a tile that does a whole walk in the walk's own dimensions, if they are not too many.
 
-    Else those of size 1 are left out; where that is not enough, or where elements are larger, the tile stays as it is.
+    Else dimensions of size 1 are left out; if that is not enough, or elements are larger, the tile stays as it is.
     """
     unit = ELEMENT_SIZES[tile.carrier]
     if unit > walk.element_size:
@@ -237,7 +237,7 @@ def with_dimensions_of(walk: TileInBytes, tile: ChainTile, most: int) -> ChainTi
 
 
 def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, target: Target) -> TileOperatorDesc:
-    """Return a tile's descriptor, with leading 1s where the target requires them. Raises DmlError above the limits."""
+    """Return a tile's descriptor, with leading 1s if the target requires them. Raises DmlError above the limits."""
     carrier, dimensions = tile
     missing = target.tile_support.dimension_counts[0] - len(dimensions)
     dimensions = (*[Dimension(1, 1, 0, 0)] * missing, *dimensions)
@@ -264,7 +264,7 @@ def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, 
 
 
 def _divided_dimensions(walk: TileInBytes, unit: int) -> Iterator[Dimension]:
-    """Yield the dimensions in elements that are at most as large; the innermost dimension takes the parts of each."""
+    """Yield the dimensions in units of at most an element; the innermost dimension takes an element's units."""
     parts = walk.element_size // unit
     dimensions = [
         Dimension(size, repeat, source // unit, destination // unit)
@@ -281,7 +281,7 @@ def _divided_dimensions(walk: TileInBytes, unit: int) -> Iterator[Dimension]:
 
 
 def _strides_if_needed(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the strides, or None if they are the packed ones; a dimension of size 1 has no stride of its own."""
+    """Return the strides, or None if they are packed; a dimension of size 1 has any stride."""
     if lie_alike(sizes, strides, packed_strides(sizes)):
         return None
     return tuple(stride if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True))

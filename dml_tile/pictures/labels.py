@@ -1,4 +1,4 @@
-"""A tile's two tensors as memory, and where each element of the output comes from."""
+"""A tile's two tensors as memory, and the origin of each element of the output."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dml_tile.rules.tensor import Operand
 
 @dataclass(frozen=True, slots=True)
 class ElementOrigin:
-    """The origin of an element of the output: an element of the input, and the copy of the input that it is in.
+    """The origin of an element of the output: an element of the input, and the input's copy that has it.
 
-    ``copy`` has an index for each of Repeats, ``number`` counts the copies; it is None where Repeats has no such copy.
+    ``copy`` has an index for each of Repeats; ``number`` counts the copies, None if Repeats has no such copy.
     """
 
     source: Index
@@ -29,14 +29,14 @@ class ElementOrigin:
 
 @dataclass(frozen=True, slots=True)
 class TilePicture:
-    """The tensors of a tile that can be drawn, and a sentence for each that cannot, with the reason."""
+    """The tensors of a tile that can be drawn, and for each other tensor a sentence with the reason."""
 
     tensors: tuple[TensorPicture, ...]
     undrawn: tuple[str, ...]
     repeats: tuple[int, ...]
 
     def origin(self, tensor: TensorPicture, index: Index) -> ElementOrigin | None:
-        """Return the origin of an element of the output; None for an element of the input, and where it is unknown."""
+        """Return the origin of an element of the output; None for an element of the input, and if unknown."""
         if not tensor.operand.is_output or len(self.tensors) < 2:
             return None
         sizes = self.tensors[0].sizes
@@ -68,19 +68,19 @@ def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
 
 
 def no_picture(why: str) -> TilePicture:
-    """Return the picture of a tile of which nothing can be drawn."""
+    """Return a picture without tensors."""
     return TilePicture((), (f"the tile cannot be drawn: {why}",), ())
 
 
 Cells = Sequence[int | None]
-"""A row of a picture: the number of the copy that each cell belongs to, None for no copy's."""
+"""A row of a picture: the number of each cell's copy, None for no copy."""
 
 
 def colours_of(rows: Sequence[Cells], preferred: Callable[[int], int], count: int) -> dict[int, int]:
     """Return a colour, from 0 to ``count - 1``, for each copy in the rows.
 
-    Copies touch where cells of theirs are beside or above each other, or the last and the first of two rows. Each gets
-    its preferred colour where no copy that it touches has that one, those that touch the most colours first.
+    Copies touch if their cells are beside or above each other, or the last and the first of two rows. Each copy gets
+    its preferred colour if no copy that it touches has that colour; copies that touch the most colours come first.
     """
     touching: dict[int, set[int]] = {copy: set() for row in rows for copy in row if copy is not None}
     for one, other in _touching(rows):
@@ -127,7 +127,7 @@ SYMBOLS: Final = (
     (NO_COPY, "an error: Repeats has no such copy"),
     (CUT, "cut short"),
 )
-"""The signs in labels, and their meanings."""
+"""Signs in labels, and their meanings."""
 
 _LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
 _MAX_LABEL: Final = 10
@@ -172,7 +172,7 @@ class CellLabels:
         return {letters(number): (found[number].copy, self.colours[number]) for number in sorted(found)}
 
     def coloured(self, rows: Iterable[MemoryRow]) -> CellLabels:
-        """Return the same labels with colours, of which no two copies that touch in these rows share one."""
+        """Return the same labels with colours; copies that touch in these rows have different colours."""
         copies = [[self._origin(cell) for cell in row.cells] for row in rows]
         origins = {origin.number: origin for row in copies for origin in row if origin and origin.number is not None}
         numbers = [[origin.number if origin else None for origin in row] for row in copies]
@@ -213,7 +213,7 @@ class CellLabels:
         return CellLabel(text, says, colour, bool(wrong))
 
     def _element(self, index: Index) -> str:
-        """Return an element's number in its tensor; of an output, the input's number and the copy's letters."""
+        """Return an element's number in its tensor; for an output, the input's number and the copy's letters."""
         origin = self.picture.origin(self.tensor, index)
         if origin is None:
             return cut(str(row_major(index, self.tensor.sizes)))
@@ -245,5 +245,5 @@ def letters(number: int) -> str:
 
 
 def cut(text: str, longest: int = _MAX_LABEL) -> str:
-    """Return a text cut short where it is long, which it shows."""
+    """Return the text, if long cut short, with a sign of the cut."""
     return text if len(text) <= longest else f"{text[: longest - 1]}{CUT}"

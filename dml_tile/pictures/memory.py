@@ -37,7 +37,7 @@ def _indices(offset: int, sizes: Sequence[int], strides: Sequence[int], counts: 
 def _lowest(inside: Counts, size: int, stride: int, limit: int) -> Counts:
     """Return the lowest sums of an offset inside a dimension and a step of that dimension.
 
-    No more than ``limit`` of either are needed: any other sum has as many sums below it.
+    At most ``limit`` of either are needed: any other sum has as many lower sums.
     """
     if stride == 0:
         return {offset: count * size for offset, count in inside.items()}
@@ -58,7 +58,7 @@ _MAX_INDICES: Final = 4
 class MemoryCell:
     """An address at which elements lie; ``offset`` is in elements.
 
-    ``indices`` are those of the first few of its ``count`` elements, in row-major order.
+    ``indices`` are of the first few of its ``count`` elements, in row-major order.
     """
 
     offset: int
@@ -68,7 +68,7 @@ class MemoryCell:
 
 @dataclass(frozen=True)
 class TensorPicture:
-    """A tensor to be drawn: the lowest addresses at which elements lie, all of them if they are few."""
+    """A tensor to be drawn: the lowest addresses of elements, all if they are few."""
 
     operand: Operand
     data_type: str
@@ -76,7 +76,7 @@ class TensorPicture:
     """In bytes."""
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
-    """In elements; the packed ones where none are given."""
+    """In elements; packed strides if none are given."""
     is_packed: bool
     """True if the descriptor gives no strides."""
     total: int
@@ -85,7 +85,7 @@ class TensorPicture:
     @cached_property
     def cells(self) -> tuple[MemoryCell, ...]:
         """The cells that hold elements, by their addresses; computed when the tensor is drawn."""
-        counts: list[Counts] = [{0: 1}]  # of the tensor first, then those that all dimensions but the first reach, …
+        counts: list[Counts] = [{0: 1}]  # of the whole tensor, then of all dimensions but the first, …
         for size, stride in zip(reversed(self.sizes), reversed(self.strides), strict=True):
             counts.insert(0, _lowest(counts[0], size, stride, MAX_CELLS))
         return tuple(
@@ -126,13 +126,13 @@ class TensorPicture:
 
     @property
     def end(self) -> int:
-        """One past the last cell that can be shown; the end of the tensor where all elements are shown."""
+        """One past the last cell that can be shown; the end of the tensor if all elements are shown."""
         last = self.cells[-1].offset + 1
         return max(last, -(-self.total // self.element_size)) if self.is_whole else last
 
     @property
     def pitches(self) -> tuple[int, ...]:
-        """The strides, in elements, that exceed the reach of all smaller ones, smallest first: rows, planes."""
+        """The strides, in elements, beyond the reach of all smaller strides, smallest first: rows, planes."""
         found = []
         reach = 0
         for stride, size in sorted(zip(self.strides, self.sizes, strict=True)):
@@ -151,7 +151,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def tensor_picture(operand: Operand) -> TensorPicture | str:
-    """Return a tensor's memory, or why it cannot be drawn."""
+    """Return a tensor's memory, or the reason why it cannot be drawn."""
     buffer = view_of(operand)
     if buffer is None:
         return "it is null" if operand.tensor is None else "its Desc is null"
@@ -175,9 +175,9 @@ _MAX_ROWS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """Neighbouring cells of memory, from ``offset`` on (in elements); None is a cell where no element lies.
+    """Neighbouring cells of memory, from ``offset`` on (in elements); None is a cell without an element.
 
-    In place of cells without elements that are too many to draw, there is their number, ``gap``.
+    ``gap`` is the number of cells without elements that are too many to draw.
     """
 
     offset: int
@@ -186,15 +186,15 @@ class MemoryRow:
 
 
 def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow]:
-    """Yield the rows of a tensor, each of at most ``most`` cells; one without elements only where it is alone.
+    """Yield the rows of a tensor, each of at most ``most`` cells; a row without elements only if it is alone.
 
-    Longer rows are cut into pieces, as even as can be.
+    Longer rows are cut into even pieces.
     """
     length = row_length(tensor, most)
     piece = -(-length // -(-length // most))
 
     def bounds(offset: int) -> tuple[int, int]:
-        """Return the first cell of the piece of a row that an offset is in, and the cell after the piece."""
+        """Return the first cell of an offset's piece of a row, and the cell after the piece."""
         in_its_row = offset % length
         start = offset - in_its_row % piece
         return start, min(start + piece, offset - in_its_row + length)
@@ -215,7 +215,7 @@ def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow]:
 
 
 def row_length(tensor: TensorPicture, most: int) -> int:
-    """Return the cells in a row of a picture: those of one row of the tensor, or of several short ones."""
+    """Return the cells in a row of a picture: one row of the tensor, or several short rows."""
     pitches = tensor.pitches
     fitting = [pitch for pitch in pitches if pitch <= most]
     few = (pitch for pitch in fitting if len({cell.offset // pitch for cell in tensor.cells}) <= _MAX_ROWS)

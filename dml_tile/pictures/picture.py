@@ -1,7 +1,7 @@
 """A descriptor's picture, for Python and notebooks: an HTML page without scripts, and an SVG image.
 
-Each needs nothing else. The text of an image is text, and each of its cells has a title; its colours are for a light
-page, and a style that needs no more than classes makes them dark where the reader asks for it.
+Page and image need no other file. The text of an image is text, and each cell has a title; colours are for a light
+page, and a style by classes alone makes them dark if the reader asks for it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dml_tile.reports.text import Line, result_lines
 from dml_tile.simulation.target import resolve
 
 _COLUMNS: Final = 76
-"""The characters that a page is wide."""
+"""A page's width in characters."""
 
 
 def picture_html(picture: TilePicture, said: Sequence[Line]) -> str:
-    """Return the picture, below the first line of what is ``said`` of the tile, and above the others."""
+    """Return the picture, below the first line ``said`` of the tile and above the others."""
     verdict, *details = said
     colours = "".join(f".copy{i} {{ background: {colour}; color: #000000; }}\n" for i, colour in enumerate(COLOURS))
     return "".join(html_page(verdict.text.plain, _body(picture, verdict.text.plain, details), more_style=colours))
@@ -99,10 +99,10 @@ def _copy(entry: LegendEntry) -> Markup:
 
 
 _SVG_COLUMNS: Final = 112
-"""The characters that a table of memory is wide at most, with its addresses."""
+"""The greatest width in characters of a table of memory, with its addresses."""
 
 _MIN_TEXT_COLUMNS: Final = 56
-"""The characters of a line of text beside narrower tables: few, so that the image can be read on a phone."""
+"""The characters of a line of text beside narrow tables: few, to be read on a phone."""
 
 _CHARACTER: Final = 8.5  # the width of a character of 14 pixels in the usual monospaced fonts
 _LINE: Final = 21
@@ -112,7 +112,7 @@ _MARGIN: Final = 20
 _FONT: Final = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _BLACK, _GREY, _PALE, _RED, _WHITE = "#000000", "#555555", "#f2f2f2", "#8b0000", "#ffffff"
 _DARK: Final = {_BLACK: "#e6edf3", _GREY: "#9aa6b2", _PALE: "#1a2129", _RED: "#ffb3a7", _WHITE: "#0f1419"}
-"""The colours of a dark page by those of a light one; copies and the text on them keep theirs."""
+"""The dark page's colour for each of the light page's; copies and their text keep their colours."""
 
 _ON_COLOUR: Final = "black"
 _TO_THE_RIGHT: Final = {"start": 1.0, "middle": 0.5, "end": 0.0}
@@ -123,7 +123,7 @@ _STYLE: Final = "".join(f".{_CLASSES[light]} {{ fill: {dark}; }} " for light, da
 
 
 def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
-    """Return the picture as an SVG image, between the first line of what is ``said`` of the tile and the others."""
+    """Return the picture as an SVG image, between the first line ``said`` of the tile and the others."""
     verdict, *details = said
     tables = [table_of(picture, tensor, _SVG_COLUMNS, spaces=2) for tensor in picture.tensors]
     widths = (table.margin + 1 + len(table.distances) * table.wide for table in tables)
@@ -182,7 +182,7 @@ class _Image:
         self.skip()
 
     def entries(self, entries: Iterable[LegendEntry]) -> None:
-        """Write entries beside each other, as many as fit in a line."""
+        """Write entries in lines, as many as fit in each."""
         column = 0
         for symbol, means, colour in entries:
             wide = len(symbol) + 2
@@ -240,7 +240,7 @@ class _Image:
 
 
 def _fill(colour: str) -> str:
-    """Return the attributes of a colour; the class lets a dark page replace it, unless a copy has it."""
+    """Return the attributes of a colour; a class lets a dark page replace it, unless it is a copy's."""
     named = f' class="{_CLASSES[colour]}"' if colour in _CLASSES else ""
     return f'fill="{colour}"{named}'
 
@@ -249,7 +249,7 @@ def _fill(colour: str) -> str:
 class Picture:
     """A picture of a tile's tensors in memory, below its verdict and above its findings; a notebook draws it.
 
-    ``svg`` is an image and ``html`` a page; each is whole, and needs nothing else.
+    ``svg`` is an image and ``html`` a page; neither needs another file.
     """
 
     svg: str
@@ -262,8 +262,8 @@ class Picture:
 def show(desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None = None) -> Picture:
     """Draw a descriptor and its findings. ``target`` None means the current target.
 
-    ``read_operator_desc`` reads a C struct first. Raises ValueError for an unknown target, TypeError for what is no
-    descriptor.
+    Read a C struct with ``read_operator_desc`` first. Raises ValueError for an unknown target, TypeError for anything
+    but a descriptor.
     """
     (result,) = results("descriptor", JsonDescriptor("", desc), [resolve(target)], "both")
     said = list(result_lines(result, with_lowest_level=True, with_operator=False))

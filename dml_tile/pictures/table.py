@@ -1,4 +1,4 @@
-"""A tensor's memory as a table of labels, in columns of characters; and a picture of such tables as lines of text."""
+"""A tensor's memory as a table of labels, in columns of characters; a picture's tables as lines of text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MIN_WIDTH: Final = 4
 
 
 class MemoryTableRow(NamedTuple):
-    """The address of a row's first byte, and the labels of its cells or the text of a gap."""
+    """The address of a row's first byte, and its cells' labels or a gap's text."""
 
     address: str
     labels: tuple[CellLabel, ...]
@@ -29,7 +29,7 @@ class MemoryTableRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MemoryTable:
-    """The rows of a tensor; ``distances``, in bytes, stand above the cells, which are ``wide`` characters."""
+    """The rows of a tensor; ``distances``, in bytes, stand above the cells, each ``wide`` characters."""
 
     tensor: TensorPicture
     margin: int
@@ -47,7 +47,7 @@ class MemoryTable:
 
 
 def table_of(picture: TilePicture, tensor: TensorPicture, width: int, *, spaces: int) -> MemoryTable:
-    """Return the table of one of the picture's tensors, in a width of characters, with ``spaces`` beside each label."""
+    """Return the table of a tensor in at most ``width`` characters, with ``spaces`` beside each label."""
     labels = CellLabels(picture, tensor)
     last = min(tensor.end, tensor.cells[-1].offset + width)
     margin = max(len(BYTE), len(str(tensor.byte(last))))
@@ -63,7 +63,7 @@ def table_of(picture: TilePicture, tensor: TensorPicture, width: int, *, spaces:
 
 
 def _columns(labels: CellLabels, width: int, spaces: int) -> tuple[int, int]:
-    """Return the width of the cells, in characters, and the most that a row has."""
+    """Return the cells' width in characters, and a row's most cells."""
     tensor = labels.tensor
     wide = min(labels.longest + spaces, width)
     most = min(width // wide, row_length(tensor, width // wide), tensor.end)
@@ -98,7 +98,7 @@ class LegendEntry(NamedTuple):
 
 
 def fields(tensor: TensorPicture) -> Iterator[LegendEntry]:
-    """Yield a tensor's fields by their names; strides are those in force."""
+    """Yield a tensor's fields by their names; strides are given even if packed."""
     yield LegendEntry("Sizes", braced(tensor.sizes))
     yield LegendEntry("Strides", f"{braced(tensor.strides)}{' (packed)' if tensor.is_packed else ''}")
     yield LegendEntry("TotalTensorSizeInBytes", str(tensor.total))
@@ -117,7 +117,7 @@ def legend(tables: Sequence[MemoryTable]) -> Iterator[LegendEntry]:
 
 
 def copies(tables: Sequence[MemoryTable]) -> list[LegendEntry]:
-    """Return the first copies that are shown, by letters, with their indices; the last entry may stand for the rest."""
+    """Return the first copies that are shown: letters and indices; the last entry may stand for the rest."""
     named = [(name, *copy) for table in tables for name, copy in table.copies.items()]
     entries = [LegendEntry(name, braced(index), colour) for name, index, colour in named[:_MAX_COPIES]]
     more = len(named) - len(entries)
@@ -129,7 +129,7 @@ _WRONG: Final = "bold #ffffff on #8b0000"
 
 
 def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
-    """Yield lines for a terminal: tensors, why one is not drawn, the legend; each row fits in ``width`` columns."""
+    """Yield lines of at most ``width`` columns for a terminal: tensors, why some are not drawn, the legend."""
     tables = [table_of(picture, tensor, width - 2 * _INDENT, spaces=1) for tensor in picture.tensors]
     for table in tables:
         yield Line(_INDENT, Text(table.tensor.heading, "bold"))
@@ -154,7 +154,7 @@ def undrawn_lines(picture: TilePicture) -> Iterator[Line]:
 
 
 def _flowed(entries: Iterable[LegendEntry], width: int) -> Iterator[Text]:
-    """Yield lines of entries beside each other, as many as fit in a line."""
+    """Yield lines of entries, as many as fit in each."""
     line = Text()
     for symbol, means, colour in entries:
         entry = Text.assemble((symbol, _style(colour)), f" {means}")

@@ -1,4 +1,4 @@
-"""Choice of targets: those of the run, and what the markers of a test make of them."""
+"""The targets of a run, and the targets that a test's markers choose from them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_choice(config: pytest.Config, options: argparse.Namespace) -> RunTarget
 
 @dataclass(frozen=True)
 class MarkerTargets:
-    """What one ``dml`` marker asks for, or all those of a test together; None: no bound."""
+    """The request of one ``dml`` marker, or of all markers of a test; None: no bound."""
 
     text: str
     targets: tuple[Target, ...] | None = None

@@ -1,10 +1,9 @@
-"""C structs in memory: descriptors that were built with ctypes, or by C, are read, and others are written for C.
+"""C structs in memory: reads descriptors that ctypes or C built, and writes descriptors for C.
 
-The structures have DirectML.h's 64-bit layout. (On a 32-bit Python their pointers are as short as C's are there.)
+The structures have DirectML.h's 64-bit layout. (On a 32-bit Python their pointers are as short as C's.)
 
-Reading copies, and follows a pointer only as far as DirectML would: nothing of an array of numbers whose count is above
-8, which DirectML refuses before it looks. It does follow what it is given: an address that is none crashes Python, as
-it would crash C.
+Reading copies, and follows a pointer only as far as DirectML would: an array of numbers whose count is above 8, which
+DirectML refuses, is not read. A wrong address crashes Python, as it would crash C.
 
 Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four structs, each by its name)
 """
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
     CSource = int | c_void_p | Structure | Union | Pointer[Any] | ByReference | None
     """An address, a ctypes structure or union, or a pointer to one, also from ``byref``."""
 else:
-    ByReference = type(ctypes.byref(c_uint32()))  # ctypes has no name for it
+    ByReference = type(ctypes.byref(c_uint32()))  # ctypes does not name it
 
 
 class DML_BUFFER_TENSOR_DESC(Structure):  # noqa: N801 - C's name
@@ -174,15 +173,15 @@ GRAPH_PARTS: Final = {
     "OutputEdges": _described(OutputGraphEdge),
     "IntermediateEdges": _described(IntermediateGraphEdge),
 }
-"""The description of each entry of a graph's arrays, behind its Desc."""
+"""The structure behind the Desc of each entry of a graph's arrays."""
 
 _Struct = TypeVar("_Struct", bound=Structure)
 
 MAX_TENSORS: Final = 2**16
-"""Of an array; DirectML's own limits on JOIN and SPLIT are not known."""
+"""The most entries of an array; DirectML's limits on JOIN and SPLIT are unknown."""
 
 _MAX_DEPTH: Final = 3
-"""Of operators that are fields of operators; DirectML takes one within another."""
+"""The nesting of operators in fields of operators; DirectML takes 1 level."""
 
 _SCALAR_TYPES: Final = {
     data_type: {"f": c_float, "d": c_double, "B": c_uint8, "H": c_uint16, "I": c_uint32, "Q": c_uint64,
@@ -198,11 +197,11 @@ _UINTS: Final = POINTER(c_uint32)
 def read_operator_desc(source: CSource) -> OperatorDesc | None:
     """Return the DML_OPERATOR_DESC at ``source``; None for a null pointer.
 
-    ``source`` is an address, a ctypes structure of at least 16 bytes, whoever declared it, or a pointer to one. Its
-    Desc is read only where Type is an operator of DirectML.h; else a tile without tensors stands for it. Nothing is
-    read of an array of more entries than DirectML takes: 8, or MAX_TENSORS of an array of tensors.
+    ``source`` is an address, any ctypes structure of at least 16 bytes, or a pointer to such a structure. Its Desc is
+    read only if Type is an operator of DirectML.h; else a tile without tensors stands for it. An array of more entries
+    than DirectML takes, 8, or MAX_TENSORS tensors, is not read.
 
-    Raises TypeError for anything else, and for what has fewer bytes; ValueError for what is no address.
+    Raises TypeError for anything else, and for fewer bytes; ValueError for an int that is no address.
     """
     return _read_operator(source, _MAX_DEPTH)
 
@@ -250,7 +249,7 @@ def _read_field(struct: Structure, field: Field, operator: Operator, depth: int)
 
 
 def _scalar_type(values: Mapping[str, Any], operator: Operator) -> Any:
-    """Return the type of an operator's DML_SCALAR_UNIONs, which another field names; None for an unknown one."""
+    """Return the type of an operator's DML_SCALAR_UNIONs, which another field names; None if it is unknown."""
     named = next(field.name for field in operator.fields if field.enumeration == "TENSOR_DATA_TYPE")
     return _SCALAR_TYPES.get(values[named])
 
@@ -258,8 +257,8 @@ def _scalar_type(values: Mapping[str, Any], operator: Operator) -> Any:
 def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
     """Return the DML_TILE_OPERATOR_DESC, of 32 bytes, at ``source``; None for a null pointer.
 
-    A tensor's Desc is read only where its Type is DML_TENSOR_TYPE_BUFFER, or 0, which is a Type that was forgotten.
-    Takes and raises what ``read_operator_desc`` does.
+    A tensor's Desc is read only if its Type is DML_TENSOR_TYPE_BUFFER, or 0, a forgotten Type. Takes and raises what
+    ``read_operator_desc`` does.
     """
     tile = _structure(source, DML_TILE_OPERATOR_DESC)
     if tile is None:
@@ -271,9 +270,9 @@ def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
 def read_graph_desc(source: CSource, operator_desc: Callable[[int], OperatorDesc | None]) -> GraphDesc | None:
     """Return the DML_GRAPH_DESC, of 72 bytes, at ``source``; None for a null pointer.
 
-    ``operator_desc`` gives the descriptor of the IDMLOperator at an address, which does not tell it. Of nodes and
-    edges of another type than their array's, only the type is read. Takes and raises what ``read_operator_desc`` does,
-    and what ``operator_desc`` raises; ValueError for a Name that is no UTF-8.
+    ``operator_desc`` returns the descriptor of the IDMLOperator at an address, since an IDMLOperator does not tell it.
+    A node or edge of another type than its array's is read as its type only. Takes and raises what
+    ``read_operator_desc`` does, and what ``operator_desc`` raises; ValueError for a Name that is not UTF-8.
     """
     graph = _structure(source, DML_GRAPH_DESC)
     if graph is None:
@@ -305,9 +304,9 @@ def _read_entry(
 def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_DESC:
     """Return a new DML_OPERATOR_DESC, also of a bare tile; it keeps alive all memory that it points to.
 
-    ``ctypes.addressof`` gives its address. Counts are written as they are, also where they lie. C keeps no other
-    length, so what reads the struct finds an array that is longer than its count cut; one that is shorter has zeros to
-    read, up to the 8 entries that DirectML may look at.
+    ``ctypes.addressof`` gives its address. Counts are written as they are, even if wrong. C keeps no other length, so
+    an array that is longer than its count is read cut; a shorter array is padded with zeros, up to the 8 entries that
+    DirectML may look at.
     """
     if isinstance(desc, TileOperatorDesc):
         desc = OperatorDesc(type=OperatorType.TILE, desc=desc)
@@ -380,7 +379,7 @@ def _read_tensor(source: Pointer[DML_TENSOR_DESC] | DML_TENSOR_DESC) -> TensorDe
 def _read_fields(struct: Structure, count: int) -> dict[str, Any]:
     """Return the fields of a structure, with the entries of its arrays.
 
-    There are none where DirectML refuses their count, since there may be no memory behind them.
+    An array has no entries if DirectML refuses its count, since there may be no memory behind it.
     """
     fields = {field[0]: getattr(struct, field[0]) for field in struct._fields_}
     entries = count if count <= DML_TENSOR_DIMENSION_COUNT_MAX1 else 0
@@ -389,7 +388,7 @@ def _read_fields(struct: Structure, count: int) -> dict[str, Any]:
 
 
 def _written(desc: Struct, struct: type[_Struct]) -> _Struct:
-    """Return a new structure, with the fields of its mirror in their order, which is C's."""
+    """Return a new structure with the fields of its mirror, whose order is C's."""
     return struct(*map(_written_field, desc.__dict__.values()))
 
 
@@ -408,7 +407,7 @@ def _tensor_struct(tensor: TensorDesc) -> DML_TENSOR_DESC:
 
 
 def _void(struct: Structure) -> c_void_p:
-    """Return a void pointer that keeps alive what it points to, as ctypes' own pointers do, also where it is copied."""
+    """Return a void pointer that keeps alive what it points to, also if copied, as ctypes' own pointers do."""
     return c_void_p.from_buffer(pointer(struct))
 
 
@@ -419,7 +418,7 @@ def _structure(source: object, struct: type[_Struct]) -> _Struct | None:
 
 
 def _address(source: object, struct: type[Structure]) -> int:
-    """Return the address meant by ``source``, with room for the structure behind it; 0 is a null pointer's."""
+    """Return the address meant by ``source``, with room for the structure there; 0 for a null pointer."""
     match source:
         case None:
             return 0
@@ -445,7 +444,7 @@ def _address(source: object, struct: type[Structure]) -> int:
 
 
 def _address_within(held: Structure | Union, address: int, struct: type[Structure]) -> int:
-    """Return ``address``, if what ``held`` has from there on is large enough for the structure."""
+    """Return ``address``, if ``held`` has room for the structure from there on."""
     size = addressof(held) + sizeof(held) - address
     if size < sizeof(struct):
         raise TypeError(f"{type(held).__name__} gives {size} bytes, but {struct.__name__} takes {sizeof(struct)}")

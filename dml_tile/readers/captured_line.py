@@ -14,12 +14,12 @@ _HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
 
 
 def _parse_hexadecimal(text: Any) -> Any:
-    """Return the number that a text such as ``0x80070057`` spells; anything else as it is, which is refused."""
+    """Return the number that a text such as ``0x80070057`` spells; pydantic refuses anything else."""
     return int(text, 16) if isinstance(text, str) and _HEXADECIMAL.fullmatch(text) else text
 
 
 def _parse_level(text: Any) -> Any:
-    """Return the feature level; None for one that is not known yet."""
+    """Return the feature level; None if it is not known yet."""
     number = _parse_hexadecimal(text)
     return None if isinstance(number, int) and number not in {*FeatureLevel} else number
 
@@ -28,10 +28,10 @@ _Bits: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]
 
 
 class CapturedLine(Record):
-    """One line; HRESULT and feature level are spelled as hexadecimal numbers, or null where there was no call.
+    """A line; HRESULT and feature level are hexadecimal numbers, or null if there was no call.
 
-    A capturing device writes a line before a call, and after it one with the HRESULT and without an operator or graph;
-    ``session`` and ``call`` are of both. A graph's operators are the numbers of the calls that created them.
+    A capturing device writes a line before a call, and after it a line with the HRESULT and no operator or graph; both
+    have ``session`` and ``call``. A graph's operators are the numbers of the calls that created them.
     """
 
     dml_tile_capture: Literal[1]

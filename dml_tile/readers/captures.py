@@ -1,4 +1,4 @@
-"""The calls of capturing devices: two lines of each are one, and a graph's line names operators by their calls."""
+"""The operators that a graph's line names, by the calls of a capturing device that created them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIGEST_BYTES: Final = 8
 
 
 def joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
-    """Yield parts as they come; of a call of a capturing device, whose line another completes, one for both."""
+    """Yield parts as they come; the two lines of a capturing device's call are one part."""
     operators, waiting = _Operators(), dict[tuple[str, int], JsonDescriptor]()
     for part in parts:
         line = part.line if isinstance(part, JsonDescriptor) else None
@@ -69,7 +69,7 @@ class _Operators:
         self._descs[session, call] = desc
 
     def graph(self, session: str, graph: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return a graph with the operators of its nodes in place, and what it says, whatever the calls' numbers are.
+        """Return a graph with its nodes' operators in place, and its content, independent of the calls' numbers.
 
         The operators are shared, not copied. Raises LookupError, with the path of a node, for an unknown operator.
         """

@@ -1,4 +1,4 @@
-"""Decides on all of a file whether it may hold tiles, reading a bounded part of it at a time."""
+"""Decides whether a whole file may hold tiles, and reads a bounded part of it at a time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dml_tile.json_text import parse_json
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, Content, FileKind
 
 MAX_DOCUMENT_BYTES: Final = 2**28
-"""The largest JSON document that is read as a whole; JSON lines may be longer together, but not each."""
+"""The largest JSON document, or JSON line, that is read."""
 
 HOLDS_A_SCHEMA: Final = "holding a JSON Schema"
 
 _FIRST_PART: Final = 2**16
 _PART: Final = 2**18
 _OVERLAP: Final = 2**10
-"""Bytes of a part that are looked at again with the next one: a key, and the blanks behind it, may be cut."""
+"""Bytes of a part that are looked at again with the next part, since a key, or the blanks behind it, may be cut."""
 
 _SCHEMA_SITE: Final = "json-schema.org/"
 _SCHEMA_KEYWORDS: Final = frozenset(
@@ -35,7 +35,7 @@ _SCHEMA_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object
 
 
 def require_no_pointer(path: Path, name: str = "") -> None:
-    """Raise InputError for a pointer of Git LFS in place of a file; ``name`` is that of weights beside the model."""
+    """Raise InputError for a pointer of Git LFS in place of a file; ``name`` names weights beside a model."""
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder above is closed
         return
     with path.open("rb", buffering=0) as file:
@@ -44,7 +44,7 @@ def require_no_pointer(path: Path, name: str = "") -> None:
 
 
 def why_nothing(kind: FileKind, file: BinaryIO) -> str:
-    """Return why a file of a kind holds no tile, by all of it; empty if it may, or is a pointer of Git LFS."""
+    """Return why a whole file holds no tile; empty if it may hold one, or is a pointer of Git LFS."""
     if kind.content is None:
         return ""
     beginning = file.read(_FIRST_PART)
@@ -74,10 +74,10 @@ def _is_found(content: Content, texts: Iterator[tuple[bytes, bool]]) -> bool:
 
 
 def _has_any(words: tuple[bytes, ...], text: bytes) -> bool:
-    """Return True if a text has one of the words, of four bytes each."""
+    """Return True if a text has one of the words, each of four bytes."""
     if len(text) <= _FIRST_PART:
         return any(word in text for word in words)
-    import numpy as np  # which compares as fast as memory is read; bytes.find takes three times as long
+    import numpy as np  # as fast as memory is read; bytes.find takes three times as long
 
     wanted = np.frombuffer(b"".join(words), "<u4")
     shifted = (np.frombuffer(text[start:], "<u4", (len(text) - start) // 4) for start in range(4))
@@ -85,7 +85,7 @@ def _has_any(words: tuple[bytes, ...], text: bytes) -> bool:
 
 
 def _texts(beginning: bytes, file: BinaryIO, content: Content) -> Iterator[tuple[bytes, bool]]:
-    """Yield a file in parts, text of other encodings as UTF-8, and whether each is the last."""
+    """Yield the parts of a file, text converted to UTF-8, and whether each is the last."""
     encoding = json.detect_encoding(beginning) if content.is_text else ""
     decoder = None if encoding in ("", "utf-8", "utf-8-sig") else codecs.getincrementaldecoder(encoding)("replace")
     part, size = beginning, _FIRST_PART
@@ -99,7 +99,7 @@ def _texts(beginning: bytes, file: BinaryIO, content: Content) -> Iterator[tuple
 
 
 def _is_schema(text: bytes, content: Content) -> bool:
-    """Return True for a document that names JSON Schema as its schema and has its keywords, and no tile's keys."""
+    """Return True for a document that names JSON Schema as its schema, has its keywords and no tile's keys."""
     if _SCHEMA_SITE.encode() not in text or len(text) > MAX_DOCUMENT_BYTES:
         return False
     try:

@@ -37,9 +37,9 @@ _TENSOR_FIELDS: Final = [*c_names(TensorDesc, BufferTensorDesc).values()]
 
 
 def read_source(name: str, called: str = "") -> Iterator[DescriptorOrProblem]:
-    """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read.
+    """Yield the descriptors of a file, or of standard input (``-``), and problems for parts that cannot be read.
 
-    Its kind is that of the name that it is ``called`` by, if that is given.
+    Its kind follows from the name that it is ``called``, if any.
     """
     called = called or name
     try:
@@ -76,7 +76,7 @@ def _unreadable(name: str, text: bytes, error: ValueError) -> Problem:
 
 
 def open_source(name: str) -> AbstractContextManager[BinaryIO]:
-    """Open a file without waiting, or standard input (``-``). Raises OSError, and InputError where that is closed."""
+    """Open a file without waiting, or standard input (``-``). Raises OSError, and InputError if ``-`` is closed."""
     if name != "-":
         return open_without_waiting(Path(name))
     if sys.stdin is None:
@@ -94,15 +94,14 @@ def _read_document_text(file: BinaryIO, name: str) -> bytes:
 
 
 def read_document(text: bytes, name: str = "-") -> Iterator[DescriptorOrProblem]:
-    """Yield the descriptors of one document, and what of it cannot be read; ``name`` is its file's.
+    """Yield the descriptors of a document, and its problems; ``name`` is its file's.
 
-    A text that is no document is read as JSON lines if one of several lines is an object of its own, unless it begins
-    as a list.
+    A text that is no document is read as JSON lines if one of its lines is an object, unless it begins as a list.
     """
     try:
         document = parse_document(text)
         if document.rest and not is_dxdispatch_model(document.value):
-            parse_json(text)  # raises an error that says where the rest begins
+            parse_json(text)  # raises an error with the position of the rest
     except ValueError as error:
         blank = text.count(b"\n", 0, len(text) - len(text.lstrip()))
         lines = text.rstrip().split(b"\n")[blank:]
@@ -127,7 +126,7 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrP
 
 
 def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
-    """Yield the first of the descriptors that are null, and at the end how many more there are."""
+    """Yield the first null descriptor, and at the end how many more there are."""
     nulls = 0
     for part in parts:
         is_null = isinstance(part, JsonDescriptor) and not (part.desc or part.other or part.part or part.capture)
@@ -139,7 +138,7 @@ def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrP
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a file; a line longer than MAX_DOCUMENT_BYTES is cut one byte beyond. Raises InputError."""
+    """Yield the lines of a file, of at most MAX_DOCUMENT_BYTES and one byte. Raises InputError."""
     is_first = True
     while line := file.readline(MAX_DOCUMENT_BYTES + 1):
         if is_first:
@@ -153,7 +152,7 @@ def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _require_lines(first: bytes) -> None:
-    """Raise InputError for a file whose first line shows that it is a pointer of Git LFS, or not in UTF-8."""
+    """Raise InputError if a file's first line shows a pointer of Git LFS, or another encoding than UTF-8."""
     if first.startswith(LFS_POINTER):
         raise unreadable("", IS_A_POINTER)
     try:
@@ -174,7 +173,7 @@ def _read_line(line: bytes, pointer: str, number: int) -> DescriptorOrProblem:
 
 
 def _locate(parts: Iterable[DescriptorOrProblem], text: SourceText) -> Iterator[DescriptorOrProblem]:
-    """Yield problems with their positions in a text, and descriptors with the text, for the positions of findings."""
+    """Yield problems with positions in a text, and descriptors with the text, for their findings' positions."""
     for part in parts:
         if isinstance(part, JsonDescriptor):
             yield replace(part, text=text)
@@ -194,7 +193,7 @@ def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
 
 
 def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
-    # which only models need, and which takes longer to import than all else that reads descriptors
+    # only models need it, and importing it takes longer than all other readers of descriptors
     from dml_tile.dxdispatch.model import TileDispatchable, operator_fields, read_parts
     from dml_tile.dxdispatch.resources import literal_problems
 
@@ -215,13 +214,13 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
         else:
             yield JsonDescriptor(pointer, other=dispatchable.type, part=part)
     for pointer, part in parts.items():
-        if part.kind == "model" or part_findings(part):  # the device that a model needs depends on the target
+        if part.kind == "model" or part_findings(part):  # a model needs a device, which depends on the target
             yield JsonDescriptor(pointer, part=part)
 
 
 def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
     """Read a bare DML_TILE_OPERATOR_DESC, a DML_OPERATOR_DESC with its Type, or a DML_GRAPH_DESC with its Nodes."""
-    if isinstance(data, dict) and "$schema" in data:  # which names the JSON Schema to an editor
+    if isinstance(data, dict) and "$schema" in data:  # it names the JSON Schema to an editor
         data = {key: value for key, value in data.items() if key != "$schema"}
     if data is None:
         return JsonDescriptor(pointer)
@@ -250,7 +249,7 @@ def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
     if described is None:
         is_null = data.get("Desc", data.get("desc", UNKNOWN_STRUCT)) is None
         return validated(OperatorDesc, {"Type": operator, "Desc": None if is_null else UNKNOWN_STRUCT}, pointer)
-    if len(data) == 1:  # captures of the first versions have the type alone
+    if len(data) == 1:  # early captures have the type alone
         return JsonDescriptor(pointer, other=described.c_name)
     return validated(OperatorDesc, data, pointer, [field.name for field in described.fields])
 
@@ -290,7 +289,7 @@ def _no_descriptor_message(data: Any) -> str:
 
 
 def _operator_type(spelling: Any) -> int | str | None:
-    """Return the type's value, or the C name of another operator; None for neither a name nor an integer."""
+    """Return the type's value, or the C name of another operator; None unless it is a name or an integer."""
     if not isinstance(spelling, str):
         return spelling if type(spelling) is int else None
     try:

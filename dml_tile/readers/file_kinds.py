@@ -1,6 +1,6 @@
-"""The table of kinds of files: how each is recognised and read, and what messages call it; kinds that are not read too.
+"""The table of file kinds, read or not: how each is recognised and read, and what messages call it.
 
-Folders, ``paths``, the choice of a reader, messages, ``--help`` and docs/check.md go by it.
+Folders, ``paths``, the choice of a reader, messages, ``--help`` and docs/check.md use it.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 SAVED_MODEL: Final = "saved_model.pb"
-"""The file that makes a folder a TensorFlow SavedModel; it stands for the folder, which is read as one model."""
+"""The file that makes a folder a TensorFlow SavedModel, and stands for the folder, which is one model."""
 
 SAVED_MODEL_PARTS: Final = frozenset(
     ("assets", "assets.extra", "debug", "fingerprint.pb", "keras_metadata.pb", "variables")
 )
-"""Files and folders that TensorFlow writes next to a saved_model.pb, which stands for them all."""
+"""Files and folders that TensorFlow writes next to a saved_model.pb, which stands for all."""
 
 Reader: TypeAlias = Literal["ONNX", "OpenVINO", "JSON", "JSON lines"]
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file of some kind has if it may hold tiles.
+    """The content that a file of a kind has if it may hold tiles.
 
-    ``pattern`` matches what is looked for; ``name`` is what a file without it lacks. Each match has one of the
-    ``words``, of four bytes, which are found much faster. Text is decoded by its byte order mark.
+    ``pattern`` matches the content, ``name`` names it for messages. Each match has one of the ``words``, of four bytes,
+    which are found much faster. Text is decoded by its byte order mark.
     """
 
     name: str
@@ -38,14 +38,14 @@ class Content:
 _KEYS: Final = Content(
     "a tile's keys",
     (b"Tens", b"_ten", b"Edge", b"_edg", b"tcha", b"ialV", b"_cap", b"ERAT"),
-    # A name is no key before a comma or a closing bracket; any other character may stand where a colon is missing.
+    # A comma or a closing bracket follows no key; any other character may replace a missing colon.
     re.compile(
         rb'"(?:(?:In|Out)put(?:Tensor|Edges|GradientTensor)|(?:in|out)put_(?:tensor|edges|gradient_tensor)'
         rb"|InputParametersTensor|input_parameters_tensor|dispatchables|initialValues|dml_tile_capture)"
         rb'"\s*+(?:[^\s,\]}]|\Z)|"[Tt]ype"\s*+:\s*+"DML_OPERATOR_'
     ),
 )
-"""The keys of descriptors, of which each operator has one, of graphs, DxDispatch's models and captures."""
+"""The keys of descriptors (each operator has one), graphs, DxDispatch's models and captures."""
 
 _NETWORK: Final = Content("a network", (b"<net",), re.compile(rb"<net(?![\w.:-])"))
 _GRAPH: Final = Content("a TensorFlow graph", (b"Plac", b"Cons"), re.compile(b"Placeholder|Const"), False)
@@ -53,11 +53,11 @@ _GRAPH: Final = Content("a TensorFlow graph", (b"Plac", b"Cons"), re.compile(b"P
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A kind of file: what messages call it, its suffixes, and its reader, None for a kind that is not read.
+    """A kind of file: its name in messages, its suffixes, and its reader (None: it is not read).
 
-    A model is read in a child process. A file found in a folder is read if it has the ``content``; None: whatever it
-    has. Files of the kind without its suffix are recognised where ``begins`` gives an offset and the bytes there.
-    ``advice`` is about a kind that is not read.
+    A model is read in a child process. A file found in a folder is read if it has the ``content``; None: always.
+    ``begins``, an offset and the bytes there, recognises files without the suffix. ``advice`` is about a kind that is
+    not read.
     """
 
     name: str
@@ -70,7 +70,7 @@ class FileKind:
 
 
 DOCUMENT: Final = FileKind("descriptors or a DxDispatch model in JSON", (".json",), "JSON", content=_KEYS)
-"""What a file of no suffix in the table is read as."""
+"""The kind of a file whose suffix is not in the table."""
 
 KINDS: tuple[FileKind, ...] = (
     FileKind("an ONNX model", (".onnx",), "ONNX", is_model=True, begins=(0, b"\x08")),  # the field ir_version
@@ -106,10 +106,10 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("a file of weights", (".bin",)),
     FileKind("a zip archive, such as PyTorch and Keras write", (".zip",), begins=(0, b"PK\x03\x04")),
 )
-"""The kinds of files, one a row; of what a file begins with, the first row that fits counts."""
+"""The kinds of files, one a row; the first row whose ``begins`` fits counts."""
 
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
-"""The beginning of a pointer of Git LFS, which stands in place of a file that was not fetched."""
+"""The beginning of a pointer of Git LFS, which replaces a file that was not fetched."""
 
 IS_A_POINTER: Final = "is a pointer of Git LFS; run git lfs pull"
 
@@ -127,12 +127,12 @@ def read_kinds() -> str:
 
 
 def read_suffixes() -> Iterator[str]:
-    """Yield the suffixes of the files that are looked into in folders."""
+    """Yield the suffixes of the files that a folder's search opens."""
     return (suffix for kind in KINDS if kind.reader for suffix in kind.suffixes)
 
 
 def why_unread(name: str, beginning: bytes) -> str:
-    """Return what a file is that cannot be read as JSON, and what to do instead; empty for an unknown kind."""
+    """Return the kind of a file that cannot be read as JSON, and advice; empty for an unknown kind."""
     if beginning.startswith(LFS_POINTER):
         return IS_A_POINTER
     kind = kind_of(name)

@@ -25,10 +25,10 @@ _TENSOR_FIELDS: Final = [*c_names(TensorDesc, BufferTensorDesc).values()]
 class JsonDescriptor:
     """A descriptor, its JSON pointer, and the text that it was read from.
 
-    ``other`` is the C name of an operator other than Tile, which is not read. ``part`` is the part of a DxDispatch
-    model that was read: a dispatchable, or one without an operator that breaks a rule of its own. ``capture`` is what
-    an application got for the descriptor, ``times`` the number of equal lines of a capture that it stands for;
-    ``line`` is one of a capturing device, ``captured_content`` what a graph of it says.
+    ``other`` is the C name of an operator other than Tile that is not read. ``part`` is the part of a DxDispatch model
+    that was read: a dispatchable, or a part without an operator that breaks a rule. ``capture`` is what an application
+    got for the descriptor, ``times`` the number of equal lines of a capture; ``line`` is a capturing device's line,
+    ``captured_content`` a captured graph's content.
     """
 
     pointer: str
@@ -48,7 +48,7 @@ class JsonDescriptor:
 
     @property
     def is_whole_model(self) -> bool:
-        """True for a DxDispatch model as a whole, which has findings at some targets only."""
+        """True for a whole DxDispatch model, which has findings at some targets only."""
         return self.part is not None and self.part.kind == "model"
 
     @property

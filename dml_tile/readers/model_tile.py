@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Dimension: TypeAlias = int | str | None
-"""A size, or, where it is known at run time only, the name that the file gives it, or None."""
+"""A size; or, if it is known at run time only, its name in the file, or None."""
 
 DIALECTS: Final = {dialect.name: dialect for dialect in (*ONNX_TILES.values(), OPENVINO_TILE_1)}
 """The dialects of model files, by name."""
 
 MAX_DIMENSIONS: Final = 64
-"""The most dimensions of a Tile that is read; they are NumPy's most, and far more than DirectML's."""
+"""The most dimensions of a Tile that is read: NumPy's most, and far more than DirectML's."""
 
 _ASSUMED_SHAPE: Final = (1, 1, 1, 1)  # every feature level accepts 4 dimensions
 
@@ -42,7 +42,7 @@ class KnownShapes:
 
 
 MAX_NAMES: Final = 1000
-"""The most names of dimensions, and of inputs, that one model is said to have, besides those that were asked for."""
+"""The most names of dimensions, and of inputs, that a model is said to have besides those asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _dialect_named(name: object) -> Dialect:
     return DIALECTS[name]
 
 
-# pydantic checks these in what a child process answers
+# pydantic checks these in a child process's answer
 _Size = Annotated[int, Field(ge=0, le=INT64_MAX)]
 _FIRST_ERROR: Final = Field(fail_fast=True)
 _Texts = Annotated[tuple[str, ...], _FIRST_ERROR]
@@ -77,11 +77,11 @@ _Texts = Annotated[tuple[str, ...], _FIRST_ERROR]
 
 @dataclass(frozen=True, slots=True)
 class NodeFields:
-    """What is known of a model's Tile, field by field, and the names of its node's inputs and output.
+    """The known fields of a model's Tile, and the names of its node's inputs and output.
 
-    ``data_type`` is DirectML's name of it, or, where it has none, the dialect's. A size that is known at run time only
-    is its name, None without one; so is what is computed of it. None alone stands for a field of which nothing is
-    known. A value of a function's own has ``#``, the number of the call, and ``/`` before its name.
+    ``data_type`` is DirectML's name or, if there is none, the dialect's. A size that is known at run time only, or
+    computed from such a size, is its name, or None without a name. A field is None if nothing is known of it. A value
+    of a function's own has ``#``, the number of the call, and ``/`` before its name.
     """
 
     data_type: str | None
@@ -94,18 +94,18 @@ class NodeFields:
 
 @dataclass(frozen=True, slots=True)
 class TileNode:
-    """One Tile. ``pointer`` is its place in the file, ``data_type`` the dialect's name of it, None if unknown.
+    """A Tile. ``pointer`` is its place in the file, ``data_type`` the dialect's name, None if unknown.
 
-    ``shape`` is None where not even the rank is known, ``repeats`` where not one of them is known before the model
-    runs, else None for each that is not; both are promoted as the dialect says. ``error`` is the dialect's, in its own
-    terms; empty if it accepts the tile.
+    ``shape`` is None if not even the rank is known, ``repeats`` if no repeat is known before the model runs; an entry
+    is None if it alone is unknown. Both are promoted as the dialect says. ``error`` is the dialect's, in its own terms;
+    empty if it accepts the tile.
 
     ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, or takes another branch; empty if it
-    runs, or if that is not known. Sizes that were given beside the model decide nothing of that. ``input_origins`` and
-    ``repeats_origins`` say which node, of which input, computes what is unknown of each size and of each repeat; one
-    alone is of all. The ``contradictions``, on a model's first Tile, are about sizes that the file declares of values
-    and that they do not have. A Tile is ``emptied`` if it has no elements, and that because of sizes that were given
-    beside the model. The node's ``inputs`` and its ``output`` have an ONNX model's names.
+    runs, or if that is unknown. Sizes given beside the model never decide that. ``input_origins`` and
+    ``repeats_origins`` name, for each size and each repeat, the node that computes the unknown and the input that the
+    node depends on; a single origin is for all. The ``contradictions``, on a model's first Tile, are about declared
+    sizes that values do not have. A Tile is ``emptied`` if sizes given beside the model leave it no elements.
+    ``inputs`` and ``output`` have an ONNX model's names.
     """
 
     pointer: str
@@ -123,7 +123,7 @@ class TileNode:
     output: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError for too many dimensions: each may be a finding, and their product a number of any length."""
+        """Raise InputError for too many dimensions: each may be a finding, and their product any number."""
         if self.shape is not None and len(self.shape) > MAX_DIMENSIONS:
             raise unreadable(
                 self.pointer, f"the input has {len(self.shape)} dimensions; at most {MAX_DIMENSIONS} are read"
@@ -134,7 +134,7 @@ class TileNode:
     def __str__(self) -> str:
         """Return the tile in one line, with DirectML's name of the data type: ``FLOAT32 {N,3} x {2,1} -> {2*N,3}``.
 
-        A size that is known at run time only has its name, if the file gives one; what has none is a question mark.
+        A size that is known at run time only is its name in the file, or a question mark.
         """
         fields = self.fields
         source = tensor_text(fields.data_type or "?", _listed(fields.sizes))
@@ -142,7 +142,7 @@ class TileNode:
 
     @property
     def fields(self) -> NodeFields:
-        """The type, sizes and repeats, as they are printed in one line, beside the names of the node's values."""
+        """The type, sizes and repeats as ``str`` prints them, and the names of the node's values."""
         carrier = CARRIERS.get(self.data_type or "")
         data_type = carrier.name if carrier is not None else self.data_type
         output = self.shape and self.repeats and tuple(map(_product, self.shape, self.repeats))
@@ -150,7 +150,7 @@ class TileNode:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The fields, in C names, known at run time only, with what computes them; none of a tile with an error."""
+        """The fields, in C names, known at run time only, with what computes them; none if there is an error."""
         if self.error:
             return ()
         fields = []
@@ -164,7 +164,7 @@ class TileNode:
                 name_or_origin = f" ({size})" if size else _origin(self.input_origins, i - rank)
                 fields.append(f"InputTensor.Sizes[{i}]{name_or_origin}")
         if self.repeats is None and len(set(self.repeats_origins)) > 1:
-            first = max(0, rank - len(self.repeats_origins))  # the dialect's repeats of 1 come before them
+            first = max(0, rank - len(self.repeats_origins))  # the dialect's repeats of 1 come first
             fields += [f"Repeats[{i}]{_origin([origin], 0)}" for i, origin in enumerate(self.repeats_origins, first)]
         elif self.repeats is None:
             fields.append(f"Repeats{_origin(self.repeats_origins, 0)}")
@@ -175,7 +175,7 @@ class TileNode:
 
     @property
     def request(self) -> Request:
-        """The tile; unknown parts are assumed to be float32, sizes of 1 and repeats of 1, which break no rule."""
+        """The tile; float32, sizes of 1 and repeats of 1, which break no rule, stand for unknown parts."""
         sizes = _assumed(self.shape)
         repeats = (None,) * len(sizes) if self.repeats is None else self.repeats
         known = tuple(1 if repeat is None else repeat for repeat in repeats)
@@ -191,8 +191,7 @@ def tile_node(
 ) -> TileNode:
     """Return the Tile of a node, checked and promoted by its dialect.
 
-    ``arguments`` are the dialect's own; None stands for one that is computed at run time, and in a masked array the
-    masked elements are.
+    ``arguments`` are the dialect's own; None, or a masked element of an array, is computed at run time.
     """
     unknown = getattr(arguments[0], "mask", False)
     arguments = [_with_ones(argument) for argument in arguments]
@@ -213,14 +212,14 @@ def tile_node(
 
 
 def _masked(repeats: tuple[int, ...], unknown: Any) -> tuple[int | None, ...]:
-    """Return the repeats, None for unknown ones; ``unknown`` has a bool for each, or for the last, or is False."""
+    """Return the repeats, None if unknown; ``unknown`` has a bool for each, or for the last repeats, or is False."""
     flags = [False] * len(repeats) if unknown is False else unknown.ravel().tolist()
     padding = [False] * (len(repeats) - len(flags))  # the promotion's repeats of 1 come first
     return tuple(None if flag else repeat for repeat, flag in zip(repeats, padding + flags, strict=False))
 
 
 def _with_ones(argument: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return the argument with 1, which breaks no rule, for what is unknown; None for one of which nothing is known."""
+    """Return the argument with 1, which breaks no rule, for unknown elements; None if nothing is known."""
     mask = getattr(argument, "mask", None)
     if argument is None or mask is None:
         return argument
@@ -231,7 +230,7 @@ def _with_ones(argument: NDArray[Any] | None) -> NDArray[Any] | None:
 
 
 def _origin(origins: Sequence[str], i: int) -> str:
-    """Return the words on the origin of an unknown field; a negative ``i`` counts from the last one's."""
+    """Return the words on the origin of an unknown field; a negative ``i`` counts from the end."""
     origin = origins[max(i, -len(origins))] if origins else ""
     return f": {origin}" if origin else ""
 

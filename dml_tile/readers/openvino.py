@@ -1,9 +1,9 @@
 """Reads the Tiles of the models that OpenVINO reads: its IR, TensorFlow's, TensorFlow Lite's and Paddle's.
 
-TensorFlow's are frozen graphs and SavedModels; a SavedModel is named by its saved_model.pb, and its folder is read.
+TensorFlow's models are frozen graphs and SavedModels; saved_model.pb names a SavedModel, whose folder is read.
 
-Types, shapes and the bounds of computed repeats are OpenVINO's own inference; nothing is compiled. An IR's weights are
-mapped, not loaded.
+OpenVINO infers types, shapes and the bounds of computed repeats; nothing is compiled. An IR's weights are mapped, not
+loaded.
 
 Page: https://docs.openvino.ai/2025/openvino-workflow.html
 """
@@ -46,13 +46,13 @@ MAX_NAME_LENGTH: Final = 100
 """Characters of an operator's or an input's name in a message."""
 
 MAX_OPERATORS_FOLLOWED: Final = 10_000
-"""The most operators that are looked at for the input that a Tile's unknown fields depend on."""
+"""The most operators that are searched for the input that a Tile's unknown fields depend on."""
 
 _FORMATS: Final = {"ir": "OpenVINO IR", "paddle": "Paddle", "tf": "TensorFlow", "tflite": "TensorFlow Lite"}
 """The formats that are read, by OpenVINO's names of its front ends."""
 
 _WEIGHTS: Final = {"ir": ".bin", "paddle": ".pdiparams"}
-"""The suffixes of the files beside a model that OpenVINO reads its weights from."""
+"""The suffixes of the weights' files beside a model."""
 
 _BODIES: Final = {
     # the graphs inside an operator: their names in a pointer, and the methods that give them
@@ -73,7 +73,7 @@ _PASSED_OVER: Final = re.compile(
 )
 _MAX_REASON_LENGTH: Final = 300
 
-# pybind11 raises these for C++ exceptions, and for strings that are not UTF-8.
+# pybind11 raises these for C++ exceptions and strings that are not UTF-8.
 _NATIVE_ERRORS: Final = (IndexError, OSError, RuntimeError, TypeError, ValueError)
 
 
@@ -81,7 +81,7 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode, Non
     """Yield the Tiles of the model, then those of the graphs inside its operators, such as ``Loop_3/body/Tile_1``.
 
     TensorFlow Lite's operators have no names; their pointers name the output, as in ``Tile->y``. Known shapes may use
-    any name of an input; names that the model lacks are ignored, as are those of dimensions, since OpenVINO has none.
+    any name of an input; names that the model lacks are ignored, as are names of dimensions, which OpenVINO lacks.
     Returns the names of the inputs.
 
     Raises InputError for a file that OpenVINO cannot read, or that is ONNX, and for a shape that contradicts the
@@ -136,7 +136,7 @@ def _require_bare(path: Path) -> None:
 
 
 def _require_its_weights(path: Path, weights: Path) -> None:
-    """Raise InputError for weights that go on behind the last constant of an IR: they are another one's."""
+    """Raise InputError for weights that go on behind the last constant of an IR: they are another IR's."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         end = max((int(offset) + int(size) for offset, size in _CONSTANT.findall(text)), default=0)
     given = weights.stat().st_size
@@ -145,7 +145,7 @@ def _require_its_weights(path: Path, weights: Path) -> None:
 
 
 def _weights(folder: Path, name: str) -> Path | None:
-    """Return the path of a model's weights; None without. Raises InputError unless they are a file in its folder."""
+    """Return the path of a model's weights; None without weights. Raises InputError unless they are in its folder."""
     if not (folder / name).exists():
         return None
     try:
@@ -181,7 +181,7 @@ def _shapes(inputs: Mapping[str, Any], known_shapes: KnownShapes) -> dict[Any, A
 
 
 def _tiles(model: ov.Model) -> Iterator[tuple[str, Any]]:
-    """Yield each Tile, after the pointer's beginning: the operators that contain it."""
+    """Yield the pointer's beginning, the operators that contain a Tile, and the Tile."""
     graphs = deque([("", model)])
     while graphs:
         place, graph = graphs.popleft()
@@ -196,7 +196,7 @@ def _tiles(model: ov.Model) -> Iterator[tuple[str, Any]]:
 
 def _tile_node(place: str, node: Any) -> TileNode:
     name, outputs = node.get_friendly_name(), node.output(0).get_names()
-    if name.isdecimal() and outputs:  # as OpenVINO numbers the operators of TensorFlow Lite
+    if name.isdecimal() and outputs:  # OpenVINO numbers TensorFlow Lite's operators
         name = f"Tile->{min(outputs)}"
     data_type = node.get_input_element_type(0)
     shape = node.get_input_partial_shape(0)
@@ -217,7 +217,7 @@ def _tile_node(place: str, node: Any) -> TileNode:
 
 
 def _origins(output: Any) -> tuple[str, ...]:
-    """Return the origin of each element of a Concat of vectors; of another value, that of all."""
+    """Return the origin of each element of a Concat of vectors; else one origin for all elements."""
     node = output.get_node()
     parts = node.input_values() if node.get_type_name() == "Concat" else []
     if not parts or any(part.get_partial_shape().is_dynamic for part in parts):
@@ -226,7 +226,7 @@ def _origins(output: Any) -> tuple[str, ...]:
 
 
 def _origin(output: Any) -> str:
-    """Return the operator that computes a value, and the first input of the model that this depends on."""
+    """Return the operator that computes a value, and the first input of the model that it depends on."""
     node = output.get_node()
     kind, name = node.get_type_name(), shortened(node.get_friendly_name(), MAX_NAME_LENGTH)
     origin = "" if kind == "Parameter" else f"computed by {kind} {name!r}"
@@ -246,7 +246,7 @@ def _origin(output: Any) -> str:
 
 
 def _values(output: Any) -> NDArray[Any] | None:
-    """Return the elements of a value, masked where OpenVINO's lower and upper bounds differ; None if all do."""
+    """Return the elements of a value, masked where OpenVINO's bounds differ; None if all differ."""
     node = output.get_node()
     if node.get_type_name() == "Constant":
         return _elements(node)
@@ -260,11 +260,11 @@ def _values(output: Any) -> NDArray[Any] | None:
 
 def _elements(constant: Any) -> NDArray[Any]:
     wide = np.uint64 if constant.get_element_type() == ov.Type.u64 else np.int64
-    return np.asarray(constant.get_data(dtype=wide))  # which also unpacks what is smaller than a byte
+    return np.asarray(constant.get_data(dtype=wide))  # it also unpacks elements smaller than a byte
 
 
 def _weights_given(path: Path, error: Exception) -> str:
-    """Return the size of an IR's weights, for an error that is about them."""
+    """Return the size of an IR's weights, for an error about them."""
     if "bin file" not in str(error):
         return ""
     weights = path.with_suffix(_WEIGHTS["ir"])

@@ -1,4 +1,4 @@
-"""Reads files that URLs name through fsspec: lists folders and patterns, opens files, and copies models whole."""
+"""Reads files of URLs through fsspec: lists folders and patterns, opens files, and copies models whole."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from dml_tile.input_errors import unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL
 
 MAX_FETCHED_BYTES: Final = 2**31 - 1
-"""The bytes of a file, or of a model and its weights, that are fetched."""
+"""The most bytes of a file, or of a model with its weights, that are fetched."""
 
 MAX_SECONDS_OF_SEVERAL: Final = 600
-"""Seconds that the files of a folder or a pattern may take: to list them, to look into them and to fetch them."""
+"""Seconds that a folder's or a pattern's files may take to be listed, looked into and fetched."""
 
 _MAX_NAME_LENGTH: Final = 60  # of up to four bytes each, where a file system takes 255
 
@@ -37,7 +37,7 @@ class RemoteFiles:
         self._members = cache(_members)
 
     def found_in(self, url: Url) -> tuple[list[Url], bool]:
-        """Return the files of a folder or a pattern, else the URL, and whether it is a folder. Raises InputError."""
+        """Return the files of a folder or a pattern, else the URL, and True if it is a folder. Raises InputError."""
         if not url.can_list and (url.endswith("/") or any(char in url.file.partition("/")[2] for char in "*[")):
             raise unreadable("", "web servers list no files: name each file, not a folder or a pattern")
 
@@ -54,7 +54,7 @@ class RemoteFiles:
         return self._in_time(url, time_left, found)
 
     def asked(self, url: Url, question: Callable[[BinaryIO], str]) -> str:
-        """Return what a question that reads a file has for an answer. Raises InputError."""
+        """Return the answer to a question that reads a file. Raises InputError."""
 
         def read(system: Any, path: str) -> str:
             with self._opened(system, path) as file:
@@ -64,7 +64,7 @@ class RemoteFiles:
 
     @contextmanager
     def local_copy(self, url: Url) -> Iterator[Path]:
-        """Yield a copy of a file, with the files beside a model that OpenVINO reads. Raises InputError."""
+        """Yield a copy of a file, and of the files beside it that OpenVINO reads. Raises InputError."""
         with TemporaryDirectory(prefix="dml-tile-", ignore_cleanup_errors=True) as folder:
             copy = Path(folder, PureWindowsPath(url.file).name[-_MAX_NAME_LENGTH:] or "file")  # safe on any system
 
@@ -75,7 +75,7 @@ class RemoteFiles:
             yield self._in_time(url, url.time_left, fetched)
 
     def _in_time(self, url: Url, time_left: TimeLeft, read: Callable[[Any, str], _Read]) -> _Read:
-        """Return what ``read`` returns in the time left, of a file system and a path in it. Raises InputError."""
+        """Return what ``read`` returns, in the time left, for a file system and a path. Raises InputError."""
         started = time.monotonic()
         done: Future[_Read] = Future()
 
@@ -101,7 +101,7 @@ class RemoteFiles:
         return system, path if url.member is None else url.member
 
     def _in_order(self, system: Any, paths: list[str]) -> list[str]:
-        """Return the paths in the order of their tar, which is decompressed from the beginning to go back in it."""
+        """Return the paths in the order of their tar, since going back decompresses it from the beginning."""
         places = {path: i for i, path in enumerate(self._members(system))}
         return sorted(paths, key=lambda path: places.get(path, 0))
 
@@ -111,11 +111,11 @@ class RemoteFiles:
             return system.open(path, "rb")
         with suppress(AttributeError, KeyError, RecursionError):
             if (member := self._members(system)[path]).isreg() or member.islnk() or member.issym():
-                return system.tar.extractfile(member)  # which fsspec would look for from the end of the list
+                return system.tar.extractfile(member)  # fsspec would search the list from its end
         raise unreadable("", "is not a regular file")
 
     def _fetch(self, system: Any, copies: dict[str, Path]) -> None:
-        """Copy files, of at most MAX_FETCHED_BYTES together; stop where the folder of the copies is removed."""
+        """Copy files of at most MAX_FETCHED_BYTES together; stop if the folder of the copies is removed."""
         left = MAX_FETCHED_BYTES
         for source in self._in_order(system, [*copies]):
             target = copies[source]
@@ -131,13 +131,13 @@ class RemoteFiles:
 
 
 def _members(system: Any) -> dict[str, tarfile.TarInfo]:
-    """Return the members of a tar by their paths, in its order; none of another file system."""
+    """Return the members of a tar by path, in order; none for another file system."""
     tar = getattr(system, "tar", None)
     return {re.sub("/+", "/", each.name.rstrip("/")): each for each in tar.getmembers()} if tar else {}
 
 
 def _copies(system: Any, path: str, copy: Path, *, can_list: bool) -> dict[str, Path]:
-    """Return the paths of a model and of the files beside it that OpenVINO reads, each with that of its copy."""
+    """Return the paths of a model and of the files beside it that OpenVINO reads, each with its copy's path."""
     weights, variables = f"{path[:-4]}.bin", f"{path.rpartition('/')[0]}/variables"
     if copy.suffix.lower() == ".xml" and system.isfile(weights):
         return {path: copy, weights: copy.with_suffix(".bin")}

@@ -1,4 +1,4 @@
-"""Finds the files of a check, in folders too, with what is passed over, and has each read by its kind's reader."""
+"""Finds the files of a check, also in folders, reports what is passed over, and calls the reader of each kind."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors
 """The problem of a folder for which ``expanded`` yields nothing."""
 
 EXCLUDED: Final = "excluded"
-"""Why a file is passed over that the check's user excludes."""
+"""The reason of a file that the user excludes."""
 
 EMPTY: Final = "without descriptors"
-"""Why a file is passed over that was read."""
+"""The reason of a file that was read and is passed over."""
 
 _IGNORED: Final = f"ignored by {GITIGNORE}"
-_REPOSITORY: Final = ".git"  # whose files nobody takes for the project's
+_REPOSITORY: Final = ".git"  # its files are not the project's
 _PACKAGES: Final = "node_modules"
 _ENVIRONMENT: Final = "pyvenv.cfg"
-"""Lies in the folder of a virtual environment."""
+"""The file that marks a virtual environment's folder."""
 
 _LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
 
 class PassedOver(NamedTuple):
-    """A file that holds nothing to check, or a folder, with a slash at the end, that is not entered, and why.
+    """A file that holds nothing to check, or a folder (with a slash at the end) that is not entered, and why.
 
-    ``is_left_out`` is True for what was not looked into: what is excluded or ignored, folders, and other suffixes.
+    ``is_left_out`` is True for folders, and for files that were not opened: excluded, ignored, of other suffixes.
     """
 
     name: str
@@ -62,7 +62,7 @@ def is_model_file(name: str) -> bool:
 class Sources(AbstractContextManager["Sources"]):
     """Reads the sources of one check; the child that reads models starts with the first one and ends with the block.
 
-    ``shared_by`` so many processes, each has its part of the memory that reading a model may take.
+    ``shared_by`` processes share the memory that reading a model may take.
     """
 
     def __init__(self, known_shapes: KnownShapes, shared_by: int = 1) -> None:
@@ -83,7 +83,7 @@ class Sources(AbstractContextManager["Sources"]):
     def parts(self, name: str, called: str = "") -> Iterator[JsonDescriptor | TileNode | Problem]:
         """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``).
 
-        Standard input is read as what it is ``called``, if that is given.
+        Standard input is read by the name that it is ``called``, if any.
         """
         if isinstance(name, Url):
             yield from self._remote_parts(name)
@@ -94,7 +94,7 @@ class Sources(AbstractContextManager["Sources"]):
 
     def _remote_parts(self, url: Url) -> Iterator[JsonDescriptor | TileNode | Problem]:
         if self._remote is None:
-            from dml_tile.readers.remote import RemoteFiles  # which most checks need not
+            from dml_tile.readers.remote import RemoteFiles  # most checks do not need it
 
             self._remote = RemoteFiles()
         try:
@@ -105,7 +105,7 @@ class Sources(AbstractContextManager["Sources"]):
 
     def _model_parts(self, path: Path) -> Iterator[TileNode | Problem]:
         if self._models is None:
-            from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # with what a process takes
+            from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # imports subprocess
 
             self._models = ModelReader(self._known_shapes, memory=MAX_MEMORY_BYTES // self._shared_by)
         yield from self._models.parts(path)
@@ -119,14 +119,14 @@ def expanded(
     leaves_out: Callable[[str], bool] = lambda file: False,
     pass_over: Callable[[PassedOver], object] = lambda one: None,
 ) -> Iterator[str]:
-    """Yield a file itself; for a folder, the files at any depth that may have tiles, ordered by name; so of URLs.
+    """Yield a file itself; for a folder, files at any depth that may have tiles, ordered by name. URLs alike.
 
-    A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models next to that are sources too. Skips
-    what ``leaves_out`` excludes, links that leave the folder or lead nowhere, and files of the kinds that are read with
+    A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models beside it are sources too. Skips
+    what ``leaves_out`` excludes, links that leave the folder or lead nowhere, and files of a kind that is read with
     nothing to check in them; unless ``ignores_none``, also what .gitignore files name, hidden folders, node_modules and
     virtual environments. Calls ``pass_over`` with each of these. Yields files and folders that cannot be opened, so
     that their reader reports why. Adds absolute paths of folders to ``walked``. Raises InputError for a URL whose store
-    cannot be looked into.
+    cannot be listed.
     """
     if isinstance(name, Url):
         yield from _remote_files(name, leaves_out, pass_over)
@@ -139,7 +139,7 @@ def expanded(
 
 
 def why_skipped(name: str) -> PassedOver | None:
-    """Return why a file would be passed over in a folder; None for one that is read, and for no regular file."""
+    """Return why a file would be passed over in a folder; None if it is read, or is no regular file."""
     file = Path(name)
     if isinstance(name, Url) or not file.is_file():
         return None
@@ -184,7 +184,7 @@ def _remote_files(
 
 
 class _Walk:
-    """Finds the files in a folder and in those below it, as ``expanded`` describes."""
+    """Finds the files in a folder and below it, as ``expanded`` describes."""
 
     def __init__(
         self,
@@ -280,7 +280,7 @@ def _entries(folder: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def _why_nothing(kind: FileKind, file: Path, root: Path) -> str:
-    """Return why a file of a folder holds nothing to check, ``""`` if it may; links lead to what is below ``root``."""
+    """Return why a file of a folder holds nothing to check, or ``""``; links lead to files below ``root``."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             return "not regular"

@@ -1,4 +1,4 @@
-"""What is documented of operators: one, level by level, for ``dml-tile levels``; an index, and a page, of all."""
+"""Facts on operators: one, level by level, for ``dml-tile levels``; an index and a page of all."""
 
 from __future__ import annotations
 

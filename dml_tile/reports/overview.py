@@ -144,7 +144,7 @@ def _notes(result: Result) -> Iterator[str]:
 
 
 def _short(group: GroupedFinding, target_count: int, commands: Sequence[str]) -> GroupedFinding:
-    """Return the finding with short texts, without other findings, nor targets that are all."""
+    """Return the finding with short texts; without other findings, or targets if they are all."""
     suggestions = []
     for suggestion in group.suggestions:
         for command in commands:  # which stands beside the lowering

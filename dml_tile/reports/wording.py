@@ -27,8 +27,7 @@ _FIXED_BY: Final = re.compile(
     r"(^InputTensor\.Sizes\[\d+\] \(|the dimension ')(?P<name>[^*()'\s]+)['\)]$"
     r"|(^InputTensor.*: |from )the input '(?P<input>[^']+)'$"
 )
-"""The dimension or the input in the text of a field that is known at run time only; no shape fixes repeats that are an
-input themselves."""
+"""The dimension or input in an unknown field's text, but no input of repeats, which no shape fixes."""
 
 _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
@@ -207,5 +206,5 @@ def notice_location(notice: Notice) -> str:
 
 
 def greatest_first(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return counts by rule or reason, the greatest first, of like counts by name."""
+    """Return counts by rule or reason, the greatest first, equal counts by name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,4 +1,4 @@
-"""Rules for bindings: of a tile's tensors and its persistent resource, and of the resources that are bound to them."""
+"""Rules for the bindings of a tile's tensors and persistent resource, and for the resources that are bound."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from dml_tile.findings import Basis, Finding, Rules, Violation
 SLOT_STATE_RULES: Final = Rules[SlotState](url=pages.BINDING, hresult=DEVICE_REMOVED)
 RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=DEVICE_REMOVED)
 OVERLAP_RULES: Final = Rules[tuple[str, str]](url=pages.BIND_OUTPUTS, hresult=DEVICE_REMOVED)
-"""Of the names of an output and of a binding that shares memory with it, which is empty where none does."""
+"""Each subject names an output, and a binding that shares memory with the output, "" if none does."""
 BINDING_COUNT_RULES: Final = Rules[tuple[int | None, int]](url=pages.BIND_INPUTS, hresult=DEVICE_REMOVED)
-"""Of the numbers of bindings given and expected; the former is None for a null array."""
+"""Each subject is the number of bindings given, None for a null array, and expected."""
 SLOT_RULES: Final = Rules[SlotBinding](hresult=DEVICE_REMOVED)
 
 
@@ -357,7 +357,7 @@ _UNORDERED_ACCESS: Final = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)
 
 
 def is_ordinary_binding(bound: SlotBinding) -> bool:
-    """Return True for a tensor's ordinary buffer, which breaks no rule, as a property test shows: ten times as fast."""
+    """Return True for a tensor's ordinary buffer, which breaks no rule (a property test shows it)."""
     slot, desc = bound.slot, bound.desc
     if slot.kind is not TENSOR or desc is None or desc.type != _BUFFER_BINDING:
         return False
@@ -377,7 +377,7 @@ def is_ordinary_binding(bound: SlotBinding) -> bool:
 
 
 def buffer_findings(needed: tuple[int, int], sizes: tuple[int, int], *, overlap: bool, target: Target) -> list[Finding]:
-    """Return the findings of an input and an output of so many bytes, for tensors that need so many."""
+    """Return the findings of an input and an output of ``sizes`` bytes, for tensors that need ``needed``."""
     findings: list[Finding] = []
     for name, least, size in zip(("InputTensor", "OutputTensor"), needed, sizes, strict=True):
         if size < least:

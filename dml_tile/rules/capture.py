@@ -26,14 +26,14 @@ _OF_THE_MACHINE: Final = {
     HRESULT.DXGI_ERROR_DEVICE_RESET,
     HRESULT.DXGI_ERROR_DRIVER_INTERNAL_ERROR,
 }
-"""HRESULTs that say nothing about a descriptor: of lost devices, of memory, and of the interface asked for."""
+"""HRESULTs about lost devices, memory or the requested interface, not about a descriptor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """An operator or a graph that an application described, and what came of it, where captured.
+    """An operator or a graph that an application described, and its HRESULT, if captured.
 
-    ``hresult`` is CreateOperator's or CompileGraph's; a call that is ``open`` has not returned one.
+    ``hresult`` is CreateOperator's or CompileGraph's; an ``open`` call has not returned.
     """
 
     desc: OperatorDesc | GraphDesc | None
@@ -52,7 +52,7 @@ CAPTURE_RULES: Final = Rules[Capture](url=pages.CREATE_OPERATOR, basis=Basis.RUN
 
 @cache
 def _adapters(level: FeatureLevel) -> tuple[Target, ...]:
-    """Return the targets of a level, with each kind of adapter: a capture does not tell which it was."""
+    """Return the targets of a level with each kind of adapter, since a capture does not name the adapter."""
     kinds = product((True, False), repeat=2)
     return tuple(Target(level, double_precision=double, typed_uav_loads=loads) for double, loads in kinds)
 
@@ -68,7 +68,7 @@ def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violatio
         return
     results = set[int | None]()
     if not_looked_at(capture.desc):
-        results.add(HRESULT.E_INVALIDARG)  # for what no rule is about
+        results.add(HRESULT.E_INVALIDARG)  # some fields have no rule
     for adapter in _adapters(level):
         if capture.hresult in results:
             return

@@ -1,4 +1,4 @@
-"""Checking a descriptor: would DirectML accept it at a target, and if not, why?"""
+"""Checks whether DirectML would accept a descriptor at a target, and why not."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ DESCRIPTOR_RULES: Final[tuple[Rule[Any], ...]] = (
     *REPEATS_RULES,
     *OPERATOR_RULES,
 )
-"""In the order of their findings."""
+"""All rules, in the order of their findings."""
 
 
 RULES_OF_EXECUTION: Final = frozenset(
     rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
 )
-"""The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
+"""The rules that hold for execution even if the runtime, which wraps at 32 bits, accepts the descriptor."""
 
 
 def findings_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:
-    """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``, which raises the same."""
+    """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``; raises as it does."""
     bases = bases_of(against)
     found = _findings(desc, target)
     return tuple([finding for finding in found if finding.basis & bases]) if found else ()
 
 
 def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
-    """Return the findings that prevent execution even where the runtime, by wrapping, accepts the descriptor."""
+    """Return the findings that prevent execution even if the runtime accepts the descriptor."""
     documented = findings_of(desc, target, "documentation")
     return tuple(finding for finding in documented if finding.rule in RULES_OF_EXECUTION)
 
@@ -78,7 +78,7 @@ def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
         return lowest_level_of_operator(desc.desc)
     if not isinstance(desc, GraphDesc):
         return next((level for level in DISTINCT_LEVELS if _passes(desc, level)), None)
-    # newer is not more: the levels that take a node's operator need not be an interval
+    # a higher level may refuse an operator that a lower level takes
     return min(takewhile(lambda level: _passes(desc, level), reversed(FeatureLevel)), default=None)
 
 
@@ -87,14 +87,14 @@ def _passes(desc: Descriptor | None, level: FeatureLevel) -> bool:
 
 
 def not_checked(operator: str) -> Finding:
-    """Return the finding for an operator that is known by its C name only."""
+    """Return the finding for an operator of which only the C name is known."""
     return operator_is_a_tile.finding(
         Violation("Type", f"the fields of {operator} are not given, or not read; it is not checked")
     )
 
 
 def not_a_tile(operator: str) -> Finding:
-    """Return the finding for an operator where only tiles are handled."""
+    """Return the finding for another operator than Tile."""
     return operator_is_a_tile.finding(Violation("Type", f"{operator} is not a tile"))
 
 
@@ -103,13 +103,13 @@ _LEVELS_CHECKED_ALIKE: Final = groupby(
     FeatureLevel, lambda at: (tile_support(at), _TARGETS[at].level.runtime.wraps_extents)
 )
 DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALIKE)
-"""The levels at which the answer to a descriptor can change."""
+"""The levels at which the findings of a descriptor can change."""
 
 _NO_FLAGS: Final = int(TensorFlags.NONE)
 
 
 def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
-    """Return the fields of another operator than Tile that no rule is about; of a graph, those of its nodes."""
+    """Return the fields that no rule looks at: of an operator other than Tile, or of a graph's nodes."""
     if isinstance(desc, CapturedGraph):
         return ("the operators of its nodes, which have lines of their own",)
     if isinstance(desc, GraphDesc):
@@ -123,7 +123,7 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
 
 
 def blocks_creation(finding: Finding) -> bool:
-    """Return True for a finding that keeps an operator from being created, or a graph from being compiled, here."""
+    """Return True if a finding prevents creating an operator or compiling a graph here."""
     return finding.severity > Severity.NOTE or finding.rule == operator_is_a_tile.id
 
 
@@ -133,7 +133,7 @@ def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
             return _graph_findings(desc, target)
         require_instance(desc, TileOperatorDesc, OperatorDesc, NoneType)
         if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
-            from dml_tile.rules.operator import other_operator_findings  # which checks of tiles need not
+            from dml_tile.rules.operator import other_operator_findings  # not needed for Tile
 
             return other_operator_findings(desc.desc, target)
         tile = tile_of(desc)
@@ -173,7 +173,7 @@ def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]
 
 
 def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
-    """Return True for a common packed tile, which breaks no rule, as a property test shows: ten times as fast."""
+    """Return True for a common packed tile, which breaks no rule (a property test shows it)."""
     source = ordinary_buffer(tile.input_tensor, OWNED_BY_DML)
     destination = ordinary_buffer(tile.output_tensor, _NO_FLAGS)
     if source is None or destination is None:
@@ -182,7 +182,7 @@ def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
 
 
 def _is_supported(buffer: BufferTensorDesc, target: Target) -> bool:
-    """Return True for a tensor in the target's row of Tile's support, on an adapter that lacks nothing for it."""
+    """Return True if the target's row and adapter support a tensor of Tile."""
     support = target.tile_support
     return (
         buffer.data_type in support.data_types
@@ -192,7 +192,7 @@ def _is_supported(buffer: BufferTensorDesc, target: Target) -> bool:
 
 
 def _fits(tile: TileOperatorDesc, source: BufferTensorDesc, destination: BufferTensorDesc) -> bool:
-    """Return True for an output of the sizes of the input, repeated, with a repeat for each dimension."""
+    """Return True if each output size is the input's times the repeat of its dimension."""
     repeats = tile.repeats
     return (
         repeats is not None

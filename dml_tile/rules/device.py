@@ -17,7 +17,7 @@ _HIGHEST_BIT: Final = 0x80000000
 
 
 class Creation(NamedTuple):
-    """The arguments of DMLCreateDevice1, or DMLCreateDevice (no minimum), and why the Direct3D device was removed."""
+    """The arguments of DMLCreateDevice1 or DMLCreateDevice (no minimum), and the Direct3D device's removal reason."""
 
     flags: int
     minimum_feature_level: int | None
@@ -28,7 +28,7 @@ class Creation(NamedTuple):
 class Removal:
     """The reason for a device's removal: the call that removed it and the findings of that call.
 
-    ``reason`` is that of GetDeviceRemovedReason.
+    GetDeviceRemovedReason returns ``reason``.
     """
 
     call: str
@@ -54,7 +54,7 @@ FALLIBLE_CALLS: Final = (
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fault:
-    """An HRESULT that a test asked one call of a method to return; ``at`` counts the calls from then on."""
+    """An HRESULT that a test wants from one call of a method: the one that ``at`` counts to."""
 
     call: str
     hresult: HRESULT
@@ -65,14 +65,14 @@ class Fault:
 
 
 class InitializerObject(NamedTuple):
-    """An element of an initializer's array: the device that it belongs to, and its kind."""
+    """An element of an initializer's array: its device and its kind."""
 
     own: bool
     compiled: bool
 
 
 InitializerOperators: TypeAlias = Sequence[InitializerObject | None] | None
-"""The array of an initializer's operators, with None for a null element; None for a null array."""
+"""The array of an initializer's operators; None is a null array, or a null element in it."""
 
 
 CREATION_RULES: Final = Rules[Creation](url=pages.CREATE_DEVICE)
@@ -81,7 +81,7 @@ REQUESTED_LEVEL_RULES: Final = Rules[int](url=pages.FEATURE, hresult=HRESULT.DXG
 FAULT_RULES: Final = Rules["Fault | None"](url=pages.ERRORS)
 REMOVAL_RULES: Final = Rules[Removal | None](url=pages.REMOVED, hresult=DEVICE_REMOVED)
 COMPILATION_RULES: Final = Rules[bool | None](url=pages.COMPILE)
-"""Of whether the operator is the device's own; None for a null one."""
+"""Each subject is True if the operator is the device's own; None if it is null."""
 COMPILATION_FLAG_RULES: Final = Rules[int](url=pages.COMPILE)
 INITIALIZER_RULES: Final = Rules[InitializerOperators](url=pages.CREATE_INITIALIZER)
 

@@ -25,8 +25,8 @@ class Dispatch(NamedTuple):
     """A call of RecordDispatch.
 
     ``dispatchable`` and ``table`` are False for null pointers, ``own`` for objects of another device, ``same`` for a
-    table that was made for another object, ``filled`` for one that was made for none, ``is_graphics`` for a list that
-    is no ID3D12GraphicsCommandList. ``list_type`` is None for a null list.
+    table that was made for another object, ``filled`` for a table made for none, ``is_graphics`` for a list that is no
+    ID3D12GraphicsCommandList. ``list_type`` is None for a null list.
     """
 
     dispatchable: bool = True
@@ -39,22 +39,22 @@ class Dispatch(NamedTuple):
 
 
 def is_ordinary_table(request: TableRequest) -> bool:
-    """Return True for the description of a binding table that breaks no rule: applying the rules takes longer."""
+    """Return True if a binding table's description breaks no rule; faster than applying the rules."""
     own, required = request.own, request.required_descriptor_count
     handles = request.cpu_descriptor_handle, request.gpu_descriptor_handle
     return own is True and required is not None and request.size_in_descriptors >= required and 0 not in handles
 
 
 ORDINARY_DISPATCH: Final = Dispatch()
-"""The dispatch that breaks no rule: comparing with it is faster than applying the rules."""
+"""A dispatch that breaks no rule: comparing with it is faster than applying the rules."""
 
 
 TABLE_RULES: Final = Rules[TableRequest](url=pages.TABLE)
-# On a call that binds to a table that was made for nothing: by what is wrong with a binding by itself, if anything is.
+# For a call that binds to a table without a dispatchable, the subject says what is wrong with a binding; "": nothing.
 TABLE_USE_RULES: Final = Rules["str | Dispatch"](url=pages.CREATE_TABLE, hresult=DEVICE_REMOVED)
 DISPATCH_RULES: Final = Rules["Dispatch"](url=pages.DISPATCH, hresult=DEVICE_REMOVED)
 PERSISTENCE_RULES: Final = Rules[bool](url=pages.BIND_PERSISTENT, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)
-# On how often operators were initialised before: the one that is executed, or each that is initialised.
+# The subjects are numbers of earlier initialisations: of the executed operator, of each initialised one.
 EXECUTION_RULES: Final = Rules[int](url=pages.CREATE_INITIALIZER, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)
 INITIALIZATION_RULES: Final = Rules[Sequence[int]](
     url=pages.CREATE_INITIALIZER, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED
@@ -98,7 +98,7 @@ def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violati
         ("CPUDescriptorHandle", request.cpu_descriptor_handle),
         ("GPUDescriptorHandle", request.gpu_descriptor_handle),
     ):
-        if request.own is not None and request.size_in_descriptors and not handle:  # null is seen, and crashes, before
+        if request.own is not None and request.size_in_descriptors and not handle:  # a null object crashes before
             yield Violation(field, "0 was provided, but the handle of a descriptor was expected")
 
 

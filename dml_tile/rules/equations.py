@@ -1,10 +1,10 @@
 """Equations between Sizes and other fields, as in "OutputTensor[i] = InputTensor[i] + StartPadding[i] + EndPadding[i]".
 
 Each side is a sum of products of numbers, fields, members of fields (``ScaleSize.Width``), and entries: of arrays, of a
-tensor's Sizes, or, summed up, of the Sizes of an array of tensors. An index is a number, counted from the end where it
-is negative, a field, ``i``, which stands for each dimension, ``*``, which stands for the product of all entries, or as
-in ``[-IndexDimensions:]`` the product of so many last ones, of all for 0. An equation says nothing where a value is
-missing, or where tensors whose dimensions are counted from the first differ in their number of dimensions.
+tensor's Sizes, or, summed up, of the Sizes of an array of tensors. An index is a number (a negative one counts from the
+end), a field, ``i`` for each dimension, or ``*`` for the product of all entries; ``[-IndexDimensions:]`` is the product
+of that many last entries, of all for 0. An equation says nothing if a value is missing, or if tensors whose dimensions
+are counted from the first differ in their number of dimensions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "<": comparisons.lt,
 }
 Sizes: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
-"""The Sizes of the tensors of a field, by its name: one, or those of an array."""
+"""The Sizes of each tensor of a field, by its name: of one, or of an array."""
 _Value: TypeAlias = Callable[[OperatorFields, Sizes, int], int | None]
 """Returns the value of a side, or of a part of it, for a dimension ``i``; None where it is missing."""
 
@@ -40,9 +40,9 @@ class _Equation(NamedTuple):
     entry: str | None
     """The entry of it that is blamed."""
     from_the_first: tuple[str, ...]
-    """The fields that must have as many dimensions."""
+    """The tensors that must have the same number of dimensions."""
     is_of_each: bool
-    """It holds for each dimension ``i``."""
+    """True if it holds for each dimension ``i``."""
 
 
 @cache
@@ -65,7 +65,7 @@ def _factor(text: str) -> re.Match[str]:
 
 
 def violations(equation: str, fields: OperatorFields, sizes: Sizes) -> Iterator[tuple[str, str]]:
-    """Yield the path of each value that breaks an equation, and what is wrong."""
+    """Yield the path of each value that breaks an equation, and the reason."""
     parsed = _parsed(equation)
     ranks = {len(each) for name in parsed.from_the_first for each in sizes.get(name, ())}
     if len(ranks) > 1:

@@ -46,7 +46,7 @@ _INDICES: Final = {
     edge: [(name, str(field.alias), _COUNTS.get(str(field.alias), "")) for name, field in edge.model_fields.items()]
     for edge in (InputGraphEdge, OutputGraphEdge, IntermediateGraphEdge)
 }
-"""The fields of each kind of edge: their names, those in C, and the count of a graph that they stay below."""
+"""Each kind of edge's fields: the name, the name in C, and the graph's count that bounds the index."""
 
 
 Slots: TypeAlias = Sequence[BufferTensorDesc | None]
@@ -56,8 +56,8 @@ Slots: TypeAlias = Sequence[BufferTensorDesc | None]
 class GraphView(NamedTuple):
     """A graph, those of its edges that have both ends, and the tensors of its nodes.
 
-    A path stands before each edge. ``wrong_indices`` has the paths of indices that the other edges have, and what is
-    wrong with each.
+    A path stands before each edge. ``wrong_indices`` has the paths of the other edges' indices, and what is wrong with
+    them.
     """
 
     graph: GraphDesc
@@ -81,7 +81,7 @@ class GraphView(NamedTuple):
         return slots and slots[1][edge.from_node_output_index]
 
     def live_nodes(self) -> frozenset[int]:
-        """Return the nodes that lead to an output of the graph: of two edges to one, the last counts."""
+        """Return the nodes that lead to an output of the graph; of two edges to one output, the last counts."""
         last = {edge.graph_output_index: edge.from_node_index for _, edge in self.outputs}
         feeding = defaultdict[int, list[int]](list)
         for _, edge in self.intermediates:
@@ -96,7 +96,7 @@ class GraphView(NamedTuple):
 
 
 def items_of(graph: GraphDesc, array: str) -> Iterator[tuple[str, Any]]:
-    """Yield the entries of an array that its count includes, each after its path."""
+    """Yield the path and the value of each entry of an array that its count includes."""
     for i, entry in enumerate((getattr(graph, array) or ())[: getattr(graph, ARRAYS[array])]):
         yield f"{_ARRAY_NAMES[array]}[{i}]", entry
 
@@ -107,7 +107,7 @@ def _slots_of(node: OperatorGraphNodeDesc | None) -> tuple[Slots, Slots] | None:
         return [_buffer(tile.input_tensor)], [_buffer(tile.output_tensor)]
     if operator is None or not isinstance(operator.desc, OperatorFields):
         return None
-    from dml_tile.rules.operator_view import tensors_of  # which graphs of tiles need not
+    from dml_tile.rules.operator_view import tensors_of  # not needed for Tile
 
     inputs, outputs = tensors_of(operator.desc)
     return [*map(_buffer, inputs.values())], [*map(_buffer, outputs.values())]
@@ -118,7 +118,7 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
 
 
 def graph_view(graph: GraphDesc, refused: Container[int] = ()) -> GraphView:
-    """Return the view of a graph, some of whose nodes have operators that are refused."""
+    """Return the view of a graph; the operators of ``refused`` nodes are refused."""
     slots = [_slots_of(node) for _, node in items_of(graph, "nodes")]
     edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in _EDGE_TYPES}
     wrong: list[tuple[str, str]] = []
@@ -139,7 +139,7 @@ def graph_view(graph: GraphDesc, refused: Container[int] = ()) -> GraphView:
 def _wrong_indices(
     graph: GraphDesc, edge: Any, slots: Sequence[tuple[Slots, Slots] | None]
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield the fields of an edge that index nothing, with the value and what was expected."""
+    """Yield the fields of an edge that index nothing, with the value and the expectation."""
     for name, c_name, count in _INDICES[type(edge)]:
         value = getattr(edge, name)
         if count and value >= (limit := getattr(graph, count)):
@@ -155,7 +155,7 @@ def _wrong_indices(
 
 
 def _room(tensor: BufferTensorDesc) -> int:
-    """Return the whole elements that fit into TotalTensorSizeInBytes, in bytes, rounded up to 4."""
+    """Return the bytes of all whole elements in TotalTensorSizeInBytes, rounded up to 4."""
     size = ELEMENT_SIZES[tensor.data_type]
     return round_up_4(tensor.total_tensor_size_in_bytes // size * size)
 
@@ -170,7 +170,7 @@ def sizes_of(tensor: BufferTensorDesc) -> tuple[int, ...]:
 
 
 def _shape(tensor: BufferTensorDesc) -> tuple[tuple[int, int], ...]:
-    """Return the sizes without ones at the beginning, each with its stride, which is 0 where it decides nothing."""
+    """Return the sizes, without leading ones, and their strides, 0 where a stride decides nothing."""
     sizes = sizes_of(tensor)
     strides = packed_strides(sizes) if tensor.strides is None else tensor.strides
     pairs = [(size, stride if size > 1 else 0) for size, stride in zip(sizes, strides, strict=False)]
@@ -209,7 +209,7 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
             if entry is None:
                 yield Violation(f"{path}.Desc", "null was provided, but a description was expected")
             elif isinstance(entry, OperatorGraphNodeDesc) and entry.operator is None:
-                if entry.type == GraphNodeType.CONSTANT:  # which has none
+                if entry.type == GraphNodeType.CONSTANT:  # it has no operator
                     continue
                 yield Violation(f"{path}.Operator", "null was provided, but an operator was expected")
 
@@ -278,11 +278,11 @@ def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
 
 
 def order_of_nodes(view: GraphView) -> list[int]:
-    """Return the nodes in an order in which each follows what feeds it, without those that follow a cycle."""
+    """Return the nodes in an order in which each follows what feeds it; nodes behind a cycle are left out."""
     sorter = TopologicalSorter[int](dict.fromkeys(range(len(view.slots)), ()))
     for _, edge in view.intermediates:
         sorter.add(edge.to_node_index, edge.from_node_index)
-    with suppress(CycleError):  # it yields what precedes the cycle all the same
+    with suppress(CycleError):  # it yields the nodes before the cycle
         sorter.prepare()
     order = list[int]()
     while ready := sorter.get_ready():
@@ -297,7 +297,7 @@ def _output(edge: OutputGraphEdge | IntermediateGraphEdge) -> tuple[int, int]:
 
 
 def _ends(view: GraphView) -> Iterator[tuple[str, tuple[int, int], BufferTensorDesc, BufferTensorDesc]]:
-    """Yield each intermediate edge with tensors: its path, the output it leads from, and the tensors at its ends."""
+    """Yield each intermediate edge with tensors: its path, the output that it leads from, the tensors at its ends."""
     for path, edge in view.intermediates:
         produced, consumed = view.produced(edge), view.consumed(edge)
         if produced is not None and consumed is not None:

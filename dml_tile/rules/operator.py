@@ -1,4 +1,4 @@
-"""Rules for operators other than Tile that depend on the level: what it has of them, and their rows of types."""
+"""Rules for operators other than Tile that depend on the level: which operators it has, and their rows of types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FUSED: Final = (
     *("CELU", "ELU", "GELU", "HARD_SIGMOID", "IDENTITY", "LEAKY_RELU", "LINEAR", "PARAMETRIC_SOFTPLUS", "RELU"),
     *("SCALED_ELU", "SCALED_TANH", "SHRINK", "SIGMOID", "SOFTPLUS", "SOFTSIGN", "TANH", "THRESHOLDED_RELU"),
 )
-"""Activations that can be fused, without their prefix."""
+"""Names, without prefix, of activations that can be fused."""
 _FUSED_UNDOCUMENTED: Final = frozenset({"HARD_SWISH", "SWISH"})
 
 OPERATOR_LEVEL_RULES: Final = Rules[OperatorView](
@@ -86,7 +86,7 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
 
 
 def _cast(data_type: TensorDataType, taken: Collection[TensorDataType]) -> TensorDataType | None:
-    """Return the type to cast to: the largest that is taken of the same sort, of the same sign if there is one."""
+    """Return the type to cast to: the largest taken type of the same sort, if possible of the same sign."""
 
     def sort(each: TensorDataType) -> bool:
         return each.kind.startswith("float")
@@ -192,7 +192,7 @@ def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
 
 @lru_cache(maxsize=8)
 def _findings_of_fields(op: OperatorView) -> tuple[Finding, ...]:
-    return tuple(apply_rules(OPERATOR_FIELD_RULES, op, Target(max(FeatureLevel))))  # they are the same at any level
+    return tuple(apply_rules(OPERATOR_FIELD_RULES, op, Target(max(FeatureLevel))))  # the same at all levels
 
 
 _RUNTIME_CHANGES: Final = tuple(next(levels) for _, levels in groupby(FeatureLevel, lambda at: LEVELS[at].runtime))
@@ -201,7 +201,7 @@ _RUNTIME_CHANGES: Final = tuple(next(levels) for _, levels in groupby(FeatureLev
 def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
     """Return the lowest feature level from which on an operator passes; None if the newest refuses it.
 
-    Newer is not more: the levels that take an operator need not be an interval.
+    A higher level may refuse what a lower level takes.
     """
     op = viewed(fields)
     if _findings_of_fields(op):

@@ -1,6 +1,6 @@
-"""Rules for the fields and Sizes of operators other than Tile: what they want of each other, at any level.
+"""Rules for the fields and Sizes of operators other than Tile that hold at all levels.
 
-What no rule looks at is named by ``fields_without_rules``.
+``fields_without_rules`` names the other fields.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _WORDS: Final = {
     "within": "less than {} was expected",
 }
 _FREE_KINDS: Final = frozenset("fbxse")
-"""Kinds of fields of which DirectML takes any value, but for those that a sentence names; and enumerators."""
+"""Kinds of fields of which DirectML takes any value unless a sentence names the field; and enumerators."""
 
 
 @cache
@@ -150,7 +150,7 @@ def _field(op: OperatorView, name: str) -> Field:
 
 
 def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] | None:
-    """Return the values that a sentence compares with, and their text; None where a tensor is missing."""
+    """Return the values that a sentence compares with, and their text; None if a tensor is missing."""
     if found["words"]:
         words = [word for word in found["words"].split() if word != "or"]
         if found["relation"] != "in":
@@ -159,7 +159,7 @@ def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] |
         names = enumerations()[field.enumeration].names
         value = op.fields[field.name]
         known = [names.index(word) for word in words]
-        return (known if value < len(names) else [value]), ", ".join(words)  # an unknown one has a rule of its own
+        return (known if value < len(names) else [value]), ", ".join(words)  # another rule refuses an unknown value
     views = op.of(found["tensor"])
     if not views:
         return None
@@ -198,7 +198,7 @@ def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation
 
 
 def _misfits(op: OperatorView, found: re.Match[str], *, documented: bool) -> Iterator[Violation]:
-    """Yield the Sizes that are not as a sentence says."""
+    """Yield the Sizes that break a sentence."""
     relation, axes = found["relation"], _axes(op, found["axes"]) if found["axes"] else ()
     views = [view for tensor in found["tensors"].split() for view in op.of(tensor)]
     reference = op.of(found["of"]) if found["of"] else views[:1]
@@ -209,7 +209,7 @@ def _misfits(op: OperatorView, found: re.Match[str], *, documented: bool) -> Ite
     for view in views:
         sizes = view.sizes or ()
         if first and len(first) != len(sizes):
-            continue  # a rule of dimension counts has it
+            continue  # a rule of dimension counts refuses it
         for i, size in enumerate(sizes[:-2] if relation == "rank 2" else sizes):
             if found["axes"] and not _WHERE[found["where"]](i, axes):
                 continue
@@ -230,7 +230,7 @@ def _axes(op: OperatorView, name: str) -> tuple[int, ...]:
 
 
 def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
-    """Return the fields that no rule looks at whole: what DirectML wants of them may be more than the rules know."""
+    """Return the fields of which DirectML may want more than the rules know."""
     table, operator = table_of(fields), fields.operator
     sentences = (*table.fields, *table.runtime_fields)
     ruled = {found["field"] for sentence in sentences if (found := _match(FIELD_SENTENCE, sentence))}

@@ -1,4 +1,4 @@
-"""An operator other than Tile beside what its table says of it at a target; its tensors in their order."""
+"""An operator other than Tile beside its table, and its tensors in their order."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ class OperatorView:
         return [each for each in self.operands if not ordinary_buffer(each.tensor, flags[not each.is_output])]
 
     def of(self, tensor: str) -> list[TensorView]:
-        """Return the tensors that are described of a field: one, those of an array, or none."""
+        """Return the tensors of a field that are not null: none, one, or an array's."""
         return self._by_field.get(tensor, [])
 
     def documented(self, level: FeatureLevel) -> Row:
-        """Return the row of a level."""
+        """Return a level's documented row."""
         return self.table.documented(level) or {}
 
     def measured(self, level: FeatureLevel) -> Row:
-        """Return what the runtime takes at a level."""
+        """Return a level's row of the runtime."""
         return self.table.measured(level) or self.documented(level)
 
     def basis(self, field: str = "", *, documented: bool = True, refused: bool = True) -> Basis:
-        """Return the basis of a finding that is documented, and on which the runtime refuses where it was asked."""
+        """Return the basis of a finding: documented, and runtime where its refusal was measured."""
         basis = Basis.DOCUMENTED if documented else Basis(0)
         return basis | Basis.RUNTIME if refused and field not in self.table.unchecked else basis
 
 
 viewed: Final = lru_cache(maxsize=8)(OperatorView)
-"""An OperatorView of fields: those of the last few are kept, since a check looks at an operator several times."""
+"""An OperatorView of fields; the last few are kept, since a check looks at an operator several times."""
 
 
 def table_of(fields: OperatorFields) -> OperatorTable:
-    """Return the table of an operator, which one of its fields may choose; an empty one for an unknown choice."""
+    """Return an operator's table, which a field may choose; an empty table for an unknown choice."""
     operator = fields.operator
     table = operator_table(operator.name, operator.tensors)
     if not table.by:
@@ -71,7 +71,7 @@ def table_of(fields: OperatorFields) -> OperatorTable:
 
 
 def _operands(fields: OperatorFields, table: OperatorTable) -> Iterator[Operand]:
-    """Yield the tensors of an operator, without those that the header lets be null and are."""
+    """Yield the tensors of an operator, without optional tensors that are null."""
     for field in fields.operator.fields:
         if field.kind not in "tT":
             continue
@@ -85,7 +85,7 @@ def _operands(fields: OperatorFields, table: OperatorTable) -> Iterator[Operand]
 
 
 def tensors_of(fields: OperatorFields) -> tuple[dict[str, TensorDesc | None], dict[str, TensorDesc | None]]:
-    """Return the inputs and the outputs of an operator by their names; null ones count in graphs and bindings too."""
+    """Return the inputs and the outputs of an operator by name; null tensors count in graphs and bindings too."""
     table = table_of(fields)
     tensors = dict[str, TensorDesc | None](), dict[str, TensorDesc | None]()
     for field in fields.operator.fields:

@@ -23,11 +23,11 @@ from dml_tile.text import braced
 
 _PRIVATE_TYPE: Final = 0x80000000
 _PRIVATE_SIZE: Final = 120
-"""Of the struct of that type, in bytes; it begins with a DML_BUFFER_TENSOR_DESC, which has 48."""
+"""The bytes of the library's own struct; it begins with a DML_BUFFER_TENSOR_DESC, of 48 bytes."""
 
 
 class Operand(NamedTuple):
-    """One tensor of an operator, by the name of its field."""
+    """A tensor of an operator, and the name of its field."""
 
     name: str
     tensor: TensorDesc | None
@@ -40,11 +40,11 @@ class TensorView(NamedTuple):
     operand: Operand
     desc: BufferTensorDesc
     sizes: tuple[int, ...] | None
-    """The sizes of its dimensions; None if they cannot be read, or one is 0."""
+    """The sizes of its dimensions; None if they cannot be read, or a size is 0."""
     strides: tuple[int, ...] | None
     """Its strides; None if it is packed, or ``sizes`` is None."""
     element_size: int | None
-    """In bytes; None for a type without one."""
+    """In bytes; None for an unknown type."""
 
     def path(self, field: str) -> str:
         return f"{self.operand.name}.{field}"
@@ -66,7 +66,7 @@ def view_of(operand: Operand) -> TensorView | None:
 
 
 def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, target: Target) -> int:
-    """Return the extent, in elements, that the runtime computes: up to level 5_2 a strided one modulo 2^32."""
+    """Return the runtime's extent in elements: up to level 5_2, a strided extent is computed modulo 2^32."""
     exact = extent(sizes, strides)
     return exact & UINT_MAX if strides is not None and target.level.runtime.wraps_extents else exact
 
@@ -114,7 +114,7 @@ def _is_private(tensor: TensorDesc, target: Target) -> bool:
 @TENSOR_RULES.add("DML-TENSOR-Desc-null", says="A tensor's Desc is not null.")
 def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]:
     tensor = operand.tensor
-    if tensor is not None and tensor.desc is None and isinstance(tensor.type, TensorType):  # else Desc may be anything
+    if tensor is not None and tensor.desc is None and isinstance(tensor.type, TensorType):  # others may be anything
         yield Violation(f"{operand.name}.Desc", "null was provided, but a DML_BUFFER_TENSOR_DESC was expected")
 
 
@@ -314,7 +314,7 @@ _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more t
 
 
 def ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTensorDesc | None:
-    """Return the buffer of a packed tensor without an alignment that breaks no rule of tensors; None for any other."""
+    """Return the buffer of a packed, unaligned tensor that breaks no rule of tensors; None for another tensor."""
     if tensor is None or tensor.type != _BUFFER or tensor.desc is None:
         return None
     buffer = tensor.desc

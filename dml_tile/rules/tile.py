@@ -23,12 +23,12 @@ from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
 _PRIVATE_TYPES: Final = range(0x80000000, 0x80000020)
-"""Operators of the library's own; it takes a tile's description for one of theirs, and crashes at most of them."""
+"""The library's own operators; it reads a tile's description as theirs, and mostly crashes."""
 _FIRST_UNSUPPORTED_TYPE: Final = 0xC0000000
 
 
 class TileView(NamedTuple):
-    """A tile, and those of its tensors that are described."""
+    """A tile, and its tensors; None for a tensor that is null."""
 
     desc: TileOperatorDesc
     input: TensorView | None
@@ -85,7 +85,7 @@ def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iter
 
 
 def _basis_of(data_type: int, target: Target) -> Basis:
-    """Return the basis of a finding on a data type that is in no row: below the levels measured, the rows are all."""
+    """Return the basis of a finding on a data type that is in no row; only the rows are known below 5_0."""
     measured = operator_table("TILE", ("InputTensor", "OutputTensor")).measured(target.feature_level)
     is_taken = measured is not None and data_type in measured["InputTensor"].data_types
     return Basis.DOCUMENTED if is_taken else Basis.DOCUMENTED | Basis.INFERRED
@@ -197,10 +197,10 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
     if not (tile.input and tile.output and tile.input.sizes and tile.output.sizes and tile.desc.repeats):
         return
     repeats = tile.desc.repeats[: tile.desc.repeats_count]
-    is_one_for_each = len(tile.desc.repeats) >= tile.input.desc.dimension_count  # else leading ones may be missing
+    is_one_for_each = len(tile.desc.repeats) >= tile.input.desc.dimension_count  # else leading repeats may be missing
     for i, (size, repeat, given) in enumerate(zip(tile.input.sizes, repeats, tile.output.sizes, strict=False)):
         expected = size * repeat
-        if given == expected or repeat == 0:  # a repeat of 0 has a rule of its own
+        if given == expected or repeat == 0:  # another rule refuses a repeat of 0
             continue
         refused = given != expected & UINT_MAX
         wrapped = "" if refused else " (DirectML multiplies in 32 bits, and accepts it)"

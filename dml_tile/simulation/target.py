@@ -187,7 +187,7 @@ def test_error(message: str) -> TargetError:
 
 
 class Origin:
-    """Where an object was made at the current target; using it in a test at another target is an error.
+    """The test that made an object at the current target; a test at another target must not use it.
 
     ``what`` is the object's name in the message, ``named`` the target that its maker was given.
     """

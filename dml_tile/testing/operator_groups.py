@@ -1,4 +1,4 @@
-"""Which tensors of an operator have the data type or the dimension count in common, for whoever draws descriptors."""
+"""Groups of an operator's tensors with one data type or dimension count, for drawing descriptors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIED: Final = {
     "ROI_ALIGN_GRAD": Shared("DimensionCount", ("ROITensor", "OutputROIGradientTensor")),
     "TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
 }
-"""What tensors share by other rules than those of the table's ``same``."""
+"""Properties that tensors share by other rules than the table's ``same``."""
 
 
 def tables(operator: Operator) -> list[tuple[OperatorTable, dict[str, Any]]]:

@@ -1,6 +1,6 @@
 """Reads an ONNX model and its small tensors.
 
-The data of large tensors are taken out of the model's bytes before protobuf parses them; no byte of these is looked at.
+Large tensors' data are taken out of the model's bytes, unread, before protobuf parses them.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from dml_tile.input_errors import unreadable
 from dml_tile.text import shown
 
 LARGE: Final = 2**16
-"""The bytes from which a tensor's data are dropped; no shape and no repeats have as many."""
+"""A tensor's data of this many bytes are dropped; shapes and repeats have fewer."""
 
 _MAX_DEPTH: Final = 100
-"""The nesting of messages; protobuf's own limit."""
+"""The deepest nesting of messages, protobuf's own limit."""
 
 # Protobuf's wire types: how a field is written.
 _VARINT: Final = 0
 _DELIMITED: Final = 2
 _FIXED: Final = {1: 8, 5: 4}
-"""Wire types of as many bytes."""
+"""Wire types with their fixed numbers of bytes."""
 
 _Bytes: TypeAlias = bytes | mmap.mmap
 
 
 def _stripped(data: _Bytes, start: int, end: int, message: Descriptor, depth: int) -> bytes:
-    """Return the message at ``start`` without large data in it, at any depth. Raises DecodeError if it is none."""
+    """Return the message at ``start`` without large data at any depth. Raises DecodeError."""
     if not depth:
         raise DecodeError
     parts = []
@@ -75,7 +75,7 @@ def _stripped(data: _Bytes, start: int, end: int, message: Descriptor, depth: in
 
 
 def _varint(data: _Bytes, position: int, end: int) -> tuple[int, int]:
-    """Decode the number at a position; return it and the position after it."""
+    """Return the number at a position, and the position after it."""
     value = 0
     for shift, place in zip(range(0, 70, 7), range(position, end), strict=False):
         byte = data[place]
@@ -102,15 +102,16 @@ _EXTERNAL_TYPES: Final[dict[int, np.dtype[Any]]] = {
     TensorProto.INT64: np.dtype("<i8"),
     TensorProto.INT32: np.dtype("<i4"),
 }
-"""The types of shapes, repeats and axes; of no other is external data read."""
+"""The types of shapes, repeats and axes; other external data are not read."""
 
 _NUMBER: Final = re.compile("[0-9]{1,24}")
 """An offset or a length of external data."""
 
 
 def small(tensor: TensorProto, folder: Path) -> Array | None:
-    """Return the tensor's values; None for a large one, one whose data are malformed, or external of another type than
-    int64 and int32. ``folder`` is the model's; raises InputError for external data that cannot be read below it.
+    """Return the tensor's values; None if it is large or malformed, or external of another type than int64 and int32.
+
+    ``folder`` is the model's; raises InputError for external data that cannot be read below it.
     """
     if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MAX_ELEMENTS:
         return None
@@ -133,12 +134,12 @@ def dense(sparse: SparseTensorProto) -> TensorProto:
         array = np.zeros(tuple(sparse.dims), values.dtype)
         array[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, array.shape)] = values
         return numpy_helper.from_array(array, sparse.values.name)
-    except Exception:  # of any class: of data as of other tensors', and of indices that do not fit
+    except Exception:  # of any class: wrong data, or indices that do not fit
         return whole
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """Yield the graphs that are attributes of a node, each with its place."""
+    """Yield the graphs that are attributes of a node, each after its place."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.name, attribute.g
@@ -155,7 +156,7 @@ def graphs(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def _external(tensor: TensorProto, folder: Path) -> Array:
-    """Read external data. Raises InputError where they are outside the folder, missing, or of another length."""
+    """Read external data. Raises InputError if they are outside the folder, missing, or of another length."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     where = f"the data of {tensor.name!r}"
@@ -210,7 +211,7 @@ def _no_model(reason: str) -> InputError:
 
 
 def _texts(message: Message) -> Iterator[object]:
-    """Yield all strings in a message; protobuf gives bytes for those that are not UTF-8."""
+    """Yield all strings in a message, as bytes if they are not UTF-8."""
     for field, value in message.ListFields():
         if field.message_type:
             for part in (value,) if isinstance(value, Message) else value:

@@ -1,12 +1,12 @@
 """Folds nodes: computes the elements of a node's outputs from what is known of its inputs, before a model runs.
 
 Shape and Size   depend on the type of their input alone
-moving           each element of an output is one of an input, and known where that is
-elementwise      each element of an output is known where all that it is computed from are
+moving           each element of an output is an element of an input, known if that is
+elementwise      each element of an output is known if all that it is computed from are
 any other        folds if its inputs are known as a whole
 
 onnx's reference implementation computes, within bounds. What it cannot compute, or computes otherwise than onnxruntime,
-is unknown, and so are NaNs, of which runtimes make different things.
+is unknown, and so are NaNs, which runtimes treat differently.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_KEPT_ELEMENTS: Final = 2**24
 """The most elements that the folded nodes of a model may have together."""
 
 MAX_COMPUTED_ELEMENTS: Final = 2**10
-"""The most elements of each input of an operator that neither moves elements nor is elementwise.
+"""The most elements of an input, if an operator neither moves elements nor is elementwise.
 
 Such an operator may take much longer than its inputs have elements; shapes and repeats are far smaller.
 """
@@ -44,7 +44,7 @@ _DATA: Final[dict[str, tuple[int, ...] | None]] = {
     "Concat": None,
     "Where": (1, 2),
 }
-"""Operators that move elements, with the inputs whose elements they move, None for all; others must be wholly known."""
+"""Operators that move elements, with the inputs that they move, None for all; other inputs must be wholly known."""
 
 _ELEMENTWISE: Final = frozenset(
     {
@@ -53,7 +53,7 @@ _ELEMENTWISE: Final = frozenset(
         *("Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
     }
 )
-"""Operators that compute each element of their output from one of each input, as broadcast."""
+"""Operators that compute each element of the output from one element of each (broadcast) input."""
 
 _RANDOM: Final = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -71,7 +71,7 @@ _DISPUTED: Final = {
 """Nodes for which onnx's reference implementation and onnxruntime were found to compute different elements."""
 
 _SATURATING: Final = frozenset({"Sigmoid", "Softsign", "Tanh"})
-"""Operators of which one makes 1 and the other a float just below it, whose integer is 0."""
+"""Operators for which onnx gives 1 and onnxruntime a float just below it, or the reverse: integers 1 and 0."""
 
 
 def is_disputed(node: NodeProto) -> bool:
@@ -80,7 +80,7 @@ def is_disputed(node: NodeProto) -> bool:
 
 
 def is_deterministic(node: NodeProto, operator: OnnxOperator) -> bool:
-    """Return True if the same inputs always give the same outputs, and the node has no subgraph that computes them."""
+    """Return True if the same inputs always give the same outputs, and no subgraph computes them."""
     return (
         not operator.domain
         and operator.opset is not None
@@ -99,9 +99,9 @@ class ConstantFolding:
     def folded(
         self, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
     ) -> Mapping[str, Value]:
-        """Return the outputs of which elements are known; none if no element is, or there are too many.
+        """Return the outputs with known elements; none if no element is known, or there are too many.
 
-        ``inputs`` has an unknown value for one that is left out; ``types`` are those inferred for the outputs.
+        ``inputs`` has an unknown value for an input that is left out; ``types`` are inferred for the outputs.
         """
         if not self._nodes_left or is_disputed(node) or not is_deterministic(node, operator):
             return {}
@@ -135,7 +135,7 @@ def _folded(
 
 
 def _with_elements(value: Value) -> Value:
-    """Return the value; one of a shape or of indices, of which no element is known, with an array of unknown ones."""
+    """Return the value; a shape, or indices, without known elements gets an array of unknown elements."""
     if value.type is None or value.elements is not None or not value.is_whole or not value.is_static:
         return value
     shape = tuple(size for size in value.shape or () if isinstance(size, int))
@@ -146,7 +146,7 @@ def _with_elements(value: Value) -> Value:
 
 
 def _attribute(node: NodeProto, name: str) -> object:
-    """Return the value of an attribute; None if the node has none of the name."""
+    """Return the value of an attribute; None if the node lacks it."""
     return next((helper.get_attribute_value(each) for each in node.attribute if each.name == name), None)
 
 
@@ -244,11 +244,11 @@ def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapp
 
 
 def _evaluated(node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Return the outputs by name; none where the reference implementation fails, overflows, or gives no tensors."""
+    """Return the outputs by name; none if the reference implementation fails, overflows, or returns no tensors."""
     plain = deepcopy(node)
     plain.domain = ""
     opset = min(operator.opset or 1, defs.onnx_opset_version())
-    if node.op_type == "Scatter":  # has no reference implementation, but another name
+    if node.op_type == "Scatter":  # the reference implementation has another name
         plain.op_type, opset = "ScatterElements", 11
     sources, results = (
         [helper.make_empty_tensor_value_info(name) for name in names if name] for names in (inputs, node.output)
@@ -257,7 +257,7 @@ def _evaluated(node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Arr
         with _errors_raised(operator, inputs), warnings.catch_warnings(action="ignore"):
             graph = helper.make_graph([plain], "one node", sources, results)
             given = ReferenceEvaluator(graph, opsets={"": opset}).run(None, dict(inputs))
-    except Exception:  # of any class: its operators assume inputs that are sound
+    except Exception:  # of any class: operators assume sound inputs
         return {}
     outputs = zip(filter(None, node.output), given, strict=True)
     arrays = {name: np.asarray(array) for name, array in outputs if isinstance(array, np.ndarray | np.generic)}
@@ -265,7 +265,7 @@ def _evaluated(node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Arr
 
 
 def _errors_raised(operator: OnnxOperator, inputs: Mapping[str, Array]) -> np.errstate:
-    """Raise on what gives no integer; floats may become infinite, which is a value of theirs."""
+    """Return NumPy's error state: integers raise, floats may become infinite."""
     if operator.type not in _ROUNDING and all(np.issubdtype(array.dtype, np.floating) for array in inputs.values()):
         return np.errstate(all="ignore")
     return np.errstate(all="raise", under="ignore")

@@ -1,4 +1,4 @@
-"""The operator of a node: its domain, its type, and the version of its operator set."""
+"""Operators of nodes (domain, type, version of the operator set), and functions that are inlined."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class OnnxOperator(NamedTuple):
 
     @property
     def since(self) -> int | None:
-        """The opset that the operator has been the same since."""
+        """The opset since which the operator has been the same."""
         schema = self.schema
         return schema.since_version if schema else None
 
     @property
     def schema(self) -> defs.OpSchema | None:
-        """The schema that onnx has of the operator; None if it has none."""
+        """onnx's schema of the operator; None if there is none."""
         if self.opset is None:
             return None
         try:
@@ -52,7 +52,7 @@ def default_opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
 
 
 def operator(node: NodeProto, opset: int | None) -> OnnxOperator:
-    """Return a node's operator in a graph whose default opset is ``opset``, unless the node was moved there."""
+    """Return a node's operator in a graph of default opset ``opset``, unless the node was moved there."""
     opset_of_node = node.domain.removeprefix(_OTHER)
     if node.domain.startswith(_OTHER) and _OPSET.fullmatch(opset_of_node):
         return OnnxOperator("", node.op_type, int(opset_of_node))
@@ -60,9 +60,9 @@ def operator(node: NodeProto, opset: int | None) -> OnnxOperator:
 
 
 def move(node: NodeProto, source: int | None, target: int | None) -> None:
-    """Make a node of one opset mean the same in a graph of another.
+    """Make a node of one opset mean the same in a graph of another opset.
 
-    Where the operator differs, its domain names its opset, so that nothing takes it for the other version.
+    If the operator differs, its domain names its opset, so that nothing takes it for the other version.
     """
     here, there = operator(node, source), operator(node, target)
     if not here.domain and here.opset is not None and here.since != there.since:
@@ -70,7 +70,7 @@ def move(node: NodeProto, source: int | None, target: int | None) -> None:
 
 
 def set_apart(node: NodeProto, opset: int | None) -> None:
-    """Name a node's opset in its domain, so that onnx infers nothing of it; ``operator`` returns what it was."""
+    """Name a node's opset in its domain, so that onnx infers nothing; ``operator`` returns the original."""
     if opset is not None and not node.domain.startswith(_OTHER):
         node.domain = f"{_OTHER}{opset}"
 
@@ -87,8 +87,8 @@ _LONGEST: Final = 200
 def inline(model: ModelProto) -> None:
     """Replace the calls in the model's graph, at any depth, by the functions' nodes; give each node a telling name.
 
-    A name is the node's own, with its output's where it has none or shares it, behind that of the call it came by.
-    Raises InputError for calls and subgraphs that are nested too deep, or come to too many nodes.
+    A name is the call's name and the node's own, with the output's if the node has no name or shares it. Raises
+    InputError for calls and subgraphs that are nested too deep, or have too many nodes.
     """
     inliner = _Inliner(model)
     inliner.expand_graph(model.graph, inliner.opset, 0)
@@ -101,7 +101,7 @@ def place(*steps: str) -> str:
 
 
 class _ValueNames(dict[str, str]):
-    """The names in the model of a function's values: those that its call gives, and its own with a prefix."""
+    """The model's names for a function's values: the call's names, and the function's own with a prefix."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -148,7 +148,7 @@ class _Inliner:
         return self._functions.get((node.domain, node.op_type, node.overload))
 
     def _body(self, function: FunctionProto, call: NodeProto) -> list[NodeProto]:
-        """Return the function's nodes, with what the call gives; values of their own are named as nobody else's."""
+        """Return the function's nodes with the call's values and attributes; other values get unique names."""
         self._calls += 1
         values = _ValueNames(f"#{self._calls}/")
         for i, name in enumerate(function.input):
@@ -186,7 +186,7 @@ class _Inliner:
 
 
 def _fill_in(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> None:
-    """Give a function's node the attributes of the call that it refers to; those that the call lacks are left out."""
+    """Give a function's node the call's attributes that it refers to, as far as the call has them."""
     filled = []
     for attribute in node.attribute:
         if not attribute.ref_attr_name:

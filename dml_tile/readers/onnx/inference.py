@@ -31,9 +31,9 @@ from dml_tile.readers.onnx.values import Value, common, dimensions, is_made_up
 
 
 class Distrust(NamedTuple):
-    """Why onnx's inference of an operator is not believed, and of which nodes when it infers a whole model.
+    """The reason why onnx's inference of an operator is not believed, and for which nodes of a whole model.
 
-    ``unknown`` returns the outputs whose sizes are unknown if any input's are.
+    ``unknown`` returns the outputs whose sizes are unknown if any input's size is.
     """
 
     reason: str
@@ -48,13 +48,13 @@ def _unknown_of_attention(node: NodeProto, inputs: Sequence[Value]) -> Iterable[
 
 
 _PACKED_RANK: Final = 3
-"""The rank of queries, keys and values whose heads lie in the last dimension."""
+"""The rank of queries, keys and values with the heads in the last dimension."""
 
 
 _HOLDS_SIZES: Final = frozenset(
     {TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64, TensorProto.DOUBLE}
 )
-"""Types that hold each size of a tensor as it is."""
+"""Types that hold any size of a tensor exactly."""
 
 DISTRUSTED: Final = {
     "Attention": Distrust(
@@ -66,13 +66,13 @@ DISTRUSTED: Final = {
         of=lambda node: all(each.name != "to" or each.i not in _HOLDS_SIZES for each in node.attribute),
     ),
 }
-"""Operators whose inference is not believed; a test holds that of all others to what onnx's own cases compute."""
+"""Operators whose inference is not believed; a test compares all others with onnx's own cases."""
 
 
 def with_types(model: ModelProto) -> ModelProto:
-    """Return the model with the types that onnx infers, or without where it fails.
+    """Return the model with the types that onnx infers, or without types if that fails.
 
-    Where onnx is not believed, it infers nothing: it would pass on what it infers.
+    For nodes that are not believed, onnx infers nothing, since it would pass that on.
     """
     opset = default_opset(model.opset_import)
     for node in nodes(model.graph):
@@ -84,10 +84,10 @@ def with_types(model: ModelProto) -> ModelProto:
             set_apart(node, opset)
     imported = {entry.domain for entry in model.opset_import}
     for domain in sorted({node.domain for node in nodes(model.graph)} - imported - {"", "ai.onnx"}):
-        model.opset_import.add(domain=domain, version=1)  # else onnx gives up on the whole model
+        model.opset_import.add(domain=domain, version=1)  # else onnx infers nothing
     try:
         return shape_inference.infer_shapes(model, data_prop=True)
-    except Exception:  # of any class: onnx's own, protobuf's, what an operator's C++ throws
+    except Exception:  # of any class: onnx's own, protobuf's, an operator's in C++
         return model
 
 
@@ -95,10 +95,10 @@ _SIZED_BY_ELEMENTS: Final = frozenset({"ConstantOfShape", "Expand", "Reshape", "
 
 
 def inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
-    """Return the types of the outputs; none where onnx's inference fails. ``values`` are those of the inputs.
+    """Return the types of the outputs; none if onnx's inference fails. ``values`` are the inputs'.
 
-    Sizes that onnx is not believed are unknown. Where single elements of a shape or of repeats are known, so are the
-    sizes that do not depend on the others.
+    Sizes for which onnx is not believed are unknown. If single elements of a shape or of repeats are known, so are the
+    sizes that depend on no other elements.
     """
     types = _inferred_by_elements(node, operator, values)
     inputs = [values.get(name, Value()) for name in node.input]
@@ -150,16 +150,16 @@ def _inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Valu
 
 
 def nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """Return the nodes of a graph, at any depth."""
+    """Yield the nodes of a graph, at any depth."""
     return (node for each in graphs(graph) for node in each.node)
 
 
 def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
     """Give the graph's inputs their known shapes, and its named dimensions, at any depth, their known sizes.
 
-    A shape also fixes the named dimensions that it replaces. Names of dimensions and inputs that the model lacks are
-    ignored. Raises InputError for a shape of another rank or size than the model's, two sizes for one name, and a size
-    that is negative or past int64.
+    A shape also fixes the named dimensions that it replaces. Names that the model lacks are ignored. Raises InputError
+    for a shape of another rank or size than the model's, two sizes for one name, and a size that is negative or past
+    int64.
     """
     sizes = dict(known_shapes.dims)
     for name, size in sizes.items():
@@ -176,7 +176,7 @@ def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
 
 
 def names_in(graph: GraphProto, asked: KnownShapes) -> ModelNames:
-    """Return the names of the graph's inputs, and those that it gives dimensions, at any depth."""
+    """Return the names of the graph's inputs, and of dimensions at any depth."""
     tensors = (value.type.tensor_type for value in _values(graph))
     dimensions = {dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param}
     inputs = {value.name for value in graph.input}
@@ -210,7 +210,7 @@ def _require_size(name: str, size: int) -> None:
 
 
 def shown(shape: Sequence[Dimension]) -> str:
-    """Return a shape in parentheses, with ? for what is unknown."""
+    """Return a shape in parentheses, with ? for an unknown size."""
     return f"({', '.join('?' if size is None else str(size) for size in shape)})"
 
 
@@ -223,7 +223,7 @@ def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
 
 
 def sizes_in_file(graph: GraphProto) -> SizesInFile:
-    """Return the sizes that the graph states of its values, at any depth; those of a name that has several are None."""
+    """Return the sizes that the graph states of its values, at any depth; None if it states several of a name."""
     found: dict[str, tuple[Dimension, ...] | None] = {}
     for value in _values(graph):
         sizes = dimensions(value.type)
@@ -246,14 +246,14 @@ def contradiction(node: NodeProto, name: str, made: TypeProto | None, sizes_in_f
 
 
 FIRST_CARRIED: Final = 2
-"""The inputs of a Loop, and of its body, that come before the loop-carried ones."""
+"""The number of a Loop's, and its body's, inputs before the loop-carried inputs."""
 
 LoopTypes: TypeAlias = Mapping[str, TypeProto]
 """The types that a Loop's body declares, by the values' names."""
 
 
 def take_loop_types(graph: GraphProto) -> dict[str, LoopTypes]:
-    """Take the declared shapes out of all Loops' bodies, and return them by the names that the bodies are given.
+    """Take the declared shapes out of all Loops' bodies, and return them by the bodies' new names.
 
     Otherwise onnx would infer from them what holds in the first iteration only.
     """
@@ -272,7 +272,7 @@ def take_loop_types(graph: GraphProto) -> dict[str, LoopTypes]:
 
 
 def body_of(node: NodeProto) -> GraphProto | None:
-    """Return the body of a Loop; None for another node, and for a Loop without."""
+    """Return the body of a Loop; None for another node, and for a Loop without a body."""
     if node.op_type != "Loop":
         return None
     return next((attribute.g for attribute in node.attribute if attribute.name == "body"), None)
@@ -308,6 +308,6 @@ def without_shape(type_: TypeProto) -> TypeProto:
 
 def _is_the_same(before: TypeProto, after: TypeProto | None) -> bool:
     if dimensions(before) is None:
-        return True  # nothing is said that could be wrong
+        return True  # nothing is declared
     agreed = common(before, after)
     return agreed is not None and dimensions(agreed) == dimensions(before)

@@ -1,11 +1,11 @@
 """The nodes that onnxruntime folds or removes before it runs a model, as measured of its basic optimisations (1.31).
 
 It folds a node whose inputs are all constant, and a Shape whose input has a static shape, if its inference knows the
-shapes of the outputs and its CPU provider has the operator. Which single elements of a shape its inference follows
-through other nodes differs by release and by operator; what rests on them is taken to be kept, and so is a Tile in the
-branch that an If does not take, unless its condition is folded. It keeps a DequantizeLinear for the providers,
-unless its output is quantised again, as it is or by way of one node. With the last Shape of a value it removes
-the nodes that computed nothing else. A node whose output nobody uses stays.
+shapes of the outputs and its CPU provider has the operator. Its inference follows single elements of a shape through
+other nodes, differently by release and operator; what rests on such elements is taken to be kept, and so is a Tile in
+the branch that an If does not take, unless the condition is folded. It keeps a DequantizeLinear for the providers,
+unless its output is quantised again, directly or behind one node. With the last Shape of a value it removes the nodes
+that computed nothing else. A node whose output nobody uses stays.
 
 Source: microsoft/onnxruntime, onnxruntime/core/optimizer/constant_folding.cc
 """
@@ -24,7 +24,7 @@ from dml_tile.readers.onnx.functions import OnnxOperator
 from dml_tile.readers.onnx.values import Value
 
 _UNSUPPORTED: Final = frozenset({"bfloat16", "complex64", "complex128", "float16", None})
-"""Data types that its CPU provider, which folds, has no kernels for, or few; None is an unknown one."""
+"""Data types for which its CPU provider, which folds, has few kernels or none; None is an unknown type."""
 
 
 _NEVER_FOLDED: Final = {
@@ -37,7 +37,7 @@ _NEVER_FOLDED: Final = {
     "SoftmaxCrossEntropyLoss": "has no kernel of the CPU provider",
     "Swish": "is a function, and what it expands to is not folded",
 }
-"""Operators whose constant inputs do not suffice, with the reason; random chains through all others are folded."""
+"""Operators that are kept despite constant inputs, with the reason; random chains through all others are folded."""
 
 
 def is_folded(
@@ -60,10 +60,10 @@ def is_folded(
 
 
 def sources_of_requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]:
-    """Yield the output of each QuantizeLinear of what was dequantised, with what it is computed from.
+    """Yield the output of each QuantizeLinear of dequantised values, with the values that it is computed from.
 
-    It is folded if these values are constant. Between the two may be Transposes, which onnxruntime exchanges with them,
-    and one other node, each of one input; what each gives is used once.
+    It is folded if these values are constant. Between the two nodes may be Transposes, which onnxruntime moves, and one
+    other node, each of one input; each output is used once.
     """
     makers = {name: node for node in graph.node for name in node.output}
     uses = Counter(name for node in graph.node for name in node.input)
@@ -80,7 +80,7 @@ def sources_of_requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]
 
 
 def unneeded_nodes(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
-    """Return the positions of the nodes that are used by nodes alone that onnxruntime folds or removes."""
+    """Return the positions of the nodes that only folded or removed nodes use."""
     needed = {value.name for value in graph.output} | _used_inside(graph)
     used: set[str] = set()
     found = set()
@@ -97,7 +97,7 @@ def unneeded_nodes(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
 
 
 def _used_inside(graph: GraphProto) -> set[str]:
-    """Return the names that the graphs inside the nodes use."""
+    """Return the names that graphs inside the nodes use."""
     inside = list(graphs(graph))[1:]
     used = (name for inner in inside for node in inner.node for name in node.input)
     return {*used, *(value.name for inner in inside for value in inner.output)}

@@ -46,7 +46,7 @@ _UNKNOWN: Final = Value()
 
 
 class FoundTile(NamedTuple):
-    """A Tile: its place, node and operator, what is known of its inputs, and why onnxruntime does not run it."""
+    """A Tile: its place, node, operator and known inputs, and why onnxruntime does not kernel it."""
 
     pointer: str
     node: NodeProto
@@ -57,7 +57,11 @@ class FoundTile(NamedTuple):
 
 @dataclass(frozen=True)
 class GraphScan:
-    """Remembers what is known of a model's values; ``loop_types`` are those of Loops' bodies, by the bodies' names."""
+    """Remembers what is known of a model's values.
+
+    ``declared`` has the types that Loops' bodies declare, by the bodies' names; ``stated`` has the sizes that the rest
+    of the file declares.
+    """
 
     folder: Path
     opset: int | None
@@ -66,7 +70,7 @@ class GraphScan:
     origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
-    """What is wrong with the sizes that the file states of values, by the values' names."""
+    """Contradictions of the sizes that the file states of values, by the values' names."""
     _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
     _sources_of_requantised: dict[str, list[str]] = field(default_factory=dict, init=False)
 
@@ -85,7 +89,7 @@ class GraphScan:
         skipped: str,
         declared: Mapping[str, TypeProto] | None = None,
     ) -> tuple[list[FoundTile], Scope]:
-        """Return the Tiles of a graph, and the known values; ``skipped`` is why it does not run, if it does not."""
+        """Return the Tiles of a graph, and the known values; ``skipped`` is why it does not kernel, or empty."""
         scope = outer.new_child()
         for value in chain(graph.value_info, graph.output):
             if value.name not in outer:
@@ -116,7 +120,7 @@ class GraphScan:
     def _inside(
         self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
     ) -> tuple[list[FoundTile], Mapping[str, Value]]:
-        """Return the Tiles of the graphs inside a node, and what is known of the node's outputs from these."""
+        """Return the Tiles of the graphs inside a node, and the node's outputs as these graphs tell them."""
         where = place(where, node.name)
         if not kind.domain and kind.type == "If":
             return self._if(node, inputs, scope, where, skipped)
@@ -210,7 +214,7 @@ class GraphScan:
     def _early_types(
         self, node: NodeProto, kind: OnnxOperator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]
     ) -> Mapping[str, TypeProto]:
-        """Return the outputs' types by what onnxruntime knows of the inputs; ``types`` are those by all that is."""
+        """Return the outputs' types by what onnxruntime knows of the inputs; ``types`` are by all that is known."""
         early = {
             name: Value(value.early_type, value.elements if value.is_folded else None) for name, value in inputs.items()
         }
@@ -219,7 +223,7 @@ class GraphScan:
         return types if knows_all else inferred(node, kind, early)
 
     def _as_in_file(self, name: str, type_: TypeProto | None) -> TypeProto | None:
-        """Return a value's type with the sizes that the file states of it, if it does."""
+        """Return a value's type with the sizes that the file states of it, if any."""
         sizes = self.sizes_in_file.get(name)
         return helper.make_tensor_type_proto(type_.tensor_type.elem_type, sizes) if type_ and sizes else None
 
@@ -233,7 +237,7 @@ class GraphScan:
         return Value(type_, values, is_folded=True, early_type=type_, elements_origin=origin)
 
     def _constant_values(self, node: NodeProto, kind: OnnxOperator) -> Mapping[str, Value]:
-        """Return the value of a Constant by its tensor; nothing for other nodes, and for one without a tensor."""
+        """Return the value of a Constant by its tensor; nothing for another node, or without a tensor."""
         if kind.domain or kind.type != "Constant":
             return {}
         tensors = [attribute.t for attribute in node.attribute if attribute.HasField("t")]
@@ -259,7 +263,7 @@ def _retyped(values: Mapping[str, Value], types: Mapping[str, TypeProto]) -> dic
 
 
 def _explained(value: Value, inputs: Sequence[Value]) -> Value:
-    """Return the value with the reason why external data were not read, if it is unknown for want of these."""
+    """Return the value; if external data are missing for it, with the reason why they were not read."""
     unread = value.unread or next((each.unread for each in inputs if each.unread), "")
     is_run_time = any(each.constant is None and not each.unread for each in inputs)
     is_known = value.constant is not None or (value.is_static and is_run_time)

@@ -1,7 +1,7 @@
 """The Tiles of an ONNX model, at any depth, with as much as the file says of their inputs.
 
-Types and shapes are onnx's inference, first of the whole model with data propagation, then of each node with what is
-constant: initialisers, Constants, known shapes, and what small tensors of these are computed to. Weights are not read.
+onnx infers types and shapes, first of the whole model with data propagation, then of each node with the constants:
+initialisers, Constants, known shapes, and what is computed from small tensors of these. Weights are not read.
 
 An initialiser that is also an input of the graph is a default that a caller may override, not a constant, as IR version
 4 says; before that version all initialisers had to be inputs, and are constants.
@@ -35,24 +35,24 @@ from dml_tile.readers.onnx.scan import FoundTile, GraphScan
 from dml_tile.readers.onnx.values import Value, ValueOrigin, dimensions
 
 MAX_CONTRADICTIONS: Final = 10
-"""The most contradictions of a model that are reported: a wrong size is often so of the values after it, too."""
+"""The most contradictions of a model that are reported: later values often repeat a wrong size."""
 
 
 def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Problem, None, ModelNames]:
-    """Yield the Tiles in the order in which they run, and the reasons why one cannot be read.
+    """Yield the Tiles in the order in which they run, and problems of Tiles that cannot be read.
 
-    A pointer is the way to the node, such as ``If_3/then_branch/Tile_1``; a node without a name, or one that shares it,
-    is named by its output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind its name. The
-    data that a Tile needs are read from other files of the model's folder alone, else a Problem says why not.
+    A pointer is the path of a node, such as ``If_3/then_branch/Tile_1``; a node without a unique name is named by its
+    output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind the call's name. The data
+    that a Tile needs may be in other files of the model's folder; a Problem says why data cannot be read.
 
-    Known shapes are those of a run: onnxruntime has folded what it folds before it gets them. Names that the model
-    lacks are ignored; those that it has are returned.
+    Known shapes are a run's: onnxruntime folds before it gets them. Names that the model lacks are ignored; the model's
+    names are returned.
 
     Raises InputError for a file that is not an ONNX model or cannot be read, and for known shapes that contradict the
     model.
     """
     model = load(path)
-    if not model.opset_import:  # there were none before IR version 3
+    if not model.opset_import:  # none before IR version 3
         model.opset_import.add(version=1)
     _keep_one_of_input_and_initialiser(model)
     names = names_in(model.graph, known_shapes)
@@ -71,7 +71,7 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
 
 
 def _scanned(model: ModelProto, folder: Path) -> tuple[GraphScan, list[FoundTile]]:
-    """Return the Tiles of a model, whose functions are inlined, and what was learned on the way to them."""
+    """Return the Tiles of a model with inlined functions, and what was learned on the way."""
     inline(model)
     loop_types = take_loop_types(model.graph)
     scan = GraphScan(folder, default_opset(model.opset_import), loop_types, sizes_in_file(model.graph))
@@ -80,7 +80,7 @@ def _scanned(model: ModelProto, folder: Path) -> tuple[GraphScan, list[FoundTile
 
 
 def _keep_one_of_input_and_initialiser(model: ModelProto) -> None:
-    """Leave of an initialiser and an input of one name the one that counts."""
+    """Drop the initialisers or inputs that do not count, where both have one name."""
     graph = model.graph
     if model.ir_version < 4:
         initialisers = {tensor.name for tensor in graph.initializer}
@@ -96,7 +96,7 @@ def _keep_one_of_input_and_initialiser(model: ModelProto) -> None:
 
 
 def _parts(found: FoundTile, before: FoundTile, origins: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
-    """Yield a Tile with known shapes, of which onnxruntime folds what it folds ``before`` it gets them."""
+    """Yield a Tile with known shapes; onnxruntime folds by what is known ``before`` it gets them."""
     unsized = next((part for part in _tile(before, origins) if isinstance(part, TileNode)), None)
     is_empty_before = unsized is not None and _is_empty(unsized)
     for part in _tile(found, origins):
@@ -115,9 +115,9 @@ _Known = TypeVar("_Known", bound=Dimension)
 
 
 def _completed(part: TileNode, unsized: TileNode) -> TileNode:
-    """Return a Tile with what is known of it without the sizes that were given.
+    """Return a Tile completed by what is known without the given sizes.
 
-    A model cannot run with every size: onnx's inference of a node that fails with one forgets what it gave without.
+    A model cannot run with every size: if onnx's inference of a node fails with a size, it forgets the rest.
     """
     if part.shape is not None and unsized.shape is not None and len(part.shape) != len(unsized.shape):
         return part
@@ -131,7 +131,7 @@ def _completed(part: TileNode, unsized: TileNode) -> TileNode:
 
 
 def _known_of(values: tuple[_Known, ...] | None, others: tuple[_Known, ...] | None) -> tuple[_Known | None, ...] | None:
-    """Return the values, each that is no number replaced by the other that is one."""
+    """Return the values; an unknown value is replaced by the other's number."""
     if others is None:
         return values
     pairs = zip(values or (None,) * len(others), others, strict=True)
@@ -157,7 +157,7 @@ def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iter
         return
     unknown = [other for other in others if other.constant is None]
     origins = next((tuple(map(str, other.origins or (other.elements_origin,))) for other in unknown), ())
-    sizes = () if value.is_typed else (value.type and dimensions(value.type)) or ("",)  # of the whole, if there is none
+    sizes = () if value.is_typed else (value.type and dimensions(value.type)) or ("",)  # without sizes, of the whole
     yield replace(
         tile_node(pointer, dialect, value.data_type, shape, [other.argument for other in others]),
         input_origins=tuple(str(origins_of_sizes.get(str(size), value.sizes_origin)) for size in sizes),

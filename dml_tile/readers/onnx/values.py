@@ -1,4 +1,4 @@
-"""The known parts of a value before a model is run: its type and shape, and its elements where they are few."""
+"""The known parts of a value before a model runs: its type and shape, and its elements if they are few."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHOLE: Final = frozenset({TensorProto.BOOL, TensorProto.INT32, TensorProto.INT6
 
 
 class ValueOrigin(NamedTuple):
-    """The cause of an unknown value: the node that computes it, the source of its inputs, and how to know more."""
+    """The cause of an unknown value: the node that computes it, the source of its inputs, and advice."""
 
     node: str = ""
     source: str = ""
@@ -46,13 +46,13 @@ _NO_ORIGIN: Final = ValueOrigin()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor: its type, None if unknown; its elements, None if there are many or none is known.
+    """A tensor: its type, None if unknown; its elements, None if there are many or no element is known.
 
-    ``known`` is True for each element that is known, and None if all are; unknown elements are 1. ``is_folded`` says
-    that onnxruntime, too, has the value as a constant before it runs, and ``early_type`` is the type that it has by
-    then: of declared types and of constants, not of single elements. ``unread`` says why more is not known, if that is
-    for want of external data. The origins say what the unknown elements, and what the type or sizes that are unknown,
-    are computed by; ``origins`` those of each element of a vector, where they differ.
+    ``known`` is True for each known element, and None if all are known; unknown elements are 1. ``is_folded`` says that
+    onnxruntime, too, has the value as a constant before it runs, and ``early_type`` is the type that it has by then:
+    from declared types and constants, not from single elements. ``unread`` says why external data are missing, if more
+    would be known with them. The origins say what computes the unknown elements, and the unknown type or sizes;
+    ``origins`` what computes each element of a vector, if they differ.
     """
 
     type: TypeProto | None = None
@@ -67,13 +67,13 @@ class Value:
 
     @property
     def mask(self) -> Mask:
-        """A mask of the known elements, of a value that has elements."""
+        """The mask of the known elements; the value has elements."""
         assert self.elements is not None
         return np.ones(self.elements.shape, bool) if self.known is None else self.known
 
     @property
     def argument(self) -> Array | None:
-        """The elements, those that are unknown masked; None if there are none."""
+        """The elements, masked if unknown; None if there are none."""
         if self.elements is None or self.known is None:
             return self.elements
         masked: Array = np.ma.masked_array(self.elements, ~self.known)
@@ -86,7 +86,7 @@ class Value:
 
     @property
     def shape(self) -> tuple[Dimension, ...] | None:
-        """The sizes, None if not even the rank is known; a name that onnx's inference made up is None too."""
+        """The sizes, None if not even the rank is known; a size with a name that onnx made up is None too."""
         sizes = None if self.type is None else dimensions(self.type)
         return sizes and tuple(None if is_made_up(size) else size for size in sizes)
 
@@ -112,18 +112,18 @@ class Value:
 
 
 def dimensions(type_: TypeProto) -> tuple[Dimension, ...] | None:
-    """Return the sizes of a tensor; None for one that is negative or has no name."""
+    """Return the sizes of a tensor; None for a size that is negative or has no name."""
     tensor = type_.tensor_type
     return tuple(map(_dimension, tensor.shape.dim)) if tensor.HasField("shape") else None
 
 
 def is_made_up(size: Dimension) -> bool:
-    """Return True for a name that onnx's inference gave a size that it does not know."""
+    """Return True for a name that onnx's inference gave an unknown size."""
     return isinstance(size, str) and size.startswith("unk__")
 
 
 def merged(inferred: TypeProto | None, declared: TypeProto | None) -> TypeProto | None:
-    """Return the type by two sources; where they disagree, the first is right."""
+    """Return the type by two sources; if they disagree, the first is right."""
     if inferred is None or declared is None:
         return inferred or declared
     ours, others = dimensions(inferred), dimensions(declared)
@@ -138,7 +138,7 @@ def merged(inferred: TypeProto | None, declared: TypeProto | None) -> TypeProto 
 
 
 def common(first: TypeProto | None, second: TypeProto | None) -> TypeProto | None:
-    """Return the type of a value that is of either type; None if nothing is common to them."""
+    """Return the type of a value that is of either type; None if they have nothing in common."""
     if first is None or second is None or first.tensor_type.elem_type != second.tensor_type.elem_type:
         return None
     ours, others = dimensions(first), dimensions(second)
@@ -163,20 +163,20 @@ _PASSED_ON: Final = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsque
 """Operators that keep the order of a vector's elements."""
 
 UNSIZED: Final = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
-"""Operators whose inputs' elements decide the sizes of their outputs, which are about as small as the inputs."""
+"""Operators whose inputs' elements decide the outputs' sizes, which are about as small as the inputs."""
 
 _ADVICE: Final = "save the model with shapes"
 _ADVICE_OF_TOOL: Final = f"{_ADVICE}, as onnxruntime.tools.symbolic_shape_infer does"
 
 
 def input_origins(name: str) -> tuple[ValueOrigin, ValueOrigin]:
-    """Return the origins of an input's elements, and of its sizes, which alone may be given before the model runs."""
+    """Return the origins of an input's elements and of its sizes; only sizes may be given before the model runs."""
     source = f"the input {place(name)!r}"
     return ValueOrigin(source=f"the elements of {source}"), ValueOrigin(source=source)
 
 
 def node_origin(node: NodeProto, operator: OnnxOperator) -> ValueOrigin:
-    """Return the origin of what a node computes from known inputs only, or passes to the graphs inside it."""
+    """Return the origin of values that a node computes from known inputs, or passes to graphs inside it."""
     kind = f"{operator.domain}.{operator.type}" if operator.domain else operator.type
     return ValueOrigin(f"{place(kind)} {place(node.name)!r}")
 
@@ -184,7 +184,7 @@ def node_origin(node: NodeProto, operator: OnnxOperator) -> ValueOrigin:
 def with_origins(
     value: Value, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], known: Origins
 ) -> Value:
-    """Return the output of a node with the origins of what is unknown of it; ``known`` are those of made-up sizes."""
+    """Return the output of a node with the origins of its unknown parts; ``known`` are made-up sizes' origins."""
     if value.constant is None and not value.elements_origin.node:
         value = replace(value, elements_origin=_elements_origin(value, node, operator, inputs))
         origins = _origins(value, node, operator, inputs, known)
@@ -213,7 +213,7 @@ def _elements_origin(value: Value, node: NodeProto, operator: OnnxOperator, inpu
 
 
 def origin_of_size(value: Value, i: int, inputs: Sequence[Value], known: Origins) -> ValueOrigin:
-    """Return the origin of a size of an output that no input of the node has; ``known`` are those of made-up sizes."""
+    """Return the origin of an output's size that no input has; ``known`` are made-up sizes' origins."""
     rank = len(value.shape or ())
     for vector in reversed(inputs):
         is_known = vector.elements is not None and vector.elements.shape == (rank,) and vector.mask[i]
@@ -227,7 +227,7 @@ def origin_of_size(value: Value, i: int, inputs: Sequence[Value], known: Origins
 
 
 def _origin_of_known(size: Dimension, value: Value, known: Origins) -> ValueOrigin:
-    """Return the origin of one of the value's sizes: a name of the file's own is one."""
+    """Return the origin of a size of the value: a name of the file's own is an origin."""
     if isinstance(size, str) and not is_made_up(size):
         return ValueOrigin(source=f"the dimension {place(size)!r}")
     return known.get(str(size), value.sizes_origin)
@@ -236,7 +236,7 @@ def _origin_of_known(size: Dimension, value: Value, known: Origins) -> ValueOrig
 def _origins(
     value: Value, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], known: Origins
 ) -> tuple[ValueOrigin, ...]:
-    """Return the origins of a vector's elements, where the operator passes on those of its inputs one by one."""
+    """Return the origins of a vector's elements, if the operator passes on its inputs' elements one by one."""
     if operator.domain or not inputs or not value.is_whole:
         return ()
     data, *arguments = inputs

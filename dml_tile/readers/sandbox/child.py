@@ -1,7 +1,7 @@
 """The child process that reads models: its bounds, and the lines of JSON that it exchanges with its parent.
 
-The child answers an order by a line for each part of the file, and a line that ends the answer. Since it has handled
-untrusted bytes, the parent accepts only lines of the expected form.
+The child answers an order by a line for each part of the file, and a line that ends the answer. The parent accepts only
+lines of the expected form, since the child has handled untrusted bytes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from dml_tile.text import shortened
 
 try:
     import resource
-except ImportError:  # on Windows, where the parent alone bounds time, and nothing bounds memory
+except ImportError:  # on Windows: the parent alone bounds time, and nothing bounds memory
     resource = None  # type: ignore[assignment]
 
 _PR_SET_PDEATHSIG: Final = 1
 _GRACE: Final = 10
-"""Seconds past a bound after which the child ends by itself, should its parent have died."""
+"""Seconds past a bound after which the child ends by itself, if its parent has died."""
 _MAX_MESSAGE_LENGTH: Final = 300
 
 Part: TypeAlias = TileNode | Problem
@@ -63,7 +63,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Ends an answer; ``dimensions`` and ``inputs`` are names by which the sizes of the model may be given."""
+    """Ends an answer; ``dimensions`` and ``inputs`` are names by which the model's sizes may be given."""
 
     dimensions: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ def read_answer(line: bytes) -> Part | End:
 
 
 def own_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Take over standard input and output; whatever libraries print is discarded."""
+    """Take over standard input and output; what libraries print is discarded."""
     streams = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -127,7 +127,7 @@ def _limit(kind: int, most: int) -> None:
 def main() -> None:
     """Answer orders until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    if sys.platform == "linux":  # which is to kill this process when its parent ends, however that ends
+    if sys.platform == "linux":  # the kernel kills this process when its parent ends
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
@@ -149,7 +149,7 @@ def answer(order: Order) -> Iterator[Part | End]:
 
 
 def _parts(order: Order) -> Generator[Part, None, ModelNames]:
-    """Yield the parts of a file; return the names by which its sizes may be given."""
+    """Yield the parts of a file; return the names by which sizes may be given."""
     try:
         if order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes

@@ -1,4 +1,4 @@
-"""Has models read by a child process, since onnx and OpenVINO are native code and files may be hostile.
+"""Lets a child process read models, since onnx and OpenVINO are native code and files may be hostile.
 
 A file that crashes the child, or exceeds its time or memory, is lost alone: a new child reads the next one.
 """
@@ -29,7 +29,7 @@ MAX_SECONDS: Final = 60
 """Seconds that reading one file may take."""
 
 MAX_MEMORY_BYTES: Final = 2**32
-"""Bytes that the child may allocate, where RLIMIT_DATA exists; on Linux, mapped files do not count.
+"""Bytes that the child may allocate, if RLIMIT_DATA exists; on Linux, mapped files do not count.
 
 An IR's weights are mapped. A frozen TensorFlow graph was measured to take 5 times the size of its file.
 """
@@ -77,11 +77,11 @@ class ModelReader:
             process, self._process = self._process, None
             self._was_killed = False
             process.kill()
-            with suppress(OSError), process:  # the rest of an order that it did not read cannot be flushed
+            with suppress(OSError), process:  # the unread rest of an order cannot be flushed
                 pass
 
     def parts(self, path: Path) -> list[Part]:
-        """Return the Tiles and problems of a file; if reading fails, those before the failure, and a problem for it."""
+        """Return the Tiles and problems of a file; if reading fails, the parts before, and a problem."""
         try:
             if not stat.S_ISREG(path.stat().st_mode):
                 return [Problem("", "is not a regular file")]
@@ -131,7 +131,7 @@ class ModelReader:
             self._deadline = deadline
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill the process at its deadline. A thread looks now and then: waking it for each file costs more."""
+        """Kill the process at its deadline. This thread polls: waking it for each file costs more."""
         while self._process is process and not self._was_killed:
             with self._deadline_lock:
                 if self._deadline <= time.monotonic():
@@ -144,7 +144,7 @@ def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a child; what it writes to standard error is discarded."""
     surroundings = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),  # the child imports from where its parent does
-        "OPENBLAS_NUM_THREADS": "1",  # NumPy reserves memory for each
+        "OPENBLAS_NUM_THREADS": "1",  # NumPy reserves memory for each thread
     }
     return subprocess.Popen(  # noqa: S603  # the command does not come from a file
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=surroundings
@@ -152,7 +152,7 @@ def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> End | str:
-    """Add what the child answers; return its end, or why it is incomplete, and the child of no further use."""
+    """Add what the child answers; return its end, or why it is incomplete and the child useless."""
     orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     left = MAX_ANSWER_BYTES
     with suppress(OSError):  # it has ended
