@@ -55,7 +55,8 @@ class StepTensor:
 _BASIS: Final = Basis.DOCUMENTED | Basis.INFERRED
 # DirectML is not called where a lowering fails, so these rules have no HRESULT.
 CARRIER_RULES: Final = Rules[CarrierChoice](basis=_BASIS, hresult=None)
-CHAIN_RULES: Final = Rules[Any](basis=_BASIS, hresult=None)
+CHAIN_RULES: Final = Rules[ChainLength](basis=_BASIS, hresult=None)
+STEP_RULES: Final = Rules[StepTensor](basis=_BASIS, hresult=None)
 
 
 @CARRIER_RULES.add(
@@ -122,7 +123,7 @@ def steps_are_few_enough(chain: ChainLength, target: Target) -> Iterator[Violati
     )
 
 
-@CHAIN_RULES.add(
+@STEP_RULES.add(
     "DML-LOWER-limits",
     url=pages.BUFFER,
     says="Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its "
@@ -142,7 +143,7 @@ def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
             )
 
 
-LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*CARRIER_RULES, *CHAIN_RULES)
+LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*CARRIER_RULES, *CHAIN_RULES, *STEP_RULES)
 
 StepBuffer: TypeAlias = Literal["input", "output"] | int
 """The input, the output, or a scratch buffer by its number."""
