@@ -43,7 +43,11 @@ from tests.helpers.paths import EXAMPLES
 SOURCE: Final = CPP_TESTS / "capture_random.cpp"
 DESTINATIONS: Final = CPP_TESTS / "destinations.cpp"
 COUNT: Final = 4_000
-SANITIZERS: Final = ("", "-fsanitize=address,undefined -fno-sanitize-recover=all", "-fsanitize=thread")
+SANITIZERS: Final = (
+    "",
+    "-fsanitize=address,undefined -fno-sanitize-recover=all",
+    pytest.param("-fsanitize=thread", marks=pytest.mark.exhaustive),
+)
 TARGET_VERSIONS: Final = ("0x1000", "0x2000", "0x2100", "0x6400")
 """Values of DML_TARGET_VERSION, of which the headers tell the first three apart."""
 VERSIONS: Final = ("", *(f"-DDML_TARGET_VERSION={level}" for level in TARGET_VERSIONS))
@@ -54,7 +58,10 @@ pytestmark = [pytest.mark.long, needs_compiler]
 
 
 @pytest.mark.parametrize("options", BUILDS)
-@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize(
+    "standard",
+    [pytest.param(each, marks=[pytest.mark.exhaustive] * (each in STANDARDS[1:-1])) for each in STANDARDS],
+)
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("headers", EACH_HEADERS)
 def test_the_headers_compile_without_a_warning(
@@ -110,7 +117,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return loaded
 
 
-@pytest.mark.parametrize("sanitizers", [*SANITIZERS, TRAPS])
+@pytest.mark.parametrize("sanitizers", [*SANITIZERS, pytest.param(TRAPS, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_lines_hold_the_fields_in_memory(compiler: str, sanitizers: str, tmp_path: Path, library: ctypes.CDLL) -> None:
     require_sanitizers(compiler, sanitizers)
@@ -177,7 +184,7 @@ def test_a_file_that_takes_no_line_does_not_stop_the_application(tmp_path: Path)
     assert (tmp_path / "locked.jsonl").read_text().count("\n") == 1
 
 
-@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+@pytest.mark.parametrize("optimisation", [pytest.param("-O0", marks=pytest.mark.exhaustive), "-O2"])
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_translation_units_may_differ_in_their_target_version(tmp_path: Path, compiler: str, optimisation: str) -> None:
     (tmp_path / "main.cpp").write_text("void newer(const char*);\nint main(int, char** names) { newer(names[1]); }\n")

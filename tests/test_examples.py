@@ -217,10 +217,12 @@ assert {shape.name.split(", ")[-1] for shape in shapes} == set(LAYOUTS)
     ("command", "rows"),
     [
         ("bench_check.py", ["import dml_tile / import numpy", "a refused check / an accepted one"]),
-        ("bench_testing.py --count 5", ["tiles drawn a second / lists of integers", "5 trivial tests, marked / unmar"]),
-        (
-            "bench_folder.py --count 20 --megabytes 1",
-            ["20 descriptors, all accepted", "every tenth refused", "ten files of 1 MB"],
+        *(
+            pytest.param(*each, marks=pytest.mark.exhaustive)
+            for each in (
+                ("bench_testing.py --count 5", ["tiles drawn a second / lists", "5 trivial tests, marked / unmar"]),
+                ("bench_folder.py --count 20 --megabytes 1", ["20 descriptors, all accepted", "every tenth refused"]),
+            )
         ),
     ],
 )

@@ -259,7 +259,7 @@ def test_a_tensor_of_few_addresses_is_shown_as_a_whole() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("stride", "output_stride"), [(0, 1), (1, UINT_MAX), (UINT_MAX, 0), (UINT_MAX, 7)])
+@pytest.mark.parametrize(("stride", "output_stride"), [(1, UINT_MAX), (UINT_MAX, 0)])
 def test_the_largest_of_tensors_takes_little_memory(stride: int, output_stride: int) -> None:
     strides = [stride - i % 2 * (stride > 1) for i in range(8)]
     with at_most(10 * 2**20):

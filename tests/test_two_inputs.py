@@ -219,7 +219,13 @@ def test_each_pair_of_kinds_of_input_is_in_one_group() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("group", GROUPS, ids=lambda group: "-".join(KINDS[i].__name__ for i in group))
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(group, marks=[pytest.mark.exhaustive] * (i > 3), id="-".join(KINDS[i].__name__ for i in group))
+        for i, group in enumerate(GROUPS)
+    ],
+)
 def test_ten_times_as_much_of_several_kinds_of_input_takes_at_most_fifteen_times_as_long(
     tmp_path: Path, group: list[int]
 ) -> None:

@@ -207,7 +207,13 @@ def eight_dimensions() -> Iterator[TileOperatorDesc]:
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("data_type", "level", "refused"),
-    [("FLOAT32", "1_0", 0), ("UINT8", "1_0", 563), ("UINT8", "2_1", 0), ("UINT8", "3_1", 0)],
+    [
+        ("UINT8", "1_0", 563),
+        *(
+            pytest.param(data_type, level, 0, marks=pytest.mark.exhaustive)
+            for data_type, level in (("FLOAT32", "1_0"), ("UINT8", "2_1"), ("UINT8", "3_1"))
+        ),
+    ],
 )
 def test_each_small_tile_is_lowered_where_tiles_can_do_it(data_type: str, level: str, refused: int) -> None:
     # A tile of two elements copies the first and any other, so a chain of such tiles does whatever whole elements can.
