@@ -84,6 +84,13 @@ def test_a_signal_ends_a_command_that_reads_and_leaves_no_part_of_a_report(
     assert (tmp_path / "out.json").read_text() == "old"
 
 
+def test_a_signal_that_comes_while_modules_are_imported_ends_a_command_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
+    process = started("levels", cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    assert process.communicate(timeout=60) == (b"", b"")
+    assert process.returncode == -signal.SIGINT
+
+
 def sleeps(process: subprocess.Popen[bytes]) -> bool:
     state, *_ = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return state == "S"

@@ -7,6 +7,7 @@ Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read o
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from inspect import signature
 from io import TextIOWrapper
@@ -83,6 +84,8 @@ def _says_out_of_memory(error: BaseException) -> bool:
 
 def main() -> None:
     """Run the command line."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as __main__ has set it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["RUST_BACKTRACE"] = "0"  # jiter would wait for itself for ever where it cannot allocate memory
     os.environ["PYTHONSAFEPATH"] = "1"  # multiprocessing's processes would import from the current folder first
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # importing NumPy would start threads, which nothing here needs
