@@ -11,7 +11,7 @@ from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target
 
 Against = Literal["documentation", "runtime", "both"]
-"""The contract that a descriptor is held to: what is documented, what the runtime was measured to do, or both."""
+"""The contract that a descriptor is held to: the documentation, the runtime as measured or inferred, or both."""
 
 
 class Basis(Flag):
@@ -22,7 +22,7 @@ class Basis(Flag):
     RUNTIME = 2
     """Microsoft's runtime was measured to do so, on feature levels 5_0, 5_2 and 6_2."""
     INFERRED = 4
-    """It was concluded, not measured: from the documented table below level 5_0, or from a back end's source."""
+    """It was concluded, not measured: for a level that was not measured, or from a back end's source."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class Severity(IntEnum):
     """The severity of a finding; a worse severity is greater. ``str()`` gives the word: ``"error"``."""
 
     NOTE = 1
-    """The tile needs no change: DirectML is not called for it."""
+    """Nothing needs a change: DirectML is not called, or this is not checked."""
     WARNING = 2
     """Only the documentation rules it out: DirectML was measured to take it."""
     ERROR = 3
@@ -70,7 +70,7 @@ def bases_of(against: Against) -> Basis:
 class Violation:
     """One place where a rule is broken.
 
-    ``basis`` is given if it is only a part of the rule's, ``hresult`` if it differs from the rule's.
+    ``basis`` and ``hresult`` are given if they differ from the rule's.
     """
 
     path: str
@@ -161,7 +161,7 @@ class Rules(list[Rule[Subject]]):
     def add(
         self, rule_id: str, *, says: str, **options: Unpack[RuleFields]
     ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
-        """Make a rule of the function that finds its violations, and append it. A crash returns no HRESULT."""
+        """Replace the function that finds violations by its rule, and append that. A crash returns no HRESULT."""
 
         def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
             fields = self._usual | options

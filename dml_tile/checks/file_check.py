@@ -56,8 +56,8 @@ class FileCheck:
     """The questions asked of each file, and the findings that count. It pickles.
 
     Findings count if the ``selection`` takes them, no comment and none of ``file_ignores`` suppresses them, and the
-    ``baseline`` does not have them; ``fail_on`` is the least severity that fails a tile. ``is_strict`` makes a problem
-    of a file without descriptors. ``names_all`` gives all results a name and a position. ``stdin_name`` is the file
+    ``baseline`` does not have them; ``fail_on`` is the least severity that fails a tile. With ``is_strict``, a file
+    without descriptors is a problem. ``names_all`` gives all results a name and a position. ``stdin_name`` is the file
     whose text standard input holds; ``-`` is none.
     """
 

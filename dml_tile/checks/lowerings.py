@@ -1,7 +1,7 @@
 """Lowerings of checked tiles, and suggestions for refused tiles.
 
 LoweringResult      the lowering of a tile, or the reason why there is none
-with_lowering_suggested()  suggests the command that lowers a tile, and another DirectML
+with_lowering_suggested()  suggests the command that lowers a tile, and other nodes of an ONNX model
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ _VERDICTS_WITHOUT_DIRECTML: Final = {
 def verdict_of(findings: Iterable[Finding], unknown: Sequence[str] = (), not_looked_at: Sequence[str] = ()) -> Verdict:
     """Return the verdict on an operator with these findings.
 
-    ``unknown`` fields are known at run time only; no rule looks at ``not_looked_at``.
+    ``unknown`` fields are known at run time only; rules do not cover ``not_looked_at``.
     """
     severities, without_directml = set(), None
     for finding in findings:
@@ -97,13 +97,13 @@ class Result:
     """The verdict on the operator at ``pointer`` of ``source``, its findings, and the lowest level at which it passes.
 
     ``operator`` is the operator in one line. ``unknown`` names the fields of a model's tile that are known at run time
-    only, ``not_looked_at`` the fields that no rule looks at; the findings are about the other fields, and the lowest
+    only, ``not_looked_at`` the fields that rules do not cover; the findings are about the other fields, and the lowest
     level is then a lower bound. Unknown fields count as a note, unless ``unknown_is`` says that the note is ignored or
     in a baseline. ``node`` has what is known of a model's tile, field by field. ``via`` is the back end that the tile
     goes through, if any. ``lowering`` has tiles that do what the refused tile does, and ``command`` prints them.
 
-    ``deselected`` is the number of findings left out of ``findings``; ``known`` findings are in a baseline. The lowest
-    level takes account of both, the verdict of ``known`` ones. ``part`` names a part of a DxDispatch model that is no
+    ``deselected`` is the number of findings left out of ``findings``; ``known`` findings are in a baseline. Both count
+    for the lowest level, ``known`` findings for the verdict too. ``part`` names a part of a DxDispatch model that is no
     operator, such as a resource. ``is_captured`` is True for a line of a capture; ``times`` is the number of equal
     lines. ``content`` identifies an item of a list with findings; if all results are named, ``name`` identifies any
     item, and is the pointer of anything else, and ``position`` is its position in a source of JSON.
@@ -152,7 +152,7 @@ class Result:
 
     @property
     def is_checked(self) -> bool:
-        """True for a tile, False for another operator, and for a part of a model that is no operator."""
+        """True for an operator whose fields are known; False for a part of a model that is none."""
         return not self.part and self.verdict is not Verdict.NOT_CHECKED
 
     @property
@@ -212,12 +212,21 @@ def _node_results(
         desc = directml.tile_desc(node.request)
         lowest = lowest_level(desc)
         check_at, lowest_at = partial(check, desc, against=against), lambda target: lowest
-    tile, fields = str(node), node.fields
-    known = (node.unknown, via.name if via else "", fields)
     for target in targets:
         findings = check_at(target)
         verdict = verdict_of(findings, node.unknown)
-        yield Result(source, node.pointer, tile, target, verdict, findings, lowest_at(target), *known)
+        yield Result(
+            source,
+            node.pointer,
+            str(node),
+            target,
+            verdict,
+            findings,
+            lowest_at(target),
+            unknown=node.unknown,
+            via=via.name if via else "",
+            node=node.fields,
+        )
 
 
 def _document_results(
@@ -228,17 +237,17 @@ def _document_results(
         own += tuple(apply_rules(CAPTURE_RULES, part.capture, DEFAULT_TARGET))
     positions: dict[str, Position | None] = {}
     is_read = part.other is None and part.is_operator
-    no_tile = part.part.kind if part.part and not is_read else ""
+    part_kind = part.part.kind if part.part and not is_read else ""
     if part.other is not None:
         own += (not_checked(part.other),)
     lowest = _lowest_level(part) if is_read else None
     unseen = not_looked_at(part.desc)
-    tile = part.other or no_tile or ("null" if part.desc is None else str(part.desc))
+    tile = part.other or part_kind or ("null" if part.desc is None else str(part.desc))
     if part.capture and part.capture.label:
         tile = f"{part.capture.label}: {tile}"
     for target in targets:
         findings = (part_findings(part.part, target) if part.part else ()) + own
-        if no_tile and not findings:
+        if part_kind and not findings:
             continue
         findings += check(part.desc, target, against) if is_read else ()
         for finding in findings:
@@ -253,7 +262,7 @@ def _document_results(
             verdict,
             findings,
             lowest,
-            part=no_tile,
+            part=part_kind,
             times=part.times,
             positions=positions,
             not_looked_at=unseen,

@@ -158,7 +158,7 @@ class CheckRun:
         return [target.name for target in self._questions.targets]
 
     def _report_cut(self, files: Sequence[str]) -> None:
-        """Report the file that the check did not come to the end of, or to."""
+        """Report the first file that was not checked to its end."""
         left = len(files) - len(self._sources)
         first = self._questions.name_of([*files[len(self._sources) :], *self._request.names, "check"][0])
         others = f"; nor {'was 1 file' if left == 2 else f'were {left - 1} files'} after it" if left > 1 else ""
@@ -170,7 +170,10 @@ class CheckRun:
             report.is_complete = False
 
     def write_baseline(self, file: str) -> None:
-        """Write the entries found, and the old ones that this run did not look for; or the old ones but for missing."""
+        """Write the entries found, and the old ones that this run did not look for.
+
+        With --prune, write the old ones that still occur.
+        """
         old, entries = self._request.old_baseline, self._entries
         selection = self._questions.selection
         old_entries = old.entries if old else frozenset[Entry]()

@@ -6,7 +6,7 @@ MAX". Those of ``sizes`` are "same", "same except Axis", "same except Axes", "sa
 InputTensor", "1" (all Sizes are 1) and "rank 2" (all but the last two are 1), each before the tensors that it is about;
 "1 along Axis" is about those sizes alone. The others are equations (``dml_tile.rules.equations``).
 
-An entry is parsed when its operator is first looked at; Tile's is for every check.
+An entry is parsed when its operator is first looked at; Tile's by every check.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Shared(NamedTuple):
 
 @dataclass(frozen=True)
 class OperatorTable:
-    """An operator's entry, or that of one value of the field that it is ``by``."""
+    """An operator's entry, or the sub-table that its field ``by`` chooses."""
 
     rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
     runtime: Mapping[FeatureLevel, Row] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class OperatorTable:
     """Requirements of the runtime beyond ``fields``."""
     sizes: tuple[str, ...] = ()
     runtime_sizes: tuple[str, ...] = ()
-    """Equations that the runtime wants beyond ``sizes``."""
+    """Sentences of the runtime's beyond ``sizes``."""
     unchecked: frozenset[str] = frozenset()
     """Fields whose rules the runtime does not check."""
     without_rule: frozenset[str] = frozenset()

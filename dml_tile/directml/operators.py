@@ -12,7 +12,7 @@ The number behind an array's letter is the index of the field that counts its en
 Below the operators are the enumerations of their fields: the enumerators in order of their values, from 0 on, after the
 level that brings them.
 
-The file is read when the first operator other than Tile is looked at.
+The file is read when the first operator's name is, or an operator other than Tile comes.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Field(NamedTuple):
 
 
 class Operator:
-    """An operator of DirectML.h; ``strings`` are its fields in the words of ``header.txt``."""
+    """An operator of DirectML.h; ``fields_text`` has its fields in the words of ``header.txt``."""
 
-    def __init__(self, value: int, name: str, level: FeatureLevel, strings: str) -> None:
-        self.value, self.name, self.level, self.strings = value, name, level, strings
+    def __init__(self, value: int, name: str, level: FeatureLevel, fields_text: str) -> None:
+        self.value, self.name, self.level, self.fields_text = value, name, level, fields_text
 
     @property
     def c_name(self) -> str:
@@ -71,7 +71,7 @@ class Operator:
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """The fields of the struct, in C's order."""
-        found = [_FIELD.fullmatch(each) for each in self.strings.split(", ")]
+        found = [_FIELD.fullmatch(each) for each in self.fields_text.split(", ")]
         parts = [each.groups() for each in found if each]
         return tuple(
             Field(name, kind, parts[int(count)][3] if count else "", bool(optional), enumeration)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import c_names
-from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operator_named, operators
 from dml_tile.dxdispatch.rules import is_dxdispatch_model, model_parts, part_findings
@@ -33,7 +33,6 @@ from dml_tile.text import json_pointer, shown
 
 _SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = c_names(TileOperatorDesc)
-_TENSOR_FIELDS: Final = [*c_names(TensorDesc, BufferTensorDesc).values()]
 
 
 def read_source(name: str, called: str = "") -> Iterator[DescriptorOrProblem]:
@@ -126,7 +125,7 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrP
 
 
 def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
-    """Yield the first null descriptor, and at the end how many more there are."""
+    """Yield parts, of null ones the first, and at the end how many more there are."""
     nulls = 0
     for part in parts:
         is_null = isinstance(part, JsonDescriptor) and not (part.desc or part.other or part.part or part.capture)
@@ -289,7 +288,7 @@ def _no_descriptor_message(data: Any) -> str:
 
 
 def _operator_type(spelling: Any) -> int | str | None:
-    """Return the type's value, or the C name of another operator; None unless it is a name or an integer."""
+    """Return the type's value, or an unknown name in full; None unless it is a name or an integer."""
     if not isinstance(spelling, str):
         return spelling if type(spelling) is int else None
     try:

@@ -48,7 +48,7 @@ DESCRIPTOR_RULES: Final[tuple[Rule[Any], ...]] = (
     *REPEATS_RULES,
     *OPERATOR_RULES,
 )
-"""All rules, in the order of their findings."""
+"""The rules of tiles, in the order of a tensor's findings."""
 
 
 RULES_OF_EXECUTION: Final = frozenset(
@@ -71,7 +71,7 @@ def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding,
 
 
 def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
-    """Return the lowest feature level from which on the descriptor passes, against both; None if 6_4 refuses it."""
+    """Return the lowest feature level from which on the descriptor passes, against both; None if it does not at 6_4."""
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
         from dml_tile.rules.operator import lowest_level_of_operator
 
@@ -103,13 +103,13 @@ _LEVELS_CHECKED_ALIKE: Final = groupby(
     FeatureLevel, lambda at: (tile_support(at), _TARGETS[at].level.runtime.wraps_extents)
 )
 DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALIKE)
-"""The levels at which the findings of a descriptor can change."""
+"""The levels at which a tile can begin or cease to pass."""
 
 _NO_FLAGS: Final = int(TensorFlags.NONE)
 
 
 def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
-    """Return the fields that no rule looks at: of an operator other than Tile, or of a graph's nodes."""
+    """Return the fields that rules do not cover: of an operator other than Tile, or of a graph's nodes."""
     if isinstance(desc, CapturedGraph):
         return ("the operators of its nodes, which have lines of their own",)
     if isinstance(desc, GraphDesc):
@@ -160,7 +160,7 @@ def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
 
 
 def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]:
-    """Yield the findings of all rules."""
+    """Yield the findings of all rules of tiles."""
     operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor, is_output=True)
     whole = TileView(tile, view_of(operands[0]), view_of(operands[1]))
     for operand, view in zip(operands, (whole.input, whole.output), strict=True):

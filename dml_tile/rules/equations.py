@@ -3,8 +3,8 @@
 Each side is a sum of products of numbers, fields, members of fields (``ScaleSize.Width``), and entries: of arrays, of a
 tensor's Sizes, or, summed up, of the Sizes of an array of tensors. An index is a number (a negative one counts from the
 end), a field, ``i`` for each dimension, or ``*`` for the product of all entries; ``[-IndexDimensions:]`` is the product
-of that many last entries, of all for 0. An equation says nothing if a value is missing, or if tensors whose dimensions
-are counted from the first differ in their number of dimensions.
+of that many last entries (of all if it is 0). An equation says nothing if a value is missing, or if tensors whose
+dimensions are counted from the first differ in their number of dimensions.
 """
 
 from __future__ import annotations
@@ -147,4 +147,4 @@ def _entry(array: Sequence[int], at: int) -> int | None:
 
 
 def _product_of_last(array: Sequence[int], count: int) -> int:
-    return prod(array[-count:])  # of all for 0
+    return prod(array[-count:])  # array[-0:] is the whole array

@@ -11,7 +11,7 @@ from typing import Final
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.descriptors.tile import type_name
 from dml_tile.directml import pages
-from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.data_types import FLOATS, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operators import enumerations, operator_name, operators
@@ -61,7 +61,7 @@ def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violatio
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType", says="A tensor's data type is in the operator's row of the level.")
 def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
-    documented, measured = op.documented(target.feature_level), op.measured(target.feature_level)
+    documented, measured = op.documented(target.feature_level), op.taken(target.feature_level)
     for name, view in op.views.items():
         tensor, data_type = name.partition("[")[0], view.desc.data_type
         if not isinstance(data_type, TensorDataType) or data_type == TensorDataType.UNKNOWN:
@@ -85,14 +85,10 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
         yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, basis)
 
 
-def _cast(data_type: TensorDataType, taken: Collection[TensorDataType]) -> TensorDataType | None:
-    """Return the type to cast to: the largest taken type of the same sort, if possible of the same sign."""
-
-    def sort(each: TensorDataType) -> bool:
-        return each.kind.startswith("float")
-
-    alike = [each for each in taken if sort(each) == sort(data_type)]
-    return max(alike, key=lambda each: (each.name[0] == data_type.name[0], each.bits), default=None)
+def _cast(data_type: TensorDataType, documented: Collection[TensorDataType]) -> TensorDataType | None:
+    """Return the type to cast to: the largest float for a float, else the largest integer, if possible of its sign."""
+    same_kind = [each for each in documented if (each in FLOATS) == (data_type in FLOATS)]
+    return max(same_kind, key=lambda each: (each.name[0] == data_type.name[0], each.bits), default=None)  # I or U
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -114,7 +110,7 @@ def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Ite
     "DML-OPERATOR-DimensionCount", says="A tensor's dimension count is in the operator's row of the level."
 )
 def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
-    documented, measured = op.documented(target.feature_level), op.measured(target.feature_level)
+    documented, measured = op.documented(target.feature_level), op.taken(target.feature_level)
     for name, view in op.views.items():
         tensor, count = name.partition("[")[0], view.desc.dimension_count
         column, taken = documented.get(tensor), measured.get(tensor)
@@ -154,17 +150,18 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
 def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Violation]:
     for field in op.operator.fields:
         value = op.fields[field.name] if field.kind in "oO" else None
-        for i, each in enumerate(value if isinstance(value, tuple) else [value] if value else []):
+        for i, each in enumerate(value if isinstance(value, tuple) else filter(None, [value])):
             activation = operators().get(each.type)
             name = activation.name.removeprefix("ACTIVATION_") if activation else ""
             known = activation is not None and activation.level <= target.feature_level
             since = op.table.fused_from.get(name)
             is_documented = (known and name in _FUSED) or (since is not None and since <= target.feature_level)
             is_taken = is_documented or (known and name in _FUSED_UNDOCUMENTED)
-            if basis := op.basis(documented=not is_documented, refused=not is_taken):
-                path = f"{field.name}[{i}]" if field.kind == "O" else field.name
-                message = f"{operator_name(int(each.type))} cannot be fused into {op.operator.c_name}"
-                yield Violation(f"{path}.Type", message, basis=basis)
+            if is_documented:  # and so taken
+                continue
+            path = f"{field.name}[{i}]" if field.kind == "O" else field.name
+            message = f"{operator_name(int(each.type))} cannot be fused into {op.operator.c_name}"
+            yield Violation(f"{path}.Type", message, basis=op.basis(refused=not is_taken))
 
 
 @lru_cache(maxsize=8)
@@ -199,7 +196,7 @@ _RUNTIME_CHANGES: Final = tuple(next(levels) for _, levels in groupby(FeatureLev
 
 
 def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
-    """Return the lowest feature level from which on an operator passes; None if the newest refuses it.
+    """Return the lowest feature level from which on an operator passes; None if not at the newest.
 
     A higher level may refuse what a lower level takes.
     """

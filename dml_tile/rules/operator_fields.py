@@ -1,6 +1,6 @@
 """Rules for the fields and Sizes of operators other than Tile that hold at all levels.
 
-``fields_without_rules`` names the other fields.
+``fields_without_rules`` names fields that the rules do not cover.
 """
 
 from __future__ import annotations
@@ -39,18 +39,14 @@ _RELATIONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ">=": comparisons.ge,
     "=": comparisons.eq,
     "within": comparisons.lt,
+    "in": comparisons.eq,
 }
-
 
 _WHERE: Final[dict[str, Callable[[int, Sequence[int]], bool]]] = {
     "except": lambda i, axes: i not in axes,
     "along": lambda i, axes: i in axes,
     "after": lambda i, axes: i > max(axes, default=-1),
 }
-
-
-def _equal(value: int, bound: int) -> bool:
-    return value == bound
 
 
 _WORDS: Final = {
@@ -60,9 +56,10 @@ _WORDS: Final = {
     ">=": "at least {} was expected",
     "=": "{} was expected",
     "within": "less than {} was expected",
+    "in": "one of {} was expected",
 }
 _FREE_KINDS: Final = frozenset("fbxse")
-"""Kinds of fields of which DirectML takes any value unless a sentence names the field; and enumerators."""
+"""Enumerators, and the kinds of fields that may have any value unless a sentence names the field."""
 
 
 @cache
@@ -130,15 +127,15 @@ def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
         value = op.fields[name]
         if expected is None or value is None:
             continue
+        allowed, shown = expected
         values = [(name, value)]
         if isinstance(value, tuple):
             counted = value[: op.fields[_field(op, name).counted_by]]
             values = [(f"{name}[{i}]", entry) for i, entry in enumerate(counted)]
         for path, each in values:
-            (allowed, shown), compare = expected, _RELATIONS.get(relation, _equal)
-            if any(compare(each, bound) for bound in allowed):
+            if any(_RELATIONS[relation](each, bound) for bound in allowed):
                 continue
-            words = _WORDS.get(relation, "one of {} was expected").format(shown)
+            words = _WORDS[relation].format(shown)
             given = enumerations()[_field(op, name).enumeration].names[each] if relation == "in" else _shown(each)
             is_documented = sentence in op.table.fields
             basis = op.basis(name if is_documented else "", documented=is_documented)
@@ -220,7 +217,7 @@ def _misfits(op: OperatorView, found: re.Match[str], *, documented: bool) -> Ite
                 words = " or ".join(map(str, sorted(allowed)))
                 of = f", as in {reference[0].operand.name}" if is_compared else ""
                 message = f"{size} was provided, but {words} was expected{of}"
-                basis = op.basis(view.operand.name, documented=documented)
+                basis = op.basis(documented=documented)
                 yield Violation(view.path(f"Sizes[{i}]"), message, basis=basis)
 
 
@@ -244,7 +241,7 @@ def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
 
 
 def _sizes_are_ruled(fields: OperatorFields, table: OperatorTable) -> bool:
-    """Return True if every tensor but one has Sizes that follow from another's."""
+    """Return True if every tensor but one has the same Sizes as another, or 1; equations do not count."""
     given = [field.name for field in fields.operator.fields if field.is_tensor and fields[field.name]]
     ruled = {given[0]} if given else set()
     groups = [{*tensors} for field, tensors, _ in table.same if field == "Sizes"]
@@ -252,6 +249,6 @@ def _sizes_are_ruled(fields: OperatorFields, table: OperatorTable) -> bool:
         found = _match(SIZES_SENTENCE, sentence)
         if found and not found["axes"]:
             groups.append({*found["tensors"].split(), *([found["of"]] if found["of"] else given[:1])})
-    for _ in given:
+    for _ in given:  # until nothing changes
         ruled |= {name for group in groups if group & ruled for name in group}
     return ruled >= {*given} and not any(field.kind == "T" for field in fields.operator.fields)

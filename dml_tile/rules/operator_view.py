@@ -44,12 +44,12 @@ class OperatorView:
         """Return a level's documented row."""
         return self.table.documented(level) or {}
 
-    def measured(self, level: FeatureLevel) -> Row:
-        """Return a level's row of the runtime."""
+    def taken(self, level: FeatureLevel) -> Row:
+        """Return the row that the runtime takes: measured, or else documented."""
         return self.table.measured(level) or self.documented(level)
 
     def basis(self, field: str = "", *, documented: bool = True, refused: bool = True) -> Basis:
-        """Return the basis of a finding: documented, and runtime where its refusal was measured."""
+        """Return a finding's basis: documented, and runtime if DirectML refuses it, as measured at some level."""
         basis = Basis.DOCUMENTED if documented else Basis(0)
         return basis | Basis.RUNTIME if refused and field not in self.table.unchecked else basis
 

@@ -114,7 +114,9 @@ def _is_private(tensor: TensorDesc, target: Target) -> bool:
 @TENSOR_RULES.add("DML-TENSOR-Desc-null", says="A tensor's Desc is not null.")
 def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]:
     tensor = operand.tensor
-    if tensor is not None and tensor.desc is None and isinstance(tensor.type, TensorType):  # others may be anything
+    if (
+        tensor is not None and tensor.desc is None and isinstance(tensor.type, TensorType)
+    ):  # of other Types, Desc may be anything
         yield Violation(f"{operand.name}.Desc", "null was provided, but a DML_BUFFER_TENSOR_DESC was expected")
 
 
@@ -146,9 +148,7 @@ def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]
         )
 
 
-@BUFFER_RULES.add(
-    "DML-BUFFER-DimensionCount", says="DimensionCount is from 1 to 8; before level 3_0, 4 or 5, of which Tile takes 4."
-)
+@BUFFER_RULES.add("DML-BUFFER-DimensionCount", says="DimensionCount is from 1 to 8.")
 def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Violation]:
     count = view.desc.dimension_count
     if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
@@ -325,7 +325,7 @@ def ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTens
         or not 0 < len(sizes) == buffer.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1
         or buffer.strides is not None
         or buffer.guaranteed_base_offset_alignment
-        or buffer.flags > allowed_flags
+        or buffer.flags > allowed_flags  # there is one flag, 1
     ):
         return None
     elements, total = math.prod(sizes), buffer.total_tensor_size_in_bytes

@@ -85,7 +85,7 @@ def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iter
 
 
 def _basis_of(data_type: int, target: Target) -> Basis:
-    """Return the basis of a finding on a data type that is in no row; only the rows are known below 5_0."""
+    """Return the basis of a finding on a data type that the level's row lacks; below 5_0 nothing was measured."""
     measured = operator_table("TILE", ("InputTensor", "OutputTensor")).measured(target.feature_level)
     is_taken = measured is not None and data_type in measured["InputTensor"].data_types
     return Basis.DOCUMENTED if is_taken else Basis.DOCUMENTED | Basis.INFERRED
@@ -96,6 +96,7 @@ _RUNTIME_ALONE: Final = 'go by the runtime alone (against="runtime", --against r
 
 @TILE_BUFFER_RULES.add(
     "DML-TILE-DataType",
+    basis=BOTH | Basis.INFERRED,
     says="Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0.",
 )
 def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Violation]:
@@ -104,18 +105,16 @@ def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Vi
         tile_rows()[-1].data_types | {TensorDataType.UNKNOWN}
     ):
         return
-    accepted, basis, suggestion = "", BOTH, None
+    message = f"{data_type.name} is in no row of Tile's tensor support, at any feature level"
+    basis, suggestions = BOTH, list[str]()
     if data_type == TensorDataType.FLOAT64:
-        same_bits = ["tile the same bits as UINT64"] * (TensorDataType.UINT64 in target.tile_support.data_types)
         basis = _basis_of(data_type, target)
-        accepted = " (DirectML takes it)" if basis == Basis.DOCUMENTED and target.double_precision else ""
-        suggestion = ", or ".join([*same_bits, *[_RUNTIME_ALONE] * bool(accepted)]) or None
-    yield Violation(
-        view.path("DataType"),
-        f"{data_type.name} is in no row of Tile's tensor support, at any feature level{accepted}",
-        suggestion,
-        basis=basis,
-    )
+        if TensorDataType.UINT64 in target.tile_support.data_types:
+            suggestions.append("tile the same bits as UINT64")
+        if basis == Basis.DOCUMENTED and target.double_precision:
+            message += " (DirectML takes it)"
+            suggestions.append(_RUNTIME_ALONE)
+    yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, basis=basis)
 
 
 @TILE_BUFFER_RULES.add(
@@ -134,7 +133,7 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
 
 @TILE_BUFFER_RULES.add(
     "DML-TILE-DataType-adapter",
-    basis=Basis.RUNTIME,
+    basis=Basis.RUNTIME | Basis.INFERRED,
     says="FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with "
     "TypedUAVLoadAdditionalFormats; types of 16 bits need one with that or Native16BitShaderOpsSupported.",
 )
@@ -145,7 +144,7 @@ def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Itera
         yield Violation(
             view.path("DataType"),
             f"{type_name(data_type)} needs an adapter with {needed}, which the target's adapter lacks",
-            basis=None if target.level.tiles_are_measured else Basis.INFERRED,
+            basis=Basis.RUNTIME if target.level.tiles_are_measured else Basis.INFERRED,
         )
 
 
@@ -202,7 +201,7 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
         expected = size * repeat
         if given == expected or repeat == 0:  # another rule refuses a repeat of 0
             continue
-        refused = given != expected & UINT_MAX
+        refused = given != (expected & UINT_MAX)
         wrapped = "" if refused else " (DirectML multiplies in 32 bits, and accepts it)"
         yield Violation(
             f"OutputTensor.Sizes[{i}]",

@@ -71,7 +71,7 @@ def drafts(
 
 
 def _choices(draw: st.DrawFn, count: int) -> Callable[[int], int]:
-    """Draw bytes, and return a function that chooses 0 to one less than its argument by each; the byte 0 chooses 0.
+    """Draw bytes, and return a function that uses one each to choose from range(n); the byte 0 gives 0.
 
     The bytes of a draw are all equally likely; of integers, hypothesis draws mostly small ones.
     """
@@ -160,7 +160,7 @@ def faulty_drafts(draw: st.DrawFn, target: Target | None, max_elements: int) -> 
 
 
 def _field(name: str, wrong: Callable[[st.DrawFn, Draft], Any]) -> Fault:
-    """A wrong value of a field of either tensor."""
+    """Return a fault: a wrong value of a field of either tensor."""
 
     def fault(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
         operand = draw(st.sampled_from(_OPERANDS))

@@ -39,8 +39,8 @@ _WIDTH: Final = 200
 
 def cpp_fields() -> str:
     """Return the text of the header: each string once, and which one each operator has."""
-    strings = list(dict.fromkeys(operator.strings for operator in operators().values()))
-    numbers = [0, *(strings.index(operator.strings) for operator in operators().values())]
+    strings = list(dict.fromkeys(operator.fields_text for operator in operators().values()))
+    numbers = [0, *(strings.index(operator.fields_text) for operator in operators().values())]
     assert [*operators()] == [*range(1, len(numbers))], "types are numbered without gaps"
     lines = [""]
     for string in strings:
