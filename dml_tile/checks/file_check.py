@@ -45,7 +45,7 @@ _ALL_RULES: Final = Selection()
 _DIGEST_BYTES: Final = 4
 
 
-DescriptorOrNode: TypeAlias = JsonDescriptor | TileNode | Problem
+SourcePart: TypeAlias = JsonDescriptor | TileNode | Problem
 
 Event: TypeAlias = tuple[Result, ...] | Problem | SourceSummary
 """The results of a tile, one for each target; a part of the file that cannot be read; or, at its end, its summary."""
@@ -140,7 +140,7 @@ class FileCheck:
         return self.baseline.with_known(result) if self.baseline else result
 
 
-def _merged(parts: Iterable[DescriptorOrNode]) -> Iterator[DescriptorOrNode]:
+def _merged(parts: Iterable[SourcePart]) -> Iterator[SourcePart]:
     """Yield parts as they come, and at the end the lines of a capture: the first of equal lines, with their number."""
     captured: dict[tuple[object, ...], JsonDescriptor] = {}
     for part in parts:

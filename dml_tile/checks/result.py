@@ -1,4 +1,4 @@
-"""The verdict on a tile at a target, also through a back end, and the result that holds it."""
+"""The verdict on an operator at a target, also through a back end, and the result that holds it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import NodeFields, TileNode
 from dml_tile.rules.capture import CAPTURE_RULES
 from dml_tile.rules.check import DISTINCT_LEVELS, lowest_level, not_checked, not_looked_at
-from dml_tile.rules.tile import operator_is_a_tile
+from dml_tile.rules.tile import operator_is_checked
 from dml_tile.simulation.target import resolve
 
 if TYPE_CHECKING:  # most checks need none
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # most checks need none
 
 
 class Verdict(StrEnum):
-    """The outcome of a tile at a target, from the best to the worst.
+    """The outcome of an operator at a target, from the best to the worst.
 
     What is known at run time only may change a verdict "so far".
     """
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
     ELSEWHERE = "elsewhere"
     """The back end does not call DirectML, or it is a shader or a model, not an operator."""
     NOT_CHECKED = "not checked"
-    """It is DirectML's own operator, or its fields are not given."""
+    """It is private to DirectML, or its fields are not given."""
     UNDOCUMENTED = "undocumented"
     """DirectML takes it, and only its documentation rules it out."""
     UNDOCUMENTED_SO_FAR = "undocumented so far"
@@ -58,7 +58,7 @@ class Verdict(StrEnum):
 NOT_FOR_DIRECTML: Final = (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
 _VERDICTS_WITHOUT_DIRECTML: Final = {
     # these rules leave nothing for DirectML to judge
-    operator_is_a_tile.id: Verdict.NOT_CHECKED,
+    operator_is_checked.id: Verdict.NOT_CHECKED,
     tile_reaches_directml.id: Verdict.ELSEWHERE,
     dispatchable_is_an_operator.id: Verdict.ELSEWHERE,
 }
@@ -157,12 +157,12 @@ class Result:
 
     @property
     def is_judged(self) -> bool:
-        """True if the tile has a lowest level, or passes at no level; False if DirectML is not asked."""
+        """True if the operator has a lowest level, or passes at none; False if DirectML is not asked."""
         return self.lowest_level is not None or not (self.part or self.verdict in NOT_FOR_DIRECTML)
 
     @property
     def ok(self) -> bool:
-        """True if the tile passes a build by default: it has neither errors nor warnings."""
+        """True if the operator passes a build by default: it has neither errors nor warnings."""
         return self.passes(Severity.WARNING)
 
     @property

@@ -59,7 +59,7 @@ def baseline_notices(file: str, missing: Iterable[object]) -> Iterator[Notice]:
 
 @dataclass(slots=True)
 class SourceSummary:
-    """The tiles of one file; ``lowest_level`` is the lowest level at which all pass, None if there is none.
+    """The operators of one file; ``lowest_level`` is the lowest level at which all pass, None if there is none.
 
     ``unknown`` tiles are known in part only before they are run, ``failing`` tiles fail at a target; ``is_whole`` is
     False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor. ``names`` are the
@@ -83,7 +83,7 @@ class SourceSummary:
     contradictions: tuple[str, ...] = ()
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
-        """Count a tile by its results, one for each target."""
+        """Count an operator by its results, one for each target."""
         first = results[0]
         if not first.is_checked:
             return

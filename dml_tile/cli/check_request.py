@@ -124,17 +124,17 @@ def check_request(options: CheckOptions, config: Config, deadline: Deadline) -> 
     known_file = options.write_baseline if options.prune else config.settings.baseline
     known = Baseline(known_file) if known_file and not options.accepts_findings else None
     questions = FileCheck(
-        tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
-        config.settings.against,
-        known_shapes(config),
-        chosen_back_end(config),
-        Selection(_rules(config, "select"), _rules(config, "ignore")),
-        known,
-        None if config.settings.fail_on == "never" else Severity[config.settings.fail_on.upper()],
-        config.file_ignores(),
-        config.settings.strict_files,
-        any(one.names_all for one in formats),
-        stdin_name,
+        targets=tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
+        against=config.settings.against,
+        known_shapes=known_shapes(config),
+        via=chosen_back_end(config),
+        selection=Selection(_rules(config, "select"), _rules(config, "ignore")),
+        baseline=known,
+        fail_on=None if config.settings.fail_on == "never" else Severity[config.settings.fail_on.upper()],
+        file_ignores=config.file_ignores(),
+        is_strict=config.settings.strict_files,
+        names_all=any(one.names_all for one in formats),
+        stdin_name=stdin_name,
     )
     return CheckRequest(
         options,

@@ -16,7 +16,7 @@ from dml_tile.findings import Basis, Finding, Rule, Severity
 from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
 from dml_tile.readers.sources import PassedOver
 from dml_tile.reports.report import Problems
-from dml_tile.rules.tile import operator_is_a_tile
+from dml_tile.rules.tile import operator_is_checked
 
 NOWHERE: Final = "none"
 AT_LEAST: Final = "at least "
@@ -96,7 +96,7 @@ def outcome_of(finding: Finding) -> str:
     """Return the outcome of a finding: ``E_INVALIDARG 0x80070057``."""
     if finding.severity is Severity.WARNING:
         return UNNOTICED
-    if finding.rule == operator_is_a_tile.id:
+    if finding.rule == operator_is_checked.id:
         return "not checked"
     if finding.hresult is None and not finding.crash:
         return "there is no lowering" if finding.rule in _RULES_OF_LOWERING else "DirectML is not called"

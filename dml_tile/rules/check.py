@@ -36,7 +36,7 @@ from dml_tile.rules.tile import (
     REPEATS_RULES,
     TILE_BUFFER_RULES,
     TileView,
-    operator_is_a_tile,
+    operator_is_checked,
     output_sizes_are_the_products,
 )
 
@@ -88,14 +88,14 @@ def _passes(desc: Descriptor | None, level: FeatureLevel) -> bool:
 
 def not_checked(operator: str) -> Finding:
     """Return the finding for an operator of which only the C name is known."""
-    return operator_is_a_tile.finding(
+    return operator_is_checked.finding(
         Violation("Type", f"the fields of {operator} are not given, or not read; it is not checked")
     )
 
 
 def not_a_tile(operator: str) -> Finding:
     """Return the finding for another operator than Tile."""
-    return operator_is_a_tile.finding(Violation("Type", f"{operator} is not a tile"))
+    return operator_is_checked.finding(Violation("Type", f"{operator} is not a tile"))
 
 
 _TARGETS: Final = {level: Target(level) for level in FeatureLevel}
@@ -124,7 +124,7 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
 
 def blocks_creation(finding: Finding) -> bool:
     """Return True if a finding prevents creating an operator or compiling a graph here."""
-    return finding.severity > Severity.NOTE or finding.rule == operator_is_a_tile.id
+    return finding.severity > Severity.NOTE or finding.rule == operator_is_checked.id
 
 
 def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from dml_tile.descriptors.operator import OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
-from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel, TensorFlags
+from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.operator_table import OperatorTable, Row, operator_table
 from dml_tile.findings import Basis
 from dml_tile.rules.tensor import Operand, TensorView, ordinary_buffer, view_of
@@ -33,8 +33,9 @@ class OperatorView:
     @cached_property
     def unusual_operands(self) -> list[Operand]:
         """The operands that may break a rule of tensors."""
-        flags = int(TensorFlags.NONE), OWNED_BY_DML
-        return [each for each in self.operands if not ordinary_buffer(each.tensor, flags[not each.is_output])]
+        return [
+            each for each in self.operands if not ordinary_buffer(each.tensor, 0 if each.is_output else OWNED_BY_DML)
+        ]
 
     def of(self, tensor: str) -> list[TensorView]:
         """Return the tensors of a field that are not null: none, one, or an array's."""

@@ -72,7 +72,7 @@ def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target
     hresult=None,
     severity=Severity.NOTE,
 )
-def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+def operator_is_checked(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if operator and operator.type in _PRIVATE_TYPES and operator.desc is not None:
         yield Violation("Type", f"{operator_name(int(operator.type))} is private to DirectML; it is not checked")
 
