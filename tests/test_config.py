@@ -109,7 +109,7 @@ def test_a_folder_that_was_removed_has_no_file(tmp_path: Path, monkeypatch: pyte
 
 def test_the_nearest_file_with_the_table_alone_counts(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     configure('targets = ["5_0"]')
-    configure('targets = ["windows-11-21h2", "4_1"]', "sub")
+    configure('targets = ["windows-11-21h2", "4_1, 4_1"]', "sub")
     write("sub/deep/a.json", TILE)
     monkeypatch.chdir("sub/deep")
     assert targets(check, "a.json") == ["windows-11-21h2", "4_1"]
@@ -171,6 +171,10 @@ def test_an_option_replaces_its_setting(
         ("against = []", "tool.dml-tile.against is an array of 0; 'documentation', 'runtime' or 'both' was expected"),
         ('against = "docs"', "tool.dml-tile.against is 'docs'; 'documentation', 'runtime' or"),
         ('targets = ["vista"]', "tool.dml-tile.targets: 'vista' is no known target"),
+        (
+            f"targets = ['{','.join(f'onnxruntime-directml-1.17.{i}' for i in range(101))}']",
+            "tool.dml-tile.targets: 101 targets were given; at most 100 were expected",
+        ),
         ('select = ["DML-BUFER"]', "tool.dml-tile.select: no rule is named 'DML-BUFER'; did you mean DML-BUFFER"),
         ('ignore = ["xyz"]', "tool.dml-tile.ignore: no rule is named 'xyz'"),
         ('per-file-ignores = {"*" = ["xyz"]}', "tool.dml-tile.per-file-ignores: no rule is named 'xyz'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -18,6 +18,9 @@ from dml_tile.simulation.target import current_target, named_targets
 
 if TYPE_CHECKING:  # most commands emit nothing
     from dml_tile.emit.source import Names
+
+MAX_TARGETS: Final = 100
+"""The most targets of a command: it has an answer for each about every operator."""
 
 
 def split(values: Sequence[str]) -> list[str]:
@@ -40,7 +43,11 @@ def chosen_targets(names: Sequence[str] | None, config: Config | None = None) ->
 
 
 def _parsed_targets(names: Sequence[str]) -> list[Target]:
-    return [Target.parse(name) for name in split(names)]
+    """Return the targets that are named, each once. Raises ValueError."""
+    once = dict.fromkeys(name.strip().lower() for name in split(names))
+    if len(once) > MAX_TARGETS:
+        raise ValueError(f"{len(once)} targets were given; at most {MAX_TARGETS} were expected")
+    return [Target.parse(name) for name in once]
 
 
 def one_target(names: Sequence[str] | None, complaint: str) -> Target:
