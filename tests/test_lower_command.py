@@ -247,6 +247,9 @@ def test_the_suggested_command_names_the_node_and_fixes_the_same(call: Call) -> 
     fixed = ["--dim", "batch=4", "--input-shape", "tokens=4,16"]
     result = call("check", str(MODEL), "--target", OLD, *fixed)
     assert lowered_by(call, suggestions(result)) == [1, 1]
+    long = [word for i in range(20) for word in ("--dim", f"{'d' * 50}{i}=1", "--input-shape", f"{'i' * 50}{i}=1")]
+    assert not suggestions(call("check", str(MODEL), "--target", OLD, *fixed, *long)), "nobody types as much"
+    assert len(suggestions(call("check", write("a.json", LONG), "--target", OLD, *long))) == 1, "it needs none of them"
 
 
 @pytest.mark.parametrize(

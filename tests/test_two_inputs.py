@@ -12,11 +12,16 @@ from zipfile import ZipFile
 import onnx
 import pytest
 
-from tests.helpers.check_files import TILE, captured
+from tests.helpers.check_files import INT64, TILE, captured
 from tests.helpers.costs import cost_of, grows_at_most
 
 BROKEN: Final = TILE | {"Repeats": [0], "RepeatsCount": 1}
 SILENT: Final = "// dml-tile: ignore[" + ",".join(f"N{i:02}" for i in range(50)) + "]\n"
+
+
+def set_up(folder: Path, text: str, mode: str = "w") -> None:
+    with (folder / "pyproject.toml").open(mode) as settings:
+        settings.write(text)
 
 
 def write_stars(folder: Path, count: int) -> tuple[str, ...]:
@@ -28,7 +33,7 @@ def write_stars(folder: Path, count: int) -> tuple[str, ...]:
 
 def write_excluded(folder: Path, count: int) -> tuple[str, ...]:
     patterns = [f"{i:03}{'*b' * 98}" for i in range(count)]
-    (folder / "pyproject.toml").write_text(f"[tool.dml-tile]\nexclude = {patterns}\n")
+    set_up(folder, f"[tool.dml-tile]\nexclude = {patterns}\n")
     deep = folder.joinpath(*["a" * 245] * 14)
     if not deep.exists():
         deep.mkdir(parents=True)
@@ -46,7 +51,7 @@ def write_comments(folder: Path, count: int) -> tuple[str, ...]:
 def write_file_ignores(folder: Path, count: int) -> tuple[str, ...]:
     ignores = {f"{'*' * i}.json": ["DML-BUFFER-Flags"] * 600 for i in range(1, 20)}
     text = "\n".join(f"{json.dumps(pattern)} = {json.dumps(rules)}" for pattern, rules in ignores.items())
-    (folder / "pyproject.toml").write_text(f"[tool.dml-tile.per-file-ignores]\n{text}\n")
+    set_up(folder, f"[tool.dml-tile.per-file-ignores]\n{text}\n")
     (folder / "many.json").write_text(json.dumps([BROKEN] * count))
     return ("check", "many.json", "--format", "concise")
 
@@ -62,7 +67,7 @@ def write_edges(folder: Path, count: int) -> tuple[str, ...]:
 
 def write_list(folder: Path, count: int) -> tuple[str, ...]:
     patterns = [f"{i:03}{'*b' * 98}" for i in range(count)]
-    (folder / "pyproject.toml").write_text(f"[tool.dml-tile]\nexclude = {patterns}\n")
+    set_up(folder, f"[tool.dml-tile]\nexclude = {patterns}\n")
     deep = Path(*["a" * 100] * 20)
     (folder / deep).mkdir(parents=True, exist_ok=True)
     names = [str(deep / f"{i}.json") for i in range(4 * count)]
@@ -79,10 +84,24 @@ def write_capture(folder: Path, count: int) -> tuple[str, ...]:
     return ("check", "many.jsonl", "--baseline", "known.json", "--output", "out.txt")
 
 
+def write_dimensions(folder: Path, count: int) -> tuple[str, ...]:
+    set_up(folder, f"[tool.dml-tile]\ndim = {[f'{i}{chr(100) * 200}=2' for i in range(count)]}\n")
+    (folder / "many.json").write_text(json.dumps([INT64] * 3 * count))
+    return ("check", "many.json", "--target", "2_0", "--format", "concise")
+
+
+def write_targets(folder: Path, count: int) -> tuple[str, ...]:
+    set_up(folder, f"[tool.dml-tile]\ntargets = ['{','.join(['6_4', '5_0'] * count)}']\n")
+    (folder / "many.json").write_text(json.dumps([TILE] * count))
+    return ("check", "many.json", "--quiet")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("write", "count", "status"),
     [
+        (write_dimensions, 100, 1),
+        (write_targets, 100, 0),
         (write_list, 100, 0),
         (write_capture, 100, 0),
         (write_stars, 100, 0),
@@ -92,6 +111,8 @@ def write_capture(folder: Path, count: int) -> tuple[str, ...]:
         (write_edges, 400, 0),
     ],
     ids=[
+        "sizes of dimensions",
+        "targets",
         "a list of files",
         "a capture",
         "stars in .gitignore",
@@ -125,19 +146,14 @@ def long_names(folder: Path, times: int) -> None:
         (folder / f"{'a' * 230}{i}.json").write_text(json.dumps(TILE))
 
 
-def set_up(folder: Path, text: str) -> None:
-    with (folder / "pyproject.toml").open("a") as settings:
-        settings.write(text)
-
-
 def excluded(folder: Path, times: int) -> None:
     patterns = [f"**/{i:03}{'c' * 20}/*.x" for i in range(100 * times)]
-    set_up(folder, f"[tool.dml-tile]\nexclude = {json.dumps(patterns)}\n")
+    set_up(folder, f"[tool.dml-tile]\nexclude = {json.dumps(patterns)}\n", "a")
 
 
 def file_ignores(folder: Path, times: int) -> None:
     rules = "\n".join(f'"*{i}*.json" = {json.dumps(["DML-BUFFER-Flags"] * 10 * times)}' for i in range(10))
-    set_up(folder, f"[tool.dml-tile.per-file-ignores]\n{rules}\n")
+    set_up(folder, f"[tool.dml-tile.per-file-ignores]\n{rules}\n", "a")
 
 
 def comments(folder: Path, times: int) -> None:

@@ -30,6 +30,9 @@ from dml_tile.text import as_typed, printable
 
 _OWN_RULES: Final = frozenset(rule.id for rule in BACK_END_RULES)
 
+_MAX_SHAPE_OPTIONS: Final = 500
+"""The characters of names, and the sizes of inputs, in a command that is suggested: nobody would type more."""
+
 _INTEGERS_OF_FLOAT: Final = "exact for integers from -16777216 to 16777216"
 _UNSQUEEZE: Final = "Unsqueeze the input and Squeeze the output"
 
@@ -120,8 +123,8 @@ def _with_lowering(
 ) -> Result:
     if result.unknown or not any(finding.rule in REPAIRABLE_RULES for finding in result.findings):
         return result
-    command = _command(result, known_shapes, is_alone)
-    if command != printable(command):  # nobody could type it
+    command = _command(result, known_shapes if isinstance(part, TileNode) else KnownShapes(), is_alone)
+    if not command or command != printable(command):  # nobody could type it
         return result
     try:
         lowering = lowering_of(part, result.target)
@@ -178,11 +181,19 @@ def _with_suggestion(finding: Finding, first: str) -> Finding:
 
 
 def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
+    """Return the command that lowers a tile; empty where the shapes that it has to give are too many."""
     is_an_option = result.source.startswith("-") and result.source != "-"
     arguments = [f"./{result.source}" if is_an_option else result.source, "--target", result.target.name]
+    left = _MAX_SHAPE_OPTIONS
     for name, size in known_shapes.dims.items():
+        left -= len(name)
+        if left < 0:
+            return ""
         arguments += ["--dim", f"{name}={size}"]
     for name, shape in known_shapes.input_shapes.items():
+        left -= len(name) + len(shape)
+        if left < 0:
+            return ""
         arguments += ["--input-shape", f"{name}={','.join('?' if size is None else str(size) for size in shape)}"]
     if result.pointer and not is_alone:
         arguments += ["--pointer", result.pointer]
