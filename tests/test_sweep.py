@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -23,6 +25,7 @@ import pytest
 
 from dml_tile import CheckedFile, Target, sweep
 from dml_tile.checks import sweep as sweep_module
+from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of
 from dml_tile.checks.file_check import FileCheck, checked_here
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.checks.sweep import FILES_OF_A_CHUNK, Workers, processes
@@ -47,10 +50,12 @@ class Immediate(Executor):
         self.fails = fails
         self.at_submission = at_submission
         self.chunks: list[list[str]] = []
+        self.bytes_sent: list[int] = []
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         self.chunks.append(args[1])
+        self.bytes_sent.append(len(pickle.dumps(args)))
         try:
             self.fails(args[1])
             future.set_result(fn(*args))
@@ -154,6 +159,18 @@ def test_what_workers_cannot_read_is_checked_in_its_turn(zoo: list[str], monkeyp
     events = Workers(executor).events(CHECK, files)
     assert [file for file, event in events if isinstance(event, SourceSummary)] == files
     assert executor.chunks == [zoo[:2], [zoo[2], "memory://a.json", "missing.json", model]]
+
+
+def test_workers_get_of_a_baseline_what_it_has_about_their_files(zoo: list[str]) -> None:
+    results = [event for _, event in checked_here(CHECK, zoo[:20]) if isinstance(event, tuple)]
+    entries = set[Entry]().union(*(entries_of(each, "known.json") for each in results))
+    others = (Entry(source=f"{i}", operator="", target="6_4", rule="r", field="") for i in range(10_000))
+    check = replace(CHECK, baseline=Baseline(write("known.json", baseline_text(entries.union(others)))))
+    executor = Immediate()
+    found = list(Workers(executor).events(check, zoo))
+    assert found == list(checked_here(check, zoo))
+    assert any(result.known for _, event in found if isinstance(event, tuple) for result in event)
+    assert max(executor.bytes_sent) < 10_000
 
 
 def test_a_worker_ends_what_reads_models_once_it_idles(zoo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

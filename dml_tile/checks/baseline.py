@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -48,12 +49,25 @@ class Entry(Record):
 
 
 class Baseline:
-    """The entries of a baseline's file. Raises ConfigError if it cannot be read."""
+    """The entries of a baseline's file, or some of them. Raises ConfigError if it cannot be read."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, entries: Iterable[Entry] | None = None) -> None:
+        self._file = file
         self._folder = str(Path(file).parent)
-        self.entries = frozenset(_entries_of(file))
+        self.entries = frozenset(_entries_of(file) if entries is None else entries)
         self._occurring: set[Entry] = set()
+
+    def by_source(self) -> Callable[[Sequence[str]], Baseline]:
+        """Return a function that returns the entries of some files: other processes get no more than they need."""
+        entries: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            entries.setdefault(entry.source, []).append(entry)
+
+        def of(files: Sequence[str]) -> Baseline:
+            sources = dict.fromkeys(_relative_path(file, self._folder) for file in files)
+            return Baseline(self._file, chain.from_iterable(entries.get(source, ()) for source in sources))
+
+        return of
 
     def with_known(self, result: Result) -> Result:
         """Return the result with the baseline's findings moved to ``known``; the verdict stays."""

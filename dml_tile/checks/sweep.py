@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby, islice
 from multiprocessing import active_children, get_context, parent_process
 from stat import S_ISREG
 from threading import Thread, local
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from dml_tile.checks.file_check import Event, FileCheck, checked_here, file_check
 from dml_tile.checks.files import files_named
@@ -28,6 +28,9 @@ from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.readers.sources import Sources, is_model_file
+
+if TYPE_CHECKING:  # most checks have none
+    from dml_tile.checks.baseline import Baseline
 
 FILES_OF_A_CHUNK: Final = 8
 MAX_BYTES_OF_A_SMALL_FILE: Final = 2**16
@@ -44,6 +47,13 @@ FileEvents: TypeAlias = Iterator[tuple[str, Event]]
 
 _Sent: TypeAlias = tuple[list[str], Future[bytes] | None]
 """A chunk of files, and its future result; None if this process checks the files."""
+
+
+class _Setup(NamedTuple):
+    """What workers have to know: a pickled check, and the part of its baseline that is about a chunk of files."""
+
+    pickled: bytes
+    baseline_of: Callable[[Sequence[str]], Baseline | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +130,8 @@ class Workers:
 
         Files that no worker can read are checked here. Raises BrokenExecutor if the executor takes no more files.
         """
-        setup = pickle.dumps((check, self.shared_by, os.urandom(8)))
+        pickled = pickle.dumps((replace(check, baseline=None), self.shared_by, os.urandom(8)))
+        setup = _Setup(pickled, check.baseline.by_source() if check.baseline else lambda files: None)
         chunks = _chunks(files)
         sent: deque[_Sent] = deque()
         try:
@@ -137,9 +148,9 @@ class Workers:
                 if future and not self.new:  # Python 3.11 cannot end a broken pool with cancelled futures
                     future.cancel()
 
-    def _send(self, setup: bytes, files: list[str]) -> Future[bytes]:
+    def _send(self, setup: _Setup, files: list[str]) -> Future[bytes]:
         try:
-            return self.executor.submit(check_chunk, setup, files)
+            return self.executor.submit(check_chunk, setup.pickled, files, setup.baseline_of(files))
         except Exception as error:
             if not self.new or not isinstance(error, BrokenExecutor):
                 raise BrokenExecutor(f"{files[0]} and the files after it cannot be checked: {error}") from error
@@ -147,14 +158,14 @@ class Workers:
         self.executor = self.new()
         return self._send(setup, files)
 
-    def _received(self, setup: bytes, files: list[str], future: Future[bytes], sent: Iterable[_Sent]) -> FileEvents:
+    def _received(self, setup: _Setup, files: list[str], future: Future[bytes], sent: Iterable[_Sent]) -> FileEvents:
         try:
             return _result(future)
         except Exception:
             wait([each for _, each in sent if each])  # from now on, a failing worker has one file
             return chain.from_iterable(self._received_alone(setup, file) for file in files)
 
-    def _received_alone(self, setup: bytes, file: str) -> FileEvents:
+    def _received_alone(self, setup: _Setup, file: str) -> FileEvents:
         try:
             return _result(self._send(setup, [file]))
         except Exception as error:
@@ -235,11 +246,12 @@ _KEPT: Final = local()
 """The state that a worker's thread keeps between chunks: the process that reads models starts slowly."""
 
 
-def check_chunk(setup: bytes, files: list[str]) -> bytes:
+def check_chunk(setup: bytes, files: list[str], baseline: Baseline | None) -> bytes:
     """Return the events of files, packed, since they may wait long; ``setup`` is pickled. Runs in a worker."""
     if getattr(_KEPT, "setup", b"") != setup:
         check, shared_by, _ = pickle.loads(setup)  # noqa: S301  # it was made in this module
         _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by)
+    check = replace(_KEPT.check, baseline=baseline)
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        events = [(file, event) for file in files for event in _KEPT.check.events(file, _KEPT.sources)]
+        events = [(file, event) for file in files for event in check.events(file, _KEPT.sources)]
     return zlib.compress(pickle.dumps(events), level=1)
