@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Final
 from zipfile import ZipFile
 
@@ -128,7 +129,7 @@ def test_two_inputs_cost_no_more_than_both(
     """Ten times as much of both takes ten times as long, and half as much again; a product would take a hundred."""
 
     def seconds(times: int) -> float:
-        (folder := tmp_path / str(times)).mkdir(exist_ok=True)
+        folder = Path(mkdtemp(dir=tmp_path))
         cost = cost_of(*write(folder, times * count), folder=folder)
         assert cost.status == status, cost
         return cost.seconds
