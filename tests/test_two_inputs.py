@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from collections.abc import Callable
+from io import BytesIO
 from itertools import combinations
 from pathlib import Path
 from tempfile import mkdtemp
@@ -97,10 +99,20 @@ def write_targets(folder: Path, count: int) -> tuple[str, ...]:
     return ("check", "many.json", "--quiet")
 
 
+def write_tar(folder: Path, count: int) -> tuple[str, ...]:
+    with tarfile.open(folder / "many.tar", "w") as archive:
+        for i in range(count):
+            member = tarfile.TarInfo(f"{i}/a.json")
+            member.size = len(text := json.dumps(TILE).encode())
+            archive.addfile(member, BytesIO(text))
+    return ("check", "tar://::many.tar", "--jobs", "1", "--quiet")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("write", "count", "status"),
     [
+        (write_tar, 500, 0),
         (write_dimensions, 100, 1),
         (write_targets, 100, 0),
         (write_list, 100, 0),
@@ -112,6 +124,7 @@ def write_targets(folder: Path, count: int) -> tuple[str, ...]:
         (write_edges, 400, 0),
     ],
     ids=[
+        "members and folders of a tar",
         "sizes of dimensions",
         "targets",
         "a list of files",

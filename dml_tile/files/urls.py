@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, Self
 
 from dml_tile.errors import InputError
@@ -112,7 +113,25 @@ def opened_store(typed: str) -> tuple[Any, str]:
         names = inner.zip.namelist() if inner.protocol == "zip" else inner.index if inner.protocol == "tar" else ()
         if sum(name.count("/") ** 2 for name in names) > MAX_NESTING:
             raise unreadable("", "has too many members in folders that are nested too deep")
+        if inner.protocol == "tar":
+            inner.find = partial(_found_in_tar, inner)
     return system, path
+
+
+def _found_in_tar(
+    tar: Any, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False
+) -> dict[str, Any]:
+    """Return what is below a folder, as fsspec's ``find``, which looks at all members for each of their folders."""
+    root = tar._strip_protocol(path).rstrip("/")
+    start = len(root) + bool(root)
+    tar._get_dirs()
+    return {
+        name: info
+        for name, info in tar.dir_cache.items()
+        if name[:start].rstrip("/") == root
+        and (withdirs or info["type"] != "directory")
+        and (maxdepth is None or name.count("/", start) < maxdepth)
+    }
 
 
 @contextmanager

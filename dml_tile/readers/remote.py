@@ -102,8 +102,8 @@ class RemoteFiles:
 
     def _in_order(self, system: Any, paths: list[str]) -> list[str]:
         """Return the paths in the order of their tar, since going back decompresses it from the beginning."""
-        places = {path: i for i, path in enumerate(self._members(system))}
-        return sorted(paths, key=lambda path: places.get(path, 0))
+        members = self._members(system)
+        return sorted(paths, key=lambda path: members[path].offset if path in members else 0)
 
     def _opened(self, system: Any, path: str) -> Any:
         """Return a file opened for reading. Raises InputError for a device, FIFO or dangling link of a tar."""
