@@ -67,12 +67,14 @@ def _factor(text: str) -> re.Match[str]:
 def violations(equation: str, fields: OperatorFields, sizes: Sizes) -> Iterator[tuple[str, str]]:
     """Yield the path of each value that breaks an equation, and the reason."""
     parsed = _parsed(equation)
+    if not (parsed.is_of_each or _broken(parsed, fields, sizes, 0)):  # as most hold, whatever the ranks
+        return
     ranks = {len(each) for name in parsed.from_the_first for each in sizes.get(name, ())}
     if len(ranks) > 1:
         return
     for i in range(max(ranks, default=0)) if parsed.is_of_each else (0,):
-        left, right = parsed.left(fields, sizes, i), parsed.right(fields, sizes, i)
-        if left is None or right is None or parsed.holds(left, right):
+        numbers = _broken(parsed, fields, sizes, i)
+        if numbers is None:
             continue
         path, arrays = parsed.name, sizes.get(parsed.name)
         if parsed.entry == "*":
@@ -80,7 +82,13 @@ def violations(equation: str, fields: OperatorFields, sizes: Sizes) -> Iterator[
         elif parsed.entry is not None:
             index = _position(parsed.entry)(fields, i)
             path += f".Sizes[{index % len(arrays[0])}]" if arrays else f"[{index}]"
-        yield path, f"{equation.replace('[i]', f'[{i}]')} was expected, but {left} and {right} were provided"
+        yield path, f"{equation.replace('[i]', f'[{i}]')} was expected, but {numbers[0]} and {numbers[1]} were provided"
+
+
+def _broken(equation: _Equation, fields: OperatorFields, sizes: Sizes, i: int) -> tuple[int, int] | None:
+    """Return the numbers of the two sides for a dimension if they break the equation."""
+    left, right = equation.left(fields, sizes, i), equation.right(fields, sizes, i)
+    return None if left is None or right is None or equation.holds(left, right) else (left, right)
 
 
 def _sum(text: str) -> _Value:
