@@ -99,6 +99,15 @@ def write_targets(folder: Path, count: int) -> tuple[str, ...]:
     return ("check", "many.json", "--quiet")
 
 
+def write_patterns(folder: Path, count: int) -> tuple[str, ...]:
+    set_up(folder, f"[tool.dml-tile]\npaths = {[f'**/*b{i}*b*.json' for i in range(count)] + ['**/a.json']}\n")
+    for i in range(count):
+        (folder / f"{i}").mkdir(exist_ok=True)
+        for name in ("a.json", f"{'b' * 200}.json"):
+            (folder / f"{i}" / name).write_text(json.dumps(TILE))
+    return ("check", "--quiet")
+
+
 def write_tar(folder: Path, count: int) -> tuple[str, ...]:
     with tarfile.open(folder / "many.tar", "w") as archive:
         for i in range(count):
@@ -112,6 +121,7 @@ def write_tar(folder: Path, count: int) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("write", "count", "status"),
     [
+        (write_patterns, 50, 2),
         (write_tar, 500, 0),
         (write_dimensions, 100, 1),
         (write_targets, 100, 0),
@@ -124,6 +134,7 @@ def write_tar(folder: Path, count: int) -> tuple[str, ...]:
         (write_edges, 400, 0),
     ],
     ids=[
+        "patterns of paths and folders",
         "members and folders of a tar",
         "sizes of dimensions",
         "targets",

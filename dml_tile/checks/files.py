@@ -128,10 +128,15 @@ def files_named(
     files: dict[Hashable, str] = {}
     over: dict[Hashable, PassedOver] = {}
     walked: set[PurePath] = set()
+    patterns = dict.fromkeys(filter(is_pattern, names))
+    matches = Matches(*patterns)
+    matched: set[str] = set()
     for name in names:
-        for match in _matches(name, complain, exclusion):
-            if _identity(match) in walked:
+        for match in _matched(name, matches, complain, exclusion) if name in patterns else [name]:
+            if match in matched or _identity(match) in walked:
                 continue
+            if name in patterns:
+                matched.add(match)
             passed: list[PassedOver] = []
             try:
                 found = list(
@@ -162,21 +167,17 @@ def files_named(
     return NamedFiles([*files.values()], [one for identity, one in over.items() if identity not in files])
 
 
-def _matches(name: str, complain: Complain, exclusion: Exclusion) -> list[str]:
-    """Return the files and folders that a name stands for: the name itself, or a pattern's matches."""
-    if not is_pattern(name):
-        return [name]
-    try:
-        matches = Matches(name)
-    except InputError as error:
-        complain(name, *error.problems)
+def _matched(name: str, matches: Matches, complain: Complain, exclusion: Exclusion) -> list[str]:
+    """Return the files and folders that match a pattern."""
+    if name in matches.problems:
+        complain(name, matches.problems[name])
         return []
-    outside = [link for link in matches.outside if not exclusion.leaves_out(link)]
+    outside = [link for link in matches.outside[name] if not exclusion.leaves_out(link)]
     for link in outside:
         complain(link, _OUTSIDE)
-    if not matches.names and not outside:
+    if not matches.names[name] and not outside:
         complain(name, _NO_MATCH)
-    return matches.names
+    return matches.names[name]
 
 
 def is_pattern(name: str) -> bool:

@@ -1,6 +1,6 @@
-"""Paths below the folders that an untrusted file may use, and the files that a pattern such as ``models/**`` matches.
+"""Paths below the folders that an untrusted file may use, and the files that patterns such as ``models/**`` match.
 
-A pattern's files are found in one walk, each once, whatever the pattern is.
+The files of all patterns are found in one walk, each once, whatever the patterns are.
 """
 
 # Names stay as they were typed in a pattern; pathlib would change them.
@@ -12,15 +12,17 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import translate
+from functools import lru_cache
 from glob import has_magic
 from os.path import isdir, islink, join, lexists, normcase, realpath
 from pathlib import Path, PurePath
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
+from dml_tile.errors import Problem
 from dml_tile.input_errors import unreadable
 from dml_tile.text import shown
 
@@ -29,6 +31,8 @@ MAX_PARTS: Final = 256
 
 _ANY_DEPTH: Final = "**"
 _SEPARATORS: Final = "/" if os.sep == "/" else r"\/"
+_NOWHERE: Final = frozenset[int]()
+_SETS_REMEMBERED: Final = 32
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
@@ -151,83 +155,123 @@ class ProjectPath(str):
         return str(self), self.project
 
 
-class Matches:
-    """The files and folders that match a pattern, ordered by name. Raises InputError for one of too many parts.
+class _Awaited(NamedTuple):
+    """What is looked for in a folder: the places behind each part that may be there, and those that stay below it.
 
-    ``**`` stands for folders at any depth, but for hidden ones. Links are followed, but into no folder twice: each part
-    of the pattern is looked for once in each folder. ``outside`` are links out of a ProjectPath's project that its
-    pattern names; ``**`` passes over such links.
+    ``ends`` are those of the latter at which a pattern ends.
     """
 
-    def __init__(self, pattern: str) -> None:
-        drive, rest = os.path.splitdrive(pattern)
-        parts = [part for part in re.split(f"[{re.escape(_SEPARATORS)}]", rest) if part]
-        if len(parts) > MAX_PARTS:
-            raise unreadable("", f"has {len(parts)} parts; a pattern may have {MAX_PARTS}")
-        self._parts = parts
-        self._matchers = [re.compile(translate(normcase(part))).match for part in parts]
-        self._are_folders = rest.endswith(tuple(_SEPARATORS))
-        self._project = pattern.project.resolve() if isinstance(pattern, ProjectPath) else None
+    names: dict[str, set[int]]
+    wildcards: dict[str, set[int]]
+    staying: frozenset[int]
+    ends: tuple[int, ...]
+
+
+class Matches:
+    """The files and folders that match each of several patterns, ordered by name, by the patterns: ``names``.
+
+    ``**`` stands for folders at any depth, but for hidden ones. Links are followed, but into no folder twice: all are
+    found in one walk, which looks for each part of a pattern once in each folder. ``outside`` are links out of a
+    ProjectPath's project that its pattern names; ``**`` passes over such links. ``problems`` are those of patterns that
+    have too many parts.
+    """
+
+    def __init__(self, *patterns: str) -> None:
+        self._parts: list[str] = []
+        self._owners: list[str] = []
+        """The parts of all patterns, an empty one at the end of each, and the pattern that has them."""
+        self._are_folders: set[int] = set()
+        self._found: dict[str, dict[tuple[int, int, str], str]] = {pattern: {} for pattern in patterns}
         self._looked_for: dict[tuple[int, int], set[int]] = {}
-        self._found: dict[tuple[int, int, str], str] = {}
-        self.outside: list[str] = []
-        left = deque([(drive + os.sep * rest.startswith(tuple(_SEPARATORS)), {0})])
+        self._awaited = lru_cache(_SETS_REMEMBERED)(self._awaited_at)
+        self._project = next((each.project.resolve() for each in patterns if isinstance(each, ProjectPath)), None)
+        self.outside: dict[str, list[str]] = {pattern: [] for pattern in patterns}
+        self.problems: dict[str, Problem] = {}
+        starts: dict[str, set[int]] = {}
+        for pattern in self._found:
+            drive, rest = os.path.splitdrive(pattern)
+            parts = [part for part in re.split(f"[{re.escape(_SEPARATORS)}]", rest) if part]
+            if len(parts) > MAX_PARTS:
+                self.problems[pattern] = Problem("", f"has {len(parts)} parts; a pattern may have {MAX_PARTS}")
+                continue
+            start = drive + os.sep * rest.startswith(tuple(_SEPARATORS))
+            starts.setdefault(start, set()).add(len(self._parts))
+            self._parts += [*parts, ""]
+            self._owners += [pattern] * (len(parts) + 1)
+            if rest.endswith(tuple(_SEPARATORS)):
+                self._are_folders.add(len(self._parts) - 1)
+        self._matchers = {part: re.compile(translate(normcase(part))).match for part in self._parts if has_magic(part)}
+        left = deque((start, self._with_skipped(places)) for start, places in starts.items())
         while left:
             left.extend(self._folders_in(*left.popleft()))
-        self.names = sorted(map(not_standard_input, self._found.values()))
+        self.names = {each: sorted(map(not_standard_input, found.values())) for each, found in self._found.items()}
 
-    def _folders_in(self, folder: str, places: set[int]) -> list[tuple[str, set[int]]]:
-        """Take the matches in a folder, for the pattern's next parts at ``places``; return the folders to enter."""
+    def _folders_in(self, folder: str, places: frozenset[int]) -> list[tuple[str, frozenset[int]]]:
+        """Take what matches in a folder, where the patterns' parts at ``places`` come next; return what to enter."""
         try:
             status = os.stat(folder or os.curdir)
         except (OSError, ValueError):
             return []
         looked_for = self._looked_for.setdefault((status.st_dev, status.st_ino), set())
-        places = self._with_skipped(places) - looked_for
+        if looked_for:
+            places -= looked_for
         looked_for |= places
+        awaited = self._awaited(places)
         entered = []
-        for name, deeper, further in self._entries(folder, places):
+        for name, further in self._entries(folder, awaited):
             path = join(folder, name)
-            reached = self._with_skipped(deeper | further)
             is_folder = isdir(path)
-            is_match = len(self._parts) in (reached if is_folder else further | self._with_skipped(deeper))
-            if not is_folder and (self._are_folders or not is_match):
-                continue
+            reached = self._with_skipped(further) if is_folder else further
+            staying, ends = (_NOWHERE, ()) if name.startswith(".") else (awaited.staying, awaited.ends)
+            matching = [place for place in (*reached, *ends) if not self._parts[place]]
+            if not is_folder:
+                matching = [place for place in matching if place not in self._are_folders]
+                if not matching:
+                    continue
             may_leave = name == os.pardir or islink(path)
             if self._project and may_leave and not Path(realpath(path)).is_relative_to(self._project):
-                self.outside += [path] * bool(further)
+                for pattern in {self._owners[place] for place in (further if is_folder else {*further} & {*matching})}:
+                    self.outside[pattern].append(path)
                 continue
-            if is_match:
-                self._found.setdefault((status.st_dev, status.st_ino, name), path)
+            for place in matching:
+                self._found[self._owners[place]].setdefault((status.st_dev, status.st_ino, name), path)
             if is_folder:
-                entered.append((path, reached))
+                entered.append((path, staying | reached if reached else staying))
         return sorted(entered, key=lambda entry: (islink(entry[0]), entry[0]))
 
-    def _with_skipped(self, places: set[int]) -> set[int]:
-        """Return the places, and the places behind each ``**``, which may stand for no folder."""
+    def _with_skipped(self, places: Iterable[int]) -> frozenset[int]:
+        """Return the places, and those behind each ``**`` there, which may stand for no folder."""
         reached = set(places)
-        for place in sorted(places):
-            while place < len(self._parts) and self._parts[place] == _ANY_DEPTH:
+        for place in sorted(reached):
+            while self._parts[place] == _ANY_DEPTH:
                 place += 1
                 reached.add(place)
-        return reached
+        return frozenset(reached)
 
-    def _entries(self, folder: str, places: set[int]) -> Iterator[tuple[str, set[int], set[int]]]:
-        """Yield each entry of a folder, with the places that stay for ``**``, and the next places."""
-        parts = {place: self._parts[place] for place in places if place < len(self._parts)}
-        deeper = {place for place, part in parts.items() if part == _ANY_DEPTH}
-        further: dict[str, set[int]] = {}
-        for place, part in parts.items():
-            if not has_magic(part) and lexists(join(folder, part)):
-                further.setdefault(part, set()).add(place + 1)
-        names: list[str] = []
-        if any(map(has_magic, parts.values())):
+    def _awaited_at(self, places: frozenset[int]) -> _Awaited:
+        names: dict[str, set[int]] = {}
+        wildcards: dict[str, set[int]] = {}
+        for place in places:
+            part = self._parts[place]
+            if part and part != _ANY_DEPTH:
+                (wildcards if has_magic(part) else names).setdefault(part, set()).add(place + 1)
+        staying = self._with_skipped(place for place in places if self._parts[place] == _ANY_DEPTH)
+        return _Awaited(names, wildcards, staying, tuple(place for place in staying if not self._parts[place]))
+
+    def _entries(self, folder: str, awaited: _Awaited) -> Iterator[tuple[str, set[int]]]:
+        """Yield what is in a folder, each with the places that come next; where some stay, all."""
+        listed: list[str] = []
+        likely: Iterable[str] = awaited.names
+        if awaited.wildcards or awaited.staying:
             with suppress(OSError, ValueError):
-                names = os.listdir(folder or os.curdir)
-        for name in names:
-            for place, part in parts.items():
+                listed = os.listdir(folder or os.curdir)
+                folded = {name.casefold() for name in listed}
+                likely = [part for part in likely if part in (os.curdir, os.pardir) or part.casefold() in folded]
+        further = {part: set(awaited.names[part]) for part in likely if lexists(join(folder, part))}
+        for name in listed:
+            for part, places in awaited.wildcards.items():
                 is_hidden = name.startswith(".") and not part.startswith(".")
-                if place not in deeper and has_magic(part) and not is_hidden and self._matchers[place](normcase(name)):
-                    further.setdefault(name, set()).add(place + 1)
-        for name in sorted({*further, *names} if deeper else further):
-            yield name, set() if name.startswith(".") else deeper, further.get(name, set())
+                if not is_hidden and self._matchers[part](normcase(name)):
+                    further.setdefault(name, set()).update(places)
+        for name in sorted({*further, *listed} if awaited.staying else further):
+            yield name, further.get(name, set())
