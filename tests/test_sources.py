@@ -9,6 +9,7 @@ import os
 import random
 import re
 import subprocess
+import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -342,6 +343,15 @@ def test_a_pattern_matches_what_glob_does(seed: int, tmp_path: Path, monkeypatch
         expected = {os.path.realpath(path) for path in globbed if os.access(path, os.F_OK)}
         assert set(map(os.path.realpath, matches.names[pattern])) == expected, pattern
         assert matches.names[pattern] == Matches(pattern).names[pattern]
+
+
+def test_a_name_is_found_where_the_file_system_lists_it_in_another_spelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As macOS does, where é may be listed as e and an accent."""
+    write("a/caf\N{LATIN SMALL LETTER E WITH ACUTE}.json", TILE)
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: [unicodedata.normalize("NFD", name) for name in listdir(path)])
+    pattern = "**/caf\N{LATIN SMALL LETTER E WITH ACUTE}.json"
+    assert Matches(pattern).names[pattern] == ["a/caf\N{LATIN SMALL LETTER E WITH ACUTE}.json"]
 
 
 # Long and deep

@@ -32,7 +32,9 @@ MAX_PARTS: Final = 256
 _ANY_DEPTH: Final = "**"
 _SEPARATORS: Final = "/" if os.sep == "/" else r"\/"
 _NOWHERE: Final = frozenset[int]()
-_SETS_REMEMBERED: Final = 32
+_SETS_REMEMBERED: Final = 32  # of places in patterns, which most folders share
+_SPELLED_ONE_WAY: Final = re.compile(r"[\w.-]*[\w-]", re.ASCII)
+"""Names that a file system lists as they are, but for case; it may know others by several, as é and PROGRA~1."""
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
@@ -266,7 +268,7 @@ class Matches:
             with suppress(OSError, ValueError):
                 listed = os.listdir(folder or os.curdir)
                 folded = {name.casefold() for name in listed}
-                likely = [part for part in likely if part in (os.curdir, os.pardir) or part.casefold() in folded]
+                likely = [part for part in likely if part.casefold() in folded or not _SPELLED_ONE_WAY.fullmatch(part)]
         further = {part: set(awaited.names[part]) for part in likely if lexists(join(folder, part))}
         for name in listed:
             for part, places in awaited.wildcards.items():
