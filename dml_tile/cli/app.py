@@ -6,6 +6,7 @@ Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read o
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -86,6 +87,7 @@ def main() -> None:
     """Run the command line."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as __main__ has set it
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.set_threshold(100_000)  # a large input makes many objects, and few cycles
     os.environ["RUST_BACKTRACE"] = "0"  # jiter would wait for itself for ever where it cannot allocate memory
     os.environ["PYTHONSAFEPATH"] = "1"  # multiprocessing's processes would import from the current folder first
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # importing NumPy would start threads, which nothing here needs
