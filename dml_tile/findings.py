@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Flag, IntEnum
-from typing import Final, Generic, Literal, TypedDict, TypeVar, Unpack
+from typing import Final, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target
@@ -66,8 +66,7 @@ def bases_of(against: Against) -> Basis:
     return BASES[against]
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(NamedTuple):
     """One place where a rule is broken.
 
     ``basis`` and ``hresult`` are given if they differ from the rule's.

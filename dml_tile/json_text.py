@@ -213,23 +213,22 @@ class SourceText:
             return None
         for field in _STEP.findall(path):
             children = self._children(offset)
-            if field not in _BESIDE_DESC:  # a struct's fields may be under Desc
-                offset = children.get("Desc") or children.get("desc") or offset
-                children = self._children(offset)
+            if field not in _BESIDE_DESC and (desc := children.get("Desc") or children.get("desc")):
+                offset, children = desc, self._children(desc)  # a struct's fields may be under Desc
             found = children.get(field) or children.get(to_snake(field))
             if found is None:
                 break
             offset = found
-        return self._position_of_value(offset)
+        return Position(*self._line_and_column(offset), *self._line_and_column(self._end_of_value(offset)))
 
-    def _position_of_value(self, offset: int) -> Position:
-        depth, end = 0, len(self._text)  # of a value that never ends
+    def _end_of_value(self, offset: int) -> int:
+        depth = 0
         for token in _VALUE.finditer(self._text, offset):
-            depth += (token[0] in "[{") - (token[0] in "]}")
+            word = token[0]
+            depth += (word in "[{") - (word in "]}")
             if depth == 0:
-                end = token.end()
-                break
-        return Position(*self._line_and_column(offset), *self._line_and_column(end))
+                return token.end()
+        return len(self._text)
 
     def _flat(self, offset: int) -> dict[str, int]:
         """Return the offsets of a flat object's values, by name; none for another value."""

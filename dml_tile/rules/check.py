@@ -20,7 +20,7 @@ from dml_tile.directml.enums import (
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.errors import require_instance
 from dml_tile.findings import BASES, Against, Basis, Finding, Rule, Severity, Violation, apply_rules, bases_of
-from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES, graph_view, items_of
+from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES, GraphView, entries_of, graph_view
 from dml_tile.rules.tensor import (
     BUFFER_RULES,
     TENSOR_RULES,
@@ -61,7 +61,7 @@ def findings_of(desc: Descriptor | None, target: Target, against: Against = "bot
     """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``; raises as it does."""
     bases = bases_of(against)
     found = _findings(desc, target)
-    return tuple([finding for finding in found if finding.basis & bases]) if found else ()
+    return tuple(found if bases == BASES["both"] else (finding for finding in found if finding.basis & bases))
 
 
 def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
@@ -77,13 +77,14 @@ def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
 
         return lowest_level_of_operator(desc.desc)
     if not isinstance(desc, GraphDesc):
-        return next((level for level in DISTINCT_LEVELS if _passes(desc, level)), None)
-    # a higher level may refuse an operator that a lower level takes
-    return min(takewhile(lambda level: _passes(desc, level), reversed(FeatureLevel)), default=None)
+        return next((level for level in DISTINCT_LEVELS if _passes(_findings(desc, _TARGETS[level]))), None)
+    view = graph_view(desc)
+    passing = takewhile(lambda level: _passes(_graph_findings(view, _TARGETS[level])), reversed(FeatureLevel))
+    return min(passing, default=None)  # a higher level may refuse an operator that a lower level takes
 
 
-def _passes(desc: Descriptor | None, level: FeatureLevel) -> bool:
-    return not any(map(blocks_creation, _findings(desc, _TARGETS[level])))
+def _passes(findings: Iterable[Finding]) -> bool:
+    return not any(map(blocks_creation, findings))
 
 
 def not_checked(operator: str) -> Finding:
@@ -113,8 +114,8 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
     if isinstance(desc, CapturedGraph):
         return ("the operators of its nodes, which have lines of their own",)
     if isinstance(desc, GraphDesc):
-        nodes = [(path, node.operator) for path, node in items_of(desc, "nodes") if node is not None]
-        return tuple(f"{path}.Operator.{field}" for path, operator in nodes for field in not_looked_at(operator))
+        nodes = [(i, node.operator) for i, node in enumerate(entries_of(desc, "nodes")) if node is not None]
+        return tuple(f"Nodes[{i}].Operator.{field}" for i, operator in nodes for field in not_looked_at(operator))
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
         from dml_tile.rules.operator_fields import fields_without_rules
 
@@ -130,7 +131,7 @@ def blocks_creation(finding: Finding) -> bool:
 def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
     if not isinstance(desc, TileOperatorDesc):
         if isinstance(desc, GraphDesc):
-            return _graph_findings(desc, target)
+            return _graph_findings(graph_view(desc), target)
         require_instance(desc, TileOperatorDesc, OperatorDesc, NoneType)
         if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
             from dml_tile.rules.operator import other_operator_findings  # not needed for Tile
@@ -143,16 +144,17 @@ def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
     return () if is_ordinary_tile(desc, target) else _found_by_rules(desc, target)
 
 
-def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
+def _graph_findings(view: GraphView, target: Target) -> Iterator[Finding]:
+    graph = view.graph
     yield from apply_rules(GRAPH_CALL_RULES, graph, target)
     refused = set()
-    for i, (path, node) in enumerate(items_of(graph, "nodes")):
+    for i, node in enumerate(entries_of(graph, "nodes")):
         found = tuple(_findings(node.operator, target)) if node is not None and node.operator is not None else ()
         if any(finding.basis & BASES["runtime"] for finding in found):
             refused.add(i)
         for finding in found if not isinstance(graph, CapturedGraph) else ():
-            yield replace(finding, path=f"{path}.Operator.{finding.path}".rstrip("."))
-    of_graph = apply_rules((*GRAPH_RULES, *CONNECTION_RULES), graph_view(graph, refused), target)
+            yield replace(finding, path=f"Nodes[{i}].Operator.{finding.path}".rstrip("."))
+    of_graph = apply_rules((*GRAPH_RULES, *CONNECTION_RULES), view._replace(refused=refused), target)
     if target.level.tiles_are_measured:
         yield from of_graph
     else:

@@ -37,16 +37,16 @@ _EDGE_TYPES: Final = {
     "intermediate_edges": GraphEdgeType.INTERMEDIATE,
 }
 _COUNTS: Final = {
-    "GraphInputIndex": "input_count",
-    "GraphOutputIndex": "output_count",
-    "FromNodeIndex": "node_count",
-    "ToNodeIndex": "node_count",
+    "graph_input_index": "input_count",
+    "graph_output_index": "output_count",
+    "from_node_index": "node_count",
+    "to_node_index": "node_count",
 }
 _INDICES: Final = {
-    edge: [(name, str(field.alias), _COUNTS.get(str(field.alias), "")) for name, field in edge.model_fields.items()]
+    edge: [(name, str(field.alias), _COUNTS.get(name)) for name, field in edge.model_fields.items() if "index" in name]
     for edge in (InputGraphEdge, OutputGraphEdge, IntermediateGraphEdge)
 }
-"""Each kind of edge's fields: the name, the name in C, and the graph's count that bounds the index."""
+"""The indices of each kind of edge: the name, the name in C, and the graph's count that bounds it, if one does."""
 
 
 Slots: TypeAlias = Sequence[BufferTensorDesc | None]
@@ -63,12 +63,12 @@ class GraphView(NamedTuple):
     graph: GraphDesc
     slots: Sequence[tuple[Slots, Slots] | None]
     """The inputs and the outputs of each node; None where its operator is not given, or its fields are unknown."""
-    refused: Container[int]
+    inputs: Sequence[tuple[str, InputGraphEdge]]
+    outputs: Sequence[tuple[str, OutputGraphEdge]]
+    intermediates: Sequence[tuple[str, IntermediateGraphEdge]]
+    wrong_indices: Sequence[tuple[str, str]]
+    refused: Container[int] = ()
     """The nodes whose operators are refused, so that their tensors are not compared."""
-    inputs: tuple[tuple[str, InputGraphEdge], ...] = ()
-    outputs: tuple[tuple[str, OutputGraphEdge], ...] = ()
-    intermediates: tuple[tuple[str, IntermediateGraphEdge], ...] = ()
-    wrong_indices: tuple[tuple[str, str], ...] = ()
 
     def consumed(self, edge: InputGraphEdge | IntermediateGraphEdge) -> BufferTensorDesc | None:
         """Return the tensor that an edge leads to, if its node is not refused."""
@@ -95,10 +95,13 @@ class GraphView(NamedTuple):
         return frozenset(live)
 
 
-def items_of(graph: GraphDesc, array: str) -> Iterator[tuple[str, Any]]:
-    """Yield the path and the value of each entry of an array that its count includes."""
-    for i, entry in enumerate((getattr(graph, array) or ())[: getattr(graph, ARRAYS[array])]):
-        yield f"{_ARRAY_NAMES[array]}[{i}]", entry
+def entries_of(graph: GraphDesc, array: str) -> Sequence[Any]:
+    """Return the entries of an array that its count includes."""
+    return (getattr(graph, array) or ())[: getattr(graph, ARRAYS[array])]
+
+
+def _path(array: str, i: int) -> str:
+    return f"{_ARRAY_NAMES[array]}[{i}]"
 
 
 def _slots_of(node: OperatorGraphNodeDesc | None) -> tuple[Slots, Slots] | None:
@@ -117,41 +120,42 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
     return tensor.desc if tensor is not None else None
 
 
-def graph_view(graph: GraphDesc, refused: Container[int] = ()) -> GraphView:
-    """Return the view of a graph; the operators of ``refused`` nodes are refused."""
-    slots = [_slots_of(node) for _, node in items_of(graph, "nodes")]
+def graph_view(graph: GraphDesc) -> GraphView:
+    """Return the view of a graph, as if no node were refused."""
+    slots = [_slots_of(node) for node in entries_of(graph, "nodes")]
     edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in _EDGE_TYPES}
     wrong: list[tuple[str, str]] = []
     for array, whole in edges.items():
-        for path, edge in items_of(graph, array):
+        for i, edge in enumerate(entries_of(graph, array)):
             if edge is None:
                 continue
             if found := [*_wrong_indices(graph, edge, slots)]:
-                wrong += [
-                    (f"{path}.{field}", f"{value} was provided, but {expected}") for field, value, expected in found
-                ]
-            elif all(node < len(slots) for name, node in edge if name in ("from_node_index", "to_node_index")):
-                whole.append((path, edge))
-    inputs, outputs, intermediates = map(tuple, edges.values())
-    return GraphView(graph, slots, refused, inputs, outputs, intermediates, tuple(wrong))
+                wrong += [(f"{_path(array, i)}.{field}", message) for field, message in found]
+            elif all(getattr(edge, name, 0) < len(slots) for name in ("from_node_index", "to_node_index")):
+                whole.append((_path(array, i), edge))
+    inputs, outputs, intermediates = edges.values()
+    return GraphView(graph, slots, inputs, outputs, intermediates, wrong)
 
 
 def _wrong_indices(
     graph: GraphDesc, edge: Any, slots: Sequence[tuple[Slots, Slots] | None]
-) -> Iterator[tuple[str, int, str]]:
-    """Yield the fields of an edge that index nothing, with the value and the expectation."""
+) -> Iterator[tuple[str, str]]:
+    """Yield the fields of an edge that index nothing, each with what is wrong."""
     for name, c_name, count in _INDICES[type(edge)]:
         value = getattr(edge, name)
-        if count and value >= (limit := getattr(graph, count)):
-            yield c_name, value, f"an index below {limit} was expected"
-        elif c_name in ("FromNodeOutputIndex", "ToNodeInputIndex"):
-            is_output = c_name == "FromNodeOutputIndex"
-            node, noun = (edge.from_node_index, "output") if is_output else (edge.to_node_index, "input")
-            tensors = node < len(slots) and slots[node]
-            if tensors and value >= (limit := len(tensors[is_output])):
-                yield c_name, value, f"an index below {limit} was expected" if limit else f"the node has no {noun}"
-            elif tensors and tensors[is_output][value] is None:
-                yield c_name, value, f"this {noun} of the node is null"
+        if count:
+            if value >= (limit := getattr(graph, count)):
+                yield c_name, f"{value} was provided, but an index below {limit} was expected"
+            continue
+        is_output = name == "from_node_output_index"
+        node, noun = (edge.from_node_index, "output") if is_output else (edge.to_node_index, "input")
+        if node < len(slots) and (ends := slots[node]):
+            tensors = ends[is_output]
+            if value >= len(tensors):
+                expected = f"an index below {len(tensors)} was expected" if tensors else f"the node has no {noun}"
+                yield c_name, f"{value} was provided, but {expected}"
+            elif tensors[value] is None:
+                yield c_name, f"{value} was provided, but this {noun} of the node is null"
 
 
 def _room(tensor: BufferTensorDesc) -> int:
@@ -205,13 +209,13 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
 )
 def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
     for array in ARRAYS:
-        for path, entry in items_of(view.graph, array):
+        for i, entry in enumerate(entries_of(view.graph, array)):
             if entry is None:
-                yield Violation(f"{path}.Desc", "null was provided, but a description was expected")
+                yield Violation(f"{_path(array, i)}.Desc", "null was provided, but a description was expected")
             elif isinstance(entry, OperatorGraphNodeDesc) and entry.operator is None:
                 if entry.type == GraphNodeType.CONSTANT:  # it has no operator
                     continue
-                yield Violation(f"{path}.Operator", "null was provided, but an operator was expected")
+                yield Violation(f"{_path(array, i)}.Operator", "null was provided, but an operator was expected")
 
 
 @GRAPH_RULES.add(
@@ -222,12 +226,12 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
 def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
     for array in ARRAYS:
         expected = _EDGE_TYPES.get(array, GraphNodeType.OPERATOR)
-        for path, entry in items_of(view.graph, array):
+        for i, entry in enumerate(entries_of(view.graph, array)):
             if entry is not None and entry.type != expected:
                 is_constant = expected is GraphNodeType.OPERATOR and entry.type == GraphNodeType.CONSTANT
                 spelling = EDGE_TYPE if array in _EDGE_TYPES else NODE_TYPE
                 yield Violation(
-                    f"{path}.Type",
+                    f"{_path(array, i)}.Type",
                     f"{spelling.write(entry.type)} was provided, but {spelling.write(expected)} was expected",
                     hresult=target.level.runtime.constant_nodes if is_constant else None,
                 )
@@ -310,7 +314,7 @@ def _ends(view: GraphView) -> Iterator[tuple[str, tuple[int, int], BufferTensorD
     says="The data of a constant are at least as long as the input that it feeds reaches.",
 )
 def constants_are_long_enough(view: GraphView, target: Target) -> Iterator[Violation]:
-    nodes = [node for _, node in items_of(view.graph, "nodes")]
+    nodes = entries_of(view.graph, "nodes")
     for path, edge in view.intermediates:
         node, consumed = nodes[edge.from_node_index], view.consumed(edge)
         if node is None or node.type != GraphNodeType.CONSTANT or node.data_size is None or consumed is None:
