@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator as comparisons
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -195,35 +195,36 @@ def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation
 
 
 def _misfits(op: OperatorView, found: re.Match[str], *, documented: bool) -> Iterator[Violation]:
-    """Yield the Sizes that break a sentence."""
-    relation, axes = found["relation"], _axes(op, found["axes"]) if found["axes"] else ()
+    """Yield the Sizes that break a sentence, such as ``1 or equal except Axis to InputTensor: ScaleTensor``."""
     views = [view for tensor in found["tensors"].split() for view in op.of(tensor)]
-    reference = op.of(found["of"]) if found["of"] else views[:1]
-    first = reference[0].sizes if reference else None
-    is_compared = relation in ("same", "1 or equal")
-    if is_compared and first is None:
+    reference = next(iter(op.of(found["of"]) if found["of"] else views), None)
+    expected = reference.sizes if reference else None
+    is_compared = found["relation"] in ("same", "1 or equal")
+    if is_compared and expected is None:
         return
     for view in views:
         sizes = view.sizes or ()
-        if first and len(first) != len(sizes):
+        if expected and len(expected) != len(sizes):
             continue  # a rule of dimension counts refuses it
-        for i, size in enumerate(sizes[:-2] if relation == "rank 2" else sizes):
-            if found["axes"] and not _WHERE[found["where"]](i, axes):
-                continue
-            allowed = {first[i]} if is_compared and first else set()
-            if relation != "same":
+        for i in _dimensions(op, found, len(sizes)):
+            allowed = {expected[i]} if is_compared and expected else set()
+            if found["relation"] != "same":
                 allowed.add(1)
-            if size not in allowed:
-                words = " or ".join(map(str, sorted(allowed)))
-                of = f", as in {reference[0].operand.name}" if is_compared else ""
-                message = f"{size} was provided, but {words} was expected{of}"
-                basis = op.basis(documented=documented)
-                yield Violation(view.path(f"Sizes[{i}]"), message, basis=basis)
+            if sizes[i] not in allowed:
+                of = f", as in {reference.operand.name}" if is_compared and reference else ""
+                message = f"{sizes[i]} was provided, but {' or '.join(map(str, sorted(allowed)))} was expected{of}"
+                yield Violation(view.path(f"Sizes[{i}]"), message, basis=op.basis(documented=documented))
 
 
-def _axes(op: OperatorView, name: str) -> tuple[int, ...]:
-    value = op.fields[name]
-    return value if isinstance(value, tuple) else (value,) if value is not None else ()
+def _dimensions(op: OperatorView, found: re.Match[str], count: int) -> Iterable[int]:
+    """Return the dimensions that a sentence is about, of ``count``."""
+    if found["relation"] == "rank 2":
+        return range(count - 2)
+    if not found["axes"]:
+        return range(count)
+    value = op.fields[found["axes"]]
+    axes = value if isinstance(value, tuple) else (value,) if value is not None else ()
+    return [i for i in range(count) if _WHERE[found["where"]](i, axes)]
 
 
 def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
@@ -241,14 +242,14 @@ def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
 
 
 def _sizes_are_ruled(fields: OperatorFields, table: OperatorTable) -> bool:
-    """Return True if every tensor but one has the same Sizes as another, or 1; equations do not count."""
+    """Return True if sentences tie the Sizes of all tensors to each other's, or to 1; equations do not count."""
     given = [field.name for field in fields.operator.fields if field.is_tensor and fields[field.name]]
-    ruled = {given[0]} if given else set()
     groups = [{*tensors} for field, tensors, _ in table.same if field == "Sizes"]
     for sentence in table.sizes:
         found = _match(SIZES_SENTENCE, sentence)
         if found and not found["axes"]:
-            groups.append({*found["tensors"].split(), *([found["of"]] if found["of"] else given[:1])})
-    for _ in given:  # until nothing changes
-        ruled |= {name for group in groups if group & ruled for name in group}
-    return ruled >= {*given} and not any(field.kind == "T" for field in fields.operator.fields)
+            groups.append({*found["tensors"].split(), found["of"] or given[0]} if given else set())
+    tied = {*given[:1]}
+    for _ in given:  # as often as a chain of groups can be long
+        tied |= {name for group in groups if group & tied for name in group}
+    return tied >= {*given} and not any(field.kind == "T" for field in fields.operator.fields)
