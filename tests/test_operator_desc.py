@@ -140,6 +140,19 @@ def test_what_no_struct_can_hold_is_an_error_at_its_field(
     assert message in error["msg"]
 
 
+def test_an_unknown_field_is_an_error_with_the_nearest_name() -> None:
+    def messages(desc: dict[str, Any]) -> list[str]:
+        with pytest.raises(ValidationError) as caught:
+            OperatorDesc(type="GATHER", desc=desc)
+        return [f"{error['loc'][-1]}: {error['msg']}" for error in caught.value.errors()]
+
+    misspelt = {name.replace("Axis", "Axs"): value for name, value in EXAMPLES["GATHER"].items()}
+    assert messages(misspelt) == ["Axis: Field required", "Axs: Extra inputs are not permitted; did you mean Axis?"]
+    assert messages(EXAMPLES["GATHER"] | {"index_dimension": 1})[0].endswith("did you mean index_dimensions?")
+    assert messages(EXAMPLES["GATHER"] | {"q": 1})[0].endswith("docs/operators.md has all")
+    assert len(messages(dict.fromkeys(map(str, range(10_000))))) > 10_000, "too many to look for the nearest"
+
+
 def test_the_description_is_the_operators_own() -> None:
     tile = dml_tile.TileOperatorDesc.from_input(data_type="INT8", sizes=[1], repeats=[1])
     with pytest.raises(ValidationError, match="the fields of DML_GATHER_OPERATOR_DESC"):

@@ -15,8 +15,8 @@ from struct import unpack_from
 from typing import TYPE_CHECKING, Annotated, Any, Final, SupportsIndex, TypeAlias
 
 from pydantic import Field as ModelField
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, model_validator
-from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError, model_validator
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, SchemaValidator, core_schema
 
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Enumerator, Ordered, Struct
 from dml_tile.descriptors.tile import (
@@ -33,7 +33,9 @@ from dml_tile.descriptors.tile import (
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import Field, Operator, enumerations, operator_name, operators
+from dml_tile.text import did_you_mean
 
+_MAX_SUGGESTIONS: Final = 64
 INT = Annotated[int, ModelField(strict=True, ge=-(2**31), lt=2**31)]
 """An integer of 32 bits with a sign."""
 SCALAR_BITS: Final = re.compile("0x[0-9A-Fa-f]{16}")
@@ -302,7 +304,10 @@ def read_fields(operator: Operator, data: Any, context: Any = None) -> OperatorF
 
     Raises pydantic's ValidationError for an unknown name, a missing field, and a value that no C field can hold.
     """
-    values = _validator(operator.value).validate_python(data, context=context)
+    try:
+        values = _validator(operator.value).validate_python(data, context=context)
+    except ValidationError as error:
+        raise _with_nearest_names(error, operator) from None
     for field in operator.fields:
         if field.counted_by and values[field.counted_by] < 0:
             lengths = [
@@ -313,6 +318,21 @@ def read_fields(operator: Operator, data: Any, context: Any = None) -> OperatorF
             named = next(other.name for other in operator.fields if other.enumeration == "TENSOR_DATA_TYPE")
             values[field.name] = _number_of(values[field.name], values[named])
     return OperatorFields(operator, values)
+
+
+def _with_nearest_names(error: ValidationError, operator: Operator) -> ValidationError:
+    """Return the error, in which the messages about unknown names suggest the nearest fields."""
+    if error.error_count() > _MAX_SUGGESTIONS:
+        return error
+    names = _python_names(operator.value)
+    details: list[InitErrorDetails] = []
+    for each in error.errors(include_url=False):
+        message, path = each["msg"], each["loc"]
+        if each["type"] == "extra_forbidden" and len(path) == 1:
+            message = f"{message}; {did_you_mean(str(path[0]), [*names.values(), *names], 'docs/operators.md has all')}"
+        kind = PydanticCustomError(each["type"], "{message}", {**each.get("ctx", {}), "message": message})
+        details.append(InitErrorDetails(type=kind, loc=path, input=each["input"]))
+    return ValidationError.from_exception_data(operator.struct, details)
 
 
 def _number_of(scalar: str, data_type: int) -> Any:
