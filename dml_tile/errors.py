@@ -32,15 +32,20 @@ def require_instance(value: object, *kinds: type) -> None:
         raise TypeError(f"{expected} was expected, not a {type(value).__name__}")
 
 
+def integer_of(value: Any) -> int | None:
+    """Return an integer, Python's or NumPy's, as Python's; None for anything else, True included."""
+    try:
+        return None if isinstance(value, bool) else index(value)
+    except TypeError:
+        return None
+
+
 def require_uint(name: str, value: Any, limit: int = UINT_MAX) -> int:
     """Return an unsigned integer of C as an int, NumPy's too.
 
     Raises TypeError unless it is an integer, which True is not, and ValueError above ``limit`` or below 0.
     """
-    try:
-        number = None if isinstance(value, bool) else index(value)
-    except TypeError:
-        number = None
+    number = integer_of(value)
     if number is None or not 0 <= number <= limit:
         error = TypeError if number is None else ValueError
         raise error(f"{name} is {value!r}; an integer from 0 to {limit} was expected")

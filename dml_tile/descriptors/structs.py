@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from enum import Enum, IntEnum, IntFlag
 from functools import reduce
-from operator import index, methodcaller, or_
+from operator import methodcaller, or_
 from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.directml.operators import operator_named, operator_names, operators
-from dml_tile.errors import require_instance
+from dml_tile.errors import integer_of, require_instance
 from dml_tile.text import did_you_mean
 
 
@@ -334,11 +334,8 @@ def _data_type(dtype: Any) -> int:
 
 
 def _unsigned(value: Any, maximum: int) -> int:
-    """Return an integer, Python's or NumPy's, as Python's. Raises ValueError for anything else, also for a bool."""
-    try:
-        number = index(value)
-    except TypeError:
-        number = -1
-    if isinstance(value, bool) or not 0 <= number <= maximum:
+    """Return an integer, Python's or NumPy's, as Python's. Raises ValueError, which pydantic needs, for another."""
+    number = integer_of(value)
+    if number is None or not 0 <= number <= maximum:
         raise ValueError(f"no integer from 0 to {maximum}")
     return number

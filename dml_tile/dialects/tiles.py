@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import index, mul
+from operator import mul
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from dml_tile.descriptors.tile import array_text, tensor_text, tile_line
 from dml_tile.directml.data_types import CARRIERS, ONNX_NAMES, OPENVINO_NAMES, TensorDataType
 from dml_tile.directml.enums import UINT_MAX
-from dml_tile.errors import DialectError
+from dml_tile.errors import DialectError, integer_of
 from dml_tile.geometry.axes import promoted
 
 if TYPE_CHECKING:  # importing NumPy takes longer than checking a descriptor
@@ -127,8 +127,8 @@ class Request:
 
 
 def _shape_of(dialect: Dialect, shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the input's shape. Raises DialectError for a size that is negative or exceeds an int64."""
-    sizes = tuple(map(index, shape))
+    """Return the input's shape. Raises DialectError for a size that is no integer, negative, or exceeds an int64."""
+    sizes = _vector(dialect, "shape", tuple(shape))
     for i, size in enumerate(sizes):
         if not 0 <= size <= INT64_MAX:
             raise dialect.error(f"shape[{i}]", f"is {size}; sizes are from 0 to {INT64_MAX}")
@@ -143,10 +143,9 @@ def _vector(
         values = _listed(dialect, field, values, wanted)
     integers = []
     for i, value in enumerate(values):
-        try:
-            integers.append(index(value))
-        except TypeError:
-            raise dialect.error(f"{field}[{i}]", f"is {value!r}; an integer was expected") from None
+        if (integer := integer_of(value)) is None:
+            raise dialect.error(f"{field}[{i}]", f"is {value!r}; an integer was expected")
+        integers.append(integer)
     return tuple(integers)
 
 
