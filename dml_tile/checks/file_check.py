@@ -21,8 +21,7 @@ from dml_tile.back_ends import BackEnd, back_end_named
 from dml_tile.checks.catalogue import RUN_TIME, Selection
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
-from dml_tile.checks.summary import SourceSummary, comment_notices
-from dml_tile.checks.suppressions import FileIgnores, Suppressions
+from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions, comment_notices
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, Problem, location_of, require_instance
 from dml_tile.files.urls import Url, source_named

@@ -10,16 +10,16 @@ import gc
 import os
 import signal
 import sys
-from inspect import signature
+from inspect import Parameter, signature
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from dml_tile.cli.check import check
-from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, print_stderr, with_max_time
+from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, let_typer_take, print_stderr, with_max_time
 from dml_tile.cli.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
+from dml_tile.cli.options import CheckOptions
 from dml_tile.cli.reference import cmake_dir, device, explain, include_dir, levels, schema
 from dml_tile.cli.run import run
 from dml_tile.cli.tiles import emit, lower, show
@@ -53,6 +53,21 @@ def options(
 ) -> None:
     """Would DirectML accept this operator? Checks any, and runs DML_OPERATOR_TILE, on any machine."""
 
+
+def check(context: typer.Context, **options: Any) -> None:
+    """Say which operators DirectML would accept at each target, and why it would refuse the others.
+
+    The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
+    select, ignore, baseline, against, via, dim, input-shape, exclude, strict-files, fail-on and max-time; an option
+    replaces its setting. per-file-ignores has rules by patterns of files.
+    """
+    from dml_tile.cli.check_run import run_check
+
+    raise typer.Exit(run_check(context, CheckOptions(**options)))
+
+
+_CONTEXT = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+let_typer_take(check, [_CONTEXT, *signature(CheckOptions, eval_str=True).parameters.values()])
 
 _COMMANDS = (
     (check, "Say which operators DirectML would accept, and why not the others."),

@@ -1,20 +1,21 @@
-"""A run of ``dml-tile check``: files are checked, reports and a baseline written, and the exit status is found."""
+"""A run of ``dml-tile check``: options and settings are read, files checked, reports and a baseline written."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import typer
 
-from dml_tile.checks.baseline import Entry, baseline_text, entries_of
-from dml_tile.checks.file_check import Event, checked_here
-from dml_tile.checks.files import unknown_names
-from dml_tile.checks.summary import Notice, SourceSummary, baseline_notices, file_ignore_notices
-from dml_tile.checks.suppressions import Suppression
-from dml_tile.cli.check_request import CheckOptions, CheckRequest, check_request, listed_files
-from dml_tile.cli.config import nearest_config
+from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of, written_before
+from dml_tile.checks.file_check import STANDARD_INPUT, Event, FileCheck, checked_here
+from dml_tile.checks.files import files_named, forbidden, names_in, unknown_names
+from dml_tile.checks.summary import Notice, SourceSummary, Suppression, baseline_notices, file_ignore_notices
+from dml_tile.cli.config import Config, chosen_targets, nearest_config
 from dml_tile.cli.console import (
     CLEAN,
     Deadline,
@@ -25,14 +26,28 @@ from dml_tile.cli.console import (
     exit_on_file_errors,
     print_stderr,
 )
-from dml_tile.cli.formats import invocation_of, print_text, replaced, reports_in, shows_passed_over
+from dml_tile.cli.formats import (
+    invocation_of,
+    print_text,
+    replaced,
+    reports_in,
+    require_other_files,
+    shows_passed_over,
+    wanted_formats,
+)
 from dml_tile.cli.jobs import chosen_workers, counted_files
+from dml_tile.cli.options import CheckOptions
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
+from dml_tile.files.repository import repository_root
+from dml_tile.files.urls import source_named
+from dml_tile.findings import Severity
 from dml_tile.readers.model_tile import KnownShapes, ModelNames
-from dml_tile.readers.sources import EMPTY, PassedOver
-from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.readers.sources import EMPTY, EXCLUDED, PassedOver, is_model_file
+from dml_tile.reports.report import Format, Report, ReportOptions
+from dml_tile.simulation.process import TARGET_VARIABLE
 
+_NO_FILE: Final = "name files or folders, or set paths in pyproject.toml"
 DEFAULT_TARGET_NOTICE: Final = (
     f"dml-tile: checked at {DEFAULT_TARGET}, which no Windows has in the box; name your users' oldest Windows, as in "
     "--target windows-10-22h2"
@@ -41,6 +56,7 @@ DEFAULT_TARGET_NOTICE: Final = (
 
 def run_check(context: typer.Context, options: CheckOptions) -> int:
     """Check files, and return the exit status."""
+    _require_compatible(options)
     status = ExitStatus()
     with exit_on_file_errors():
         config = nearest_config().with_options(context.params)
@@ -56,6 +72,18 @@ def run_check(context: typer.Context, options: CheckOptions) -> int:
                 run.write_baseline(options.write_baseline)
     run.print_remarks()
     return status.code
+
+
+def _require_compatible(options: CheckOptions) -> None:
+    """Raise typer.BadParameter for options that exclude each other, and for a root that is no folder."""
+    if options.baseline and options.write_baseline:
+        raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
+    if options.files_from == STANDARD_INPUT and STANDARD_INPUT in (options.paths or ()):
+        raise typer.BadParameter("- is checked, and cannot also be a list of files", param_hint="--files-from")
+    if options.prune and not options.write_baseline:
+        raise typer.BadParameter("takes entries out of the file of --write-baseline", param_hint="--prune")
+    if options.root is not None and not Path(options.root).is_dir():
+        raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
 
 
 class CheckRun:
@@ -104,6 +132,10 @@ class CheckRun:
                 report.pass_over(self._passed_over)
                 report.end(self._sources)
 
+    def _complain(self, name: str, problem: Problem) -> None:
+        self._status.complain(name, problem)
+        self._report_problem(name, problem)
+
     def _report_problem(self, name: str, problem: Problem) -> None:
         for report in self._reports:
             report.add_problem(name, problem)
@@ -111,8 +143,7 @@ class CheckRun:
     def _take(self, file: str, event: Event) -> None:
         match event:
             case Problem():
-                self._status.complain(file, event)
-                self._report_problem(file, event)
+                self._complain(file, event)
             case SourceSummary():
                 self._sources.append(event)
                 for notice in event.notices:
@@ -135,8 +166,7 @@ class CheckRun:
     def _take_notice(self, notice: Notice) -> None:
         if not self._questions.selection.takes(notice.rule):
             return
-        fail_on = self._questions.fail_on
-        self._count(are_failing=fail_on is not None and notice.severity >= fail_on)
+        self._count(are_failing=not notice.passes(self._questions.fail_on))
         for report in self._reports:
             report.add_notice(notice)
 
@@ -164,8 +194,7 @@ class CheckRun:
         others = f"; nor {'was 1 file' if left == 2 else f'were {left - 1} files'} after it" if left > 1 else ""
         seconds = self._request.config.settings.max_time
         message = f"was not checked to its end: the check took longer than {seconds} s (--max-time){others}"
-        self._status.complain(first, Problem("", message))
-        self._report_problem(first, Problem("", message))
+        self._complain(first, Problem("", message))
         for report in self._reports:
             report.is_complete = False
 
@@ -219,3 +248,134 @@ class CheckRun:
         read = [source.name for source in self._sources if source.is_whole]
         for option, unknown in unknown_names(asked, there, read):
             self._status.complain(option, Problem("", unknown))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """The options, the settings in force, the names of files and folders, and the questions that each file is asked.
+
+    Reports name files from ``root`` on. ``old_baseline`` is what the file of --write-baseline holds already.
+    """
+
+    options: CheckOptions
+    config: Config
+    formats: Sequence[Format]
+    names: Sequence[str]
+    root: str
+    old_baseline: Baseline | None
+    questions: FileCheck
+
+    @property
+    def is_project(self) -> bool:
+        """True if the settings name what is checked, or the command names the settings' folder."""
+        is_chosen = "paths" in self.config.options or self.options.files_from
+        return not is_chosen or any(map(self._is_settings_folder, self.names))
+
+    def _is_settings_folder(self, name: str) -> bool:
+        try:
+            return Path(self.config.file).parent.samefile(name)
+        except (OSError, ValueError):  # there is no such folder, or its name has a NUL
+            return False
+
+    def setting_lines(self) -> str:
+        """Return all settings in force, and their origins, as text."""
+        is_by_variable = TARGET_VARIABLE in os.environ and "targets" not in self.config.options
+        targets = [target.name for target in self.questions.targets]
+        in_force: dict[str, tuple[object, str]] = {
+            "paths": (self.names, self.config.origin("paths") if not self.options.files_from else "option"),
+            "targets": (targets, TARGET_VARIABLE if is_by_variable else self.config.origin("targets")),
+            "root": (self.root, "default" if self.options.root is None else "option"),
+        }
+        return "".join(self.config.lines(in_force))
+
+
+def check_request(options: CheckOptions, config: Config, deadline: Deadline) -> CheckRequest:
+    """Return what is asked. Raises typer.BadParameter, and ConfigError; the deadline may cut a list of files."""
+    formats = wanted_formats(options.formats, options.output, options.page, with_statistics=options.statistics)
+    names = _names(options, config, deadline)
+    stdin_name = _stdin_name(options.stdin_filename, names)
+    shown_names = [stdin_name if name == STANDARD_INPUT else name for name in names]
+    known_file = options.write_baseline if options.prune else config.settings.baseline
+    known = Baseline(known_file) if known_file and not options.accepts_findings else None
+    questions = FileCheck(
+        targets=tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
+        against=config.settings.against,
+        known_shapes=config.known_shapes(),
+        via=config.back_end(),
+        selection=config.selection(),
+        baseline=known,
+        fail_on=None if config.settings.fail_on == "never" else Severity[config.settings.fail_on.upper()],
+        file_ignores=config.file_ignores(),
+        is_strict=config.settings.strict_files,
+        names_all=any(one.names_all for one in formats),
+        stdin_name=stdin_name,
+    )
+    return CheckRequest(
+        options,
+        config,
+        formats,
+        names,
+        repository_root(shown_names) if options.root is None else options.root,
+        written_before(options.write_baseline) if options.write_baseline and not options.prune else known,
+        questions,
+    )
+
+
+def _names(options: CheckOptions, config: Config, deadline: Deadline) -> list[str]:
+    names = list[str]()
+    if "paths" in config.options:
+        names += map(source_named, config.settings.paths)
+    elif not options.files_from:
+        names += config.settings.paths
+    if options.files_from:
+        names += deadline.cut(names_in, options.files_from) or ()
+    return names
+
+
+def _stdin_name(given: str | None, names: Sequence[str]) -> str:
+    """Return what standard input is called, ``-`` unless --stdin-filename gives a name. Raises typer.BadParameter."""
+    if given is None:
+        return STANDARD_INPUT
+    wrong = ""
+    if STANDARD_INPUT not in names:
+        wrong = "names what - reads, and no file is -"
+    elif not given:
+        wrong = "names no file"
+    elif is_model_file(given):
+        wrong = "models are read from files"
+    if wrong:
+        raise typer.BadParameter(wrong, param_hint="--stdin-filename")
+    return given
+
+
+def listed_files(request: CheckRequest, status: ExitStatus, deadline: Deadline) -> tuple[list[str], list[PassedOver]]:
+    """Return the files to check, and what is passed over; complains of names that stand for nothing to check."""
+    options, config = request.options, request.config
+    if not (request.names or options.files_from):
+        raise typer.BadParameter(_NO_FILE, param_hint="FILE")
+    named = [request.questions.name_of(name) for name in request.names]
+    require_other_files(request.formats, [*named, *filter(None, [options.files_from])])
+    exclusion = config.exclusion()
+    files, passed_over = deadline.cut(
+        files_named,
+        request.names,
+        status.complain,
+        exclusion=exclusion,
+        skips_others=options.skip_others,
+        ignores_none=options.no_ignore,
+        via=request.questions.via,
+    ) or ([], [])
+    excluding = "--exclude" if "exclude" in config.options else f"exclude in {config.file}"
+    for one in passed_over:
+        if one.reason == EXCLUDED and one.name in request.names:
+            complain(one.name, [Problem("", f"is not checked; {excluding} leaves it out")])
+    if request.is_project:
+        for number, pattern in enumerate(exclusion.patterns.lines):
+            if number not in exclusion.patterns.met:
+                complain("check", [Problem("", f"{excluding}: {pattern!r} matches nothing")])
+    if request.questions.is_strict:
+        for one in passed_over:
+            if not one.is_left_out:
+                status.complain(one.name, forbidden(one.reason))
+        passed_over = [one for one in passed_over if one.is_left_out]
+    return files, passed_over

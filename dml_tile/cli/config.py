@@ -1,6 +1,6 @@
 """The settings of ``dml-tile check``: the table ``[tool.dml-tile]`` of the nearest pyproject.toml that has it.
 
-An option replaces the setting with its name.
+An option replaces the setting with its name. The values of both are parsed here: targets, back ends, sizes of models.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePath
@@ -19,16 +19,21 @@ import typer
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from dml_tile.checks.catalogue import known_rules
+from dml_tile.back_ends import BackEnd, back_end_named
+from dml_tile.checks.catalogue import Selection, known_rules
 from dml_tile.checks.files import Exclusion
-from dml_tile.checks.suppressions import FileIgnores
+from dml_tile.checks.summary import FileIgnores
 from dml_tile.cli.console import MAX_SECONDS, FailOn
-from dml_tile.errors import ConfigError
+from dml_tile.directml.targets import Target
+from dml_tile.errors import ConfigError, TargetError
 from dml_tile.files.paths import MAX_PARTS, ProjectPath
 from dml_tile.files.repository import GIT, root_above
 from dml_tile.files.whole import open_regular, read_whole
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
+from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.simulation.process import TARGET_VARIABLE
+from dml_tile.simulation.target import current_target, named_targets
 from dml_tile.text import shown
 
 Parsed = TypeVar("Parsed")
@@ -41,6 +46,9 @@ MAX_ENTRIES: Final = 1000
 
 MAX_KEY_PARTS: Final = 100
 """The parts of the longest dotted key: tomllib takes quadratic time for them."""
+
+MAX_TARGETS: Final = 100
+"""The most targets of a command: it has an answer for each about every operator."""
 
 _KEY_PART: Final = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _NEXT_PART: Final = rf"[ \t]*+\.[ \t]*+{_KEY_PART}"
@@ -125,6 +133,22 @@ class Config:
             if name in self.options:
                 raise typer.BadParameter(str(error), param_hint=f"--{_KEYS[name]}") from None
             raise self._error(name, str(error)) from None
+
+    def selection(self) -> Selection:
+        """Return the rules whose findings count. Raises ValueError for an unknown rule."""
+
+        def named(rules: Sequence[str]) -> frozenset[str]:
+            return frozenset(known_rules(split(rules)))
+
+        return Selection(self.parsed("select", named), self.parsed("ignore", named))
+
+    def known_shapes(self) -> KnownShapes:
+        """Return the sizes and shapes of models."""
+        return KnownShapes(self.parsed("dim", _sizes_by_name), self.parsed("input_shape", _shapes_by_name))
+
+    def back_end(self) -> BackEnd | None:
+        """Return the back end; an empty name is none."""
+        return self.parsed("via", lambda name: back_end_named(name) if name else None)
 
     def exclusion(self) -> Exclusion:
         """Return what is excluded."""
@@ -218,3 +242,61 @@ def _table(path: Path, file: str) -> dict[str, Any] | None:
     if not (table is None or isinstance(table, dict)):
         raise ConfigError(file, f"{_TABLE} is {shown(table)}; a table was expected")
     return table
+
+
+def split(values: Sequence[str]) -> list[str]:
+    """Return the names in an option's values, each of which may hold several, separated by commas."""
+    return [name for value in values for name in value.split(",")]
+
+
+def chosen_targets(names: Sequence[str] | None, config: Config | None = None) -> list[Target]:
+    """Return the targets of an option, else the simulated one, or those of DML_TILE_TARGET, else of the settings."""
+    try:
+        chosen = _parsed_targets(names or ()) or [*named_targets()]
+    except TargetError as error:
+        raise typer.BadParameter(str(error)) from None
+    except ValueError as error:
+        hint = "--target" if names else TARGET_VARIABLE
+        raise typer.BadParameter(str(error).removeprefix(f"{TARGET_VARIABLE}: "), param_hint=hint) from None
+    if not chosen and config:
+        chosen = config.parsed("targets", _parsed_targets)
+    return chosen or [current_target()]
+
+
+def _parsed_targets(names: Sequence[str]) -> list[Target]:
+    """Return the targets that are named, each once. Raises ValueError."""
+    once = dict.fromkeys(name.strip().lower() for name in split(names))
+    if len(once) > MAX_TARGETS:
+        raise ValueError(f"{len(once)} targets were given; at most {MAX_TARGETS} were expected")
+    return [Target.parse(name) for name in once]
+
+
+def one_target(names: Sequence[str] | None, complaint: str) -> Target:
+    """Return the only target. Raises typer.BadParameter with the complaint if there are several."""
+    chosen, *others = chosen_targets(names)
+    if others:
+        raise typer.BadParameter(complaint, param_hint="--target" if names else TARGET_VARIABLE)
+    return chosen
+
+
+def _sizes_by_name(values: Sequence[str]) -> dict[str, int]:
+    """Return the sizes of dimensions by their names, from NAME=SIZE. Raises ValueError for another form."""
+    return {name: int(size) for name, size in _split_pairs(values, "[0-9]{1,18}", "NAME=SIZE")}
+
+
+def _shapes_by_name(values: Sequence[str]) -> dict[str, tuple[int | None, ...]]:
+    """Return the shapes of inputs by their names, from INPUT=SIZE,?,…. Raises ValueError for another form."""
+    size = r"([0-9]{1,18}|\?)"
+    return {
+        name: tuple(None if size == "?" else int(size) for size in sizes.split(",") if size)
+        for name, sizes in _split_pairs(values, f"({size}(,{size})*)?", "INPUT=SIZE,SIZE,…")
+    }
+
+
+def _split_pairs(values: Sequence[str], form: str, expected: str) -> Iterator[tuple[str, str]]:
+    """Yield the two sides of each value NAME=SIZES, of which the right one must match ``form``."""
+    for value in values:
+        name, _, sizes = value.rpartition("=")
+        if not name or not re.fullmatch(form, sizes):
+            raise ValueError(f"{value!r} is not of the form {expected}")
+        yield name, sizes

@@ -9,10 +9,10 @@ from _thread import interrupt_main
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from threading import Timer
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, TypeVar
 
 import typer
 
@@ -160,14 +160,14 @@ class Deadline:
         if self._may_break_in:
             raise _OutOfTimeError
 
-    def cut(self, function: Callable[..., Returned], *arguments: Any) -> Returned | None:
+    def cut(self, function: Callable[..., Returned], *arguments: Any, **options: Any) -> Returned | None:
         """Return what a function returns in time, else None."""
         try:
             try:
                 self._may_break_in = True
                 if self._is_over:
                     raise _OutOfTimeError
-                return function(*arguments)
+                return function(*arguments, **options)
             finally:
                 self._may_break_in = False
         except _OutOfTimeError:
@@ -222,11 +222,15 @@ def with_max_time(command: Callable[..., None]) -> Callable[..., None]:
             print_stderr(f"dml-tile: the command took longer than {max_time} s; --max-time allows more")
             raise typer.Exit(UNREADABLE) from None
 
-    own = signature(command, eval_str=True)
     option = Parameter("max_time", Parameter.KEYWORD_ONLY, default=None, annotation=MaxTimeOption)
-    bounded.__annotations__ = get_type_hints(command, include_extras=True) | {"max_time": MaxTimeOption}
-    bounded.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
+    let_typer_take(bounded, [*signature(command, eval_str=True).parameters.values(), option])
     return bounded
+
+
+def let_typer_take(command: Any, parameters: Sequence[Parameter]) -> None:
+    """Let typer take a function for one that has these parameters."""
+    command.__signature__ = Signature(parameters)
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
 import typer
 
@@ -128,17 +128,6 @@ def _named(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(name, error.strerror or str(error)) from None
-
-
-FormatsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--format",
-        metavar="FORMAT[:FILE]",
-        help=f"{', '.join(FORMATS)}; the first by default. Several may be given, all but one with a file.",
-        autocompletion=lambda incomplete: [name for name in FORMATS if name.startswith(incomplete)],
-    ),
-]
 
 
 def wanted_formats(

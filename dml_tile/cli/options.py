@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dml_tile.cli.console import FailOn
+from dml_tile.cli.console import FailOn, MaxTimeOption
 from dml_tile.directml.targets import DEFAULT_TARGET, target_names
 from dml_tile.findings import Against
 from dml_tile.readers.file_kinds import read_kinds
+from dml_tile.reports.report import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,6 +24,7 @@ def _completion(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]
 
 
 complete_target = _completion(target_names)
+complete_format = _completion(lambda: FORMATS)
 complete_operator = _completion(lambda: import_module("dml_tile.directml.operators").operator_names())
 complete_rule = _completion(lambda: import_module("dml_tile.checks.catalogue").RULES)
 complete_rule_or_result = _completion(
@@ -61,7 +64,6 @@ DimsOption = Annotated[
 InputShapesOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--input-shape",
         metavar="NAME=SIZES",
         help="The shape of a model's input, as x=1,3,224,224; ? leaves a size as it is.",
     ),
@@ -81,133 +83,158 @@ AgainstOption = Annotated[
         help="documentation, runtime or both: the contract to check; both, the default, reports what breaks either.",
     ),
 ]
-FilesArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="FILE",
-        help=f"Files, and folders of them: {read_kinds()}; - is standard input. By default the paths of "
-        "pyproject.toml.",
-    ),
-]
-FilesFromOption = Annotated[
-    str | None,
-    typer.Option(
-        "--files-from",
-        metavar="FILE",
-        help="Also check the files that this one lists, one a line or each ended by NUL; - is standard input.",
-    ),
-]
-StdinFilenameOption = Annotated[
-    str | None,
-    typer.Option(
-        "--stdin-filename",
-        metavar="NAME",
-        help="The file that standard input is the text of: its name in the output, and its per-file-ignores.",
-    ),
-]
-OutputOption = Annotated[
-    str | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write the output to this file; whole, or not at all."),
-]
-PageOption = Annotated[
-    str | None,
-    typer.Option("--report", metavar="FILE", help="Also write a page for a browser: --format html:FILE."),
-]
-SelectOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="RULE",
-        help="Only findings of these rules count: ids, or prefixes such as DML-BUFFER. "
-        "The lowest level follows all rules.",
-        autocompletion=complete_rule,
-    ),
-]
-IgnoreOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="RULE",
-        help="Findings of these rules do not count, unless --select has a longer prefix.",
-        autocompletion=complete_rule,
-    ),
-]
-BaselineOption = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Findings that are in this file do not count; the others fail as ever."),
-]
-WriteBaselineOption = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Write all findings that count to this file, and let them pass."),
-]
-PruneOption = Annotated[
-    bool,
-    typer.Option("--prune", help="With --write-baseline: only take out of the file what no longer occurs."),
-]
-FailOnOption = Annotated[
-    FailOn | None,
-    typer.Option(
-        metavar="SEVERITY",
-        help="error, warning, note or never: the severity of findings from which on the exit status is 1; by "
-        "default warning. What is known at run time only counts as a note.",
-    ),
-]
-RequireOperatorsOption = Annotated[
-    bool, typer.Option("--require-operators", help="Exit with 2 if nothing was checked.")
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only what fails (text); no summary.")]
-VerboseOption = Annotated[
-    bool,
-    typer.Option(
-        "--verbose", help="Print more than a line of a captured operator; name each file that is passed over."
-    ),
-]
-StatisticsOption = Annotated[
-    bool, typer.Option("--statistics", help="Count the findings of each rule (text and json).")
-]
-ExcludeOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."),
-]
-SkipOthersOption = Annotated[bool, typer.Option("--skip-others", help="Skip files without operators, as in folders.")]
-StrictFilesOption = Annotated[
-    bool,
-    typer.Option(
-        "--strict-files",
-        help="Exit with 2 if there is nothing to check in a file of a kind that is read, unless it is excluded.",
-    ),
-]
-NoIgnoreOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-ignore",
-        help="In folders, also check what .gitignore names, hidden folders, node_modules and virtual environments.",
-    ),
-]
-RootOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DIR", help="The folder from which reports for machines name files; by default the repository's."
-    ),
-]
-ShowSettingsOption = Annotated[
-    bool, typer.Option("--show-settings", help="Print what is in force and where it comes from, and exit.")
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs",
-        "-j",
-        metavar="N",
-        min=1,
-        max=32,  # each reads models in its part of 4 GiB, and must be able to import onnx
-        help="Check files in N processes; by default in one, or up to 8 where files are many.",
-    ),
-]
-DaskOption = Annotated[
-    str | None,
-    typer.Option(
-        "--dask",
-        metavar="ADDRESS",
-        help="Check files on a Dask cluster, by its scheduler's address, such as tcp://scheduler:8786; "
-        "pip install distributed.",
-    ),
-]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """The options of ``check``, as typer takes them. ``Config.with_options`` takes those that have a setting's name."""
+
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            help=f"Files, and folders of them: {read_kinds()}; - is standard input. By default the paths of "
+            "pyproject.toml.",
+        ),
+    ] = None
+    files_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also check the files that this one lists, one a line or each ended by NUL; - is standard input.",
+        ),
+    ] = None
+    stdin_filename: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The file that standard input is the text of: its name in the output, and its per-file-ignores.",
+        ),
+    ] = None
+    targets: TargetsOption = None
+    against: AgainstOption = None
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT[:FILE]",
+            help=f"{', '.join(FORMATS)}; the first by default. Several may be given, all but one with a file.",
+            autocompletion=complete_format,
+        ),
+    ] = None
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the output to this file; whole, or not at all."),
+    ] = None
+    page: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FILE", help="Also write a page for a browser: --format html:FILE."),
+    ] = None
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="Only findings of these rules count: ids, or prefixes such as DML-BUFFER. "
+            "The lowest level follows all rules.",
+            autocompletion=complete_rule,
+        ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="Findings of these rules do not count, unless --select has a longer prefix.",
+            autocompletion=complete_rule,
+        ),
+    ] = None
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Findings that are in this file do not count; the others fail as ever."),
+    ] = None
+    write_baseline: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write all findings that count to this file, and let them pass."),
+    ] = None
+    prune: Annotated[
+        bool,
+        typer.Option("--prune", help="With --write-baseline: only take out of the file what no longer occurs."),
+    ] = False
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(
+            metavar="SEVERITY",
+            help="error, warning, note or never: the severity of findings from which on the exit status is 1; by "
+            "default warning. What is known at run time only counts as a note.",
+        ),
+    ] = None
+    require_operators: Annotated[
+        bool, typer.Option("--require-operators", help="Exit with 2 if nothing was checked.")
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only what fails (text); no summary.")] = False
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", help="Print more than a line of a captured operator; name each file that is passed over."
+        ),
+    ] = False
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Count the findings of each rule (text and json).")
+    ] = False
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."),
+    ] = None
+    skip_others: Annotated[bool, typer.Option("--skip-others", help="Skip files without operators, as in folders.")] = (
+        False
+    )
+    strict_files: Annotated[
+        bool,
+        typer.Option(
+            "--strict-files",
+            help="Exit with 2 if there is nothing to check in a file of a kind that is read, unless it is excluded.",
+        ),
+    ] = False
+    no_ignore: Annotated[
+        bool,
+        typer.Option(
+            "--no-ignore",
+            help="In folders, also check what .gitignore names, hidden folders, node_modules and virtual environments.",
+        ),
+    ] = False
+    root: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="The folder from which reports for machines name files; by default the repository's."
+        ),
+    ] = None
+    show_settings: Annotated[
+        bool, typer.Option("--show-settings", help="Print what is in force and where it comes from, and exit.")
+    ] = False
+    dim: DimsOption = None
+    input_shape: InputShapesOption = None
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            metavar="N",
+            min=1,
+            max=32,  # each reads models in its part of 4 GiB, and must be able to import onnx
+            help="Check files in N processes; by default in one, or up to 8 where files are many.",
+        ),
+    ] = None
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Check files on a Dask cluster, by its scheduler's address, such as tcp://scheduler:8786; "
+            "pip install distributed.",
+        ),
+    ] = None
+    via: ViaOption = None
+    max_time: MaxTimeOption = None
+
+    @property
+    def accepts_findings(self) -> bool:
+        """True where all findings are written to a baseline, and so fail nothing."""
+        return bool(self.write_baseline) and not self.prune

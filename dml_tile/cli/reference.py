@@ -88,7 +88,7 @@ def _show_operator(name: str, output_format: str) -> None:
 
 def _show_op_support_limits(target: str | None) -> None:
     from dml_tile.back_ends.chromium import op_support_limits
-    from dml_tile.cli.values import one_target
+    from dml_tile.cli.config import one_target
     from dml_tile.errors import DialectError
 
     chosen = one_target([target] if target is not None else None, "the limits are those of one target")
@@ -111,11 +111,10 @@ def device(
     Without --via, for an application that asks for no minimum feature level.
     """
     from dml_tile.checks.devices import device_at
-    from dml_tile.cli.config import Config
-    from dml_tile.cli.values import chosen_back_end, chosen_targets
+    from dml_tile.cli.config import Config, chosen_targets
     from dml_tile.reports.text import device_lines, print_lines
 
-    back_end = chosen_back_end(Config().with_options({"via": via}))
+    back_end = Config().with_options({"via": via}).back_end()
     answers = [device_at(target, back_end) for target in chosen_targets(targets)]
     for answer in answers:
         if output_format == "json":

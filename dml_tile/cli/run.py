@@ -60,7 +60,7 @@ def run(
     On a terminal, resources are printed in rows of the last dimension of the tensor that they are bound to; elsewhere,
     each in one line, as by DxDispatch.
     """
-    from dml_tile.cli.values import one_target
+    from dml_tile.cli.config import one_target
     from dml_tile.dxdispatch.model import read_model
     from dml_tile.dxdispatch.rules import model_findings
     from dml_tile.dxdispatch.runner import run_model

@@ -68,8 +68,7 @@ def show(
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.files import chosen_tiles
-    from dml_tile.cli.config import Config
-    from dml_tile.cli.values import known_shapes, one_target
+    from dml_tile.cli.config import Config, one_target
     from dml_tile.files.urls import source_named
 
     if output is not None and PurePath(output).suffix.lower() not in IMAGES:
@@ -77,7 +76,7 @@ def show(
     target = one_target(targets, "tiles are drawn with the findings of one target")
     status = ExitStatus()
     file = source_named(file)
-    shapes = known_shapes(Config().with_options({"dim": dim, "input_shape": input_shape}))
+    shapes = Config().with_options({"dim": dim, "input_shape": input_shape}).known_shapes()
     chosen = chosen_tiles(file, shapes, pointer, status.complain, count_passed_over)
     if output is None:
         _print_drawings(file, chosen, target, status)
@@ -202,19 +201,18 @@ def lower(
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
     from dml_tile.checks.lowerings import lower_part
-    from dml_tile.cli.config import Config
-    from dml_tile.cli.values import chosen_back_end, known_shapes, names_in, one_target
+    from dml_tile.cli.config import Config, one_target
     from dml_tile.files.urls import source_named
     from dml_tile.lowering.lower import LoweringOptions
     from dml_tile.reports.lowering import print_lowered
 
     target = one_target(targets, "tiles are lowered for one target")
-    names = names_in(output_format, name, namespace)
+    names = _names(output_format, name, namespace)
     status = ExitStatus()
     file = source_named(file)
     config = Config().with_options({"via": via, "dim": dim, "input_shape": input_shape})
-    back_end = chosen_back_end(config)
-    chosen = chosen_tiles(file, known_shapes(config), pointer, status.complain, count_passed_over, back_end)
+    back_end = config.back_end()
+    chosen = chosen_tiles(file, config.known_shapes(), pointer, status.complain, count_passed_over, back_end)
     options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
     tiles = (lower_part(file, part, target, back_end, **options) for file, part in chosen)
     if output_format == "text":
@@ -280,7 +278,6 @@ def emit(
     namespace: NamespaceOption = None,
 ) -> None:
     """Print source text that builds each descriptor; exits with 1 if it leaves out other operators."""
-    from dml_tile.cli.values import names_in
     from dml_tile.emit.source import other_operator, source_text
     from dml_tile.files.urls import source_named
     from dml_tile.readers.descriptors import read_source
@@ -288,7 +285,7 @@ def emit(
     from dml_tile.readers.sources import is_model_file
 
     file = source_named(file)
-    names = names_in(language, name, namespace)
+    names = _names(language, name, namespace)
     if is_model_file(file):
         complain(file, [Problem("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
         raise typer.Exit(UNREADABLE)
@@ -310,3 +307,21 @@ def emit(
     for text in source_text(language, file, described, names):
         print_text(text)
     raise typer.Exit(FINDINGS if left_out else CLEAN)
+
+
+def _names(language: str, name: str | None, namespace: str | None) -> Names:
+    """Return the names of emitted source text. Raises typer.BadParameter."""
+    from dml_tile.emit.cpp import require_identifier
+    from dml_tile.emit.source import Names
+
+    for option, value, languages in ("--name", name, ("cpp", "python")), ("--namespace", namespace, ("cpp",)):
+        if value is None:
+            continue
+        if language not in languages:
+            raise typer.BadParameter(f"it is for {' and '.join(languages)}, not {language}", param_hint=option)
+        try:
+            for identifier in value.split("::") if option == "--namespace" else [value]:
+                require_identifier(identifier)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint=option) from None
+    return Names(name or "", namespace or "")

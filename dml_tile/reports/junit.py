@@ -69,11 +69,10 @@ class JunitReport(Report):
 
     def add_notice(self, notice: Notice) -> None:
         message = printable(notice.message)
-        is_failing = self.options.fail_on is not None and notice.severity >= self.options.fail_on
-        outcome = _element("failure", message, type=notice.rule, message=message)
-        if not is_failing:
-            outcome = f"<system-out>{escape(message)}</system-out>"
-        self._add_case(notice.source, f"{notice.rule}: {message}", notice.position, outcome, "failures" * is_failing)
+        kind, outcome = "", f"<system-out>{escape(message)}</system-out>"
+        if not notice.passes(self.options.fail_on):
+            kind, outcome = "failures", _element("failure", message, type=notice.rule, message=message)
+        self._add_case(notice.source, f"{notice.rule}: {message}", notice.position, outcome, kind)
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         self._finish_suite()

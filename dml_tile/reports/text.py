@@ -272,8 +272,7 @@ class TextReport(Report):
 
     def add_notice(self, notice: Notice) -> None:
         """Print a notice; of those with one id, the first few."""
-        is_failing = self.options.fail_on is not None and notice.severity >= self.options.fail_on
-        if self.options.is_quiet and not is_failing:
+        if self.options.is_quiet and notice.passes(self.options.fail_on):
             return
         self._notices[notice.rule] += 1
         if self._notices[notice.rule] <= MAX_IN_A_LINE:
