@@ -39,7 +39,7 @@ from dml_tile.directml.data_types import (
 )
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import tile_rows
-from dml_tile.reports.tables import KINDS
+from dml_tile.reports.levels import KINDS
 
 TAKEN: Final = sorted(tile_rows()[-1].data_types)
 

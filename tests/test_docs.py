@@ -22,7 +22,7 @@ from dml_tile.directml.targets import WINDOWS_RELEASES, Target, tile_rows
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.sandbox import parent
-from dml_tile.reports.tables import dimension_counts
+from dml_tile.reports.levels import counts_text
 from docs.generate import DOCS, GENERATED
 from docs.generator import rules_page
 from docs.generator.api_page import TASKS
@@ -264,7 +264,7 @@ def test_the_matrix_in_readme_is_the_data_s() -> None:
         kinds = ["float"]
         kinds += ["int"] if TensorDataType.UINT8 in support.data_types else []
         kinds += ["int64"] if TensorDataType.INT64 in support.data_types else []
-        row = target.feature_level.short, dimension_counts(support), ", ".join(kinds)
+        row = target.feature_level.short, counts_text(support.dimension_counts), ", ".join(kinds)
         expected.setdefault(row, []).append(release.name)
     assert rows == [[", ".join(names), *row] for row, names in expected.items()]
 

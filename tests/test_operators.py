@@ -36,7 +36,7 @@ from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
 from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.reports.operators import tables_of
+from dml_tile.reports.levels import tables_of
 from dml_tile.rules.equations import EQUATION
 from dml_tile.rules.operator_fields import FIELD_SENTENCE, SIZES_SENTENCE, fields_without_rules
 from tests.helpers.command_line import Call

@@ -18,7 +18,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.reports.operators import levels_html
+from dml_tile.reports.levels import levels_html
 from tests.helpers.command_line import invoke
 from tests.helpers.packages import npm_file
 from tests.helpers.paths import EXAMPLES

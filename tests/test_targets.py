@@ -25,7 +25,7 @@ from dml_tile.directml.targets import (
     tile_rows,
     tile_support,
 )
-from dml_tile.reports.tables import NOT_TAKEN, matrix_rows, matrix_table
+from dml_tile.reports.levels import NOT_TAKEN, matrix_rows, matrix_table
 from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import at, row
 from tests.helpers.report_pages import parsed, text_of

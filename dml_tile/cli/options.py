@@ -23,16 +23,17 @@ def _completion(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]
     return lambda incomplete: [name for name in known() if name.startswith(incomplete)]
 
 
+def _rules_and_results() -> Iterable[str]:
+    from dml_tile.checks.catalogue import RESULT_CODES, RULES
+
+    return *RULES, *RESULT_CODES
+
+
 complete_target = _completion(target_names)
 complete_format = _completion(lambda: FORMATS)
 complete_operator = _completion(lambda: import_module("dml_tile.directml.operators").operator_names())
 complete_rule = _completion(lambda: import_module("dml_tile.checks.catalogue").RULES)
-complete_rule_or_result = _completion(
-    lambda: (
-        *import_module("dml_tile.checks.catalogue").RULES,
-        *import_module("dml_tile.checks.hresults").RESULT_CODES,
-    )
-)
+complete_rule_or_result = _completion(_rules_and_results)
 complete_back_end = _completion(lambda: import_module("dml_tile.back_ends").BACK_ENDS)
 
 TargetsOption = Annotated[
@@ -51,15 +52,13 @@ FileArgument = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option(
-        "--name", metavar="NAME", help="A lone descriptor's name in C++ or Python; those of several begin so."
-    ),
+    typer.Option(metavar="NAME", help="A lone descriptor's name in C++ or Python; those of several begin so."),
 ]
 NamespaceOption = Annotated[
-    str | None, typer.Option("--namespace", metavar="NAMESPACE", help="The namespace of C++, such as app::tiles.")
+    str | None, typer.Option(metavar="NAMESPACE", help="The namespace of C++, such as app::tiles.")
 ]
 DimsOption = Annotated[
-    list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="The size of a named dimension of ONNX models.")
+    list[str] | None, typer.Option(metavar="NAME=SIZE", help="The size of a named dimension of ONNX models.")
 ]
 InputShapesOption = Annotated[
     list[str] | None,

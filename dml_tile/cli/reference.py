@@ -59,14 +59,12 @@ def levels(
         return
     if target is not None:
         raise typer.BadParameter("the tables are of all targets; --format webnn takes one", param_hint="--target")
-    from dml_tile.reports import tables
+    from dml_tile.reports import levels as tables
 
     if output_format == "markdown":
         print_text(tables.matrix_markdown())
     elif output_format == "html":
-        from dml_tile.reports.operators import levels_html
-
-        print_text(levels_html())
+        print_text(tables.levels_html())
     else:
         console = console_of()
         matrix, support = tables.matrix_table(console.width), tables.support_table()
@@ -75,7 +73,7 @@ def levels(
 
 def _show_operator(name: str, output_format: str) -> None:
     from dml_tile.directml.operators import operator_named, operator_names
-    from dml_tile.reports.operators import operator_json, operator_lines
+    from dml_tile.reports.levels import operator_json, operator_lines
 
     found = operator_named(name.upper())
     if found is None:
@@ -139,8 +137,7 @@ def explain(
 
     Of a result: what returns it, and what to do next.
     """
-    from dml_tile.checks.catalogue import RULES, rule_named
-    from dml_tile.checks.hresults import result_code
+    from dml_tile.checks.catalogue import RULES, result_code, rule_named
     from dml_tile.reports.text import print_lines, result_code_lines, rule_lines
 
     rules = [each for rule_id, each in RULES.items() if rule is None or rule_id.startswith(f"{rule}-")]

@@ -190,7 +190,7 @@ def lower(
         bool, typer.Option("--no-float-carriers", help="Never reinterpret other data types as floats.")
     ] = False,
     max_steps: Annotated[
-        int, typer.Option("--max-steps", min=1, metavar="COUNT", help="Report a tile that takes more tiles than these.")
+        int, typer.Option(min=1, metavar="COUNT", help="Report a tile that takes more tiles than these.")
     ] = MAX_STEPS,
     name: NameOption = None,
     namespace: NamespaceOption = None,

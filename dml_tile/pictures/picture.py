@@ -19,7 +19,7 @@ from dml_tile.directml.targets import TargetLike
 from dml_tile.pictures.labels import COLOURS, PADDING, CellLabel, TilePicture, picture_of
 from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, fields, legend, table_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.reports.markup import Markup, element, html_page, joined
+from dml_tile.reports.markup import Markup, element, html_page, joined, table_head
 from dml_tile.reports.text import Line, result_lines
 from dml_tile.simulation.target import resolve
 
@@ -60,9 +60,8 @@ def _section(table: MemoryTable) -> Iterator[Markup]:
     name = table.tensor.name
     yield element("h2", table.tensor.heading, id=name)
     yield _list(fields(table.tensor))
-    heads = (element("th", text, scope="col") for text in (BYTE, *table.distances))
     rows = (element("tr", *_row(*row, len(table.distances))) for row in table.rows)
-    grid = element("table", element("thead", element("tr", *heads)), "\n", element("tbody", *rows))
+    grid = element("table", table_head((BYTE, *table.distances)), "\n", element("tbody", *rows))
     yield element("div", grid, class_="memory", tabindex="0", role="region", aria_label=f"{name} in memory")
     if said := table.tensor.part:
         yield element("p", said)

@@ -118,14 +118,11 @@ _NO_SOURCE: Final = "-"
 
 
 class AnnotationReport(Report):
-    """Writes the annotations of results, problems and notices as they come."""
+    """Takes the annotations of results and notices as they come; problems are kept for the end."""
 
     def add(self, results: Sequence[Result]) -> None:
         for annotation in annotations_of(results):
             self._take(annotation)
-
-    def add_problem(self, source: str, problem: Problem) -> None:
-        self._take(annotation_of_problem(source, problem))
 
     def add_notice(self, notice: Notice) -> None:
         self._take(annotation_of_notice(notice))
@@ -136,6 +133,9 @@ class AnnotationReport(Report):
 
 class ConciseReport(AnnotationReport):
     """A line for each annotation, with the path as it was given, as compilers print it."""
+
+    def add_problem(self, source: str, problem: Problem) -> None:
+        self._take(annotation_of_problem(source, problem))
 
     def _take(self, annotation: Annotation) -> None:
         pointer = "" if annotation.position else annotation.pointer
@@ -149,6 +149,9 @@ class GitlabReport(AnnotationReport):
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
         self._separator = "[\n"
+
+    def add_problem(self, source: str, problem: Problem) -> None:
+        self._take(annotation_of_problem(source, problem))
 
     def _take(self, annotation: Annotation) -> None:
         path = self.options.path(annotation.source)
@@ -182,12 +185,9 @@ class LimitedReport(AnnotationReport):
         self._counted.add(results)
         super().add(results)
 
-    def add_problem(self, source: str, problem: Problem) -> None:
-        Report.add_problem(self, source, problem)
-        self._counts[Severity.ERROR] += 1
-
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the annotations, those of what cannot be read first."""
+        self._counts[Severity.ERROR] += len(self.problems)
         self._kept[Severity.ERROR][:0] = starmap(annotation_of_problem, self.problems[:MAX_SHOWN])
         for severity, kept in self._kept.items():
             for annotation in self._shown(severity, kept):

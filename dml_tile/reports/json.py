@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.errors import Problem
+from dml_tile.errors import Position, Problem
 from dml_tile.findings import Finding, Severity
 from dml_tile.input_errors import Record
 from dml_tile.reports.report import Report, ReportOptions
@@ -231,35 +231,26 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
 
 def error_record(source: str, problem: Problem) -> ErrorRecord:
     """Return the record of a part of a source that cannot be read."""
-    position = problem.position
     return ErrorRecord(
-        source=encodable(source),
-        pointer=problem.pointer,
-        message=problem.message,
-        line=position.line if position else None,
-        column=position.column if position else None,
+        source=encodable(source), pointer=problem.pointer, message=problem.message, **_beginning(problem.position)
     )
 
 
 def notice_record(notice: Notice) -> NoticeRecord:
     """Return the record of a notice."""
-    line, column = (notice.position.line, notice.position.column) if notice.position else (None, None)
-    return NoticeRecord.model_validate(
-        {
-            "source": encodable(notice.source),
-            "rule": notice.rule,
-            "severity": notice.severity,
-            "message": printable(notice.message),
-            "line": line,
-            "column": column,
-        }
-    )
+    shown = {"source": encodable(notice.source), "message": printable(notice.message)}
+    shared = {"rule": notice.rule, "severity": notice.severity}
+    return NoticeRecord.model_validate(shown | shared | _beginning(notice.position))
 
 
 def _finding_record(result: Result, finding: Finding) -> FindingRecord:
     record = FindingRecord.model_validate(finding, from_attributes=True)
-    position = result.positions.get(finding.path)
-    return record.model_copy(update={"line": position.line, "column": position.column}) if position else record
+    return record.model_copy(update=_beginning(result.positions.get(finding.path)))
+
+
+def _beginning(position: Position | None) -> dict[str, int]:
+    """Return the line and the column of a position; nothing if it is unknown."""
+    return {"line": position.line, "column": position.column} if position else {}
 
 
 class JsonLinesReport(Report):

@@ -62,10 +62,14 @@ def count_cell(count: int) -> Cell:
     return Cell(str(count), class_="count")
 
 
+def table_head(columns: Iterable[str]) -> Markup:
+    """Return the head of a table."""
+    return element("thead", element("tr", *(element("th", column, scope="col") for column in columns)))
+
+
 def table(columns: Sequence[str], bodies: Iterable[Markup]) -> Iterator[Markup]:
     """Yield a table that the page's script can sort, in pieces; its bodies are from ``body``."""
-    heads = (element("th", column, scope="col") for column in columns)
-    yield Markup(f"<table><thead>{element('tr', *heads)}</thead>\n")
+    yield Markup(f"<table>{table_head(columns)}\n")
     yield from bodies
     yield Markup("</table>\n")
 

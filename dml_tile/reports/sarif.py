@@ -16,14 +16,13 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dml_tile.checks.catalogue import NOTICES, RULES
-from dml_tile.checks.result import Result
-from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml import pages
 from dml_tile.errors import Position, Problem
 from dml_tile.files.repository import path_within
 from dml_tile.files.urls import Url
-from dml_tile.reports.annotations import Annotation, annotation_of_notice, annotation_of_problem, annotations_of
-from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.reports.annotations import Annotation, AnnotationReport, annotation_of_problem
+from dml_tile.reports.report import ReportOptions
 from dml_tile.reports.wording import outcome_of_rule
 from dml_tile.text import printable
 
@@ -47,23 +46,17 @@ _BEGINNING: Final = Position(1, 1, 1, 1)
 """The region of a source without lines, such as a model: readers of SARIF require one."""
 
 
-class SarifReport(Report):
-    """A log of one run: a result for each annotation, the rules, and notifications of what cannot be read."""
+class SarifReport(AnnotationReport):
+    """A log of one run: a result for each annotation, the rules, and notifications of what cannot be read.
+
+    Findings of the baseline are none: code scanning would open them again.
+    """
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
         self._rules: dict[str, int] = {}
         self._count = 0
         self._write_json(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
-
-    def add(self, results: Sequence[Result]) -> None:
-        """Write the findings but for those of the baseline, which code scanning would open again."""
-        for annotation in annotations_of(results):
-            self._take(annotation)
-
-    def add_notice(self, notice: Notice) -> None:
-        """Write a notice as a result."""
-        self._take(annotation_of_notice(notice))
 
     def _take(self, annotation: Annotation) -> None:
         if self._count < MAX_RESULTS:

@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from dml_tile.back_ends import BACK_ENDS
-from dml_tile.checks.catalogue import NOTICES
+from dml_tile.checks.catalogue import NOTICES, RULES, ResultCode
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.files import MAX_IN_A_LINE, listed
-from dml_tile.checks.hresults import ResultCode
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.dialects.directml import SPECIFICATION_RULES
@@ -189,8 +188,6 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     """Yield the lines of findings that differ in their paths only."""
-    from dml_tile.checks.catalogue import RULES  # which is not needed where all is accepted
-
     first = findings[0]
     kind = wording.kind_of(first), _SEVERITY_STYLES[first.severity]
     yield Line(2, Text.assemble(kind, (f"[{first.rule}]", "bold"), f" {wording.outcome_of(first)}"))

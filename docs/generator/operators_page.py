@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dml_tile.reports.operators import operator_index
+from dml_tile.reports.levels import operator_index
 
 _ABOUT = """\
 # Operators

@@ -1,20 +1,138 @@
-"""Facts on operators: one, level by level, for ``dml-tile levels``; an index and a page of all."""
+"""What each feature level takes, for ``dml-tile levels``: tables of Tile and of targets, operators, and a page."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from dml_tile.directml.data_types import TensorDataType
+from rich import box
+from rich.table import Table
+
+from dml_tile.directml import pages
+from dml_tile.directml.data_types import TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import Column, OperatorTable, Row, operator_table
 from dml_tile.directml.operators import Operator, enumerations, operators
-from dml_tile.directml.targets import oldest_windows
-from dml_tile.reports.markup import Markup, element, html_page, region
-from dml_tile.reports.tables import matrix_section
+from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
+from dml_tile.reports.markup import Markup, element, html_page, region, table_head
+
+KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
+"""The data types that Tile has in the same rows."""
+
+
+def support_table() -> Table:
+    """Return Tile's documented rows."""
+    table = Table("since level", "dimensions", "data types", title="Tile, input and output")
+    for row in tile_rows():
+        table.add_row(row.since.short, counts_text(row.dimension_counts), types_text(row.data_types))
+    return table
+
+
+def target_table() -> Table:
+    """Return the tiles that each Windows release and DirectML version accepts; narrow enough for 80 columns."""
+    table = Table("target", "level", "dimensions", "data types", "DirectML", title="What accepts which tile")
+    for row in matrix_rows():
+        table.add_row(row.release, *_accepted(row.release), row.directml)
+    table.add_section()
+    for version in DIRECTML_VERSIONS:
+        name = f"directml-{version.version}"
+        table.add_row(name, *_accepted(name), version.remark)
+    table.caption = "int: 8 to 32 bits, signed and unsigned; int64: signed and unsigned"
+    return table
+
+
+def levels_table() -> Table:
+    """Return the feature levels, with the DirectML versions that bring them."""
+    table = Table("level", "value", "DirectML", title="Feature levels")
+    for level in FeatureLevel:
+        versions = [f"{row.version}.x" for row in DIRECTML_VERSIONS if row.level == level]
+        table.add_row(level.short, f"{level.value:#x}", ", ".join(versions))
+    return table
+
+
+def _accepted(name: str) -> tuple[str, str, str]:
+    """Return a target's level, dimension counts and kinds of data types."""
+    target = Target.parse(name)
+    support = target.tile_support
+    kinds = (kind for kind, types in KINDS.items() if support.data_types.issuperset(types))
+    return target.feature_level.short, counts_text(support.dimension_counts), " ".join(kinds)
+
+
+NOT_TAKEN: Final = "-"
+
+_MATRIX_TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
+_TYPES: Final = tuple(sorted(tile_rows()[-1].data_types))
+_MATRIX_HEADINGS: Final = ["Windows", "DirectML in the box", "feature level", *(each.name for each in _TYPES)]
+_WIDTH: Final = 79
+"""The width of the matrix in a terminal, in characters, with a column for each data type."""
+
+
+class MatrixRow(NamedTuple):
+    """A Windows release, its page, the DirectML in its box, that one's feature level, and dimension counts by type."""
+
+    release: str
+    page: str
+    directml: str
+    level: str
+    dimensions: dict[TensorDataType, str]
+
+
+def matrix_rows() -> Iterator[MatrixRow]:
+    """Yield the rows of the matrix, the oldest release first."""
+    for release in WINDOWS_RELEASES:
+        target = Target.parse(release.name)
+        row = target.tile_support
+        taken = {
+            data_type: counts_text(row.dimension_counts) if data_type in row.data_types else NOT_TAKEN
+            for data_type in _TYPES
+        }
+        directml = f"{release.directml}, inferred" if release.note else release.directml
+        yield MatrixRow(release.name, release.page, directml, target.feature_level.short, taken)
+
+
+def matrix_table(width: int) -> Table:
+    """Return the matrix for a terminal; where that is narrow, data types that are taken alike share a column."""
+    if width >= _WIDTH:
+        columns = {data_type.name.replace("T", "T\n"): data_type for data_type in _TYPES}
+    else:
+        columns = {kind: min(types) for kind, types in KINDS.items()}
+    table = Table(title=_MATRIX_TITLE, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("Windows", no_wrap=True)
+    for heading in columns:
+        table.add_column(heading, justify="center", no_wrap=True)
+    for row in matrix_rows():
+        table.add_row(row.release, *(row.dimensions[data_type].replace(" to ", "-") for data_type in columns.values()))
+    table.caption = f"{NOT_TAKEN}: not taken"
+    return table
+
+
+def matrix_markdown() -> str:
+    """Return the matrix as a Markdown table."""
+    lines = [_MATRIX_HEADINGS, ["---"] * len(_MATRIX_HEADINGS)]
+    lines += [[row.release, row.directml, row.level, *row.dimensions.values()] for row in matrix_rows()]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _matrix_section() -> Iterator[str]:
+    """Yield the matrix as a section of an HTML page."""
+    rows = (element("tr", *_cells(row)) for row in matrix_rows())
+    table = element("table", table_head(_MATRIX_HEADINGS), element("tbody", *rows), class_="matrix")
+    yield element("h2", _MATRIX_TITLE)
+    yield from region(_MATRIX_TITLE, [table])
+    source = element("a", "Tile's tensor support", href=pages.TILE)
+    yield element("p", f"{NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
+
+
+def _cells(row: MatrixRow) -> Iterator[Markup]:
+    yield element("th", row.release, scope="row")
+    yield element("td", element("a", row.directml, href=row.page))
+    yield element("td", row.level)
+    for dimensions in row.dimensions.values():
+        kinds = {NOT_TAKEN: "none", counts_text(tile_rows()[-1].dimension_counts): "all"}
+        yield element("td", dimensions, class_=kinds.get(dimensions, "some"))
 
 
 def tables_of(operator: Operator) -> Iterator[tuple[str, OperatorTable]]:
@@ -66,23 +184,23 @@ def operator_index() -> Iterator[tuple[Operator, str, bool]]:
         yield operator, table.page, any(field == "Sizes" for field, _, _ in table.same)
 
 
-_TITLE: Final = "What each DirectML feature level accepts"
+_PAGE_TITLE: Final = "What each DirectML feature level accepts"
 
 
-_HEADINGS: Final = ("from", "basis", "tensors", "dimensions", "data types")
+_ROW_HEADINGS: Final = ("from", "basis", "tensors", "dimensions", "data types")
 
 
 def levels_html() -> str:
     """Return a page of all operators, with a search field, that needs nothing else."""
     script = files(__package__).joinpath("levels.js").read_text("utf-8")
-    return "".join(html_page(_TITLE, _page_body(), script=script))
+    return "".join(html_page(_PAGE_TITLE, _page_body(), script=script))
 
 
 def _page_body() -> Iterator[str]:
     measured = ", ".join(row.level.short for row in LEVELS.values() if row.operators_are_measured)
     yield "<main>\n"
-    yield element("h1", _TITLE)
-    yield from matrix_section()
+    yield element("h1", _PAGE_TITLE)
+    yield from _matrix_section()
     yield element("h2", "Operators")
     yield element(
         "p",
@@ -109,15 +227,14 @@ def _operator_section(operator: Operator) -> Iterator[str]:
     for choice, table in tables_of(operator):
         if choice:
             yield element("h4", choice)
-        heads = (element("th", heading, scope="col") for heading in _HEADINGS)
         rows = [
-            element("tr", *map(_cell, _HEADINGS, cells))
+            element("tr", *map(_cell, _ROW_HEADINGS, cells))
             for kind, levels in (("documented", table.rows), ("measured", table.runtime))
             for level, row in levels.items()
             for cells in _row_cells(level, kind, row)
         ]
         if rows:
-            grid = element("table", element("thead", element("tr", *heads)), element("tbody", *rows))
+            grid = element("table", table_head(_ROW_HEADINGS), element("tbody", *rows))
             yield from region(f"{operator.name} {choice}".strip(), [grid])
         if sentences := [*_sentences(table)]:
             yield element("ul", *(element("li", sentence) for sentence in sentences))
