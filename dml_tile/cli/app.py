@@ -13,7 +13,7 @@ import sys
 from inspect import Parameter, signature
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 
@@ -47,9 +47,9 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
 ) -> None:
     """Would DirectML accept this operator? Checks any, and runs DML_OPERATOR_TILE, on any machine."""
 

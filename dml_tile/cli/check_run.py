@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import typer
 
@@ -27,7 +27,6 @@ from dml_tile.cli.console import (
     print_stderr,
 )
 from dml_tile.cli.formats import (
-    invocation_of,
     print_text,
     replaced,
     reports_in,
@@ -46,8 +45,8 @@ from dml_tile.readers.model_tile import KnownShapes, ModelNames
 from dml_tile.readers.sources import EMPTY, EXCLUDED, PassedOver, is_model_file
 from dml_tile.reports.report import Format, Report, ReportOptions
 from dml_tile.simulation.process import TARGET_VARIABLE
+from dml_tile.text import as_typed
 
-_NO_FILE: Final = "name files or folders, or set paths in pyproject.toml"
 DEFAULT_TARGET_NOTICE: Final = (
     f"dml-tile: checked at {DEFAULT_TARGET}, which no Windows has in the box; name your users' oldest Windows, as in "
     "--target windows-10-22h2"
@@ -57,21 +56,21 @@ DEFAULT_TARGET_NOTICE: Final = (
 def run_check(context: typer.Context, options: CheckOptions) -> int:
     """Check files, and return the exit status."""
     _require_compatible(options)
-    status = ExitStatus()
     with exit_on_file_errors():
         config = nearest_config().with_options(context.params)
         with at_most(config.settings.max_time, ends_block=False) as deadline:
-            request = check_request(options, config, deadline)
+            run = _asked(options, config, deadline)
             if options.show_settings:
-                print_text(request.setting_lines())
+                print_text(run.setting_lines())
                 return CLEAN
-            files, passed_over = listed_files(request, status, deadline)
-            run = CheckRun(request, status, passed_over)
-            run.check(files, deadline, invocation_of(context, request.questions.targets))
+            files = run.listed_files(deadline)
+            # empty where another program calls this function
+            command = as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else ""
+            run.check(files, deadline, command)
             if options.write_baseline and not deadline.has_cut:
                 run.write_baseline(options.write_baseline)
     run.print_remarks()
-    return status.code
+    return run.status.code
 
 
 def _require_compatible(options: CheckOptions) -> None:
@@ -86,210 +85,7 @@ def _require_compatible(options: CheckOptions) -> None:
         raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
 
 
-class CheckRun:
-    """Hands what is found in files to reports, and keeps what its end needs: summaries, and entries for a baseline."""
-
-    def __init__(self, request: CheckRequest, status: ExitStatus, passed_over: list[PassedOver]) -> None:
-        self._request = request
-        self._questions = request.questions
-        self._status = status
-        self._passed_over = passed_over
-        self._reports: Sequence[Report] = ()
-        self._sources: list[SourceSummary] = []
-        self._entries = set[Entry]()
-        self._missing: Sequence[Entry] = ()
-
-    def check(self, files: Sequence[str], deadline: Deadline, invocation: dict[str, Any]) -> None:
-        """Check files, and write the reports."""
-        options, questions = self._request.options, self._questions
-        report_options = partial(
-            ReportOptions,
-            against=questions.against,
-            with_statistics=options.statistics,
-            fail_on=questions.fail_on,
-            is_quiet=options.quiet,
-            is_verbose=options.verbose,
-            root=self._request.root,
-            **invocation,
-        )
-        with (
-            chosen_workers(options.jobs, options.dask, len(files)) as workers,
-            reports_in(self._request.formats, report_options) as self._reports,
-        ):
-            for name, problem in self._status.problems:
-                self._report_problem(name, problem)
-            events = workers.events(questions, files) if workers else checked_here(questions, files)
-            for file, event in counted_files(deadline.cut_short(events), len(files)):
-                self._take(questions.name_of(file), event)
-            if deadline.has_cut:
-                if workers:
-                    from dml_tile.checks.sweep import end_processes  # most checks have no workers
-
-                    end_processes()
-                self._report_cut(files)
-            self._take_notices(is_whole=self._request.is_project and not deadline.has_cut)
-            for report in self._reports:
-                report.pass_over(self._passed_over)
-                report.end(self._sources)
-
-    def _complain(self, name: str, problem: Problem) -> None:
-        self._status.complain(name, problem)
-        self._report_problem(name, problem)
-
-    def _report_problem(self, name: str, problem: Problem) -> None:
-        for report in self._reports:
-            report.add_problem(name, problem)
-
-    def _take(self, file: str, event: Event) -> None:
-        match event:
-            case Problem():
-                self._complain(file, event)
-            case SourceSummary():
-                self._sources.append(event)
-                for notice in event.notices:
-                    self._take_notice(notice)
-                if event.is_empty and not self._questions.is_strict:
-                    self._passed_over.append(PassedOver(file, EMPTY))
-            case results:
-                if self._questions.baseline:
-                    self._questions.baseline.note(results)
-                options = self._request.options
-                if options.write_baseline:
-                    self._entries |= entries_of(results, options.write_baseline)
-                self._count(are_failing=not all(result.passes(self._questions.fail_on) for result in results))
-                for report in self._reports:
-                    report.add(results)
-
-    def _count(self, *, are_failing: bool) -> None:
-        self._status.count_findings(are_failing=are_failing and not self._request.options.accepts_findings)
-
-    def _take_notice(self, notice: Notice) -> None:
-        if not self._questions.selection.takes(notice.rule):
-            return
-        self._count(are_failing=not notice.passes(self._questions.fail_on))
-        for report in self._reports:
-            report.add_notice(notice)
-
-    def _take_notices(self, *, is_whole: bool) -> None:
-        """Take the notices about settings and about the baseline; where ``is_whole``, the project was checked."""
-        questions, config, known = self._questions, self._request.config, self._questions.baseline
-        met = set[Suppression]().union(*(source.met for source in self._sources))
-        matching = frozenset[int]().union(*(source.patterns for source in self._sources))
-        for notice in file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=is_whole):
-            self._take_notice(notice)
-        if known:
-            self._missing = known.missing(self._sources, self._target_names, questions.selection)
-            if not self._request.options.prune:
-                for notice in baseline_notices(config.settings.baseline, self._missing):
-                    self._take_notice(notice)
-
-    @property
-    def _target_names(self) -> list[str]:
-        return [target.name for target in self._questions.targets]
-
-    def _report_cut(self, files: Sequence[str]) -> None:
-        """Report the first file that was not checked to its end."""
-        left = len(files) - len(self._sources)
-        first = self._questions.name_of([*files[len(self._sources) :], *self._request.names, "check"][0])
-        others = f"; nor {'was 1 file' if left == 2 else f'were {left - 1} files'} after it" if left > 1 else ""
-        seconds = self._request.config.settings.max_time
-        message = f"was not checked to its end: the check took longer than {seconds} s (--max-time){others}"
-        self._complain(first, Problem("", message))
-        for report in self._reports:
-            report.is_complete = False
-
-    def write_baseline(self, file: str) -> None:
-        """Write the entries found, and the old ones that this run did not look for.
-
-        With --prune, write the old ones that still occur.
-        """
-        old, entries = self._request.old_baseline, self._entries
-        selection = self._questions.selection
-        old_entries = old.entries if old else frozenset[Entry]()
-        looked_for = old.looked_for(self._sources, self._target_names, selection) if old else frozenset[Entry]()
-        unchecked = old_entries - looked_for
-        written = old_entries.difference(self._missing) if self._request.options.prune else entries | unchecked
-        with replaced(file) as replacing:
-            replacing.write(baseline_text(written))
-        kept, dropped = len(unchecked - entries), len(old_entries - written)
-        counts = f"{len(written)} entries written, {kept} of them kept unchecked; {dropped} dropped"
-        complain(file, [Problem("", counts)])
-
-    def print_remarks(self) -> None:
-        """Print on standard error what no report has a place for, and complain of names that no model has."""
-        options, sources = self._request.options, self._sources
-        if not (options.quiet or shows_passed_over(self._request.formats)):
-            count_passed_over(self._passed_over)
-        if options.verbose:
-            for one in self._passed_over:
-                complain(one.name, [Problem("", f"passed over, {one.reason}")])
-        for source in sources:
-            complain(source.name, [Problem("", text) for text in source.contradictions])
-        self._complain_of_unknown_names()
-        has_operators = any(source.operators for source in sources)
-        if not (has_operators or self._status.problems):
-            nothing = Problem("", "no operator was checked")
-            if options.require_operators:
-                self._status.complain("check", nothing)
-            else:
-                complain("check", [nothing])
-        elif has_operators and self._questions.targets[0] is DEFAULT_TARGET and not options.quiet:
-            # the target itself: no option, variable or setting names one
-            print_stderr(DEFAULT_TARGET_NOTICE)
-
-    def _complain_of_unknown_names(self) -> None:
-        """Complain of dimensions and inputs, named by options, that no model has."""
-        known, given = self._questions.known_shapes, self._request.config.options
-        asked = KnownShapes(known.dims if "dim" in given else {}, known.input_shapes if "input_shape" in given else {})
-        there = ModelNames(
-            frozenset().union(*(source.names.dimensions for source in self._sources)),
-            frozenset().union(*(source.names.inputs for source in self._sources)),
-        )
-        read = [source.name for source in self._sources if source.is_whole]
-        for option, unknown in unknown_names(asked, there, read):
-            self._status.complain(option, Problem("", unknown))
-
-
-@dataclass(frozen=True, slots=True)
-class CheckRequest:
-    """The options, the settings in force, the names of files and folders, and the questions that each file is asked.
-
-    Reports name files from ``root`` on. ``old_baseline`` is what the file of --write-baseline holds already.
-    """
-
-    options: CheckOptions
-    config: Config
-    formats: Sequence[Format]
-    names: Sequence[str]
-    root: str
-    old_baseline: Baseline | None
-    questions: FileCheck
-
-    @property
-    def is_project(self) -> bool:
-        """True if the settings name what is checked, or the command names the settings' folder."""
-        is_chosen = "paths" in self.config.options or self.options.files_from
-        return not is_chosen or any(map(self._is_settings_folder, self.names))
-
-    def _is_settings_folder(self, name: str) -> bool:
-        try:
-            return Path(self.config.file).parent.samefile(name)
-        except (OSError, ValueError):  # there is no such folder, or its name has a NUL
-            return False
-
-    def setting_lines(self) -> str:
-        """Return all settings in force, and their origins, as text."""
-        is_by_variable = TARGET_VARIABLE in os.environ and "targets" not in self.config.options
-        targets = [target.name for target in self.questions.targets]
-        in_force: dict[str, tuple[object, str]] = {
-            "paths": (self.names, self.config.origin("paths") if not self.options.files_from else "option"),
-            "targets": (targets, TARGET_VARIABLE if is_by_variable else self.config.origin("targets")),
-            "root": (self.root, "default" if self.options.root is None else "option"),
-        }
-        return "".join(self.config.lines(in_force))
-
-
-def check_request(options: CheckOptions, config: Config, deadline: Deadline) -> CheckRequest:
+def _asked(options: CheckOptions, config: Config, deadline: Deadline) -> CheckRun:
     """Return what is asked. Raises typer.BadParameter, and ConfigError; the deadline may cut a list of files."""
     formats = wanted_formats(options.formats, options.output, options.page, with_statistics=options.statistics)
     names = _names(options, config, deadline)
@@ -310,7 +106,7 @@ def check_request(options: CheckOptions, config: Config, deadline: Deadline) -> 
         names_all=any(one.names_all for one in formats),
         stdin_name=stdin_name,
     )
-    return CheckRequest(
+    return CheckRun(
         options,
         config,
         formats,
@@ -348,34 +144,229 @@ def _stdin_name(given: str | None, names: Sequence[str]) -> str:
     return given
 
 
-def listed_files(request: CheckRequest, status: ExitStatus, deadline: Deadline) -> tuple[list[str], list[PassedOver]]:
-    """Return the files to check, and what is passed over; complains of names that stand for nothing to check."""
-    options, config = request.options, request.config
-    if not (request.names or options.files_from):
-        raise typer.BadParameter(_NO_FILE, param_hint="FILE")
-    named = [request.questions.name_of(name) for name in request.names]
-    require_other_files(request.formats, [*named, *filter(None, [options.files_from])])
-    exclusion = config.exclusion()
-    files, passed_over = deadline.cut(
-        files_named,
-        request.names,
-        status.complain,
-        exclusion=exclusion,
-        skips_others=options.skip_others,
-        ignores_none=options.no_ignore,
-        via=request.questions.via,
-    ) or ([], [])
-    excluding = "--exclude" if "exclude" in config.options else f"exclude in {config.file}"
-    for one in passed_over:
-        if one.reason == EXCLUDED and one.name in request.names:
-            complain(one.name, [Problem("", f"is not checked; {excluding} leaves it out")])
-    if request.is_project:
-        for number, pattern in enumerate(exclusion.patterns.lines):
-            if number not in exclusion.patterns.met:
-                complain("check", [Problem("", f"{excluding}: {pattern!r} matches nothing")])
-    if request.questions.is_strict:
-        for one in passed_over:
-            if not one.is_left_out:
-                status.complain(one.name, forbidden(one.reason))
-        passed_over = [one for one in passed_over if one.is_left_out]
-    return files, passed_over
+@dataclass
+class CheckRun:
+    """A check: the options, settings in force, names of files and folders, and questions to each file; and the answers.
+
+    Reports name files from ``root`` on. ``old_baseline`` is what the file of --write-baseline holds already. Answers go
+    to the reports; kept is what their end needs: summaries, and entries for a baseline.
+    """
+
+    options: CheckOptions
+    config: Config
+    formats: Sequence[Format]
+    names: Sequence[str]
+    root: str
+    old_baseline: Baseline | None
+    questions: FileCheck
+    status: ExitStatus = field(default_factory=ExitStatus)
+    _passed_over: list[PassedOver] = field(default_factory=list)
+    _reports: Sequence[Report] = ()
+    _sources: list[SourceSummary] = field(default_factory=list)
+    _entries: set[Entry] = field(default_factory=set)
+    _missing: Sequence[Entry] = ()
+
+    @property
+    def is_project(self) -> bool:
+        """True if the settings name what is checked, or the command names the settings' folder."""
+        is_chosen = "paths" in self.config.options or self.options.files_from
+        return not is_chosen or any(map(self._is_settings_folder, self.names))
+
+    def _is_settings_folder(self, name: str) -> bool:
+        try:
+            return Path(self.config.file).parent.samefile(name)
+        except (OSError, ValueError):  # there is no such folder, or its name has a NUL
+            return False
+
+    def setting_lines(self) -> str:
+        """Return all settings in force, and their origins, as text."""
+        is_by_variable = TARGET_VARIABLE in os.environ and "targets" not in self.config.options
+        targets = [target.name for target in self.questions.targets]
+        in_force: dict[str, tuple[object, str]] = {
+            "paths": (self.names, self.config.origin("paths") if not self.options.files_from else "option"),
+            "targets": (targets, TARGET_VARIABLE if is_by_variable else self.config.origin("targets")),
+            "root": (self.root, "default" if self.options.root is None else "option"),
+        }
+        return "".join(self.config.lines(in_force))
+
+    def listed_files(self, deadline: Deadline) -> list[str]:
+        """Return the files to check; complains of names that stand for nothing to check."""
+        options, config = self.options, self.config
+        if not (self.names or options.files_from):
+            raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
+        named = [self.questions.name_of(name) for name in self.names]
+        require_other_files(self.formats, [*named, *filter(None, [options.files_from])])
+        exclusion = config.exclusion()
+        files, self._passed_over = deadline.cut(
+            files_named,
+            self.names,
+            self.status.complain,
+            exclusion=exclusion,
+            skips_others=options.skip_others,
+            ignores_none=options.no_ignore,
+            via=self.questions.via,
+        ) or ([], [])
+        excluding = "--exclude" if "exclude" in config.options else f"exclude in {config.file}"
+        for one in self._passed_over:
+            if one.reason == EXCLUDED and one.name in self.names:
+                complain(one.name, [Problem("", f"is not checked; {excluding} leaves it out")])
+        if self.is_project:
+            for number, pattern in enumerate(exclusion.patterns.lines):
+                if number not in exclusion.patterns.met:
+                    complain("check", [Problem("", f"{excluding}: {pattern!r} matches nothing")])
+        if self.questions.is_strict:
+            for one in self._passed_over:
+                if not one.is_left_out:
+                    self.status.complain(one.name, forbidden(one.reason))
+            self._passed_over = [one for one in self._passed_over if one.is_left_out]
+        return files
+
+    def check(self, files: Sequence[str], deadline: Deadline, command: str) -> None:
+        """Check files, and write the reports, which name the ``command``."""
+        options, questions = self.options, self.questions
+        report_options = partial(
+            ReportOptions,
+            against=questions.against,
+            with_statistics=options.statistics,
+            fail_on=questions.fail_on,
+            is_quiet=options.quiet,
+            is_verbose=options.verbose,
+            command=command,
+            root=self.root,
+        )
+        with (
+            chosen_workers(options.jobs, options.dask, len(files)) as workers,
+            reports_in(self.formats, report_options) as self._reports,
+        ):
+            for name, problem in self.status.problems:
+                self._report_problem(name, problem)
+            events = workers.events(questions, files) if workers else checked_here(questions, files)
+            for file, event in counted_files(deadline.cut_short(events), len(files)):
+                self._take(questions.name_of(file), event)
+            if deadline.has_cut:
+                if workers:
+                    from dml_tile.checks.sweep import end_processes  # most checks have no workers
+
+                    end_processes()
+                self._report_cut(files)
+            self._take_notices(is_whole=self.is_project and not deadline.has_cut)
+            for report in self._reports:
+                report.pass_over(self._passed_over)
+                report.end(self._sources)
+
+    def _complain(self, name: str, problem: Problem) -> None:
+        self.status.complain(name, problem)
+        self._report_problem(name, problem)
+
+    def _report_problem(self, name: str, problem: Problem) -> None:
+        for report in self._reports:
+            report.add_problem(name, problem)
+
+    def _take(self, file: str, event: Event) -> None:
+        match event:
+            case Problem():
+                self._complain(file, event)
+            case SourceSummary():
+                self._sources.append(event)
+                for notice in event.notices:
+                    self._take_notice(notice)
+                if event.is_empty and not self.questions.is_strict:
+                    self._passed_over.append(PassedOver(file, EMPTY))
+            case results:
+                if self.questions.baseline:
+                    self.questions.baseline.note(results)
+                options = self.options
+                if options.write_baseline:
+                    self._entries |= entries_of(results, options.write_baseline)
+                self._count(are_failing=not all(result.passes(self.questions.fail_on) for result in results))
+                for report in self._reports:
+                    report.add(results)
+
+    def _count(self, *, are_failing: bool) -> None:
+        self.status.count_findings(are_failing=are_failing and not self.options.accepts_findings)
+
+    def _take_notice(self, notice: Notice) -> None:
+        if not self.questions.selection.takes(notice.rule):
+            return
+        self._count(are_failing=not notice.passes(self.questions.fail_on))
+        for report in self._reports:
+            report.add_notice(notice)
+
+    def _take_notices(self, *, is_whole: bool) -> None:
+        """Take the notices about settings and about the baseline; where ``is_whole``, the project was checked."""
+        questions, config, known = self.questions, self.config, self.questions.baseline
+        met = set[Suppression]().union(*(source.met for source in self._sources))
+        matching = frozenset[int]().union(*(source.patterns for source in self._sources))
+        for notice in file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=is_whole):
+            self._take_notice(notice)
+        if known:
+            self._missing = known.missing(self._sources, self._target_names, questions.selection)
+            if not self.options.prune:
+                for notice in baseline_notices(config.settings.baseline, self._missing):
+                    self._take_notice(notice)
+
+    @property
+    def _target_names(self) -> list[str]:
+        return [target.name for target in self.questions.targets]
+
+    def _report_cut(self, files: Sequence[str]) -> None:
+        """Report the first file that was not checked to its end."""
+        left = len(files) - len(self._sources)
+        first = self.questions.name_of([*files[len(self._sources) :], *self.names, "check"][0])
+        others = f"; nor {'was 1 file' if left == 2 else f'were {left - 1} files'} after it" if left > 1 else ""
+        seconds = self.config.settings.max_time
+        message = f"was not checked to its end: the check took longer than {seconds} s (--max-time){others}"
+        self._complain(first, Problem("", message))
+        for report in self._reports:
+            report.is_complete = False
+
+    def write_baseline(self, file: str) -> None:
+        """Write the entries found, and the old ones that this run did not look for.
+
+        With --prune, write the old ones that still occur.
+        """
+        old, entries = self.old_baseline, self._entries
+        selection = self.questions.selection
+        old_entries = old.entries if old else frozenset[Entry]()
+        looked_for = old.looked_for(self._sources, self._target_names, selection) if old else frozenset[Entry]()
+        unchecked = old_entries - looked_for
+        written = old_entries.difference(self._missing) if self.options.prune else entries | unchecked
+        with replaced(file) as replacing:
+            replacing.write(baseline_text(written))
+        kept, dropped = len(unchecked - entries), len(old_entries - written)
+        counts = f"{len(written)} entries written, {kept} of them kept unchecked; {dropped} dropped"
+        complain(file, [Problem("", counts)])
+
+    def print_remarks(self) -> None:
+        """Print on standard error what no report has a place for, and complain of names that no model has."""
+        options, sources = self.options, self._sources
+        if not (options.quiet or shows_passed_over(self.formats)):
+            count_passed_over(self._passed_over)
+        if options.verbose:
+            for one in self._passed_over:
+                complain(one.name, [Problem("", f"passed over, {one.reason}")])
+        for source in sources:
+            complain(source.name, [Problem("", text) for text in source.contradictions])
+        self._complain_of_unknown_names()
+        has_operators = any(source.operators for source in sources)
+        if not (has_operators or self.status.problems):
+            nothing = Problem("", "no operator was checked")
+            if options.require_operators:
+                self.status.complain("check", nothing)
+            else:
+                complain("check", [nothing])
+        elif has_operators and self.questions.targets[0] is DEFAULT_TARGET and not options.quiet:
+            # the target itself: no option, variable or setting names one
+            print_stderr(DEFAULT_TARGET_NOTICE)
+
+    def _complain_of_unknown_names(self) -> None:
+        """Complain of dimensions and inputs, named by options, that no model has."""
+        known, given = self.questions.known_shapes, self.config.options
+        asked = KnownShapes(known.dims if "dim" in given else {}, known.input_shapes if "input_shape" in given else {})
+        there = ModelNames(
+            frozenset().union(*(source.names.dimensions for source in self._sources)),
+            frozenset().union(*(source.names.inputs for source in self._sources)),
+        )
+        read = [source.name for source in self._sources if source.is_whole]
+        for option, unknown in unknown_names(asked, there, read):
+            self.status.complain(option, Problem("", unknown))

@@ -23,7 +23,6 @@ from dml_tile.text import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dml_tile.directml.targets import Target
     from dml_tile.reports.report import Report, ReportOptions
 
 READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
@@ -177,17 +176,6 @@ def _real_path(name: str) -> str:
         return os.path.realpath(name)
     except OSError:
         return name
-
-
-def invocation_of(context: typer.Context, targets: Sequence[Target]) -> dict[str, Any]:
-    """Return the options of reports that name this run; no command where another program calls this function."""
-    from dml_tile.files.urls import source_named
-    from dml_tile.text import as_typed
-
-    return {
-        "command": as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else "",
-        "targets": tuple(target.name for target in targets),
-    }
 
 
 def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:

@@ -63,8 +63,7 @@ DimsOption = Annotated[
 InputShapesOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME=SIZES",
-        help="The shape of a model's input, as x=1,3,224,224; ? leaves a size as it is.",
+        metavar="NAME=SIZES", help="The shape of a model's input, as x=1,3,224,224; ? leaves a size as it is."
     ),
 ]
 ViaOption = Annotated[
@@ -88,148 +87,108 @@ AgainstOption = Annotated[
 class CheckOptions:
     """The options of ``check``, as typer takes them. ``Config.with_options`` takes those that have a setting's name."""
 
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help=f"Files, and folders of them: {read_kinds()}; - is standard input. By default the paths of "
-            "pyproject.toml.",
-        ),
-    ] = None
-    files_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also check the files that this one lists, one a line or each ended by NUL; - is standard input.",
-        ),
-    ] = None
-    stdin_filename: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The file that standard input is the text of: its name in the output, and its per-file-ignores.",
-        ),
-    ] = None
+    paths: list[str] | None = typer.Argument(
+        None,
+        metavar="FILE",
+        help=f"Files, and folders of them: {read_kinds()}; - is standard input. By default the paths of "
+        "pyproject.toml.",
+    )
+    files_from: str | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="Also check the files that this one lists, one a line or each ended by NUL; - is standard input.",
+    )
+    stdin_filename: str | None = typer.Option(
+        None,
+        metavar="NAME",
+        help="The file that standard input is the text of: its name in the output, and its per-file-ignores.",
+    )
     targets: TargetsOption = None
     against: AgainstOption = None
-    formats: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT[:FILE]",
-            help=f"{', '.join(FORMATS)}; the first by default. Several may be given, all but one with a file.",
-            autocompletion=complete_format,
-        ),
-    ] = None
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the output to this file; whole, or not at all."),
-    ] = None
-    page: Annotated[
-        str | None,
-        typer.Option("--report", metavar="FILE", help="Also write a page for a browser: --format html:FILE."),
-    ] = None
-    select: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULE",
-            help="Only findings of these rules count: ids, or prefixes such as DML-BUFFER. "
-            "The lowest level follows all rules.",
-            autocompletion=complete_rule,
-        ),
-    ] = None
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULE",
-            help="Findings of these rules do not count, unless --select has a longer prefix.",
-            autocompletion=complete_rule,
-        ),
-    ] = None
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Findings that are in this file do not count; the others fail as ever."),
-    ] = None
-    write_baseline: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write all findings that count to this file, and let them pass."),
-    ] = None
-    prune: Annotated[
-        bool,
-        typer.Option("--prune", help="With --write-baseline: only take out of the file what no longer occurs."),
-    ] = False
-    fail_on: Annotated[
-        FailOn | None,
-        typer.Option(
-            metavar="SEVERITY",
-            help="error, warning, note or never: the severity of findings from which on the exit status is 1; by "
-            "default warning. What is known at run time only counts as a note.",
-        ),
-    ] = None
-    require_operators: Annotated[
-        bool, typer.Option("--require-operators", help="Exit with 2 if nothing was checked.")
-    ] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only what fails (text); no summary.")] = False
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", help="Print more than a line of a captured operator; name each file that is passed over."
-        ),
-    ] = False
-    statistics: Annotated[
-        bool, typer.Option("--statistics", help="Count the findings of each rule (text and json).")
-    ] = False
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."),
-    ] = None
-    skip_others: Annotated[bool, typer.Option("--skip-others", help="Skip files without operators, as in folders.")] = (
-        False
+    formats: list[str] | None = typer.Option(
+        None,
+        "--format",
+        metavar="FORMAT[:FILE]",
+        help=f"{', '.join(FORMATS)}; the first by default. Several may be given, all but one with a file.",
+        autocompletion=complete_format,
     )
-    strict_files: Annotated[
-        bool,
-        typer.Option(
-            "--strict-files",
-            help="Exit with 2 if there is nothing to check in a file of a kind that is read, unless it is excluded.",
-        ),
-    ] = False
-    no_ignore: Annotated[
-        bool,
-        typer.Option(
-            "--no-ignore",
-            help="In folders, also check what .gitignore names, hidden folders, node_modules and virtual environments.",
-        ),
-    ] = False
-    root: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR", help="The folder from which reports for machines name files; by default the repository's."
-        ),
-    ] = None
-    show_settings: Annotated[
-        bool, typer.Option("--show-settings", help="Print what is in force and where it comes from, and exit.")
-    ] = False
+    output: str | None = typer.Option(
+        None, "--output", "-o", metavar="FILE", help="Write the output to this file; whole, or not at all."
+    )
+    page: str | None = typer.Option(
+        None, "--report", metavar="FILE", help="Also write a page for a browser: --format html:FILE."
+    )
+    select: list[str] | None = typer.Option(
+        None,
+        metavar="RULE",
+        help="Only findings of these rules count: ids, or prefixes such as DML-BUFFER. "
+        "The lowest level follows all rules.",
+        autocompletion=complete_rule,
+    )
+    ignore: list[str] | None = typer.Option(
+        None,
+        metavar="RULE",
+        help="Findings of these rules do not count, unless --select has a longer prefix.",
+        autocompletion=complete_rule,
+    )
+    baseline: str | None = typer.Option(
+        None, metavar="FILE", help="Findings that are in this file do not count; the others fail as ever."
+    )
+    write_baseline: str | None = typer.Option(
+        None, metavar="FILE", help="Write all findings that count to this file, and let them pass."
+    )
+    prune: bool = typer.Option(
+        False, "--prune", help="With --write-baseline: only take out of the file what no longer occurs."
+    )
+    fail_on: FailOn | None = typer.Option(
+        None,
+        metavar="SEVERITY",
+        help="error, warning, note or never: the severity of findings from which on the exit status is 1; by "
+        "default warning. What is known at run time only counts as a note.",
+    )
+    require_operators: bool = typer.Option(False, "--require-operators", help="Exit with 2 if nothing was checked.")
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only what fails (text); no summary.")
+    verbose: bool = typer.Option(
+        False, "--verbose", help="Print more than a line of a captured operator; name each file that is passed over."
+    )
+    statistics: bool = typer.Option(False, "--statistics", help="Count the findings of each rule (text and json).")
+    exclude: list[str] | None = typer.Option(
+        None, metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."
+    )
+    skip_others: bool = typer.Option(False, "--skip-others", help="Skip files without operators, as in folders.")
+    strict_files: bool = typer.Option(
+        False,
+        "--strict-files",
+        help="Exit with 2 if there is nothing to check in a file of a kind that is read, unless it is excluded.",
+    )
+    no_ignore: bool = typer.Option(
+        False,
+        "--no-ignore",
+        help="In folders, also check what .gitignore names, hidden folders, node_modules and virtual environments.",
+    )
+    root: str | None = typer.Option(
+        None, metavar="DIR", help="The folder from which reports for machines name files; by default the repository's."
+    )
+    show_settings: bool = typer.Option(
+        False, "--show-settings", help="Print what is in force and where it comes from, and exit."
+    )
     dim: DimsOption = None
     input_shape: InputShapesOption = None
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            metavar="N",
-            min=1,
-            max=32,  # each reads models in its part of 4 GiB, and must be able to import onnx
-            help="Check files in N processes; by default in one, or up to 8 where files are many.",
-        ),
-    ] = None
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Check files on a Dask cluster, by its scheduler's address, such as tcp://scheduler:8786; "
-            "pip install distributed.",
-        ),
-    ] = None
+    jobs: int | None = typer.Option(
+        None,
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=1,
+        max=32,  # each reads models in its part of 4 GiB, and must be able to import onnx
+        help="Check files in N processes; by default in one, or up to 8 where files are many.",
+    )
+    dask: str | None = typer.Option(
+        None,
+        metavar="ADDRESS",
+        help="Check files on a Dask cluster, by its scheduler's address, such as tcp://scheduler:8786; "
+        "pip install distributed.",
+    )
     via: ViaOption = None
     max_time: MaxTimeOption = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 
@@ -21,29 +21,24 @@ from dml_tile.text import did_you_mean
 
 
 def levels(
-    operator: Annotated[
-        str | None,
-        typer.Argument(help="Show the rows of this operator, such as GATHER.", autocompletion=complete_operator),
-    ] = None,
-    output_format: Annotated[
-        Literal["text", "json", "markdown", "html", "webnn"],
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="text: tables; json: an operator's rows; markdown: the matrix of Windows releases and data types; "
-            "html: a page of that and of every operator; webnn: WebNN's opSupportLimits() of tile at a target.",
-        ),
-    ] = "text",
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="TARGET",
-            help=f"For --format webnn; by default that of DML_TILE_TARGET, or {DEFAULT_TARGET}.",
-            autocompletion=complete_target,
-        ),
-    ] = None,
+    operator: str | None = typer.Argument(
+        None, help="Show the rows of this operator, such as GATHER.", autocompletion=complete_operator
+    ),
+    output_format: Literal["text", "json", "markdown", "html", "webnn"] = typer.Option(
+        "text",
+        "--format",
+        metavar="FORMAT",
+        help="text: tables; json: an operator's rows; markdown: the matrix of Windows releases and data types; "
+        "html: a page of that and of every operator; webnn: WebNN's opSupportLimits() of tile at a target.",
+    ),
+    target: str | None = typer.Option(
+        None,
+        "--target",
+        "-t",
+        metavar="TARGET",
+        help=f"For --format webnn; by default that of DML_TILE_TARGET, or {DEFAULT_TARGET}.",
+        autocompletion=complete_target,
+    ),
 ) -> None:
     """Show which tiles each Windows release and DirectML version accepts, and Tile's support table.
 
@@ -99,10 +94,9 @@ def _show_op_support_limits(target: str | None) -> None:
 def device(
     targets: TargetsOption = None,
     via: ViaOption = None,
-    output_format: Annotated[
-        Literal["text", "json"],
-        typer.Option("--format", metavar="FORMAT", help="text, or json: an object a line, one for each target."),
-    ] = "text",
+    output_format: Literal["text", "json"] = typer.Option(
+        "text", "--format", metavar="FORMAT", help="text, or json: an object a line, one for each target."
+    ),
 ) -> None:
     """Say whether a DirectML device comes into being at each target; exits with 1 if one does not.
 
@@ -123,15 +117,13 @@ def device(
 
 
 def explain(
-    rule: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="RULE",
-            help="A rule's id, or a prefix of several such as DML-BUFFER; or a result such as 80070057, 0x887A0004 or "
-            "E_INVALIDARG. Without it, all rules.",
-            autocompletion=complete_rule_or_result,
-        ),
-    ] = None,
+    rule: str | None = typer.Argument(
+        None,
+        metavar="RULE",
+        help="A rule's id, or a prefix of several such as DML-BUFFER; or a result such as 80070057, 0x887A0004 or "
+        "E_INVALIDARG. Without it, all rules.",
+        autocompletion=complete_rule_or_result,
+    ),
 ) -> None:
     """Print what a rule requires, what it rests on, what DirectML returns, and the page it follows.
 
@@ -155,9 +147,7 @@ def explain(
 
 
 def schema(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A schema; without it, the names of all are printed.")
-    ] = None,
+    name: str | None = typer.Argument(None, metavar="NAME", help="A schema; without it, the names of all are printed."),
 ) -> None:
     """Print the JSON Schema of a format that is read or written, or the names of all schemas."""
     from dml_tile.emit.schemas import schemas

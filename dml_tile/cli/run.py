@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from io import UnsupportedOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -25,34 +25,26 @@ _NO_DXDISPATCH_MODEL: Final = (
     "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
 )
 
-_ExplainPlanOption = Annotated[
-    bool, typer.Option("--explain-plan", help="Print on standard error how the bytes of each tile are moved.")
-]
-_OutputDirOption = Annotated[
-    Path,
-    typer.Option(help="The only folder that the model may write to; by default the current one.", file_okay=False),
-]
-
 
 def run(
-    model: Annotated[str, typer.Argument(metavar="MODEL.json", help="A DxDispatch model; - is standard input.")],
+    model: str = typer.Argument(..., metavar="MODEL.json", help="A DxDispatch model; - is standard input."),
     targets: TargetsOption = None,
     against: AgainstOption = None,
-    explain_plan: _ExplainPlanOption = False,
-    output_dir: _OutputDirOption = Path(),
-    allow_hidden: Annotated[
-        bool, typer.Option("--allow-hidden", help="Let the model use files of which a part begins with a dot.")
-    ] = False,
-    dxdispatch_output: Annotated[
-        bool,
-        typer.Option(
-            "--dxdispatch-output",
-            help="Print exactly what DxDispatch prints: 8-bit integers as characters, and no rows on a terminal.",
-        ),
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Let the model replace files that were there before.")
-    ] = False,
+    explain_plan: bool = typer.Option(
+        False, "--explain-plan", help="Print on standard error how the bytes of each tile are moved."
+    ),
+    output_dir: Path = typer.Option(
+        Path(), help="The only folder that the model may write to; by default the current one.", file_okay=False
+    ),
+    allow_hidden: bool = typer.Option(
+        False, "--allow-hidden", help="Let the model use files of which a part begins with a dot."
+    ),
+    dxdispatch_output: bool = typer.Option(
+        False,
+        "--dxdispatch-output",
+        help="Print exactly what DxDispatch prints: 8-bit integers as characters, and no rows on a terminal.",
+    ),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Let the model replace files that were there before."),
     max_time: MaxTimeOption = 600,
 ) -> None:
     """Check the tiles of a DxDispatch model, then run its commands in order.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
@@ -54,15 +54,13 @@ IMAGES: Final = (".svg", ".html")
 
 def show(
     file: FileArgument,
-    pointer: Annotated[
-        str | None,
-        typer.Option(metavar="POINTER", help="The tile to draw: the text after # in the output of check."),
-    ] = None,
+    pointer: str | None = typer.Option(
+        None, metavar="POINTER", help="The tile to draw: the text after # in the output of check."
+    ),
     targets: TargetsOption = None,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE.svg|FILE.html", help="Draw the only tile into a file instead."),
-    ] = None,
+    output: str | None = typer.Option(
+        None, "--output", "-o", metavar="FILE.svg|FILE.html", help="Draw the only tile into a file instead."
+    ),
     dim: DimsOption = None,
     input_shape: InputShapesOption = None,
 ) -> None:
@@ -174,24 +172,21 @@ def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
 def lower(
     file: FileArgument,
     targets: TargetsOption = None,
-    output_format: Annotated[
-        Literal["text", "json", "cpp", "python"],
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="text: tables; json: a DxDispatch model of one tile; cpp, python: code that builds the steps.",
-        ),
-    ] = "text",
-    pointer: Annotated[
-        str | None,
-        typer.Option(metavar="POINTER", help="The tile to lower: the text after # in the output of check."),
-    ] = None,
-    no_float_carriers: Annotated[
-        bool, typer.Option("--no-float-carriers", help="Never reinterpret other data types as floats.")
-    ] = False,
-    max_steps: Annotated[
-        int, typer.Option(min=1, metavar="COUNT", help="Report a tile that takes more tiles than these.")
-    ] = MAX_STEPS,
+    output_format: Literal["text", "json", "cpp", "python"] = typer.Option(
+        "text",
+        "--format",
+        metavar="FORMAT",
+        help="text: tables; json: a DxDispatch model of one tile; cpp, python: code that builds the steps.",
+    ),
+    pointer: str | None = typer.Option(
+        None, metavar="POINTER", help="The tile to lower: the text after # in the output of check."
+    ),
+    no_float_carriers: bool = typer.Option(
+        False, "--no-float-carriers", help="Never reinterpret other data types as floats."
+    ),
+    max_steps: int = typer.Option(
+        MAX_STEPS, min=1, metavar="COUNT", help="Report a tile that takes more tiles than these."
+    ),
     name: NameOption = None,
     namespace: NamespaceOption = None,
     dim: DimsOption = None,
@@ -263,17 +258,12 @@ def _lowered_tiles(tiles: list[LoweringResult], status: ExitStatus) -> list[Lowe
 
 
 def emit(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="A DxDispatch model, a descriptor, a list of them or JSON lines; - is standard input.",
-        ),
-    ],
-    language: Annotated[
-        Literal["cpp", "json", "python"],
-        typer.Option("--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python."),
-    ],
+    file: str = typer.Argument(
+        ..., metavar="FILE", help="A DxDispatch model, a descriptor, a list of them or JSON lines; - is standard input."
+    ),
+    language: Literal["cpp", "json", "python"] = typer.Option(
+        ..., "--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python."
+    ),
     name: NameOption = None,
     namespace: NamespaceOption = None,
 ) -> None:

@@ -33,8 +33,7 @@ class ReportOptions:
 
     ``open_console`` gives a console on the same output, for a terminal's colours and width. ``fail_on`` is the severity
     from which on an operator fails, None if none does; ``is_quiet`` leaves out what does not fail,
-    ``is_verbose`` nothing. ``root`` is the folder
-    from which machines are given the paths of files.
+    ``is_verbose`` nothing. ``root`` is the folder from which machines are given the paths of files.
     """
 
     write: Callable[[str], object]
@@ -46,7 +45,6 @@ class ReportOptions:
     is_verbose: bool = False
     command: str = ""
     """As its user typed it; empty where that is unknown."""
-    targets: tuple[str, ...] = ()
     root: str = "."
 
     def path(self, source: str) -> str:
