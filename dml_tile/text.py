@@ -46,6 +46,11 @@ def shortened_within(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
 
 
+def plural(number: int, noun: str) -> str:
+    """Return a number of things: ``1 tile``, ``2 tiles``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def braced(values: Iterable[object]) -> str:
     """Return values as C initialises an array: ``{1, 2, 3}``.
 

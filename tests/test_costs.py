@@ -19,7 +19,7 @@ import dml_tile
 from dml_tile import input_errors, json_text
 from dml_tile.checking import check
 from dml_tile.checks import baseline, files
-from dml_tile.cli import config, values
+from dml_tile.cli import config
 from dml_tile.cli.run import run
 from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, OutputGraphEdge
 from dml_tile.descriptors.structs import Struct
@@ -438,7 +438,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         config.MAX_SETTINGS_BYTES,
         config.MAX_KEY_PARTS,
         config.MAX_ENTRIES,
-        values.MAX_TARGETS,
+        config.MAX_TARGETS,
     ),
     "the parts of a pattern, and of a path that a file names": (paths.MAX_PARTS,),
     "folders looked at for a pattern": (),

@@ -15,7 +15,7 @@ from jsonschema import Draft4Validator
 from dml_tile.checks.catalogue import RULES
 from dml_tile.directml import pages
 from dml_tile.files.repository import SERVERS_VARIABLES
-from dml_tile.reports import sarif as sarif_module
+from dml_tile.reports import annotations as annotations_module
 from dml_tile.reports.annotations import MAX_SHOWN
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call
@@ -328,7 +328,7 @@ def test_findings_of_the_baseline_are_left_out_and_a_log_is_not_too_long(
     (new,) = sarif(check, "a.json", "--baseline", "base.json")["results"]
     assert "{3}" in new["message"]["text"]
     assert "suppressions" not in new
-    monkeypatch.setattr(sarif_module, "MAX_RESULTS", 3)
+    monkeypatch.setattr(annotations_module, "MAX_RESULTS", 3)
     run = sarif(check, write("many.json", [BAD] * 5))
     assert len(run["results"]) == 3
     (notification,) = run["invocations"][0]["toolExecutionNotifications"]

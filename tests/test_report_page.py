@@ -279,7 +279,7 @@ def test_so_many_results_are_counted_and_the_first_listed() -> None:
 
 
 def test_a_row_keeps_of_each_tile_no_other_findings_than_its_own() -> None:
-    made = overview_row(checked(JsonDescriptor("", row("INT64", [2, 3], [1, 1], RepeatsCount=3)), OLD), "refused")
+    made = overview_row(checked(JsonDescriptor("", row("INT64", [2, 3], [1, 1], RepeatsCount=3)), OLD), "refused", "-")
     assert len(made.findings) > 1
     assert all(group.result.findings == (group.finding,) for group in made.findings)
 

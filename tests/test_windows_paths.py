@@ -12,7 +12,7 @@ from dml_tile.checks import files as files_module
 from dml_tile.checks.files import Exclusion
 from dml_tile.files import repository
 from dml_tile.files.repository import path_within
-from dml_tile.reports import sarif
+from dml_tile.reports import annotations as annotations_module
 
 HERE = r"C:\Users\me\project"
 
@@ -20,7 +20,7 @@ HERE = r"C:\Users\me\project"
 @pytest.fixture(autouse=True)
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     system = SimpleNamespace(name="nt", path=ntpath, getcwd=lambda: HERE)
-    for module in (files_module, repository, sarif):
+    for module in (files_module, repository, annotations_module):
         monkeypatch.setattr(module, "os", system, raising=False)
         monkeypatch.setattr(module, "PurePath", PureWindowsPath)
     monkeypatch.setattr(ntpath, "abspath", lambda path: ntpath.normpath(ntpath.join(HERE, path)))
@@ -44,7 +44,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reports_name_files_by_relative_paths_or_uris(source: str, shown: str, uri: str) -> None:
     path = path_within(HERE, source)
     assert path == shown
-    assert sarif._artifact(path, source)["uri"] == uri
+    assert annotations_module._artifact(path, source)["uri"] == uri
 
 
 @pytest.mark.parametrize(

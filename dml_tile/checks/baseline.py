@@ -19,6 +19,7 @@ from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import ProjectPath
 from dml_tile.files.repository import path_from
+from dml_tile.files.urls import STANDARD_INPUT
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
 from dml_tile.findings import Finding
 from dml_tile.input_errors import Record, problems_of
@@ -27,7 +28,6 @@ from dml_tile.text import encodable, printable, printable_json
 MAX_BASELINE_BYTES: Final = 2**26
 """The size of the largest baseline that is read."""
 
-_STANDARD_INPUT: Final = "-"
 _Text = Annotated[str, Field(strict=True)]
 
 
@@ -102,7 +102,7 @@ class Baseline:
         """Return the entries of files that the run checked, or that no longer exist."""
         checked = {_relative_path(source.name, self._folder): source.is_whole for source in sources}
         for path in {entry.source for entry in self.entries} - checked.keys():
-            is_there = path == _STANDARD_INPUT or os.path.lexists(Path(self._folder, path))
+            is_there = path == STANDARD_INPUT or os.path.lexists(Path(self._folder, path))
             checked[path] = not is_there
         return frozenset(
             entry

@@ -8,13 +8,7 @@ from pydantic import Field
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.directml.enums import HRESULT, FeatureLevel
-from dml_tile.directml.targets import (
-    DIRECTML_VERSIONS,
-    ONNXRUNTIME_DIRECTML,
-    WINDOWS_RELEASES,
-    Target,
-    oldest_windows,
-)
+from dml_tile.directml.targets import DIRECTML_VERSIONS, ONNXRUNTIME_DIRECTML, WINDOWS_RELEASES, Target, oldest_windows
 from dml_tile.input_errors import Record
 from dml_tile.rules.tile import upgrade_advice
 

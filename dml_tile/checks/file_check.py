@@ -24,7 +24,7 @@ from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions, comment_notices
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, Problem, location_of, require_instance
-from dml_tile.files.urls import Url, source_named
+from dml_tile.files.urls import STANDARD_INPUT, Url, source_named
 from dml_tile.findings import Against, Severity, bases_of
 from dml_tile.json_text import IgnoreComment
 from dml_tile.readers.file_kinds import SAVED_MODEL
@@ -37,8 +37,6 @@ if TYPE_CHECKING:  # most checks need none
     from onnx import ModelProto
 
     from dml_tile.checks.baseline import Baseline
-
-STANDARD_INPUT: Final = "-"
 
 _ALL_RULES: Final = Selection()
 _DIGEST_BYTES: Final = 4

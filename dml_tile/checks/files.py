@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from glob import has_magic
 from pathlib import PurePath
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.errors import ConfigError, InputError, Problem
 from dml_tile.files.paths import ListedPath, Matches
 from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import path_from
-from dml_tile.files.urls import Url, file_of
+from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
 from dml_tile.files.whole import read_whole
 from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
@@ -60,11 +60,11 @@ class Exclusion:
 
     def leaves_out(self, file: str) -> bool:
         """Return True if a file, or a folder (with a slash at the end), is excluded; named from the current folder."""
-        return bool(self.patterns.lines) and file != "-" and self.patterns.leaves_out(self._path(file))
+        return bool(self.patterns.lines) and file != STANDARD_INPUT and self.patterns.leaves_out(self._path(file))
 
     def matching(self, file: str) -> frozenset[int]:
         """Return the numbers of the patterns that match a file or a folder above it."""
-        if file == "-" or not self.patterns.lines:
+        if file == STANDARD_INPUT or not self.patterns.lines:
             return frozenset()
         return self.patterns.matching(self._path(file))
 
@@ -102,13 +102,6 @@ def names_in(file: str) -> list[str]:
     return [ListedPath(os.fsdecode(name)) for name in dict.fromkeys(names) if name]
 
 
-class NamedFiles(NamedTuple):
-    """The files that names stand for, each once, and the files passed over."""
-
-    files: list[str]
-    passed_over: list[PassedOver]
-
-
 def files_named(
     names: Sequence[str],
     complain: Complain,
@@ -117,8 +110,8 @@ def files_named(
     skips_others: bool = False,
     ignores_none: bool = False,
     via: BackEnd | None = None,
-) -> NamedFiles:
-    """Return the files to check, each once: named files, files that match a pattern, and files of named folders.
+) -> tuple[list[str], list[PassedOver]]:
+    """Return the files to check, each once, of names, patterns and folders; and what is passed over.
 
     What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, and
     models that the back end ``via`` does not read. ``ignores_none`` is passed to ``expanded``. ``complain`` is called
@@ -164,7 +157,7 @@ def files_named(
                     passed.append(PassedOver(file, unread))
             for one in passed:
                 over.setdefault(_identity(one.name), one)
-    return NamedFiles([*files.values()], [one for identity, one in over.items() if identity not in files])
+    return [*files.values()], [one for identity, one in over.items() if identity not in files]
 
 
 def _matched(name: str, matches: Matches, complain: Complain, exclusion: Exclusion) -> list[str]:
@@ -182,7 +175,7 @@ def _matched(name: str, matches: Matches, complain: Complain, exclusion: Exclusi
 
 def is_pattern(name: str) -> bool:
     """Return True if a name is a pattern: it has wildcards, and is no file itself."""
-    if name == "-" or isinstance(name, Url | ListedPath):
+    if name == STANDARD_INPUT or isinstance(name, Url | ListedPath):
         return False
     # the question mark of \\?\C: is none
     return has_magic(os.path.splitdrive(name)[1]) and not os.path.exists(name)  # noqa: PTH110 - Path.exists may raise
@@ -193,7 +186,7 @@ def _identity(name: str) -> Hashable:
     if isinstance(name, Url):
         return name.identity
     try:
-        return None if name == "-" else PurePath(os.path.abspath(name))  # noqa: PTH100  # links are not followed
+        return None if name == STANDARD_INPUT else PurePath(os.path.abspath(name))  # noqa: PTH100  # links are not followed
     except OSError:  # the current folder was removed
         return PurePath(name)
 

@@ -20,6 +20,7 @@ from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
+from dml_tile.files.urls import STANDARD_INPUT
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
@@ -182,7 +183,7 @@ def _with_suggestion(finding: Finding, first: str) -> Finding:
 
 def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
     """Return the command that lowers a tile; empty where the shapes that it has to give are too many."""
-    is_an_option = result.source.startswith("-") and result.source != "-"
+    is_an_option = result.source.startswith("-") and result.source != STANDARD_INPUT
     arguments = [f"./{result.source}" if is_an_option else result.source, "--target", result.target.name]
     left = _MAX_SHAPE_OPTIONS
     for name, size in known_shapes.dims.items():
@@ -198,4 +199,4 @@ def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
     if result.pointer and not is_alone:
         arguments += ["--pointer", result.pointer]
     command = as_typed(["dml-tile", "lower", *arguments])
-    return f"{command} < FILE" if result.source == "-" else command  # standard input cannot be read again
+    return f"{command} < FILE" if result.source == STANDARD_INPUT else command  # standard input cannot be read again

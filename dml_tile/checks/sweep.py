@@ -24,7 +24,7 @@ from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import Problem
-from dml_tile.files.urls import Url, source_named
+from dml_tile.files.urls import STANDARD_INPUT, Url, source_named
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.readers.sources import Sources, is_model_file
@@ -236,7 +236,7 @@ def _chunking(file: str) -> tuple[bool, int]:
     try:
         status = os.stat(file)  # noqa: PTH116  # a tenth of Path's time
     except (OSError, ValueError):
-        return file == "-", FILES_OF_A_CHUNK
+        return file == STANDARD_INPUT, FILES_OF_A_CHUNK
     is_large = status.st_size > MAX_BYTES_OF_DESCRIPTORS and not is_model_file(file)
     is_here = is_large or not S_ISREG(status.st_mode) or file.startswith(("/dev/", "/proc/"))
     return is_here, FILES_OF_A_CHUNK if status.st_size <= MAX_BYTES_OF_A_SMALL_FILE else 1

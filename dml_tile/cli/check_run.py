@@ -12,7 +12,7 @@ from typing import Final
 import typer
 
 from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of, written_before
-from dml_tile.checks.file_check import STANDARD_INPUT, Event, FileCheck, checked_here
+from dml_tile.checks.file_check import Event, FileCheck, checked_here
 from dml_tile.checks.files import files_named, forbidden, names_in, unknown_names
 from dml_tile.checks.summary import Notice, SourceSummary, Suppression, baseline_notices, file_ignore_notices
 from dml_tile.cli.config import Config, chosen_targets, nearest_config
@@ -39,7 +39,7 @@ from dml_tile.cli.options import CheckOptions
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
 from dml_tile.files.repository import repository_root
-from dml_tile.files.urls import source_named
+from dml_tile.files.urls import STANDARD_INPUT, source_named
 from dml_tile.findings import Severity
 from dml_tile.readers.model_tile import KnownShapes, ModelNames
 from dml_tile.readers.sources import EMPTY, EXCLUDED, PassedOver, is_model_file
@@ -251,7 +251,7 @@ class CheckRun:
                 self._report_cut(files)
             self._take_notices(is_whole=self.is_project and not deadline.has_cut)
             for report in self._reports:
-                report.pass_over(self._passed_over)
+                report.passed_over = self._passed_over
                 report.end(self._sources)
 
     def _complain(self, name: str, problem: Problem) -> None:

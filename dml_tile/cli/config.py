@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, TypeVar
 
 import typer
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from dml_tile.back_ends import BackEnd, back_end_named
@@ -88,18 +88,20 @@ _Texts = Annotated[tuple[str, ...], Field(fail_fast=True), _Bounded]
 class Settings(Record):
     """Defaults for the options of ``check``. ``paths`` and ``baseline`` are relative to the current folder."""
 
+    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
+
     targets: _Texts = ()
     select: _Texts = ()
     ignore: _Texts = ()
     against: Against = "both"
     via: str | None = None
     dim: _Texts = ()
-    input_shape: _Texts = Field(default=(), alias="input-shape")
+    input_shape: _Texts = ()
     exclude: _Texts = ()
-    strict_files: bool = Field(default=False, alias="strict-files", strict=True)
-    per_file_ignores: Annotated[dict[str, _Texts], _Bounded] = Field(default_factory=dict, alias="per-file-ignores")
-    fail_on: FailOn = Field(default="warning", alias="fail-on")
-    max_time: Annotated[int, Field(ge=1, le=MAX_SECONDS)] | None = Field(default=None, alias="max-time")
+    strict_files: bool = Field(default=False, strict=True)
+    per_file_ignores: Annotated[dict[str, _Texts], _Bounded] = Field(default_factory=dict)
+    fail_on: FailOn = "warning"
+    max_time: Annotated[int, Field(ge=1, le=MAX_SECONDS)] | None = None
     baseline: Annotated[str, AfterValidator(_inside)] = ""
     paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], Field(fail_fast=True), _Bounded] = ()
 

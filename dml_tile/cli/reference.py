@@ -7,22 +7,16 @@ from typing import Literal
 
 import typer
 
+from dml_tile.cli import options
 from dml_tile.cli.console import CLEAN, FINDINGS
 from dml_tile.cli.formats import console_of, print_text
-from dml_tile.cli.options import (
-    TargetsOption,
-    ViaOption,
-    complete_operator,
-    complete_rule_or_result,
-    complete_target,
-)
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.text import did_you_mean
 
 
 def levels(
     operator: str | None = typer.Argument(
-        None, help="Show the rows of this operator, such as GATHER.", autocompletion=complete_operator
+        None, help="Show the rows of this operator, such as GATHER.", autocompletion=options.complete_operator
     ),
     output_format: Literal["text", "json", "markdown", "html", "webnn"] = typer.Option(
         "text",
@@ -37,7 +31,7 @@ def levels(
         "-t",
         metavar="TARGET",
         help=f"For --format webnn; by default that of DML_TILE_TARGET, or {DEFAULT_TARGET}.",
-        autocompletion=complete_target,
+        autocompletion=options.complete_target,
     ),
 ) -> None:
     """Show which tiles each Windows release and DirectML version accepts, and Tile's support table.
@@ -92,8 +86,8 @@ def _show_op_support_limits(target: str | None) -> None:
 
 
 def device(
-    targets: TargetsOption = None,
-    via: ViaOption = None,
+    targets: options.TargetsOption = None,
+    via: options.ViaOption = None,
     output_format: Literal["text", "json"] = typer.Option(
         "text", "--format", metavar="FORMAT", help="text, or json: an object a line, one for each target."
     ),
@@ -122,7 +116,7 @@ def explain(
         metavar="RULE",
         help="A rule's id, or a prefix of several such as DML-BUFFER; or a result such as 80070057, 0x887A0004 or "
         "E_INVALIDARG. Without it, all rules.",
-        autocompletion=complete_rule_or_result,
+        autocompletion=options.complete_rule_or_result,
     ),
 ) -> None:
     """Print what a rule requires, what it rests on, what DirectML returns, and the page it follows.

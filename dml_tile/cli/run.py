@@ -88,11 +88,12 @@ def run(
 def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite: bool) -> AllowedFolders:
     """Return the folders that the model may use, but for its own file."""
     from dml_tile.files.paths import AllowedFolders
+    from dml_tile.files.urls import STANDARD_INPUT
 
-    folder = Path() if model == "-" else Path(model).parent
+    folder = Path() if model == STANDARD_INPUT else Path(model).parent
     folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
     with suppress(UnsupportedOperation):  # by a stream that is no file
-        folders.protect(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
+        folders.protect(os.fstat(sys.stdin.fileno()) if model == STANDARD_INPUT else Path(model).stat())
     return folders
 
 

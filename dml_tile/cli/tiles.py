@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
+from dml_tile.cli import options
 from dml_tile.cli.console import (
     CLEAN,
     FINDINGS,
@@ -20,15 +21,6 @@ from dml_tile.cli.console import (
     print_stderr,
 )
 from dml_tile.cli.formats import console_of, print_text, replaced
-from dml_tile.cli.options import (
-    DimsOption,
-    FileArgument,
-    InputShapesOption,
-    NameOption,
-    NamespaceOption,
-    TargetsOption,
-    ViaOption,
-)
 from dml_tile.errors import DmlError, Problem
 from dml_tile.lowering.chains import MAX_STEPS
 
@@ -53,16 +45,16 @@ IMAGES: Final = (".svg", ".html")
 
 
 def show(
-    file: FileArgument,
+    file: options.FileArgument,
     pointer: str | None = typer.Option(
         None, metavar="POINTER", help="The tile to draw: the text after # in the output of check."
     ),
-    targets: TargetsOption = None,
+    targets: options.TargetsOption = None,
     output: str | None = typer.Option(
         None, "--output", "-o", metavar="FILE.svg|FILE.html", help="Draw the only tile into a file instead."
     ),
-    dim: DimsOption = None,
-    input_shape: InputShapesOption = None,
+    dim: options.DimsOption = None,
+    input_shape: options.InputShapesOption = None,
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.files import chosen_tiles
@@ -159,8 +151,8 @@ def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
             return no_picture("it is no tile")
         return picture_of(part.desc)
     if part.unknown:
-        options = how_to_fix(part.unknown)
-        return no_picture(f"not all of it is known before the model runs{options and f'; try {options}'}")
+        fixed_by = how_to_fix(part.unknown)
+        return no_picture(f"not all of it is known before the model runs{fixed_by and f'; try {fixed_by}'}")
     if part.error:
         return no_picture("its own specification rules it out")
     try:
@@ -170,8 +162,8 @@ def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
 
 
 def lower(
-    file: FileArgument,
-    targets: TargetsOption = None,
+    file: options.FileArgument,
+    targets: options.TargetsOption = None,
     output_format: Literal["text", "json", "cpp", "python"] = typer.Option(
         "text",
         "--format",
@@ -187,11 +179,11 @@ def lower(
     max_steps: int = typer.Option(
         MAX_STEPS, min=1, metavar="COUNT", help="Report a tile that takes more tiles than these."
     ),
-    name: NameOption = None,
-    namespace: NamespaceOption = None,
-    dim: DimsOption = None,
-    input_shape: InputShapesOption = None,
-    via: ViaOption = None,
+    name: options.NameOption = None,
+    namespace: options.NamespaceOption = None,
+    dim: options.DimsOption = None,
+    input_shape: options.InputShapesOption = None,
+    via: options.ViaOption = None,
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
@@ -208,8 +200,8 @@ def lower(
     config = Config().with_options({"via": via, "dim": dim, "input_shape": input_shape})
     back_end = config.back_end()
     chosen = chosen_tiles(file, config.known_shapes(), pointer, status.complain, count_passed_over, back_end)
-    options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
-    tiles = (lower_part(file, part, target, back_end, **options) for file, part in chosen)
+    choices = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
+    tiles = (lower_part(file, part, target, back_end, **choices) for file, part in chosen)
     if output_format == "text":
         status.count_findings(are_failing=print_lowered(console_of(), tiles))
     elif output_format == "json":
@@ -264,8 +256,8 @@ def emit(
     language: Literal["cpp", "json", "python"] = typer.Option(
         ..., "--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python."
     ),
-    name: NameOption = None,
-    namespace: NamespaceOption = None,
+    name: options.NameOption = None,
+    namespace: options.NamespaceOption = None,
 ) -> None:
     """Print source text that builds each descriptor; exits with 1 if it leaves out other operators."""
     from dml_tile.emit.source import other_operator, source_text

@@ -25,6 +25,7 @@ from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
     BindingSource,
     BoundSources,
+    Command,
     DispatchCommand,
     Model,
     OtherDispatchable,
@@ -98,10 +99,22 @@ def run_model(
     bound = _BoundTiles(model, memory, target, against)
     bounds = RunBounds(write)
     rows = _row_lengths(model) if in_rows and not as_dxdispatch else {}
-    steps = [
-        _prepared(i, command, bound, memory, folders, bounds, dispatch, rows, as_dxdispatch=as_dxdispatch)
-        for i, command in enumerate(model.commands)
-    ]
+
+    def prepared(command: Command, pointer: str) -> Callable[[], object]:
+        """Refuse what can be refused before the run, and return the function that runs the command."""
+        match command:
+            case DispatchCommand():
+                bind = bound.dispatch(command, pointer)
+                return (lambda: dispatch(command.dispatchable, bind())) if bind else lambda: None
+            case PrintCommand():
+                shown = memory[command.resource]
+                _elements(shown, f"{pointer}/resource", shown.shown_bytes)
+                parts = partial(printed_parts, command, shown, row=rows.get(command.resource, 0))
+                return lambda: bounds.print(parts(as_dxdispatch=as_dxdispatch), pointer)
+            case WriteFileCommand():
+                return _prepared_file(command, pointer, memory[command.resource], folders, bounds)
+
+    steps = [prepared(command, json_pointer(["commands", i])) for i, command in enumerate(model.commands)]
     if bound.results:
         raise RefusedModelError(bound.results)
     for step in steps:
@@ -235,33 +248,6 @@ class RunBounds:
                 self._cut_at,
                 f"the model prints more than {MAX_PRINTED_BYTES} bytes; {self._unprinted_values} values were left out",
             )
-
-
-def _prepared(
-    i: int,
-    command: DispatchCommand | PrintCommand | WriteFileCommand,
-    bound: _BoundTiles,
-    memory: Mapping[str, Contents],
-    folders: AllowedFolders,
-    bounds: RunBounds,
-    dispatch: Callable[[str, BoundTile], object],
-    rows: Mapping[str, int],
-    *,
-    as_dxdispatch: bool,
-) -> Callable[[], object]:
-    """Refuse what can be refused before the run, and return the function that runs the command."""
-    pointer = json_pointer(["commands", i])
-    match command:
-        case DispatchCommand():
-            bind = bound.dispatch(command, pointer)
-            return (lambda: dispatch(command.dispatchable, bind())) if bind else lambda: None
-        case PrintCommand():
-            shown = memory[command.resource]
-            _elements(shown, f"{pointer}/resource", shown.shown_bytes)
-            row = rows.get(command.resource, 0)
-            return lambda: bounds.print(printed_parts(command, shown, as_dxdispatch=as_dxdispatch, row=row), pointer)
-        case WriteFileCommand():
-            return _prepared_file(command, pointer, memory[command.resource], folders, bounds)
 
 
 def _row_lengths(model: Model) -> dict[str, int]:

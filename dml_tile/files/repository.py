@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
 from dml_tile.files.patterns import Patterns
-from dml_tile.files.urls import Url
+from dml_tile.files.urls import STANDARD_INPUT, Url
 from dml_tile.files.whole import open_regular
 
 SERVERS_VARIABLES: Final = ("GITHUB_WORKSPACE", "BUILD_SOURCESDIRECTORY", "CI_PROJECT_DIR")
@@ -39,7 +39,7 @@ def repository_root(names: Iterable[str] = ()) -> str:
         here = os.getcwd()
     except OSError:  # it was removed
         return "."
-    paths = [os.path.abspath(name) for name in names if name != "-" and not isinstance(name, Url)]
+    paths = [os.path.abspath(name) for name in names if name != STANDARD_INPUT and not isinstance(name, Url)]
     try:
         common = os.path.commonpath(paths or [here])
     except ValueError:  # on Windows, of several drives
@@ -51,7 +51,7 @@ def repository_root(names: Iterable[str] = ()) -> str:
 
 def path_from(folder: str, source: str) -> str:
     """Return a file's path from a folder on, with slashes; absolute on another drive. URLs stay as they are."""
-    if source == "-" or isinstance(source, Url):
+    if source == STANDARD_INPUT or isinstance(source, Url):
         return source
     path = _without_device_prefix(source)
     try:

@@ -17,6 +17,9 @@ from dml_tile.errors import InputError
 from dml_tile.input_errors import unreadable
 from dml_tile.text import shortened
 
+STANDARD_INPUT: Final = "-"
+"""What an argument names standard input by."""
+
 STORES: Final = ("https", "http", "s3", "gs", "gcs", "az", "abfs", "hf", "memory", "file")
 """The protocols of URLs that are read."""
 

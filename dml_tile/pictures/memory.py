@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from dml_tile.descriptors.tile import type_name
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.tensor import Operand, view_of
+from dml_tile.text import plural
 
 Index: TypeAlias = tuple[int, ...]
 
@@ -109,8 +110,8 @@ class TensorPicture:
     @property
     def heading(self) -> str:
         """The tensor in one line: ``InputTensor: FLOAT32, 6 elements of 4 bytes``."""
-        size = _counted(self.element_size, "byte")
-        return f"{self.name}: {self.data_type}, {_counted(self.elements, 'element')} of {size}"
+        size = plural(self.element_size, "byte")
+        return f"{self.name}: {self.data_type}, {plural(self.elements, 'element')} of {size}"
 
     @property
     def part(self) -> str:
@@ -144,10 +145,6 @@ class TensorPicture:
     def byte(self, offset: int) -> int:
         """Return the first byte of the cell at an offset."""
         return offset * self.element_size
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def tensor_picture(operand: Operand) -> TensorPicture | str:

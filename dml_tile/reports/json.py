@@ -164,13 +164,12 @@ class JsonReport(Report):
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
         self._rules = Counter[str]()
-        self._separator = "\n"
         self._write_json('{"version": 1, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         self._rules.update(finding.rule for result in results for finding in result.findings)
         for result in results:
-            self._write_one(result_record(result, self.options.fail_on))
+            self._write_item(result_record(result, self.options.fail_on).model_dump_json())
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         self._write_json("\n]")
@@ -198,12 +197,8 @@ class JsonReport(Report):
         self._write_json(f', "{name}": [')
         self._separator = "\n"
         for record in records:
-            self._write_one(record)
+            self._write_item(record.model_dump_json())
         self._write_json("\n]")
-
-    def _write_one(self, record: Record) -> None:
-        self._write_json(f"{self._separator}{record.model_dump_json()}")
-        self._separator = ",\n"
 
 
 def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:

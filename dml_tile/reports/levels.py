@@ -177,13 +177,6 @@ def operator_json(operator: Operator) -> str:
     return f"{json.dumps(record, indent=2)}\n"
 
 
-def operator_index() -> Iterator[tuple[Operator, str, bool]]:
-    """Yield each operator, its page, and whether its Sizes follow from rules."""
-    for operator in operators().values():
-        _, table = next(tables_of(operator))
-        yield operator, table.page, any(field == "Sizes" for field, _, _ in table.same)
-
-
 _PAGE_TITLE: Final = "What each DirectML feature level accepts"
 
 

@@ -6,8 +6,8 @@ Page: https://github.github.com/gfm/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, starmap
 from typing import Final
 
 from dml_tile.checks.summary import Notice, SourceSummary
@@ -34,18 +34,10 @@ class MarkdownReport(OverviewReport):
 def _lines(overview: OverviewReport) -> Iterator[str]:
     rows, problems = overview.rows, overview.problems
     yield f"## Operators on DirectML: {overview.counted.headline(problems)}"
-    if problems:
-        yield ""
-        yield from (_problem(*problem) for problem in islice(problems, MAX_IN_A_COMMENT))
-        if len(problems) > MAX_IN_A_COMMENT:
-            yield f"- and {len(problems) - MAX_IN_A_COMMENT} more that cannot be read"
+    yield from _list(len(problems), starmap(_problem, problems), "that cannot be read")
     if overview.passed_over:
         yield from ("", f"{_escaped(passed_over(overview.passed_over))}.")
-    if overview.notices:
-        yield ""
-        yield from map(_notice, islice(overview.notices, MAX_IN_A_COMMENT))
-        if len(overview.notices) > MAX_IN_A_COMMENT:
-            yield f"- and {len(overview.notices) - MAX_IN_A_COMMENT} more notices"
+    yield from _list(len(overview.notices), map(_notice, overview.notices), "notices")
     if rows:
         yield ""
         yield from _table(rows, overview.targets)
@@ -54,6 +46,13 @@ def _lines(overview: OverviewReport) -> Iterator[str]:
     for row in rows:
         if row.findings or row.unknown or row.notes:
             yield from ("", *_details(row))
+
+
+def _list(count: int, items: Iterable[str], what: str) -> Iterator[str]:
+    if count:
+        yield from ("", *islice(items, MAX_IN_A_COMMENT))
+    if count > MAX_IN_A_COMMENT:
+        yield f"- and {count - MAX_IN_A_COMMENT} more {what}"
 
 
 def _table(rows: Sequence[OverviewRow], targets: Sequence[str]) -> Iterator[str]:

@@ -113,14 +113,14 @@ def clipped(text: str) -> str:
     return shortened(printable(text[: _MAX_TEXT + 1]), _MAX_TEXT)
 
 
-def overview_row(results: Sequence[Result], verdict: str) -> OverviewRow:
-    """Return the results of an operator, one for each target, and the worst of its verdicts, as a row."""
+def overview_row(results: Sequence[Result], verdict: str, source: str) -> OverviewRow:
+    """Return the results of an operator, one for each target, the worst of its verdicts, and its path, as a row."""
     first = results[0]
     findings = grouped_findings(results)
     level, windows = run_from_level(first.lowest_level, bool(first.unknown)) if first.is_judged else ("", "")
     commands = [result.command for result in results if result.command]
     return OverviewRow(
-        source=clipped(first.source),
+        source=clipped(source),
         pointer=clipped(first.pointer),
         operator=clipped(first.operator) if first.is_checked else "",
         verdict=verdict,
@@ -207,8 +207,7 @@ class OverviewReport(Report):
         has_findings = any(result.findings for result in results)
         if self._listed_by_kind[has_findings] < self.max_listed:
             self._listed_by_kind[has_findings] += 1
-            row = overview_row(results, verdict)
-            self._rows.append(replace(row, source=clipped(self.options.path(results[0].source))))
+            self._rows.append(overview_row(results, verdict, self.options.path(results[0].source)))
         else:
             self.left_out[verdict] += 1
 

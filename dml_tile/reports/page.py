@@ -27,7 +27,7 @@ from dml_tile.reports.markup import (
     table,
 )
 from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, RowLowering, clipped
-from dml_tile.reports.report import Problems, ReportOptions
+from dml_tile.reports.report import ReportOptions
 
 MAX_ON_A_PAGE: Final = 1_000
 """The limit for listed operators with findings, for those without, for models and for problems."""
@@ -60,10 +60,10 @@ class _Section:
 def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[str]:
     """Yield the body of the page, in pieces."""
     rows, rules = report.rows, wording.greatest_first(report.rules)
-    detailed = sum(map(_has_details, rows))
+    detailed, problems = sum(map(_has_details, rows)), starmap(_problem, report.problems)
     every = (
-        _Section("Not read", len(report.problems), _problem_list(report.problems)),
-        _Section("Notices", len(report.notices), _notice_list(report.notices)),
+        _Section("Not read", len(report.problems), _list("problems", len(report.problems), problems)),
+        _Section("Notices", len(report.notices), _list("notices", len(report.notices), map(_notice, report.notices))),
         _Section("Operators", report.counted.operators.total() or len(rows), _operators(report, rows)),
         _Section("Findings", detailed, _details(rows, are_open=detailed <= _MAX_OPEN)),
         _Section("Targets", len(report.verdicts), _target_table(report)),
@@ -268,14 +268,9 @@ _MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Wi
 _RULE_COLUMNS: Final = ("Rule", "Operators", "It says", "Page")
 
 
-def _problem_list(problems: Problems) -> Iterator[Markup]:
-    yield element("ul", *(_problem(*problem) for problem in islice(problems, MAX_ON_A_PAGE)))
-    yield from _left_out("problems", len(problems))
-
-
-def _notice_list(notices: Sequence[Notice]) -> Iterator[Markup]:
-    yield element("ul", *map(_notice, islice(notices, MAX_ON_A_PAGE)))
-    yield from _left_out("notices", len(notices))
+def _list(what: str, count: int, items: Iterable[Markup]) -> Iterator[Markup]:
+    yield element("ul", *islice(items, MAX_ON_A_PAGE))
+    yield from _left_out(what, count)
 
 
 def _notice(notice: Notice) -> Markup:

@@ -68,11 +68,19 @@ class Report(ABC):
         self.problems: list[tuple[str, Problem]] = []
         self.notices: list[Notice] = []
         self.passed_over: Sequence[PassedOver] = ()
+        """What the check passes over, at the end."""
         self.is_complete = True
         """False at the end if ``--max-time`` ended the check."""
+        self._separator = "\n"
+        """What precedes the next item of an array of JSON."""
 
     def _write_json(self, text: str) -> None:
         self._write(printable_json(text))
+
+    def _write_item(self, text: str) -> None:
+        """Write an item of an array of JSON, on a line of its own."""
+        self._write_json(f"{self._separator}{text}")
+        self._separator = ",\n"
 
     @abstractmethod
     def add(self, results: Sequence[Result]) -> None:
@@ -85,10 +93,6 @@ class Report(ABC):
     def add_notice(self, notice: Notice) -> None:
         """Take a notice about a file; it comes after the file's results."""
         self.notices.append(notice)
-
-    def pass_over(self, passed_over: Sequence[PassedOver]) -> None:
-        """Take what the check passes over, before the end."""
-        self.passed_over = passed_over
 
     def end(self, sources: Sequence[SourceSummary]) -> None:  # noqa: B027  # most line-by-line formats have no end
         """Write the end of the report, if it has one, after the last operator."""
@@ -126,7 +130,7 @@ _ALL: Final = (
     Format("github", "annotations", "GithubReport"),
     Format("azure", "annotations", "AzureReport"),
     Format("gitlab", "annotations", "GitlabReport"),
-    Format("sarif", "sarif", "SarifReport"),
+    Format("sarif", "annotations", "SarifReport"),
     Format("junit", "junit", "JunitReport", names_all=True),
     Format("html", "page", "PageReport", has_passed_over=True),
 )

@@ -17,6 +17,7 @@ from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
 from dml_tile.readers.sources import PassedOver
 from dml_tile.reports.report import Problems
 from dml_tile.rules.tile import operator_is_checked
+from dml_tile.text import plural
 
 NOWHERE: Final = "none"
 AT_LEAST: Final = "at least "
@@ -67,7 +68,7 @@ def remarks(result: Result) -> str:
     """Return how many equal tiles a result stands for, and how many findings do not count, and why; empty if none."""
     times = [f"{result.times:,} times"] if result.times > 1 else []
     reasons = ((result.deselected, "not selected"), (result.in_baseline, "in the baseline"))
-    uncounted = (f"{count} finding{'s' * (count > 1)} {reason}" for count, reason in reasons if count)
+    uncounted = (f"{plural(count, 'finding')} {reason}" for count, reason in reasons if count)
     return "; ".join([*times, *uncounted])
 
 
@@ -125,11 +126,10 @@ def buffer_name(buffer: StepBuffer) -> str:
 
 def cost_of(lowering: Lowering) -> str:
     """Return the number of tiles of a lowering, and the bytes that they move, in one sentence."""
-    count = len(lowering.steps)
     moved = sum(step.bytes_read + step.bytes_written for step in lowering.steps)
     scratch = f"; {sum(lowering.scratch_sizes)} bytes of scratch memory" if lowering.scratch_sizes else ""
     return (
-        f"cost: {count} {'tile' if count == 1 else 'tiles'}, {moved} bytes read and written, "
+        f"cost: {plural(len(lowering.steps), 'tile')}, {moved} bytes read and written, "
         f"{lowering.cost:.2f} times the direct tile's{scratch}"
     )
 
@@ -168,10 +168,8 @@ class VerdictCounts:
     def headline(self, problems: Problems) -> str:
         """Return the outcome in one line: what could not be read, the operators by their verdicts, other parts."""
         total = self.operators.total()
-        operators = f"{total} operator{'s' * (total != 1)}: {counted(self.operators)}" if total else ""
-        parts = ", ".join(
-            f"{count} {part}{'s' * (count != 1)} {verdict}" for (part, verdict), count in self._parts.items()
-        )
+        operators = f"{plural(total, 'operator')}: {counted(self.operators)}" if total else ""
+        parts = ", ".join(f"{plural(count, part)} {verdict}" for (part, verdict), count in self._parts.items())
         passed = _PASSED if self.has_known and not (self.has_new or problems) else ""
         return passed + "; ".join(filter(None, (files_not_read(problems), operators, parts))) or "no operators"
 
@@ -179,7 +177,7 @@ class VerdictCounts:
 def files_not_read(problems: Problems) -> str:
     """Return the number of files of which a part could not be read, in words; empty if there are none."""
     unread = len({source for source, _ in problems})
-    return f"{unread} file{'s' * (unread != 1)} not read" if unread else ""
+    return f"{plural(unread, 'file')} not read" if unread else ""
 
 
 def passed_over(ones: Sequence[PassedOver]) -> str:
@@ -188,7 +186,7 @@ def passed_over(ones: Sequence[PassedOver]) -> str:
     files = Counter(one.reason for one in ones if not one.name.endswith("/"))
     kinds = (files, "file", "passed over"), (folders, "folder", "not entered")
     return "; ".join(
-        f"{reasons.total()} {noun}{'s' * (reasons.total() != 1)} {what}: "
+        f"{plural(reasons.total(), noun)} {what}: "
         f"{', '.join(f'{count} {reason}' for reason, count in greatest_first(reasons).items())}"
         for reasons, noun, what in kinds
         if reasons

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dml_tile.reports.levels import operator_index
+from collections.abc import Iterator
+
+from dml_tile.directml.operators import Operator, operators
+from dml_tile.reports.levels import tables_of
 
 _ABOUT = """\
 # Operators
@@ -18,6 +21,13 @@ not looked at: `check` then says "accepted in part", and names them.
 """
 
 _NEXT = "\n\nNext: [rules](rules.md), for what findings say; [check descriptors](check.md), for how to write one.\n"
+
+
+def operator_index() -> Iterator[tuple[Operator, str, bool]]:
+    """Yield each operator, its page, and whether its Sizes follow from rules."""
+    for operator in operators().values():
+        _, table = next(tables_of(operator))
+        yield operator, table.page, any(field == "Sizes" for field, _, _ in table.same)
 
 
 def operators_page() -> str:
