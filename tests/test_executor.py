@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from dml_tile import Device
 from dml_tile.bindings.memory import POISON, Padding
 from dml_tile.checking import check
-from dml_tile.cli import console as terminal
-from dml_tile.cli.console import run_tile
+from dml_tile.cli import run as run_module
+from dml_tile.cli.run import run_tile
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile, execute
@@ -303,7 +303,7 @@ class Terminal(io.StringIO):
 def test_a_long_tile_has_a_progress_bar_on_a_terminal(
     stream: type[io.StringIO], has_bar: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "_MIN_BYTES_FOR_PROGRESS", 2**24)
+    monkeypatch.setattr(run_module, "_MIN_BYTES_FOR_PROGRESS", 2**24)
     monkeypatch.setenv("TERM", "xterm-256color")
     shown = stream()
     monkeypatch.setattr(sys, "stderr", shown)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -43,7 +42,7 @@ from dml_tile.files.urls import STANDARD_INPUT, source_named
 from dml_tile.findings import Severity
 from dml_tile.readers.model_tile import KnownShapes, ModelNames
 from dml_tile.readers.sources import EMPTY, EXCLUDED, PassedOver, is_model_file
-from dml_tile.reports.report import Format, Report, ReportOptions
+from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.simulation.process import TARGET_VARIABLE
 from dml_tile.text import as_typed
 
@@ -59,7 +58,7 @@ def run_check(context: typer.Context, options: CheckOptions) -> int:
     with exit_on_file_errors():
         config = nearest_config().with_options(context.params)
         with at_most(config.settings.max_time, ends_block=False) as deadline:
-            run = _asked(options, config, deadline)
+            run = CheckRun(options, config, deadline)
             if options.show_settings:
                 print_text(run.setting_lines())
                 return CLEAN
@@ -83,38 +82,6 @@ def _require_compatible(options: CheckOptions) -> None:
         raise typer.BadParameter("takes entries out of the file of --write-baseline", param_hint="--prune")
     if options.root is not None and not Path(options.root).is_dir():
         raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
-
-
-def _asked(options: CheckOptions, config: Config, deadline: Deadline) -> CheckRun:
-    """Return what is asked. Raises typer.BadParameter, and ConfigError; the deadline may cut a list of files."""
-    formats = wanted_formats(options.formats, options.output, options.page, with_statistics=options.statistics)
-    names = _names(options, config, deadline)
-    stdin_name = _stdin_name(options.stdin_filename, names)
-    shown_names = [stdin_name if name == STANDARD_INPUT else name for name in names]
-    known_file = options.write_baseline if options.prune else config.settings.baseline
-    known = Baseline(known_file) if known_file and not options.accepts_findings else None
-    questions = FileCheck(
-        targets=tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
-        against=config.settings.against,
-        known_shapes=config.known_shapes(),
-        via=config.back_end(),
-        selection=config.selection(),
-        baseline=known,
-        fail_on=None if config.settings.fail_on == "never" else Severity[config.settings.fail_on.upper()],
-        file_ignores=config.file_ignores(),
-        is_strict=config.settings.strict_files,
-        names_all=any(one.names_all for one in formats),
-        stdin_name=stdin_name,
-    )
-    return CheckRun(
-        options,
-        config,
-        formats,
-        names,
-        repository_root(shown_names) if options.root is None else options.root,
-        written_before(options.write_baseline) if options.write_baseline and not options.prune else known,
-        questions,
-    )
 
 
 def _names(options: CheckOptions, config: Config, deadline: Deadline) -> list[str]:
@@ -144,27 +111,46 @@ def _stdin_name(given: str | None, names: Sequence[str]) -> str:
     return given
 
 
-@dataclass
 class CheckRun:
     """A check: the options, settings in force, names of files and folders, and questions to each file; and the answers.
 
     Reports name files from ``root`` on. ``old_baseline`` is what the file of --write-baseline holds already. Answers go
     to the reports; kept is what their end needs: summaries, and entries for a baseline.
+
+    Raises typer.BadParameter, and ConfigError; the deadline may cut a list of files.
     """
 
-    options: CheckOptions
-    config: Config
-    formats: Sequence[Format]
-    names: Sequence[str]
-    root: str
-    old_baseline: Baseline | None
-    questions: FileCheck
-    status: ExitStatus = field(default_factory=ExitStatus)
-    _passed_over: list[PassedOver] = field(default_factory=list)
-    _reports: Sequence[Report] = ()
-    _sources: list[SourceSummary] = field(default_factory=list)
-    _entries: set[Entry] = field(default_factory=set)
-    _missing: Sequence[Entry] = ()
+    def __init__(self, options: CheckOptions, config: Config, deadline: Deadline) -> None:
+        self.options, self.config = options, config
+        self.formats = wanted_formats(options)
+        self.names = _names(options, config, deadline)
+        stdin_name = _stdin_name(options.stdin_filename, self.names)
+        shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
+        self.root = repository_root(shown_names) if options.root is None else options.root
+        known_file = options.write_baseline if options.prune else config.settings.baseline
+        known = Baseline(known_file) if known_file and not options.accepts_findings else None
+        self.questions = FileCheck(
+            targets=tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
+            against=config.settings.against,
+            known_shapes=config.known_shapes(),
+            via=config.back_end(),
+            selection=config.selection(),
+            baseline=known,
+            fail_on=None if config.settings.fail_on == "never" else Severity[config.settings.fail_on.upper()],
+            file_ignores=config.file_ignores(),
+            is_strict=config.settings.strict_files,
+            names_all=any(one.names_all for one in self.formats),
+            stdin_name=stdin_name,
+        )
+        self.old_baseline = known
+        if options.write_baseline and not options.prune:
+            self.old_baseline = written_before(options.write_baseline)
+        self.status = ExitStatus()
+        self._passed_over: list[PassedOver] = []
+        self._reports: Sequence[Report] = ()
+        self._sources: list[SourceSummary] = []
+        self._entries = set[Entry]()
+        self._missing: Sequence[Entry] = ()
 
     @property
     def is_project(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from _thread import interrupt_main
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,11 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, Type
 
 import typer
 
-from dml_tile.cli.formats import console_of
 from dml_tile.errors import ConfigError, OutputError, Problem, location_of
 
 if TYPE_CHECKING:
-    from dml_tile.execution.mover import BoundTile
     from dml_tile.readers.sources import PassedOver
 
 Returned = TypeVar("Returned")
@@ -43,8 +40,6 @@ MaxTimeOption = Annotated[
 
 CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 """The exit status of a command."""
-
-_MIN_BYTES_FOR_PROGRESS: Final = 2**28
 
 
 class ExitStatus:
@@ -96,22 +91,6 @@ def exit_on_file_errors() -> Iterator[None]:
     except (ConfigError, OutputError) as error:
         complain(error.file, [Problem("", str(error))])
         raise typer.Exit(UNREADABLE) from None
-
-
-def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
-    """Run a tile; a large one has a progress bar on a terminal. ``explain_plan`` prints its plan on stderr first."""
-    if explain_plan:
-        from dml_tile.text import printable_line_start
-
-        print_stderr(f"{printable_line_start(name)}: {tile}")
-    if tile.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
-        tile.run()
-        return
-    from rich.progress import Progress
-
-    with Progress(console=console_of(stderr=True), transient=True) as shown:
-        task = shown.add_task("tiling", total=tile.size)
-        tile.run(progress=lambda done, of: shown.update(task, completed=done))
 
 
 _ENDING: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from dml_tile.cli.console import FINDINGS, UNREADABLE, MaxTimeOption, at_most, complain, run_tile
+from dml_tile.cli.console import FINDINGS, UNREADABLE, MaxTimeOption, at_most, complain, print_stderr
 from dml_tile.cli.formats import console_of, print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption
 
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
+    from dml_tile.execution.mover import BoundTile
     from dml_tile.files.paths import AllowedFolders
 
 _NO_DXDISPATCH_MODEL: Final = (
     "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
 )
+_MIN_BYTES_FOR_PROGRESS: Final = 2**28
 
 
 def run(
@@ -83,6 +85,22 @@ def run(
                 in_rows=sys.stdout.isatty(),
             )
         print_refusals(console_of(stderr=True), model, found, target)
+
+
+def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
+    """Run a tile; a large one has a progress bar on a terminal. ``explain_plan`` prints its plan on stderr first."""
+    if explain_plan:
+        from dml_tile.text import printable_line_start
+
+        print_stderr(f"{printable_line_start(name)}: {tile}")
+    if tile.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
+        tile.run()
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console_of(stderr=True), transient=True) as shown:
+        task = shown.add_task("tiling", total=tile.size)
+        tile.run(progress=lambda done, of: shown.update(task, completed=done))
 
 
 def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite: bool) -> AllowedFolders:

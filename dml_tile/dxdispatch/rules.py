@@ -145,15 +145,15 @@ def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
         yield from _nulls(part.fields, ("Desc", "desc"))
         yield from _nulls(part.operator_fields, (*TENSORS, "RepeatsCount", "Repeats"))
         for name, tensor, buffer in part.tensors():
-            yield from _nulls(tensor, ("Desc",), name)
-            yield from _nulls(buffer, _NUMBERS_OF_TENSORS, name)
+            yield from _nulls(tensor, ("Desc",), f"{name}.")
+            yield from _nulls(buffer, _NUMBERS_OF_TENSORS, f"{name}.")
 
 
-def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> Iterator[Violation]:
+def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], prefix: str = "") -> Iterator[Violation]:
     for key in keys:
         if key in data and data[key] is None:
             advice = "write [], or leave it out" if key == "Strides" else "write []" if key == "Repeats" else None
-            yield Violation(".".join(filter(None, (path, key))), "is null, which DxDispatch's parser refuses", advice)
+            yield Violation(f"{prefix}{key}", "is null, which DxDispatch's parser refuses", advice)
 
 
 @DXDISPATCH_RULES.add("DML-DXDISPATCH-names", says="Enumerators and flags are written as names.")
@@ -162,20 +162,18 @@ def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation
         yield from _unnamed(part.fields, ("initialValuesDataType",))
         values = part.fields.get("initialValues")
         for i, value in enumerate(values if isinstance(values, list) else ()):
-            yield from _unnamed(_object(value), ("type",), f"initialValues[{i}]")
+            yield from _unnamed(_object(value), ("type",), f"initialValues[{i}].")
     if part.kind == "dispatchable":
         yield from _unnamed(part.fields, ("executionFlags",))
         for name, tensor, buffer in part.tensors():
-            yield from _unnamed(tensor | buffer, _NAMES_OF_TENSORS, name)
+            yield from _unnamed(tensor | buffer, _NAMES_OF_TENSORS, f"{name}.")
 
 
-def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> Iterator[Violation]:
+def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], prefix: str = "") -> Iterator[Violation]:
     for key in keys:
         value = data.get(key)
         if any(isinstance(each, int) for each in (value if isinstance(value, list) else [value])):
-            yield Violation(
-                ".".join(filter(None, (path, key))), f"is {shown(value)}; DxDispatch's parser takes names only"
-            )
+            yield Violation(f"{prefix}{key}", f"is {shown(value)}; DxDispatch's parser takes names only")
 
 
 @DXDISPATCH_RULES.add(

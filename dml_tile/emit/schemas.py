@@ -86,8 +86,8 @@ def graph_schema() -> Schema:
     operator = operator_schema(_with_flat_tensors(TileOperatorDesc))
     schema["$defs"] |= {**operator.pop("$defs"), "TypedOperatorDesc": operator}
     node = schema["$defs"]["OperatorGraphNodeDesc"]["properties"]
-    typed = {"if": {"type": "object", "required": ["Type"]}, "then": {"$ref": "#/$defs/TypedOperatorDesc"}}
-    tile = {"anyOf": [{"$ref": "#/$defs/TileOperatorDesc"}, {"type": "null"}]}
+    typed = {"if": {"type": "object", "required": ["Type"]}, "then": _ref("TypedOperatorDesc")}
+    tile = _or_null(_ref("TileOperatorDesc"))
     node["Operator"] = _described_as(node["Operator"], {**typed, "else": tile})
     return schema
 
@@ -102,16 +102,16 @@ def narrowed_tile_schema(row: TileSupport) -> Schema:
     counts = {"minimum": row.dimension_counts[0], "maximum": row.dimension_counts[-1]}
     array = {"type": "array", "minItems": counts["minimum"], "maxItems": counts["maximum"]}
     buffer["DimensionCount"] |= counts
-    buffer["Sizes"] = _described_as(buffer["Sizes"], array | {"items": {"$ref": "#/$defs/Positive"}})
+    buffer["Sizes"] = _described_as(buffer["Sizes"], array | {"items": _ref("Positive")})
     buffer["Strides"]["anyOf"][0] |= array
     buffer["Strides"]["anyOf"].append({"type": "array", "maxItems": 0})  # read as null
     properties = schema["properties"]
     properties["RepeatsCount"] |= counts
-    properties["Repeats"] = _described_as(properties["Repeats"], array | {"items": {"$ref": "#/$defs/Positive"}})
+    properties["Repeats"] = _described_as(properties["Repeats"], array | {"items": _ref("Positive")})
     for tensor in ("InputTensor", "OutputTensor"):
-        properties[tensor] = _described_as(properties[tensor], {"$ref": "#/$defs/TensorDesc"})
+        properties[tensor] = _described_as(properties[tensor], _ref("TensorDesc"))
     nested = schema["$defs"]["TensorDesc"]["properties"]
-    nested["Desc"] = _described_as(nested["Desc"], {"$ref": "#/$defs/BufferTensorDesc"})
+    nested["Desc"] = _described_as(nested["Desc"], _ref("BufferTensorDesc"))
     schema["$defs"]["Positive"] = {"type": "integer", "minimum": 1, "maximum": 2**32 - 1}
     _allow_flat_tensors(schema["$defs"])
     since = f"DML_FEATURE_LEVEL_{row.since.short}"
@@ -131,7 +131,7 @@ def model_schema() -> Schema:
     desc = dispatchable["properties"].pop("desc")
     dispatchable["required"] = ["type"]
     nested = [{"properties": {key: desc}, "required": [key]} for key in ("desc", "Desc")]
-    dispatchable["anyOf"] = [*nested, {"$ref": "#/$defs/TileOperatorDesc"}]
+    dispatchable["anyOf"] = [*nested, _ref("TileOperatorDesc")]
     kinds = {"ConstantValues": "value", "SequenceValues": "valueStart", "FileValues": "sourcePath"}
     for values, key in kinds.items():  # what tells them apart excludes the others
         definitions[values]["not"] = {"anyOf": [{"required": [other]} for other in kinds.values() if other != key]}
