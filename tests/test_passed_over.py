@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from shutil import copy
 from typing import Final
 
 import pytest
@@ -139,6 +140,16 @@ def test_show_and_lower_say_what_they_pass_over(call: Call, command: str) -> Non
     arguments = [*command.split(), "--target", "6_4"]
     assert call(*arguments, "in").stderr == f"dml-tile: {counts}\n"
     assert "dml-tile: 1 file passed over: 1 without descriptors\n" in call(*arguments, "in/none.json").stderr
+
+
+def test_lower_says_which_models_a_back_end_does_not_read(call: Call) -> None:
+    Path("in").mkdir()
+    for name in ("burn_tile.onnx", "tile.pb"):
+        copy(ROOT / "tests/data/models" / name, "in")
+    passed_over = "dml-tile: 1 file passed over: 1 a TensorFlow graph, frozen or in a SavedModel, which ONNX Runtime's"
+    assert passed_over in call("lower", "in", "--via", "ort").stderr
+    Path("in/burn_tile.onnx").unlink()
+    assert passed_over in call("lower", "in", "--via", "ort").stderr
 
 
 # What is passed over is said

@@ -205,17 +205,21 @@ def chosen_tiles(
     not read, and files without descriptors.
     """
     not_read: list[PassedOver] = []
+    files: list[str] = []
     try:
-        files = list(expanded(name, pass_over=not_read.append))
-        if files == [name] and (unread := unread_through(name, via)):
-            complain(name, Problem("", f"is {unread}"))
-            return
-        files = [file for file in files if not unread_through(file, via)]
+        found = list(expanded(name, pass_over=not_read.append))
     except InputError as error:
         complain(name, *error.problems)
         return
-    if not files:
+    if not found:
         complain(name, EMPTY_FOLDER)
+    for file in found:
+        if not (unread := unread_through(file, via)):
+            files.append(file)
+        elif file == name:
+            complain(file, Problem("", f"is {unread}"))
+        else:
+            not_read.append(PassedOver(file, unread))
     is_readable = bool(files)
     is_found = pointer is None
     passed_over: list[str] = []
