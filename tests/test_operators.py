@@ -135,6 +135,14 @@ def test_a_check_prints_what_was_not_looked_at_in_the_verdicts_line(call: Call) 
     assert (record["verdict"], record["not_looked_at"]) == ("accepted in part", ["Sizes"])
 
 
+def test_an_operator_that_no_level_takes_is_refused_whatever_was_not_looked_at(call: Call) -> None:
+    def first_line(desc: OperatorDesc) -> str:
+        return call("check", "-", "--target", "2_0", stdin=desc.model_dump_json(by_alias=True)).stdout.splitlines()[0]
+
+    assert ": refused at 2_0; no feature level passes both" in first_line(gather("UINT32", Axis=9))
+    assert ": refused at 2_0; not looked at: Sizes; lowest level at least 3_0" in first_line(gather("INT64"))
+
+
 def test_a_model_of_dxdispatch_has_its_operators_checked(call: Call) -> None:
     tensor = {"DataType": "INT64", "Sizes": [3]}
     add: dict[str, Any] = {

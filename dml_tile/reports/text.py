@@ -119,8 +119,9 @@ def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Ite
 
 def _remarks(result: Result, with_lowest_level: bool) -> Text:
     """Return what follows a verdict in its line."""
+    has_part = result.not_looked_at and (result.lowest_level is not None or result.verdict != Verdict.REFUSED)
     remarks = (
-        wording.not_looked_at(result.not_looked_at) if result.not_looked_at else "",
+        wording.not_looked_at(result.not_looked_at) if has_part else "",  # what no level takes needs no other reason
         _lowest(result) if with_lowest_level else "",
         wording.remarks(result),
     )
