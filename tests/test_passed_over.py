@@ -17,7 +17,7 @@ from dml_tile.readers import contents, file_kinds
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.file_kinds import KINDS, LFS_POINTER, FileKind, kind_of
 from dml_tile.reports.report import FORMATS
-from tests.helpers.check_files import BAD, TILE, captured, write
+from tests.helpers.check_files import BAD, TILE, captured, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import ROOT
 
@@ -26,6 +26,7 @@ POINTER: Final = LFS_POINTER + b"v1\noid sha256:4d7a\nsize 12345\n"
 OTHER: Final = json.dumps({"dml_tile_capture": 1, "hresult": None, "feature_level": None, "operator": {"Type": "GEMM"}})
 GRAPH: Final = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": {"Type": "GEMM"}}], "InputEdges": []}
 SITE: Final = "https://json-schema.org/draft/2020-12/schema"
+ONNX: Final = (ROOT / "examples/models/two_tiles.onnx").read_bytes()
 SCHEMA: Final = {"type": "object", "properties": {"InputTensor": {"type": "object"}}, "$schema": SITE}
 
 
@@ -47,6 +48,14 @@ LOST: Final[dict[str, tuple[str, str | bytes, int, str]]] = {
     # a file's name and content, the exit status, and what is said of it
     "a capture whose first tile comes late": ("a.jsonl", f"{OTHER}\n" * 2000 + json.dumps(captured(BAD)), 1, "refused"),
     "a capture of other operators": ("a.jsonl", OTHER, 0, "DML_OPERATOR_GEMM"),
+    "a capture that is cut": ("a.jsonl", json.dumps(captured(BAD))[:-20], 2, "unreadable JSON"),
+    "lines": ("a.ndjson", f"{json.dumps(TILE)}\n{TEXT}\n", 1, "#/1: refused"),
+    "a list": ("a.json", json.dumps([TILE, BAD]), 1, "#/1: refused"),
+    "a misspelled key": ("a.json", json.dumps(TILE | {"OutputTensr": 1}), 2, "OutputTensr is unknown"),
+    "a DxDispatch model": ("a.json", json.dumps(model(t=BAD)), 1, "#/dispatchables/t: refused"),
+    "a graph": ("a.json", json.dumps(GRAPH | {"Nodes": [{"Operator": BAD}], "OutputEdges": []}), 1, "refused"),
+    "an ONNX model": ("a.onnx", ONNX, 0, "a.onnx#number: accepted so far"),
+    "half of one": ("a.onnx", ONNX[: len(ONNX) // 2], 2, "a.onnx: is not an ONNX model"),
     "UTF-16 with its mark": ("a.json", TEXT.encode("utf-16"), 2, "the text is UTF-16; UTF-8 was expected"),
     "UTF-16 without one": ("a.json", TEXT.encode("utf-16-be"), 2, "the text is UTF-16; UTF-8 was expected"),
     "lines in UTF-16": ("a.jsonl", f"{TEXT}\n{TEXT}".encode("utf-16"), 2, "a.jsonl: unreadable JSON: the text is UTF"),
@@ -99,6 +108,7 @@ def test_a_key_is_found_wherever_a_part_of_the_file_ends(before: int, blanks: in
         ("a.json", '{"path": "InputTensor", "message": "InputTensor.Sizes", "x": "\\"InputTensor\\": 1"}', "without a"),
         ("a.json", '{"required": ["InputTensor", "OutputTensor"]}', "without a tile's keys"),
         ("a.json", '{"tile": "DML_OPERATOR_GEMM", "InputTensors": 1, "dispatchable": 2}', "without a tile's keys"),
+        ("a.json", '{"name": "x", "nodes": []}', "without a tile's keys"),
         ("a.json", json.dumps(SCHEMA), "holding a JSON Schema"),
         ("a.json", json.dumps(SCHEMA | {"description": " " * 10**6}), "holding a JSON Schema"),
         ("a.json", json.dumps(SCHEMA)[:-1], ""),
@@ -140,6 +150,7 @@ def test_show_and_lower_say_what_they_pass_over(call: Call, command: str) -> Non
     arguments = [*command.split(), "--target", "6_4"]
     assert call(*arguments, "in").stderr == f"dml-tile: {counts}\n"
     assert "dml-tile: 1 file passed over: 1 without descriptors\n" in call(*arguments, "in/none.json").stderr
+    assert call(*arguments, "in/tile.json").stderr == ""
 
 
 def test_lower_says_which_models_a_back_end_does_not_read(call: Call) -> None:
@@ -158,7 +169,7 @@ def test_lower_says_which_models_a_back_end_does_not_read(call: Call) -> None:
 LINE: Final = (
     "10 files passed over: 3 without a tile's keys, 1 excluded, 1 holding a JSON Schema, 1 ignored by .gitignore, "
     "1 linked from nowhere, 1 linked from outside of the folder, 1 without a network, 1 without descriptors; "
-    "5 folders not entered: 1 called node_modules, 1 hidden, 1 ignored by .gitignore, 1 linked, "
+    "6 folders not entered: 1 called node_modules, 1 excluded, 1 hidden, 1 ignored by .gitignore, 1 linked, "
     "1 with a virtual environment"
 )
 
@@ -166,15 +177,9 @@ LINE: Final = (
 @pytest.fixture
 def project(tmp_path: Path) -> dict[str, str]:
     """Files in a folder called in, of which some are passed over; returns those, each with the reason."""
-    for name in (
-        "node_modules/a.json",
-        ".hidden/a.json",
-        "build/a.json",
-        "env/a.json",
-        "env/pyvenv.cfg",
-        ".git/a.json",
-    ):
-        write(f"in/{name}", BAD)
+    for folder in ("node_modules", ".hidden", "build", "env", "excluded", ".git"):
+        write(f"in/{folder}/a.json", BAD)
+    write("in/env/pyvenv.cfg", "")
     write("in/.gitignore", "build\ngenerated.json\n")
     write("in/good.json", TILE)
     write("in/more/package.json", {"name": "x"})
@@ -200,13 +205,14 @@ def project(tmp_path: Path) -> dict[str, str]:
         "in/.hidden/": "hidden",
         "in/build/": "ignored by .gitignore",
         "in/env/": "with a virtual environment",
+        "in/excluded/": "excluded",
         "in/node_modules/": "called node_modules",
         "in/out/": "linked",
         "in/empty.json": "without descriptors",
     }
 
 
-CHECK: Final = ("in", "--exclude", "old.json")
+CHECK: Final = ("in", "--exclude", "old.json", "--exclude", "excluded")
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -254,7 +260,7 @@ def test_strict_files_wants_something_to_check_in_each_file(check: Call, project
         files -= {"in/gone.onnx", "in/x.json"}
         assert "1 file passed over: 1 of another suffix\n" in result.stdout
     else:
-        assert "2 files passed over: 1 excluded, 1 ignored by .gitignore; 5 folders" in result.stdout
+        assert "2 files passed over: 1 excluded, 1 ignored by .gitignore; 6 folders" in result.stdout
     assert said.keys() - {"check"} >= files
     for name in files:
         assert f"would be passed over ({project[name]}), which --strict-files forbids" in said[name]
@@ -288,10 +294,9 @@ def test_the_page_lists_the_kinds_that_are_read() -> None:
 
 def test_a_kind_is_one_row(check: Call, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     row = replace(kind("a.onnx"), name="a model of tomorrow", suffixes=(".tmrw",), begins=(0, b"tmrw"))
-    tile = (ROOT / "examples/models/two_tiles.onnx").read_bytes()
     monkeypatch.setattr(file_kinds, "KINDS", (row, *KINDS))
     Path("in").mkdir()
-    Path("in/a.tmrw").write_bytes(tile)
+    Path("in/a.tmrw").write_bytes(ONNX)
     write("pyproject.toml", '[tool.dml-tile]\npaths = ["in"]\n')
     for arguments in (["in"], [], ["--skip-others", "in/a.tmrw"]):  # read as a model, in a process of its own
         assert "in/a.tmrw" in check(*arguments).stdout
