@@ -27,7 +27,6 @@ from dml_tile.execution.executor import execute
 from dml_tile.findings import Against, Basis, Severity
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
 from dml_tile.simulation.target import simulate
-from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import at
 
 
@@ -318,17 +317,3 @@ def test_exactly_the_tiles_within_the_limits_pass_through_chromium(target: Targe
             request = WEBNN_TILE.request(name, [1] * rank, [2] * rank)
             within = name in tensor["dataTypes"] and tensor["rankRange"]["min"] <= rank <= tensor["rankRange"]["max"]
             assert (not check_via(request, target, "chromium")) == within
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--format", "webnn", "--target", "windows-10-22h2"], "NotSupportedError"),
-        (["--format", "webnn", "--target", "9_9"], "is no known target"),
-        (["--target", "6_4"], "the tables are of all targets"),
-    ],
-)
-def test_a_wrong_target_exits_2(arguments: list[str], message: str) -> None:
-    result = invoke("levels", *arguments)
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.replace("│", " ").split())

@@ -108,6 +108,9 @@ def test_the_json_output(call: Call) -> None:
         (["run", "a.json", "--target", ""], "is no known target"),
         (["run", "a.json", "-t", "2_0", "-t", "6_4"], "a model is run at one target"),
         (["lower", "a.json", "-t", "2_0,4_0"], "tiles are lowered for one target"),
+        (["levels", "--format", "webnn", "--target", "windows-10-22h2"], "NotSupportedError"),
+        (["levels", "--format", "webnn", "--target", "9_9"], "is no known target"),
+        (["levels", "--target", "6_4"], "the tables are of all targets"),
     ],
 )
 def test_wrong_usage_exits_2_and_tells_what_was_expected(call: Call, arguments: list[str], message: str) -> None:
@@ -122,14 +125,6 @@ def test_run_explains_its_plans_on_standard_error(call: Call) -> None:
     result = call("run", str(EXAMPLES / "tile.json"), "--explain-plan")
     assert result.stdout == call("run", "-", stdin=(EXAMPLES / "tile.json").read_bytes()).stdout
     assert result.stderr == "tile: 216 bytes in 1 block\n  3 x 2 x 3 runs of 12 bytes from the input to the output\n"
-
-
-def test_run_refuses_what_the_target_refuses(call: Call) -> None:
-    result = call("run", str(EXAMPLES / "int64.json"), "--target", "windows-11-21h2")
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert "int64.json#/dispatchables/tile: refused at windows-11-21h2 (4_0)" in result.stderr
-    assert "INT64 needs DML_FEATURE_LEVEL_4_1" in result.stderr
 
 
 def writing(*paths: str) -> dict[str, Any]:

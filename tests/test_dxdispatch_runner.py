@@ -18,7 +18,6 @@ from tests.helpers.dxdispatch_models import (
     Json,
     dispatch,
     model,
-    printing,
     show,
     source,
     tile_json,
@@ -270,15 +269,6 @@ def test_only_a_file_of_this_run_is_written_again(run: Callable[..., str], tmp_p
         run(twice)
     run(model(commands=[write]), overwrite=True)
     assert (tmp_path / "x.bin").stat().st_size == 8
-
-
-def test_a_hidden_source_is_not_printed(run: Callable[..., str], tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "config").write_text("token")
-    data = printing(source(".git/config", "UINT8"))
-    with pytest.raises(InputError, match=r"/resources/R/initialValues/sourcePath: '\.git/config' is hidden"):
-        run(data)
-    assert run(data, allow_hidden=True) == "Resource 'R': 116, 111, 107, 101, 110\n"
 
 
 @pytest.mark.parametrize(

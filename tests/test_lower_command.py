@@ -193,15 +193,6 @@ def test_standard_input_is_lowered_and_an_unreadable_file_exits_2(lower: Call, f
         assert result.stdout == ("0 accepted, 0 lowered\n" if form == "text" else "")
 
 
-@pytest.mark.parametrize("command", ["lower", "show"])
-def test_what_is_passed_over_of_a_folder_is_counted(call: Call, command: str) -> None:
-    Path("in").mkdir()
-    write("in/a.json", LONG)
-    write("in/package.json", {"name": "x"})
-    assert call(command, "in", "--target", OLD).stderr.endswith("1 file passed over: 1 without a tile's keys\n")
-    assert call(command, "in/a.json", "--target", OLD).stderr == ""
-
-
 # Suggestions of check
 
 

@@ -299,16 +299,6 @@ def test_a_fingerprint_stays_when_others_move(check: Call, before: str, after: s
     assert [first.index(one) if one in first else None for one in second] == kept
 
 
-def test_lines_are_real_in_json_lines_and_lists(check: Call) -> None:
-    lines = "\n".join(json.dumps(desc) for desc in (TILE, BAD, TILE, BAD))
-    write("a.jsonl", lines)
-    write("b.json", lines)
-    write("c.json", [TILE, BAD])
-    assert places(sarif(check, "a.jsonl", "b.json", "c.json")) == [
-        *(("a.jsonl", 2), ("a.jsonl", 4), ("b.json", 2), ("b.json", 4), ("c.json", 29)),
-    ]
-
-
 def test_unreadable_parts_are_notifications(check: Call) -> None:
     run = sarif(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json", write("b.json", "{\n x"))
     (invocation,) = run["invocations"]
