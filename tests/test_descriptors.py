@@ -6,7 +6,6 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,8 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorFlags, TensorType
-from dml_tile.geometry.layout import calc_buffer_tensor_size
+from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorFlags
 from tests.helpers.tile_fields import TILE_FIELDS
-
-FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]
-TENSOR_FACTS = [case for case in FACTS if case["kind"] == "tensor_desc" and "DataType" in case["expect"]]
 
 FLOATS = {"DataType": "FLOAT32", "Sizes": [2, 3]}
 
@@ -48,23 +43,6 @@ def packed(data_type: Any, sizes: Any, repeats: Any, **options: Any) -> TileOper
 def test_an_explicit_0_is_kept() -> None:
     desc = buffer(TotalTensorSizeInBytes=0, DimensionCount=0)
     assert (desc.total_tensor_size_in_bytes, desc.dimension_count) == (0, 0)
-
-
-@pytest.mark.parametrize("case", TENSOR_FACTS, ids=lambda case: case["id"])
-def test_a_tensor_is_read_as_dxdispatch_reads_it(case: dict[str, Any]) -> None:
-    tensor, expected = TensorDesc.model_validate(case["json"]), case["expect"]
-    assert tensor.desc is not None
-    assert tensor.type == TensorType[expected.get("Type", "BUFFER")]
-    assert tensor.desc.data_type == TensorDataType[expected["DataType"]]
-    assert tensor.desc.flags == TensorFlags[expected["Flags"]]
-    assert tensor.desc.dimension_count == expected["DimensionCount"]
-    assert list(tensor.desc.sizes or ()) == expected["Sizes"]
-    assert (list(tensor.desc.strides) if tensor.desc.strides else None) == expected["Strides"]
-    total = expected["TotalTensorSizeInBytes"]
-    if total == "DMLCalcBufferTensorSize":
-        total = calc_buffer_tensor_size(tensor.desc.data_type, expected["Sizes"], expected["Strides"])
-    assert tensor.desc.total_tensor_size_in_bytes == total
-    assert tensor.desc.guaranteed_base_offset_alignment == expected["GuaranteedBaseOffsetAlignment"]
 
 
 SPELLINGS: dict[tuple[str, int], list[Any]] = {

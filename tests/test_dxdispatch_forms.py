@@ -142,7 +142,7 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
     "`initialValuesOffsetInBytes`": [
         (printing(values(1, initialValuesOffsetInBytes=4, sizeInBytes=8)), RUN, "Resource 'R': 1\n"),
         (printing(values(1, initialValuesOffsetInBytes=4, sizeInBytes=8)), CHECK, "note[DML-DXDISPATCH-offset]"),
-        (printing(values(1, initialValuesOffsetInBytes=8, sizeInBytes=8)), CHECK, "sizeInBytes is 8; the initial"),
+        (printing(values(1, initialValuesOffsetInBytes=8, sizeInBytes=8)), CHECK, "R/sizeInBytes: sizeInBytes is 8;"),
     ],
     "`elementOffset` behind the resource": [
         (bound(InputTensor=BEHIND), command, "InputTensor: begins at byte 16, but the resource has 8")

@@ -191,23 +191,6 @@ def sequence(data_type: str, count: int, start: Any, delta: Any) -> Json:
     return {"initialValuesDataType": data_type, "initialValues": steps}
 
 
-FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]
-
-
-@pytest.mark.parametrize("case", [case for case in FACTS if case["kind"] == "resource"], ids=lambda case: case["id"])
-def test_a_resource_is_made_as_dxdispatch_makes_it(case: Json, tmp_path: Path) -> None:
-    read = read_model(model(resources={"R": case["json"], "In": values(1), "Out": values(1)}))
-    if "error" in case["expect"]:
-        with pytest.raises(InputError, match="/resources/R/sizeInBytes"):
-            allocate(read.resources, AllowedFolders((tmp_path,)))
-        return
-    memory = allocate(read.resources, AllowedFolders((tmp_path,)))["R"]
-    assert memory.bytes.nbytes == case["expect"]["sizeInBytes"]
-    if case["json"]["initialValuesDataType"] == "FLOAT32":
-        assert memory.bytes[:16].view(np.float32).tolist() == case["json"]["initialValues"]
-    assert memory.shown_bytes == case["expect"].get("unpadded", 16)
-
-
 def test_a_long_resource_is_printed_in_parts(run: Callable[..., str]) -> None:
     assert run(printing(sequence("UINT32", 10_000, 0, 1))) == f"Resource 'R': {', '.join(map(str, range(10_000)))}\n"
 
