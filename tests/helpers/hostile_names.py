@@ -24,6 +24,7 @@ HOSTILE_NAMES: Final = (
     "$(touch x);`touch x`",
     "-rf",
     "~#/@",
+    "naïve ☃",
 )
 """Without slashes and dots at their beginnings, so that each may be in a file's name too."""
 
