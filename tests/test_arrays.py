@@ -175,9 +175,7 @@ def shapes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 
 
 @given(shapes(), st.sampled_from([name for name in ARRAY_TYPES if name != "float64"]), st.data())
-def test_tile_is_numpy_tile_for_arrays_of_any_strides(
-    shape: tuple[list[int], list[int]], dtype: str, data: st.DataObject
-) -> None:
+def test_tile_is_numpy_s_for_any_strides(shape: tuple[list[int], list[int]], dtype: str, data: st.DataObject) -> None:
     sizes, repeats = shape
     size = math.prod(sizes) * np.dtype(dtype).itemsize
     array = np.random.default_rng(size).integers(0, 2 if dtype == "bool" else 120, size, np.uint8)

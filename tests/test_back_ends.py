@@ -105,9 +105,7 @@ def test_a_back_end_describes_a_tile_with_just_this_descriptor(back_end: str, re
 
 
 @pytest.mark.parametrize(("back_end", "request_", "outcome", "path"), NOT_DESCRIBED)
-def test_a_back_end_describes_no_tile_and_says_why(
-    back_end: str, request_: Request, outcome: Outcome, path: str
-) -> None:
+def test_a_back_end_says_why_it_makes_no_tile(back_end: str, request_: Request, outcome: Outcome, path: str) -> None:
     result = BACK_ENDS[back_end].describe(request_, "6_4")
     assert (result.outcome, result.desc, result.path) == (outcome, None, path)
     rule = "DML-VIA-refused" if outcome is Outcome.REFUSED else "DML-VIA-elsewhere"

@@ -75,9 +75,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Operato
 @pytest.mark.long
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(desc=descriptors())
-def test_a_line_holds_every_field_of_any_operator(
-    capture: Callable[[int], OperatorDesc | None], desc: OperatorDesc
-) -> None:
+def test_a_line_holds_any_operator_s_fields(capture: Callable[[int], OperatorDesc | None], desc: OperatorDesc) -> None:
     struct = write_operator_desc(desc)
     assert capture(addressof(struct)) == desc
 

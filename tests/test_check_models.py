@@ -118,9 +118,7 @@ def test_an_input_shape_that_contradicts_the_model_is_an_error_on_that_model(che
 
 
 @pytest.mark.parametrize("on_a_terminal", [True, False])
-def test_what_is_read_is_told_before_the_rest_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_terminal: bool
-) -> None:
+def test_what_is_read_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_terminal: bool) -> None:
     files = [str(tmp_path / f"{i}.json") for i in range(31)]
     for file in files:
         Path(file).write_text(page_tile().model_dump_json(by_alias=True))
@@ -589,9 +587,7 @@ def test_any_declared_shape_that_contradicts_the_inferred_one_is_a_warning_in_ea
         check_model("a.onnx")
 
 
-def test_of_many_contradictions_some_are_reported_and_of_branches_those_whose_names_are_one_value_s(
-    check: Call,
-) -> None:
+def test_of_many_contradictions_some_are_reported_and_two_branches_may_use_one_name(check: Call) -> None:
     names = [f"v{i}" for i in range(MAX_CONTRADICTIONS + 1)]
     text = "r = [1, 2]; v0 = Tile(x, r); " + "; ".join(f"{b} = Relu({a})" for a, b in pairwise(names))
     onnx.save(model(f"{text}; y = Relu({names[-1]})", value_info=[typed(name, [7]) for name in names]), "a.onnx")

@@ -94,9 +94,7 @@ def test_options_that_make_no_sense_are_wrong_usage(check: Call, options: list[s
         *((form, "/dev/full", "No space left on device") for form in ("text", "json", "github", "sarif", "junit")),
     ],
 )
-def test_a_file_that_cannot_be_written_is_named_and_no_other_is_left(
-    check: Call, form: str, name: str, reason: str
-) -> None:
+def test_an_unwritable_file_is_named_and_no_other_is_left(check: Call, form: str, name: str, reason: str) -> None:
     write("a.json", [BAD] * 200)
     write("old.json", "old")
     Path("folder").mkdir()
@@ -190,9 +188,7 @@ def save(name: str, repeats: Sequence[int] | None) -> str:
     ("is_terminal", "height", "count", "shown"),
     [(True, HEIGHT, 40, 20), (True, HEIGHT, 21, 21), (True, 1, 9, 5), (True, 15, 9, 5), (False, HEIGHT, 200, 200)],
 )
-def test_a_terminal_shows_as_many_models_as_leave_room_for_the_rest(
-    is_terminal: bool, height: int, count: int, shown: int
-) -> None:
+def test_a_terminal_shows_models_as_far_as_they_fit(is_terminal: bool, height: int, count: int, shown: int) -> None:
     names = [f"m{number:03}.onnx" for number in range(count)]
     lines = summary(list(map(source, names)), is_terminal=is_terminal, height=height)
     assert [row[0] for row in rows(lines)] == names[:shown]
@@ -274,9 +270,7 @@ def test_the_summary_comes_last(check: Call) -> None:
         (["--format", "concise", "bad.onnx"], 1, "bad.onnx#t: error[DML-DIALECT-empty] ", ""),
     ],
 )
-def test_quiet_prints_failures_and_no_summary(
-    check: Call, arguments: list[str], status: int, stdout: str, stderr: str
-) -> None:
+def test_quiet_prints_failures_alone(check: Call, arguments: list[str], status: int, stdout: str, stderr: str) -> None:
     save("good.onnx", (1, 2))
     save("bad.onnx", (1, 0))
     Path("broken.onnx").write_bytes(b"no model")

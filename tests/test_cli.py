@@ -54,9 +54,7 @@ NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runti
         ("[]", "", 0, ["^1 file passed over: 1 without descriptors\nno operators\n$"]),
     ],
 )  # fmt: skip
-def test_check_prints_a_verdict_and_all_findings(
-    call: Call, value: Any, options: str, status: int, parts: list[str]
-) -> None:
+def test_check_prints_verdict_and_findings(call: Call, value: Any, options: str, status: int, parts: list[str]) -> None:
     """``^`` and ``$`` stand for the ends of the output."""
     result = call("check", write("a.json", value), *options.split())
     assert result.exit_code == status

@@ -128,9 +128,7 @@ def test_the_4_bit_types_are_those_of_ml_dtypes() -> None:
         (data_type_of, None, TypeError, "a dtype was expected, not None"),  # which NumPy reads as float64
     ],
 )
-def test_what_has_no_dtype_or_is_none_is_an_error(
-    convert: Any, wrong: Any, error: type[Exception], message: str
-) -> None:
+def test_what_has_no_dtype_is_an_error(convert: Any, wrong: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         convert(wrong)
 

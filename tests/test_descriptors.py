@@ -322,9 +322,7 @@ ODD = BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3], dimension_count=1, tot
         (TILE.replace(repeats_count=7), {"repeats": [1, 2, 3]}, {"repeats_count": 7}),
     ],
 )
-def test_inferred_fields_are_inferred_anew_and_others_stay(
-    desc: Any, changes: dict[str, Any], fields: dict[str, int]
-) -> None:
+def test_inferred_fields_follow_and_others_stay(desc: Any, changes: dict[str, Any], fields: dict[str, int]) -> None:
     changed = desc.replace(**changes)
     assert {name: getattr(changed, name) for name in fields} == fields
 
@@ -402,9 +400,7 @@ def test_an_inferred_output_beyond_a_uint_cannot_be_described() -> None:
         ({"data_type": "ITN64"}, ValidationError, r"has this name \(did you mean INT64\?\)"),
     ],
 )
-def test_the_names_and_values_of_a_copy_are_checked(
-    changes: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_names_and_values_of_a_copy_are_checked(changes: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         PLAIN.replace(**changes)
     with pytest.raises(error, match=message):

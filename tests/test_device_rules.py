@@ -287,17 +287,13 @@ def broken(binding: SlotBinding) -> list[str]:
 
 
 @given(st.sampled_from(SLOTS), GIVEN, st.sampled_from([DIRECT3D_DEVICE, Direct3DDevice()]))
-def test_a_plainly_fine_binding_breaks_no_rule(
-    slot: Slot, desc: BindingDesc | None, direct3d_device: Direct3DDevice
-) -> None:
+def test_a_plain_binding_breaks_no_rule(slot: Slot, desc: BindingDesc | None, direct3d_device: Direct3DDevice) -> None:
     binding = SlotBinding(slot, desc, direct3d_device)
     assert not is_ordinary_binding(binding) or not broken(binding)
 
 
 @given(st.sampled_from([0, 16, 64, 128]), st.sampled_from([7, 8, 64]), st.sampled_from([64, 72, 136]))
-def test_an_ordinary_binding_takes_the_short_way_exactly_if_it_breaks_no_rule(
-    offset: int, size_in_bytes: int, size: int
-) -> None:
+def test_an_ordinary_binding_is_one_that_breaks_no_rule(offset: int, size_in_bytes: int, size: int) -> None:
     for slot in (PLAIN, ALIGNED):
         binding = bound(slot, BufferBinding(Buffer(size), offset, size_in_bytes))
         assert is_ordinary_binding(binding) == (not broken(binding))

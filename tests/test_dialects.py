@@ -92,9 +92,7 @@ def test_an_edge_is_handled_as_the_specification_says(edge: str, dialect: str) -
         (NUMPY_TILE, ("int8", [2], [-1]), r"numpy.tile: reps\[0\]: is -1; negative values are not allowed"),
     ],
 )
-def test_an_error_is_told_in_the_dialect_s_own_terms(
-    dialect: Dialect, arguments: tuple[Any, ...], message: str
-) -> None:
+def test_an_error_is_told_in_the_dialect_s_terms(dialect: Dialect, arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(DialectError, match=message) as error:
         dialect.request(*arguments)
     copy = pickle.loads(pickle.dumps(error.value))
@@ -109,9 +107,7 @@ def test_an_error_is_told_in_the_dialect_s_own_terms(
         (NUMPY_TILE, (2, 3), "numpy.tile takes reps; 2 arguments were given"),
     ],
 )
-def test_another_number_of_arguments_is_refused_by_their_names(
-    dialect: Dialect, arguments: tuple[Any, ...], message: str
-) -> None:
+def test_another_number_of_arguments_is_refused(dialect: Dialect, arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         tile_as(dialect, np.ones(2, np.float32), *arguments)
 

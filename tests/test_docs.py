@@ -221,9 +221,7 @@ def test_readme_begins_with_the_two_commands() -> None:
 @pytest.mark.parametrize(
     ("command", "shown"), [console for console in CONSOLES if "dml-tile " in console[0]], ids=lambda text: text[:60]
 )
-def test_a_command_of_readme_prints_what_a_terminal_shows(
-    command: str, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_of_readme_prints_what_is_shown(command: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.delenv("DML_TILE_TARGET", raising=False)
     calls = [shlex.split(call) for call in command.split(" && ") if "dml-tile " in call]

@@ -337,9 +337,7 @@ def test_versions_2_and_3_and_what_python_2_wrote_are_read(tmp_path: Path, shape
     ],
 )
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_header_that_lies_or_is_none_is_refused(
-    tmp_path: Path, header: str | bytes, message: str, version: int
-) -> None:
+def test_a_lying_header_or_none_is_refused(tmp_path: Path, header: str | bytes, message: str, version: int) -> None:
     with pytest.raises(ValueError, match=message):
         read_npy_header(with_header(tmp_path / "a.npy", header, version))
 

@@ -288,9 +288,7 @@ def test_only_a_file_of_this_run_is_written_again(run: Callable[..., str], tmp_p
         (write_file("In", "a.npy", dimensions=[0, 2**32 - 1]), "/dimensions/0", "at least 1 was expected"),
     ],
 )
-def test_an_unusable_command_is_reported_with_its_place(
-    run: Callable[..., str], command: Any, pointer: str, message: str
-) -> None:
+def test_an_unusable_command_names_its_place(run: Callable[..., str], command: Any, pointer: str, message: str) -> None:
     mixed = values({"name": "n", "type": "FLOAT32", "value": 1}, {"type": "UINT8", "value": 2}, data_type="UNKNOWN")
     with pytest.raises(InputError, match=message) as caught:
         run(model(resources={"In": values(1, 2), "Mixed": mixed}, commands=[command]))

@@ -254,9 +254,7 @@ UNFIT: dict[str, tuple[Any, Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize(("source", "output", "error", "message"), UNFIT.values(), ids=UNFIT)
-def test_unfit_buffers_are_refused_before_anything_is_written(
-    source: Any, output: Any, error: type[Exception], message: str
-) -> None:
+def test_unfit_buffers_are_refused_beforehand(source: Any, output: Any, error: type[Exception], message: str) -> None:
     compiled, before = compile_tile(GOOD), repr(output)
     for call in (compiled.execute, compiled.bind, partial(execute, GOOD)):
         with pytest.raises(error, match=message):

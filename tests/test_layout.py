@@ -46,9 +46,7 @@ def test_packed_strides_are_numpy_s(sizes: list[int]) -> None:
         (TensorDataType.INT8, [*np.array([2**16, 2**16])], None, 2**32),
     ],
 )
-def test_the_helper_wraps_as_microsoft_s_does(
-    data_type: int, sizes: list[int], strides: list[int] | None, expected: int
-) -> None:
+def test_sizes_wrap_as_microsoft_s(data_type: int, sizes: list[int], strides: list[int] | None, expected: int) -> None:
     assert calc_buffer_tensor_size(data_type, sizes, strides) == expected
 
 
@@ -154,9 +152,7 @@ def test_large_layouts_are_judged_without_enumerating_what_nests(
 
 
 @pytest.mark.parametrize(("limit", "shared"), [(8, False), (7, None)])
-def test_addresses_are_enumerated_up_to_a_limit(
-    monkeypatch: pytest.MonkeyPatch, limit: int, shared: bool | None
-) -> None:
+def test_addresses_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch, limit: int, shared: bool | None) -> None:
     monkeypatch.setattr(layout, "MAX_ENUMERATED_ADDRESSES", limit)
     assert shares_addresses([2, 2, 2], [3, 5, 7]) is shared, "they are distinct, but not nested"
 

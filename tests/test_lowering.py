@@ -117,9 +117,7 @@ LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
 
 
 @pytest.mark.parametrize(("desc", "target", "steps"), LOWERED.values(), ids=LOWERED)
-def test_a_tile_is_lowered_to_steps_that_write_the_same_bytes(
-    desc: TileOperatorDesc, target: Any, steps: list[str]
-) -> None:
+def test_a_tile_is_lowered_to_steps_that_write_its_bytes(desc: TileOperatorDesc, target: Any, steps: list[str]) -> None:
     lowering = lower(desc, target)
     assert [str(step.desc) for step in lowering.steps] == steps
     assert_same_bytes(desc, lowering, np.random.default_rng(5))
@@ -189,9 +187,7 @@ def test_parts_are_read_from_scratch_memory_where_that_takes_fewer_steps() -> No
         (strided("INT64", [2, 2, 3, 2, 1], [5, 41, 13, 1, 3], [1, 1, 2, 1, 3], [1, 5, 36, 216, 12]), "1_0", 3, 2880),
     ],
 )
-def test_a_search_keeps_the_cheapest_of_the_shortest_chains(
-    desc: TileOperatorDesc, target: str, steps: int, moved: int
-) -> None:
+def test_the_cheapest_shortest_chain_is_kept(desc: TileOperatorDesc, target: str, steps: int, moved: int) -> None:
     found = lower(desc, target).steps
     assert len(found) == steps
     assert sum(step.bytes_read + step.bytes_written for step in found) <= moved

@@ -399,9 +399,7 @@ def test_whatever_onnxruntime_folds_is_known_and_sizes_contradict_and_hide_nothi
 
 
 @pytest.mark.parametrize(("operator", "opset"), [("HardSwish", 14), ("HardSwish", 22), ("Swish", 24), ("Mish", 22)])
-def test_a_tile_behind_a_function_is_folded_where_onnxruntime_folds_it(
-    operator: str, opset: int, tmp_path: Path
-) -> None:
+def test_a_tile_behind_a_function_is_folded_as_by_onnxruntime(operator: str, opset: int, tmp_path: Path) -> None:
     needed("onnxruntime")
     from tests.helpers.onnx_chains import session
 
@@ -482,9 +480,7 @@ def test_a_constant_s_repeats_are_known_unless_it_is_malformed(
 
 
 @pytest.mark.parametrize(("ir_version", "known"), [(3, (4, 1)), (4, None), (10, None)])
-def test_an_initialiser_that_is_an_input_is_a_default_since_ir_version_4(
-    ir_version: int, known: tuple[int, ...] | None
-) -> None:
+def test_an_input_s_initialiser_is_a_default_since_ir_version_4(ir_version: int, known: tuple[int, ...] | None) -> None:
     inputs = [X, typed("r", [2], INT64)]
     found = read(initializer=[tensor("r", [4, 1])], inputs=inputs, ir_version=ir_version)
     assert (found.repeats, found.error) == (known, "")

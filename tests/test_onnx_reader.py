@@ -286,9 +286,7 @@ def test_functions_call_functions_in_their_subgraphs_and_one_that_is_not_called_
     [("<counts=[3, 1]>", "counts: ints=[1, 5]", (3, 1)), ("", "counts: ints=[1, 5]", (1, 5)), ("", "counts", None)],
     ids=["the call's", "the default", "nobody's"],
 )
-def test_a_function_s_attribute_is_the_call_s_or_the_default(
-    given: str, attribute: str, repeats: tuple[int, ...] | None
-) -> None:
+def test_an_attribute_is_the_call_s_or_the_default(given: str, attribute: str, repeats: tuple[int, ...] | None) -> None:
     body = function(f"Some <{attribute}> (a) => (b) {{ r = Constant<value_ints: ints=@counts>() b = Tile(a, r) }}")
     assert tile_in(model(f"y = own.Some{given}(x)", functions=[body])).repeats == repeats
 
@@ -499,9 +497,7 @@ PART: Final = {"offset": "8", "length": "16"}
 @pytest.mark.parametrize("place", ["initialiser", "constant"])
 @pytest.mark.parametrize("location", ["w.bin", "below/w.bin", "./w.bin", "link.bin"])
 @pytest.mark.parametrize("part", [PART, {"offset": "8"}])
-def test_repeats_are_read_from_a_file_in_the_model_s_folder(
-    place: str, location: str, part: dict[str, str], tmp_path: Path
-) -> None:
+def test_repeats_are_read_beside_the_model(place: str, location: str, part: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "link.bin").symlink_to("real.bin")
     (tmp_path / location).parent.mkdir(exist_ok=True)
     (tmp_path / location).write_bytes(DATA)
@@ -539,9 +535,7 @@ def test_external_repeats_are_seen_by_what_computes_with_them(tmp_path: Path) ->
         ({"location": "w.bin", "length": "9" * 5000}, "in 'w.bin'; the tensor has 16 bytes"),
     ],
 )  # fmt: skip
-def test_repeats_outside_the_folder_or_unreadable_are_a_problem(
-    entries: dict[str, str], reason: str, tmp_path: Path
-) -> None:
+def test_repeats_elsewhere_or_unreadable_are_a_problem(entries: dict[str, str], reason: str, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     for path in (tmp_path / "w.bin", folder / "w.bin"):

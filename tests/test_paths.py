@@ -228,9 +228,7 @@ def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("error", [OSError(28, "no space"), KeyboardInterrupt()], ids=repr)
 @pytest.mark.parametrize("before", [None, b"12"])
-def test_a_file_that_is_not_finished_changes_nothing(
-    tmp_path: Path, before: bytes | None, error: BaseException
-) -> None:
+def test_an_unfinished_file_changes_nothing(tmp_path: Path, before: bytes | None, error: BaseException) -> None:
     path = tmp_path / "output.bin"
     if before is not None:
         path.write_bytes(before)

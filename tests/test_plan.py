@@ -269,9 +269,7 @@ def test_many_callers_share_the_pool() -> None:
 
 
 @pytest.mark.parametrize("is_closed", [True, False])
-def test_a_pool_that_starts_no_thread_leaves_the_work_to_the_caller(
-    is_closed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pool_without_threads_leaves_work_to_the_caller(is_closed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     is_done = threading.Event()
     with ThreadPoolExecutor(1) as busy:
         busy.submit(is_done.wait, 60)

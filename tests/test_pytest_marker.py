@@ -140,9 +140,7 @@ CLOSEST = {
 
 
 @pytest.mark.parametrize(("source", "names"), CLOSEST.values(), ids=CLOSEST)
-def test_the_closest_targets_count_and_all_bounds_narrow(
-    pytester: pytest.Pytester, source: str, names: list[str]
-) -> None:
+def test_the_closest_targets_count_and_bounds_narrow(pytester: pytest.Pytester, source: str, names: list[str]) -> None:
     result = run(pytester, source, "-opython_functions=test check_*", "-opython_classes=Test")
     assert sorted(passed(result)) == sorted(names)
 
@@ -227,9 +225,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("before", "text"), WRONG.items())
-def test_what_cannot_hold_is_a_collection_error_that_names_the_test(
-    pytester: pytest.Pytester, before: str, text: str
-) -> None:
+def test_what_cannot_hold_is_an_error_that_names_the_test(pytester: pytest.Pytester, before: str, text: str) -> None:
     test = (
         "    def test_it(self): pass"
         if before.endswith("TestIt:")

@@ -138,9 +138,7 @@ def test_marked(older): assert at() == (current_target().name,) * 2 != ("3_0",) 
 
 
 @pytest.mark.parametrize("choice", [{"variable": "4_0,6_4"}, {"ini": "4_0 6_4"}])
-def test_a_variable_that_is_set_during_the_run_decides_for_tests_without_a_target(
-    pytester: pytest.Pytester, choice: Any
-) -> None:
+def test_a_variable_set_in_the_run_decides_for_tests_without_a_target(pytester: pytest.Pytester, choice: Any) -> None:
     result = run(pytester, LATER, **choice)
     assert passed(result) == ["test_plain", "test_sets", "test_wide", "test_marked[4_0]", "test_marked[6_4]"]
     for line in ("2 tests ran at 6_4, since they name no target", "1 test ran at 3_0, since it names no target"):
@@ -167,9 +165,7 @@ def test_the_lines_of_a_run_say_what_happened(pytester: pytest.Pytester) -> None
 
 
 @pytest.mark.parametrize("order", ["", "def pytest_collection_modifyitems(items): items.reverse()"])
-def test_marked_and_unmarked_tests_agree_about_a_variable_that_a_fixture_sets(
-    pytester: pytest.Pytester, order: str
-) -> None:
+def test_marked_and_other_tests_agree_on_a_variable_that_a_fixture_sets(pytester: pytest.Pytester, order: str) -> None:
     pytester.makeconftest(order)
     source = """
     @pytest.fixture(scope="session", autouse=True)

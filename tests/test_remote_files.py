@@ -204,9 +204,7 @@ MEMBERS: Final = ("http://127.0.0.1:{port}/x.json", "file://{folder}/x.json", "p
 
 
 @pytest.mark.parametrize("suffix", ["zip", "tar"])
-def test_members_of_an_archive_are_read_from_it_whatever_their_names_look_like(
-    check: Call, tmp_path: Path, suffix: str
-) -> None:
+def test_members_of_an_archive_are_read_from_it_whatever_their_names(check: Call, tmp_path: Path, suffix: str) -> None:
     write("x.json", BAD)
     with served(tmp_path) as (root, requested):
         port = root.rpartition(":")[2]
@@ -240,9 +238,7 @@ def test_a_member_whose_name_its_store_takes_for_another_is_an_error(check: Call
         (tarfile.SYMTYPE, "a.json", False),
     ],
 )
-def test_a_member_of_a_tar_is_a_regular_file_or_a_link_to_one(
-    check: Call, kind: bytes, link: str, is_read: bool
-) -> None:
+def test_a_tar_s_member_is_a_regular_file_or_a_link_to_one(check: Call, kind: bytes, link: str, is_read: bool) -> None:
     pack("e.tar", {"b.json": TILE})
     with tarfile.open("e.tar", "a") as tar:
         entry = tarfile.TarInfo("a.json")
@@ -563,9 +559,7 @@ def test_a_bucket_is_checked(bucket: Callable[[str, bytes], None], check: Call) 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-def test_a_bucket_that_asks_for_credentials_is_a_problem(
-    bucket: object, check: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bucket_without_a_key_is_a_problem(bucket: object, check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -310,9 +310,7 @@ def test_unreadable_parts_are_notifications(check: Call) -> None:
     assert broken["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
 
 
-def test_findings_of_the_baseline_are_left_out_and_a_log_is_not_too_long(
-    check: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_findings_of_the_baseline_are_left_out_and_logs_bounded(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     check(write("a.json", [BAD]), "--write-baseline", "base.json")
     write("a.json", [WIDE, BAD])
     (new,) = sarif(check, "a.json", "--baseline", "base.json")["results"]

@@ -209,9 +209,7 @@ def test_a_field_has_its_line_where_the_source_is_json(check: Call) -> None:
     assert "b.json:2:1#/0: InputTensor is 3" in text_of(section(html, "not-read"))
 
 
-def test_a_page_of_the_command_line_names_its_version_and_its_command(
-    check: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_of_a_command_names_its_version_and_its_command(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     write("a b.json", TILE)
     arguments = ["check", "a b.json", "--report", "report.html"]
     monkeypatch.setattr(sys, "argv", ["dml-tile", *arguments])

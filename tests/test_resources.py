@@ -71,9 +71,7 @@ def test_a_wrapped_object_is_written_in_place() -> None:
         ((None, 0, 4), 4, False),
     ],
 )
-def test_a_range_goes_to_the_end_by_default_and_is_empty_without_a_buffer(
-    arguments: Any, size: int, is_empty: bool
-) -> None:
+def test_a_range_goes_to_the_end_and_is_empty_without_a_buffer(arguments: Any, size: int, is_empty: bool) -> None:
     binding = BufferBinding(*arguments)
     assert (binding.size_in_bytes, binding.is_empty) == (size, is_empty)
 

@@ -64,9 +64,7 @@ SUGGESTED: Final = [
 
 
 @pytest.mark.parametrize(("desc", "rule", "level", "suggestion"), SUGGESTED)
-def test_only_what_would_be_accepted_is_suggested(
-    desc: TileOperatorDesc, rule: str, level: str, suggestion: str | None
-) -> None:
+def test_what_is_suggested_is_accepted(desc: TileOperatorDesc, rule: str, level: str, suggestion: str | None) -> None:
     found = check(desc, level)
     assert next(finding for finding in found if finding.rule == rule).suggestion == suggestion
     # where leading repeats may be missing, no size is suggested

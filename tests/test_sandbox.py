@@ -242,9 +242,7 @@ FAILURES: Final = {
 
 
 @pytest.mark.parametrize(("deed", "message"), FAILURES.values(), ids=FAILURES)
-def test_a_process_that_fails_costs_one_file(
-    tmp_path: Path, deed: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_process_costs_one(tmp_path: Path, deed: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parent, "MAX_ANSWER_BYTES", FEW_BYTES)
     before, failed, after = obey(tmp_path, SAY_PID, f"problem('so far')\n{deed}", SAY_PID)
     assert failed[0] == Problem("", "so far")

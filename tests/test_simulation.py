@@ -349,9 +349,7 @@ class Plain(unittest.TestCase):
 """
 
 
-def test_unittest_runs_tests_from_their_setups_to_their_cleanups_at_their_targets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_unittest_runs_tests_from_setups_to_cleanups_at_their_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DML_TILE_TARGET", "3_1")
     module = ModuleType("test_it")
     exec(UNITTEST, vars(module))
@@ -415,9 +413,7 @@ def test_the_variable_is_the_default_target(monkeypatch: pytest.MonkeyPatch) -> 
         ("windows-7", r"^DML_TILE_TARGET: 'windows-7' is no known target; .*did you mean"),
     ],
 )
-def test_a_variable_that_names_no_target_or_several_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, text: str, message: str
-) -> None:
+def test_a_variable_of_no_or_two_targets_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
     monkeypatch.setenv(VARIABLE, text)
     for ask in (current_target, Device, lambda: check(INT64)):
         with pytest.raises(ValueError, match=message):

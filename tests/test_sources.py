@@ -194,9 +194,7 @@ def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["folder", "pattern", "arguments", "paths", "patterns in paths"],
 )
-def test_a_file_is_read_as_itself_whatever_its_name_looks_like(
-    check: Call, arguments: list[str], settings: str
-) -> None:
+def test_a_file_is_read_as_itself_whatever_its_name_is(check: Call, arguments: list[str], settings: str) -> None:
     for name in LIKE_URLS:
         write(name, TILE)
     configure(settings)

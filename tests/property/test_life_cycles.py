@@ -107,9 +107,7 @@ def overlap(one: Place, size: int, other: Place, other_size: int) -> bool:
 
 @pytest.mark.parametrize("level", ["6_2", pytest.param("windows-10-2004", marks=pytest.mark.long)])
 @given(data=st.data())
-def test_a_device_is_removed_exactly_when_the_record_says_so_and_every_byte_is_as_it_says(
-    level: str, data: st.DataObject
-) -> None:
+def test_a_device_is_removed_exactly_when_the_record_says_so_and_bytes_agree(level: str, data: st.DataObject) -> None:
     life, numbers = Life(level), set(range(len(KINDS)))
     for wanted in data.draw(st.lists(st.booleans(), max_size=12)):
         executes = wanted and (bool(life.initialised) or data.draw(SELDOM))
