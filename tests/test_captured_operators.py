@@ -22,14 +22,7 @@ from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from docs.generator.cpp_fields import cpp_fields
 from tests.helpers.command_line import Call
-from tests.helpers.compilers import (
-    COMPILERS,
-    EACH_HEADERS,
-    compiled,
-    needs_compiler,
-    real_headers,
-    stand_in_headers,
-)
+from tests.helpers.compilers import COMPILERS, EACH_HEADERS, compiled, needs_compiler, real_headers, stand_in_headers
 from tests.helpers.paths import EXAMPLES
 from tests.test_operator_desc import descriptors
 

@@ -29,14 +29,7 @@ from dml_tile import (
     run_lowering,
 )
 from dml_tile.arrays import tile
-from dml_tile.directml.data_types import (
-    CARRIERS,
-    ELEMENT_SIZES,
-    ELEMENT_TYPES,
-    ONNX_NAMES,
-    OPENVINO_NAMES,
-    ElementType,
-)
+from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES, ELEMENT_TYPES, ONNX_NAMES, OPENVINO_NAMES, ElementType
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import tile_rows
 from dml_tile.reports.levels import KINDS

@@ -239,15 +239,7 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
 }  # fmt: skip
 
 
-PASSING: Final = (
-    "note[DML-DXDISPATCH",
-    "elsewhere",
-    ": accepted",
-    "ignored",
-    "binds",
-    "when it",
-    "TotalTensorSize",
-)
+PASSING: Final = ("note[DML-DXDISPATCH", "elsewhere", ": accepted", "ignored", "binds", "when it", "TotalTensorSize")
 """What is expected of models that are taken, besides what they print."""
 
 

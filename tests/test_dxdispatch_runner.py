@@ -238,11 +238,7 @@ def test_files_are_read_and_written(run: Callable[..., str], tmp_path: Path) -> 
     np.save(tmp_path / "in.npy", np.array([[1, 2]], "<f4"))
     (tmp_path / "raw.dat").write_bytes(np.array([7, 8], np.float32).tobytes())
     data = model(
-        resources={
-            "In": source("in.npy"),
-            "Raw": source("raw.dat", "FLOAT32"),
-            "Out": zeros(4),
-        },
+        resources={"In": source("in.npy"), "Raw": source("raw.dat", "FLOAT32"), "Out": zeros(4)},
         commands=[
             model()["commands"][0],
             show("Raw"),

@@ -15,12 +15,7 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.geometry import layout
 from dml_tile.geometry.axes import coalesce, tile_axes
-from dml_tile.geometry.layout import (
-    calc_buffer_tensor_size,
-    minimum_size_in_bytes,
-    packed_strides,
-    shares_addresses,
-)
+from dml_tile.geometry.layout import calc_buffer_tensor_size, minimum_size_in_bytes, packed_strides, shares_addresses
 
 SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 

@@ -26,14 +26,7 @@ from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.lowering import lowering_table, print_lowered
 from dml_tile.simulation.target import simulate
-from tests.helpers.compilers import (
-    COMPILERS,
-    EACH_HEADERS,
-    STANDARDS,
-    WARNINGS,
-    compiled,
-    needs_compiler,
-)
+from tests.helpers.compilers import COMPILERS, EACH_HEADERS, STANDARDS, WARNINGS, compiled, needs_compiler
 from tests.helpers.descriptors import GOOD, OPERATOR, at, page_tile, row, strided
 from tests.helpers.rule_cases import LOWERING_CASES
 from tests.helpers.strided_tiles import assert_same_bytes

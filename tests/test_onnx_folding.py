@@ -200,10 +200,7 @@ def test_a_tile_in_the_branch_that_is_not_taken_does_not_run() -> None:
         # the second is known of each run, and onnxruntime compiles both branches
         assert [
             (tile.pointer, tile.folded) for tile in nodes_of(model("r = [1, 2]", condition, tiles, inputs=[DYNAMIC]))
-        ] == [
-            ("I/then_branch/Tile->t", folded),
-            ("I/else_branch/Tile->e", ""),
-        ]
+        ] == [("I/then_branch/Tile->t", folded), ("I/else_branch/Tile->e", "")]
 
 
 @pytest.mark.parametrize(

@@ -273,10 +273,7 @@ def test_functions_call_functions_in_their_subgraphs_and_one_that_is_not_called_
     in_if = if_text("[F] t = own.Outer(x)")
     maybe = function(f"Maybe (x, c) => (w) {{ {in_if} }}")
     functions_ = [TWICE, outer, maybe, function("Uncalled (a) => (b) { r = [2, 2]; b = Tile(a, r) }")]
-    for called, way, names in (
-        ("[M] y = own.Maybe(x, c)", "M/", "x #3/two -> #1/t"),
-        (in_if, "", "x #2/two -> t"),
-    ):
+    for called, way, names in (("[M] y = own.Maybe(x, c)", "M/", "x #3/two -> #1/t"), (in_if, "", "x #2/two -> t")):
         made = model(called, inputs=[X, COND], functions=functions_)
         assert nodes_of(made) == [tile(f"{way}If_3/then_branch/F/inner/Tile_1", (2, 3), (2, 2), names)]
 
@@ -298,10 +295,7 @@ def test_an_input_that_a_function_passes_on_is_the_caller_s() -> None:
 
 @pytest.mark.parametrize(
     ("opset", "dialect", "own_opset", "own_dialect"),
-    [
-        (13, "ONNX Tile-13", 12, "ONNX Tile-6"),
-        (6, "ONNX Tile-6", 21, "ONNX Tile-13"),
-    ],
+    [(13, "ONNX Tile-13", 12, "ONNX Tile-6"), (6, "ONNX Tile-6", 21, "ONNX Tile-13")],
 )
 def test_a_function_has_its_own_values_and_opset(opset: int, dialect: str, own_opset: int, own_dialect: str) -> None:
     body = function("Own (a) => (b) { r = [7, 7]; b = Tile(a, r) }", opset=own_opset)

@@ -87,8 +87,7 @@ def test_no_bound_is_a_bound_of_what_is_written(elements: int, stride: int) -> N
 
 
 @pytest.mark.parametrize(
-    "run",
-    [*range(1, 17), 23, 24, 31, 32, 33, 50, 63, 64, 65, 127, 128, 129, SHORT_RUN - 1, SHORT_RUN, 2049],
+    "run", [*range(1, 17), 23, 24, 31, 32, 33, 50, 63, 64, 65, 127, 128, 129, SHORT_RUN - 1, SHORT_RUN, 2049]
 )
 @pytest.mark.parametrize("repeat", [2, 3, 5, 64, 83, 1000])
 def test_runs_of_every_length_are_repeated(run: int, repeat: int) -> None:

@@ -145,10 +145,7 @@ def test_the_back_end_and_findings_that_do_not_count_are_noted() -> None:
     (result,) = checked(SHORT)
     html = page([[replace(result, via="ort", deselected=2, known=checked(WRONG)[0].findings)]])
     (tile,) = section(html, "findings").iter("details")
-    assert texts(tile, ".//p")[1:] == [
-        "Note: through ort",
-        "Note: 2 findings not selected; 1 finding in the baseline",
-    ]
+    assert texts(tile, ".//p")[1:] == ["Note: through ort", "Note: 2 findings not selected; 1 finding in the baseline"]
 
 
 def test_tiles_are_counted_once_by_their_worst_verdict_and_at_each_target() -> None:

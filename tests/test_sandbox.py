@@ -230,10 +230,7 @@ FAILURES: Final = {
     "abort": ("os.abort()", "OpenVINO's reader crashed (SIGABRT)"),
     "an exit in order": ("os._exit(0)", "OpenVINO's reader crashed (status 0x0)"),
     "out of memory": ("os._exit(3)", "reading ran out of its 4 GiB of memory"),
-    "half a line": (
-        "sys.stdout.write('{'); sys.stdout.flush(); os._exit(1)",
-        "OpenVINO's reader crashed (status 0x1)",
-    ),
+    "half a line": ("sys.stdout.write('{'); sys.stdout.flush(); os._exit(1)", "OpenVINO's reader crashed (status 0x1)"),
     "no JSON": ("say('OpenVINO says hello')", "OpenVINO's reader sent a malformed reply"),
     "deep JSON": ("say('[' * 10000)", "OpenVINO's reader sent a malformed reply"),
     "a long line": (f"say('x' * {FEW_BYTES})", f"has more Tiles than {FEW_BYTES} bytes can tell"),

@@ -25,13 +25,7 @@ from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.simulation.target import simulate
-from dml_tile.testing.strategies import (
-    invalid_tiles,
-    nearly_valid_operators,
-    nearly_valid_tiles,
-    tile_buffers,
-    tiles,
-)
+from dml_tile.testing.strategies import invalid_tiles, nearly_valid_operators, nearly_valid_tiles, tile_buffers, tiles
 from tests.helpers.descriptors import at, page_tile
 
 WEAK = at("5_2", double_precision=False, typed_uav_loads=False)
