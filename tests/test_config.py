@@ -11,14 +11,9 @@ import pytest
 
 from dml_tile.cli.config import MAX_SETTINGS_BYTES, Config, Settings, nearest_config
 from dml_tile.errors import ConfigError
-from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, INT64, TILE, write
+from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, INT64, TILE, configure, sources, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
-
-
-def configure(text: str, folder: str = ".") -> None:
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    Path(folder, "pyproject.toml").write_text(f"[tool.dml-tile]\n{text}\n")
 
 
 def targets(check: Call, *arguments: str) -> list[str]:
@@ -244,26 +239,19 @@ def test_the_options_for_models_have_keys_too(check: Call) -> None:
 def test_files_may_be_excluded_by_patterns(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("models/a.json", "models/old/b.json", "models/c.tmp.json", "old/d.json"):
         write(name, TILE)
-
-    def sources(*options: str) -> list[str]:
-        return [
-            one["source"]
-            for one in json.loads(check(*options, "--format", "json").stdout)["sources"]
-            if not one["passed_over"]
-        ]
-
-    assert sources("models", "old", "--exclude", "old") == ["models/a.json", "models/c.tmp.json"]
-    assert sources("models", "old", "--exclude", "models/old") == ["models/a.json", "models/c.tmp.json", "old/d.json"]
-    assert sources(".", "--exclude", "models/**/*.json") == ["old/d.json"]
-    assert sources(".", "--exclude", "*.json", "--exclude", "!c.*") == ["models/c.tmp.json"]
-    assert sources("models", "--exclude", "*.tmp.json", "--exclude", "old/") == ["models/a.json"]
+    kept = ["models/a.json", "models/c.tmp.json"]
+    assert sources(check, "models", "old", "--exclude", "old") == kept
+    assert sources(check, "models", "old", "--exclude", "models/old") == [*kept, "old/d.json"]
+    assert sources(check, ".", "--exclude", "models/**/*.json") == ["old/d.json"]
+    assert sources(check, ".", "--exclude", "*.json", "--exclude", "!c.*") == ["models/c.tmp.json"]
+    assert sources(check, "models", "--exclude", "*.tmp.json", "--exclude", "old/") == ["models/a.json"]
     configure(f"exclude = {['**/old/b.*', *map(str, range(999))]}")
-    assert sources("models") == ["models/a.json", "models/c.tmp.json"]
-    assert sources("models", "--exclude", "lder") == ["models/a.json", "models/c.tmp.json", "models/old/b.json"]
+    assert sources(check, "models") == kept
+    assert sources(check, "models", "--exclude", "lder") == [*kept, "models/old/b.json"]
     configure('paths = ["models"]\nexclude = ["models/old", "*.tmp.json"]')
-    assert sources() == ["models/a.json"]
+    assert sources(check) == ["models/a.json"]
     monkeypatch.chdir("models")
-    assert sources() == ["a.json"]
+    assert sources(check) == ["a.json"]
 
 
 def test_a_pattern_that_matches_nothing_is_reported_where_the_whole_project_is_checked(check: Call) -> None:

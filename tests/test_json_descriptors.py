@@ -21,6 +21,7 @@ from dml_tile.text import json_pointer
 from tests.helpers.check_files import FLAT, TILE
 from tests.helpers.hostile_names import CHARACTERS
 
+pytestmark = pytest.mark.usefixtures("call")
 BARE = TileOperatorDesc.model_validate(TILE)
 OPERATOR = OperatorDesc(type=70, desc=BARE)
 
@@ -193,11 +194,6 @@ LAID_OUT = """{
   "Repeats": [2, 1]
 }
 """
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def location_of(found: Position | None) -> tuple[int, int] | None:

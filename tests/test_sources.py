@@ -19,17 +19,13 @@ import pytest
 
 from dml_tile.files.paths import MAX_PARTS, Matches, ProjectPath
 from dml_tile.readers.sources import expanded, is_model_file
-from tests.helpers.check_files import BAD, FLAT, TILE, write
+from tests.helpers.check_files import BAD, FLAT, TILE, configure, sources, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import page_tile
 from tests.helpers.dxdispatch_models import model, write_file, zeros
 
+pytestmark = pytest.mark.usefixtures("call")
 DESCRIPTOR = page_tile().model_dump_json(by_alias=True)
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def found(contents: Mapping[str, str | bytes], folder: str = ".", **options: Any) -> list[str]:
@@ -160,17 +156,6 @@ LIKE_URLS: Final = (
     *("plain::y.json", "simplecache::x.json", "reference::x.json", "dask::x.json", "memory::x.json", "zip::x.json"),
     *("file::x.json", "https:x.json", "simplecache::memory:x.json"),
 )
-
-
-def configure(text: str) -> None:
-    write("pyproject.toml", f"[tool.dml-tile]\n{text}\n")
-
-
-def sources(check: Call, *arguments: str) -> list[str]:
-    """The sources of a check that is free of findings and problems."""
-    result = check("--format", "json", *arguments)
-    assert (result.exit_code, result.stderr) == (0, "")
-    return [source["source"] for source in json.loads(result.stdout)["sources"] if not source["passed_over"]]
 
 
 @pytest.fixture

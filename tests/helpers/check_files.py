@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
@@ -29,6 +30,18 @@ def write(name: str, value: Any) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(value if isinstance(value, str) else json.dumps(value, indent=1))
     return name
+
+
+def configure(text: str, folder: str = ".") -> None:
+    """Write settings into a folder, which is made."""
+    write(f"{folder}/pyproject.toml", f"[tool.dml-tile]\n{text}\n")
+
+
+def sources(check: Call, *arguments: str) -> list[str]:
+    """Return what a check looks into that finds nothing and can read everything."""
+    result = check("--format", "json", *arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return [one["source"] for one in json.loads(result.stdout)["sources"] if not one["passed_over"]]
 
 
 def model(**dispatchables: Any) -> dict[str, Any]:
