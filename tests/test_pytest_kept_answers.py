@@ -68,6 +68,11 @@ def test_a_conftest_that_asks_is_held_to_the_same(pytester: pytest.Pytester, hoo
     assert "the target is asked for in the collection of tests, " in result.stderr.str()
 
 
+ASKING_CONFTEST = """
+import dml_tile, pytest
+@pytest.fixture(scope="session")
+def wide(): return dml_tile.current_target().name
+"""
 WIDE = {
     "getfixturevalue": """
 @pytest.fixture(scope="session")
@@ -106,9 +111,7 @@ def test_it(wide): assert wide == "windows-10-2004"
 
 @pytest.mark.parametrize("source", WIDE.values(), ids=WIDE)
 def test_a_wide_fixture_asks_what_it_lets_others_ask(pytester: pytest.Pytester, source: str) -> None:
-    pytester.makeconftest(
-        "import dml_tile, pytest\n@pytest.fixture(scope='session')\ndef wide(): return dml_tile.current_target().name"
-    )
+    pytester.makeconftest(ASKING_CONFTEST)
     result = run(pytester, source + WIDE_TESTS, BOTH)
     assert failed(result) == ["test_it[6_4]"]
     says(
@@ -117,9 +120,7 @@ def test_a_wide_fixture_asks_what_it_lets_others_ask(pytester: pytest.Pytester, 
 
 
 def test_a_fixture_is_not_blamed_for_another_of_its_name(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest(
-        "import dml_tile, pytest\n@pytest.fixture(scope='session')\ndef wide(): return dml_tile.current_target().name"
-    )
+    pytester.makeconftest(ASKING_CONFTEST)
     asks = "@pytest.mark.dml(targets=['windows-10-2004'])\ndef test_asks(wide): assert wide == level()"
     own = (
         "@pytest.fixture(scope='session')\ndef wide(): return 1\n@pytest.mark.dml\ndef test_own(wide): assert wide == 1"
@@ -130,9 +131,7 @@ def test_a_fixture_is_not_blamed_for_another_of_its_name(pytester: pytest.Pytest
 
 def test_a_fixture_of_an_installed_package_is_held_to_the_same(pytester: pytest.Pytester) -> None:
     package = pytester.mkpydir("packed")
-    (package / "conftest.py").write_text(
-        "import dml_tile, pytest\n@pytest.fixture(scope='session')\ndef wide(): return dml_tile.current_target().name"
-    )
+    (package / "conftest.py").write_text(ASKING_CONFTEST)
     (package / "test_it.py").write_text(f"import pytest\n{WIDE_TESTS}")
     pytester.syspathinsert()
     result = pytester.runpytest_inprocess("-v", "--pyargs", "packed.test_it", BOTH, *without(*OTHERS))

@@ -117,36 +117,23 @@ def write_tar(folder: Path, count: int) -> tuple[str, ...]:
     return ("check", "tar://::many.tar", "--jobs", "1", "--quiet")
 
 
+PAIRS: Final = {
+    "patterns of paths and folders": (write_patterns, 50, 2),
+    "members and folders of a tar": (write_tar, 500, 0),
+    "sizes of dimensions": (write_dimensions, 100, 1),
+    "targets": (write_targets, 100, 0),
+    "a list of files": (write_list, 100, 0),
+    "a capture": (write_capture, 100, 0),
+    "stars in .gitignore": (write_stars, 100, 0),
+    "patterns and long folders": (write_excluded, 100, 0),
+    "comments": (write_comments, 100, 1),
+    "per-file-ignores": (write_file_ignores, 100, 1),
+    "a baseline": (write_edges, 400, 0),
+}
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("write", "count", "status"),
-    [
-        (write_patterns, 50, 2),
-        (write_tar, 500, 0),
-        (write_dimensions, 100, 1),
-        (write_targets, 100, 0),
-        (write_list, 100, 0),
-        (write_capture, 100, 0),
-        (write_stars, 100, 0),
-        (write_excluded, 100, 0),
-        (write_comments, 100, 1),
-        (write_file_ignores, 100, 1),
-        (write_edges, 400, 0),
-    ],
-    ids=[
-        "patterns of paths and folders",
-        "members and folders of a tar",
-        "sizes of dimensions",
-        "targets",
-        "a list of files",
-        "a capture",
-        "stars in .gitignore",
-        "patterns and long folders",
-        "comments",
-        "per-file-ignores",
-        "a baseline",
-    ],
-)
+@pytest.mark.parametrize(("write", "count", "status"), PAIRS.values(), ids=PAIRS)
 def test_two_inputs_cost_no_more_than_both(
     tmp_path: Path, write: Callable[[Path, int], tuple[str, ...]], count: int, status: int
 ) -> None:
