@@ -219,26 +219,13 @@ def test_the_version_is_shown(call: Call) -> None:
 
 # The words that a shell offers when Tab is pressed, asked for as bash does
 
+NAMES: Final = "check cmake-dir device emit explain include-dir levels lower run schema show"
+
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (
-            "dml-tile ",
-            [
-                "check",
-                "cmake-dir",
-                "device",
-                "emit",
-                "explain",
-                "include-dir",
-                "levels",
-                "lower",
-                "run",
-                "schema",
-                "show",
-            ],
-        ),
+        ("dml-tile ", NAMES.split()),
         ("dml-tile check --ag", ["--against"]),
         ("dml-tile lower examples/tile.json --no-f", ["--no-float-carriers"]),
         ("dml-tile check --against ", ["documentation", "runtime", "both"]),
