@@ -34,7 +34,7 @@ from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import page_tile
 from tests.helpers.ir_models import MODELS
-from tests.helpers.onnx_graphs import BOOL, FLOAT, INT64, constant, function, if_text, model, nodes_of, tile_node, typed
+from tests.helpers.onnx_graphs import BOOL, FLOAT, INT64, function, if_text, model, nodes_of, save, tile_node, typed
 from tests.helpers.packages import needed
 from tests.helpers.paths import EXAMPLES
 
@@ -47,11 +47,6 @@ def results(result: Result) -> list[dict[str, Any]]:
 
 def rules(result: dict[str, Any]) -> list[str]:
     return [finding["rule"] for finding in result["findings"]]
-
-
-def save(name: str, repeats: Any = (1, 2), **fields: Any) -> str:
-    onnx.save(model(constant("r", repeats), tile_node(name="widen"), **fields), name)
-    return name
 
 
 def test_how_to_fix_what_is_known_at_run_time_only_is_told_once(check: Call) -> None:
@@ -73,7 +68,7 @@ def test_how_to_fix_what_is_known_at_run_time_only_is_told_once(check: Call) -> 
 def test_what_keeps_a_model_s_tile_from_directml_is_a_finding(
     check: Call, repeats: Any, element: int, rule: str, message: str
 ) -> None:
-    result = check(save("a.onnx", repeats, inputs=[typed("x", [2, 3], element)]), "--format", "json")
+    result = check(save("a.onnx", repeats=repeats, inputs=[typed("x", [2, 3], element)]), "--format", "json")
     assert result.exit_code == 1
     (only,) = results(result)
     assert rule in rules(only)
@@ -160,7 +155,7 @@ def test_the_example_tells_the_same_of_onnx_and_openvino(check: Call) -> None:
 )
 def test_a_tile_of_any_number_of_dimensions_is_a_result_or_one_problem(check: Call, size: int | str, rank: int) -> None:
     """The product of many sizes is a number that Python does not print, and takes long to compute."""
-    onnx.save(model(constant("r", [1] * rank), tile_node(), inputs=[typed("x", [size] * rank)]), "m.onnx")
+    save("m.onnx", tile_node(), repeats=[1] * rank, inputs=[typed("x", [size] * rank)])
     result = check("m.onnx")
     if rank <= MAX_DIMENSIONS:
         assert (result.exit_code, result.stderr) == (0 if size in (1, "n") else 1, "")
@@ -171,7 +166,7 @@ def test_a_tile_of_any_number_of_dimensions_is_a_result_or_one_problem(check: Ca
         assert result.stderr.startswith(f"dml-tile: m.onnx#Tile->y: {message}\n")
 
 
-OPEN = model(constant("r", (1, 2)), tile_node(name="widen"), inputs=[typed("x", ["N", 3])])
+OPEN = model("r = [1, 2]", tile_node(name="widen"), inputs=[typed("x", ["N", 3])])
 
 
 def test_a_file_is_checked_as_on_the_command_line() -> None:
@@ -294,7 +289,7 @@ def test_a_size_with_which_the_model_cannot_run_makes_nothing_unknown(check: Cal
 def test_of_a_model_with_many_names_of_dimensions_those_that_were_asked_for_are_known(check: Call) -> None:
     names = [*(f"n{i:04}" for i in range(MAX_NAMES)), "z", "zz"]
     inputs = [typed("x", [2, 3]), *(typed(f"{i}", names[i : i + 64]) for i in range(0, len(names), 64))]
-    onnx.save(model(constant("r", (1, 2)), tile_node(), inputs=inputs), "a.onnx")
+    save("a.onnx", tile_node(), inputs=inputs)
     assert "no model names" not in check("a.onnx", "--dim", "zz=4").stderr
     assert "did you mean n0" in check("a.onnx", "--dim", "n000=4").stderr
 
@@ -364,7 +359,7 @@ BIG: Final = "exact for integers from -16777216 to 16777216"
 def test_the_advice_on_an_onnx_model_is_what_its_nodes_can_do_with_the_numbers(
     check: Call, shape: Any, repeats: Any, element: int, options: list[str], advice: str
 ) -> None:
-    printed = check(save("a.onnx", repeats, inputs=[typed("x", shape, element)]), *options).stdout
+    printed = check(save("a.onnx", repeats=repeats, inputs=[typed("x", shape, element)]), *options).stdout
     assert f"    try: {advice}" in printed
     if "chromium" in options:
         assert "ship DirectML" not in printed
@@ -405,7 +400,7 @@ def test_a_model_that_a_back_end_does_not_read_is_an_error_where_it_is_named(
 
 
 def test_lower_takes_what_a_back_end_makes_of_a_model(call: Call) -> None:
-    save("a.onnx", [1, 1, 2], inputs=[typed("x", [1, 1, 3], INT64)])
+    save("a.onnx", repeats=[1, 1, 2], inputs=[typed("x", [1, 1, 3], INT64)])
     for via, target, status, printed in (
         ([], "4_0", 0, "a.onnx#widen: lowered at 4_0"),
         (["--via", "chromium"], "4_0", 0, "a.onnx#widen: lowered at 4_0"),
@@ -500,7 +495,7 @@ def test_tiles_of_models_that_are_refused_or_unknown_say_once_as_what_they_were_
     said = "note: tiles of models were checked as handed to DirectML unchanged"
     save("open.onnx", inputs=[typed("x", ["N", 3])])
     save("good.onnx")
-    save("negative.onnx", (1, -1))
+    save("negative.onnx", repeats=(1, -1))
     for names, options, times, below in (
         (["good.onnx"], ["-t", "6_4"], 0, 0),
         (["good.onnx", "open.onnx"], ["-t", "6_4"], 1, 0),
@@ -602,7 +597,7 @@ def test_of_many_contradictions_some_are_reported_and_two_branches_may_use_one_n
 
 @pytest.mark.parametrize("declared", [[2, 6], ["N", None]])
 def test_a_declared_shape_that_contradicts_nothing_is_no_warning(check: Call, declared: list[Any]) -> None:
-    built = model(constant("r", (1, 2)), tile_node(name="widen"))
+    built = model("r = [1, 2]", tile_node(name="widen"))
     built.graph.output[0].CopyFrom(typed("y", declared))
     onnx.save(built, "a.onnx")
     assert check("a.onnx").stderr == ""

@@ -21,7 +21,7 @@ from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import tile_json
-from tests.helpers.onnx_graphs import BOOL, constant, model, tile_node, typed
+from tests.helpers.onnx_graphs import BOOL, save, tile_node, typed
 from tests.helpers.paths import EXAMPLES
 
 OLD: Final = "windows-10-2004"
@@ -41,11 +41,6 @@ def lower(call: Call) -> Call:
         return call("lower", *arguments, "--target", OLD, stdin=stdin)
 
     return lowered
-
-
-def save(name: str, *nodes: onnx.NodeProto, **fields: Any) -> str:
-    onnx.save(model(constant("r", (1, 2)), *nodes, **fields), name)
-    return name
 
 
 # Text

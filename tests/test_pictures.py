@@ -33,8 +33,7 @@ from tests.helpers.command_line import Call
 from tests.helpers.costs import at_most
 from tests.helpers.descriptors import GOOD, page_tile
 from tests.helpers.dxdispatch_models import model, tile_json
-from tests.helpers.onnx_graphs import constant, tile_node, typed
-from tests.helpers.onnx_graphs import model as onnx_model
+from tests.helpers.onnx_graphs import save, typed
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.report_pages import parsed, text_of, texts
 
@@ -485,9 +484,7 @@ def test_a_node_is_drawn_as_the_descriptor_that_does_the_same_if_all_of_it_is_kn
     ],
 )
 def test_a_node_without_a_descriptor_cannot_be_drawn(show: Call, shape: list[int], data_type: int, why: str) -> None:
-    nodes = constant("r", (1, 2)), tile_node(name="wrong")
-    onnx.save(onnx_model(*nodes, inputs=[typed("x", shape, data_type)]), "wrong.onnx")
-    result = show("wrong.onnx")
+    result = show(save("wrong.onnx", inputs=[typed("x", shape, data_type)]))
     assert result.exit_code == 1
     assert f"the tile cannot be drawn: {why}\n" in result.stdout
 

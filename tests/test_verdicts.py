@@ -25,12 +25,13 @@ from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
 from tests.helpers.check_files import BAD, FLAT, TILE, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import GOOD, row
-from tests.helpers.onnx_graphs import constant, typed
 from tests.helpers.onnx_graphs import model as onnx_model
+from tests.helpers.onnx_graphs import save, typed
 from tests.helpers.onnx_graphs import tile_node as onnx_tile
 
 DOUBLE = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")} | {"Repeats": [1]}
 OTHER = {"Type": "DML_OPERATOR_GEMM"}
+STRINGS = [typed("x", [2, 3], TensorProto.STRING)]
 KNOWN = tile_node("t", DIALECTS["ONNX Tile-13"], "float32", [2, 3], [np.array([1, 2])])
 
 
@@ -42,12 +43,6 @@ def result_of(part: JsonDescriptor | TileNode, target: str = "6_4", via: str | N
 def node(data_type: str | None, shape: Any, repeats: Any) -> TileNode:
     arguments = [None if repeats is None else np.array(repeats)]
     return tile_node("t", DIALECTS["ONNX Tile-13"], data_type, shape, arguments)
-
-
-def save(name: str, *sizes: Any, repeats: Any = (1, 2), data_type: int = 1) -> str:
-    shape = [typed("x", list(sizes) or [2, 3], data_type)]
-    onnx.save(onnx_model(constant("r", repeats), onnx_tile(name="widen"), inputs=shape), name)
-    return name
 
 
 def only(output: str) -> dict[str, Any]:
@@ -120,7 +115,7 @@ def test_a_tile_that_onnxruntime_folds_away_is_elsewhere() -> None:
 def test_a_tile_that_onnxruntime_keeps_from_directml_does_not_raise_the_lowest_level_of_its_model(check: Call) -> None:
     strings = onnx_tile("s", "r", "z", name="letters")
     inputs = [typed("x", [2, 3]), typed("s", [2, 3], TensorProto.STRING)]
-    onnx.save(onnx_model(constant("r", (1, 2)), onnx_tile(name="widen"), strings, inputs=inputs), "a.onnx")
+    save("a.onnx", onnx_tile(name="widen"), strings, inputs=inputs)
     last = check("a.onnx", "--via", "ort").stdout.splitlines()[-2]
     assert last.split() == ["│", "a.onnx", "│", "2", "│", "0", "│", "5_0", "│", "windows-11-22h2", "│"]
 
@@ -144,14 +139,14 @@ def test_without_fail_on_a_warning_fails_and_a_note_does_not(check: Call) -> Non
     aligned = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
     assert "E_INVALIDARG 0x80070057, runtime only\n" in check(write("a.json", aligned)).stdout
     assert check(write("a.json", DOUBLE)).exit_code == 1
-    assert check(save("s.onnx", data_type=8), "--via", "ort").exit_code == 0
+    assert check(save("s.onnx", inputs=STRINGS), "--via", "ort").exit_code == 0
 
 
 FORMATS = ("text", "html", "markdown", "github", "azure", "sarif", "junit", "json", "jsonl")
 
 
 def test_what_is_known_at_run_time_only_counts_as_a_note_and_is_reported_in_every_format(check: Call) -> None:
-    save("a.onnx", "N", 3)
+    save("a.onnx", inputs=[typed("x", ["N", 3])])
     assert check("a.onnx", "--fail-on", "note").exit_code == 1
     for form in FORMATS:
         result = check("a.onnx", "--format", form)
@@ -169,7 +164,7 @@ def test_what_is_known_at_run_time_only_counts_as_a_note_and_is_reported_in_ever
 
 
 def test_a_tile_that_no_descriptor_can_hold_is_reported_in_every_format(check: Call) -> None:
-    save("s.onnx", data_type=8)
+    save("s.onnx", inputs=STRINGS)
     tile = "string {2,3} x {1,2} -> {2,6}"
     for form in FORMATS:
         result = check("s.onnx", "--format", form)
@@ -180,7 +175,7 @@ def test_a_tile_that_no_descriptor_can_hold_is_reported_in_every_format(check: C
 
 
 def test_a_request_that_is_lowered_stands_before_its_steps_on_the_page(check: Call) -> None:
-    save("c.onnx", data_type=TensorProto.COMPLEX64)
+    save("c.onnx", inputs=[typed("x", [2, 3], TensorProto.COMPLEX64)])
     page = check("c.onnx", "--format", "html").stdout
     assert page.count(escape("complex64 {2,3} x {1,2} -> {2,6}")) == 3
     assert escape("UINT64 {2,3} x {1,2} -> {2,6}") in page
@@ -207,7 +202,7 @@ def test_in_junit_what_fails_is_a_failure_and_what_is_not_checked_is_skipped(
 
 def test_ignoring_a_finding_never_makes_accepted_of_what_was_not_checked(check: Call) -> None:
     write("a.json", OTHER)
-    save("s.onnx", data_type=TensorProto.STRING)
+    save("s.onnx", inputs=STRINGS)
     for options, verdict in (
         (["a.json", "--ignore", "DML-OPERATOR"], "not checked"),
         (["s.onnx", "--via", "ort", "--ignore", "DML-VIA-elsewhere"], "elsewhere"),

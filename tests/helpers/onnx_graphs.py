@@ -82,6 +82,12 @@ def model(
     )
 
 
+def save(name: str, *nodes: NodeProto, repeats: Any = (1, 2), **fields: Any) -> str:
+    """Save a model of constant repeats r and of nodes, by default a Tile called ``widen``; return its name."""
+    onnx.save(model(constant("r", repeats), *(nodes or [tile_node(name="widen")]), **fields), name)
+    return name
+
+
 def function(text: str, opset: int = 13) -> onnx.FunctionProto:
     """Return a function of the domain ``own``, as ``computed`` takes its nodes: ``Name (a) => (b) { b = Neg(a) }``."""
     imports = f'<domain: "own", opset_import: ["": {opset}, "own": 1]>'
