@@ -328,8 +328,9 @@ def test_an_output_over_its_input_removes_the_device_and_writes_nothing() -> Non
         ((2048, 256, 512), (1024, 1280, 2048)),
         ((0, 256, 2048), (2048, 1280, 1536)),
         ((0, 256, 512), (1024, 1536, 1536)),
+        ((0, 256, 512), (1536, 1024, 1536)),
     ],
-    ids=["read last", "read first", "persistent"],
+    ids=["read last", "read first", "neighbours", "first and last"],
 )
 def test_each_persistent_resource_is_apart_from_each_input_and_from_the_others(
     inputs: tuple[int, ...], outputs: tuple[int, ...]
