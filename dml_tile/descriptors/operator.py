@@ -83,10 +83,10 @@ class OperatorFields(Mapping[str, Any]):
     Tensors are TensorDesc, operators OperatorDesc, arrays tuples, and null pointers None. Made by ``OperatorDesc``.
     """
 
-    __slots__ = ("_values", "operator")
+    __slots__ = ("_hash", "_values", "operator")
 
     def __init__(self, operator: Operator, values: Mapping[str, Any]) -> None:
-        self.operator = operator
+        self.operator, self._hash = operator, 0
         self._values = {field.name: values[field.name] for field in operator.fields}
 
     def __getitem__(self, name: str) -> Any:
@@ -105,7 +105,8 @@ class OperatorFields(Mapping[str, Any]):
         return self.operator is other.operator and self._values == other._values
 
     def __hash__(self) -> int:
-        return hash((self.operator.value, *self._values.values()))
+        self._hash = self._hash or hash((self.operator.value, *self._values.values()))  # several caches ask
+        return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.operator.value, self._values)
