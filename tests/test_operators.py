@@ -352,3 +352,11 @@ def test_fields_without_rules_are_those_that_hold_a_value() -> None:
     ).desc
     assert isinstance(fused, OperatorFields)
     assert fields_without_rules(fused) == ("FusedActivation",)
+
+
+def test_data_types_that_a_page_does_not_name_are_not_looked_at() -> None:
+    tensor = {"DataType": "FLOAT32", "Sizes": [1, 1, 4]}
+    arrays = {name: [1] for name in ("WindowSizes", "Strides", "Dilations", "StartPadding", "EndPadding")}
+    fold = OperatorDesc(type="FOLD", desc={"InputTensor": tensor, "OutputTensor": tensor} | arrays).desc
+    assert isinstance(fold, OperatorFields)
+    assert fields_without_rules(fold) == ("DataType", "Sizes", *arrays)

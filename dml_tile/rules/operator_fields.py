@@ -233,7 +233,8 @@ def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
     sentences = (*table.fields, *table.runtime_fields)
     ruled = {found["field"] for sentence in sentences if (found := _match(FIELD_SENTENCE, sentence))}
     counts = {field.counted_by for field in operator.fields}
-    unknown = ["Sizes"] if not _sizes_are_ruled(fields, table) else []
+    has_types = all(column.data_types for row in table.rows.values() for column in row.values())
+    unknown = [*(["DataType"] if not has_types else []), *(["Sizes"] if not _sizes_are_ruled(fields, table) else [])]
     for field in operator.fields:
         is_free = field.is_tensor or field.kind in _FREE_KINDS or field.name in counts | ruled
         if field.name in table.without_rule or (not is_free and fields[field.name] not in (None, ())):
