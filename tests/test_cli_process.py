@@ -16,6 +16,7 @@ import pytest
 
 from tests.helpers.check_files import BAD, TILE
 from tests.helpers.command_line import bash
+from tests.helpers.forks import python
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.terminals import on_a_terminal
 
@@ -26,7 +27,7 @@ GOOD_LINE, BAD_LINE = json.dumps(TILE), json.dumps(BAD)
 
 def dml_tile(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     """Runs the command line in a process of its own."""
-    return subprocess.run([sys.executable, "-m", "dml_tile", *arguments], capture_output=True, check=False, **options)
+    return subprocess.run([*python(), "-m", "dml_tile", *arguments], capture_output=True, check=False, **options)
 
 
 COMMAND_LINE = """

@@ -331,7 +331,7 @@ def test_what_only_the_command_can_read_is_checked_by_itself(zoo: list[str], tmp
     write("a.json", TILE)
     piped = json.dumps(BAD).encode()
     for jobs in ("", "--jobs 2"):
-        ran = bash(f"dml-tile check a.json - <(cat a.json) {jobs} --format jsonl", tmp_path, piped)
+        ran = bash(f"dml-tile check a.json - <(cat a.json) {jobs} --format jsonl", tmp_path, piped, starts_python=True)
         lines = [json.loads(line) for line in ran.stdout.splitlines()]
         assert [(one["source"].rstrip("0123456789"), one["verdict"]) for one in lines if "verdict" in one] == [
             ("a.json", "accepted"), ("-", "refused"), ("/dev/fd/", "accepted"),

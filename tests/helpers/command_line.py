@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typer.main import get_command
 
 from dml_tile.cli.app import app
 from dml_tile.cli.check_run import DEFAULT_TARGET_NOTICE
+from tests.helpers.forks import python
 
 Call: TypeAlias = Callable[..., testing.Result]
 
@@ -44,9 +46,12 @@ def errors_of(call: Call, *arguments: str, **options: Any) -> str:
     return result.stderr
 
 
-def bash(command: str, folder: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Runs a shell command in which ``dml-tile`` is the command line."""
-    function = f'dml-tile() {{ "{sys.executable}" -m dml_tile "$@"; }}; '
+def bash(
+    command: str, folder: Path, stdin: bytes = b"", *, starts_python: bool = False
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs a shell command in which ``dml-tile`` is the command line; forked, unless Python's own start matters."""
+    words = shlex.join([sys.executable] if starts_python else python())
+    function = f'dml-tile() {{ {words} -m dml_tile "$@"; }}; '
     done = subprocess.run(["bash", "-c", function + command], input=stdin, capture_output=True, check=False, cwd=folder)
     done.stderr = done.stderr.replace(_NOTICE, b"")
     return done

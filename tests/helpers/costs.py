@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -10,29 +10,12 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-_SERVER: Final = """
-import json, os, sys
-import dml_tile, rich.console, dml_tile.cli.config, dml_tile.dxdispatch.runner
-from dml_tile.cli.app import main
-for name in dml_tile.__all__:
-    getattr(dml_tile, name)
-for line in sys.stdin:
-    folder, printed, *arguments = json.loads(line)
-    if not (child := os.fork()):
-        os.chdir(folder)
-        for stream, path in enumerate((os.devnull, printed, printed)):
-            os.dup2(os.open(path, os.O_RDWR | os.O_APPEND), stream)
-        sys.argv = ["dml-tile", *arguments]
-        sys.exit(main())
-    _, status, used = os.wait4(child, 0)
-    print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss]), flush=True)
-"""
+from tests.helpers.forks import server
 
 _PACE: Final = "import os; sum(i * i for i in range(10**7)); print(os.times().user)"
 _PACE_SECONDS: Final = 0.8
@@ -60,13 +43,14 @@ def cost_of(*arguments: str, folder: Path) -> Cost:
     """
     if sys.platform != "linux":
         pytest.skip("memory is counted in Linux's units")
-    server = _server()
-    assert server.stdin is not None
-    assert server.stdout is not None
-    with tempfile.NamedTemporaryFile() as printed:
-        server.stdin.write(json.dumps([str(folder), printed.name, *arguments]) + "\n")
-        server.stdin.flush()
-        status, seconds, kibibytes = json.loads(server.stdout.readline())
+    from tests.helpers.fork_client import ended
+
+    with tempfile.TemporaryFile() as printed, Path(os.devnull).open() as nothing:
+        streams = nothing.fileno(), printed.fileno(), printed.fileno()
+        end = ended(server(), ["-m", "dml_tile", *arguments], str(folder), streams)
+        assert end
+        status, seconds, kibibytes = end
+        printed.seek(0)
         return Cost(status, printed.read(), seconds, kibibytes * 1024)
 
 
@@ -80,12 +64,6 @@ def grows_at_most(times: float, few: Callable[[], float], many: Callable[[], flo
         if most < times * max(least, floor) or (floor and most < times * floor * _pace()):
             return True
     return False
-
-
-@cache
-def _server() -> subprocess.Popen[str]:
-    """Start the process that forks those of commands; it ends when its standard input does, with this one."""
-    return subprocess.Popen([sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 @contextmanager

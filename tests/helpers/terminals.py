@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from contextlib import suppress
 from typing import IO, Final
+
+from tests.helpers.forks import python
 
 _STYLE: Final = re.compile(r"\x1b\[[\d;]*m")
 
@@ -18,7 +19,7 @@ def on_a_terminal(*arguments: str, stdout: IO[bytes] | None = None, **environmen
 
     main, side = pty.openpty()
     clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-    command = [sys.executable, "-m", "dml_tile", *arguments]
+    command = [*python(), "-m", "dml_tile", *arguments]
     environment = clean | {"TERM": "xterm-256color"} | environment
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout or side, stderr=side, env=environment)
     os.close(side)
