@@ -15,13 +15,12 @@ from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operators
-from dml_tile.emit.schemas import schemas
 from tests.recorder.operator_draws import valid
-from tests.test_editors import completions, diagnostics, needs_the_service
+from tests.test_editors import SCHEMAS, completions, diagnostics, needs_the_service
 from tests.test_operator_desc import EXAMPLES, descriptors
 
 NAME = "dml_operator_desc"
-SCHEMA = schemas()[NAME]
+SCHEMA = SCHEMAS[NAME]
 VALIDATOR = Draft202012Validator(SCHEMA)
 FLOAT = {"DataType": "FLOAT32", "Sizes": [1, 2]}
 TENSORS: dict[str, Any] = {"InputTensor": FLOAT, "OutputTensor": FLOAT}
@@ -108,7 +107,7 @@ def test_whatever_is_written_is_valid(desc: OperatorDesc) -> None:
 
 
 def test_a_graph_s_nodes_may_be_any_operator() -> None:
-    validator = Draft202012Validator(schemas()["dml_graph_desc"])
+    validator = Draft202012Validator(SCHEMAS["dml_graph_desc"])
     gather, tile = {"Type": "GATHER", **GATHER}, BASES["TILE"]
     good = (gather, {"Type": "GATHER", "Desc": GATHER}, tile, {"Type": "TILE", "Desc": tile}, None)
     for operator in (*good, gather | {"Foo": 1}, {"Type": "GATHER"}, GATHER, {"Type": "TILE", **GATHER}):

@@ -6,14 +6,11 @@ import base64
 import json
 import shutil
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions, Keys
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.select import Select
-from selenium.webdriver.support.ui import WebDriverWait
 
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Problem
@@ -23,6 +20,10 @@ from tests.helpers.command_line import invoke
 from tests.helpers.packages import npm_file
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+    from selenium.webdriver.remote.webelement import WebElement
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 MIN_TARGET = 24  # pixels, by WCAG 2.2
@@ -37,6 +38,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     """Yield a browser with a profile of its own that can reach no network."""
+    from selenium.webdriver import Chrome, ChromeOptions  # half a second, which no other worker is to spend
+    from selenium.webdriver.chrome.service import Service
+
     assert CHROMIUM
     assert DRIVER
     options = ChromeOptions()
@@ -163,6 +167,8 @@ def test_the_other_tables_are_sorted_by_themselves(opened: Chrome) -> None:
 
 
 def test_a_verdict_its_target_and_a_rule_can_be_chosen(opened: Chrome) -> None:
+    from selenium.webdriver.support.select import Select
+
     field(opened, "input[value=accepted]").click()
     assert shown(opened) == ["b.json", "tile10.json", "tile9.json"]
     assert with_findings(opened) == ["b.json"]
@@ -364,6 +370,8 @@ def test_a_type_is_searched_as_a_whole_word_and_nonsense_finds_nothing(levels: C
 
 
 def test_an_anchor_of_an_operator_that_is_not_found_shows_it(levels: Chrome) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
     levels.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("gather")
     levels.execute_script("location.hash = '#TILE'")
     WebDriverWait(levels, SECONDS).until(lambda browser: "TILE" in operators_shown(browser))

@@ -15,13 +15,12 @@ from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import tile_rows
 from dml_tile.dxdispatch.model import read_model
-from dml_tile.emit.schemas import schemas
 from dml_tile.json_text import parse_json
 from tests.helpers.hostile_names import CHARACTERS
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.tile_fields import TILE_FIELDS
+from tests.test_editors import SCHEMAS
 
-SCHEMAS = schemas()
 FLAT = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1, 1, 1, 1]}
 

@@ -21,15 +21,20 @@ from tests.helpers.check_files import TILE, write, write_zoo
 from tests.helpers.command_line import Call
 from tests.helpers.outputs import outputs_of_check
 
-distributed = pytest.importorskip("distributed")
-dask = pytest.importorskip("dask")
-
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def distributed() -> Any:
+    """The package, which takes a second to import."""
+    return pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster(distributed: Any) -> Iterator[Any]:
     """A cluster of two processes of this machine, which gives up what two workers die of."""
+    import dask
+
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
@@ -40,7 +45,7 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture
-def client(cluster: Any) -> Iterator[Any]:
+def client(cluster: Any, distributed: Any) -> Iterator[Any]:
     with distributed.Client(cluster, set_as_default=False) as one:
         one.wait_for_workers(2)
         yield one
@@ -65,14 +70,13 @@ def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> N
     assert [*found, *events] == list(checked_here(check, files))
 
 
-class Deadly(distributed.WorkerPlugin):  # type: ignore[misc,name-defined]  # distributed has no types
-    """Lets workers end at some files, also those that take the place of others."""
+def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], client: Any, distributed: Any) -> None:
+    class Deadly(distributed.WorkerPlugin):  # type: ignore[misc]  # distributed has no types
+        """Lets workers end at some files, also those that take the place of others."""
 
-    def setup(self, worker: object) -> None:
-        deadly.install()
+        def setup(self, worker: object) -> None:
+            deadly.install()
 
-
-def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], client: Any) -> None:
     client.register_plugin(Deadly(), name="deadly")
     name = str(Path(write("dies.json", TILE)).absolute())
     swept = list(sweep([*zoo[:20], name, *zoo[20:60]], executor=client.get_executor(pure=False)))
@@ -81,7 +85,7 @@ def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], client: Any) -> 
     assert swept[20].problems == (Problem("", "the workers that checked it died (2 of them)"),)
 
 
-def test_a_cluster_that_is_left_ends_the_sweep_in_one_error(zoo: list[str], cluster: Any) -> None:
+def test_a_cluster_that_is_left_ends_the_sweep_in_one_error(zoo: list[str], cluster: Any, distributed: Any) -> None:
     with distributed.Client(cluster, set_as_default=False) as client:
         events = Workers(client.get_executor(pure=False)).events(FileCheck([DEFAULT_TARGET], "both"), zoo * 20)
         next(events)
@@ -89,7 +93,9 @@ def test_a_cluster_that_is_left_ends_the_sweep_in_one_error(zoo: list[str], clus
         list(events)
 
 
-def test_a_scheduler_that_is_not_there_is_wrong_usage(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_is_not_there_is_wrong_usage(
+    call: Call, monkeypatch: pytest.MonkeyPatch, distributed: Any
+) -> None:
     monkeypatch.setattr("dml_tile.cli.jobs.MAX_SECONDS_TO_CONNECT", 0.5)
     result = call("check", write("a.json", TILE), "--dask", "tcp://127.0.0.1:9")
     assert result.exit_code == 2
