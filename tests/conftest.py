@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -39,6 +40,18 @@ for number, handler in ("SIGINT", signal.default_int_handler), ("SIGHUP", signal
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each process that imports NumPy would start threads for nothing
 
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # importing OpenVINO would tell Intel
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Look for no garbage among what lasts: the modules and thousands of tests."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what the tests make alone."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

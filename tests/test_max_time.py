@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from dml_tile.cli.app import _COMMANDS
 from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import TILE
 from tests.helpers.command_line import COMMAND
+from tests.helpers.forks import python
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe without a writer keeps a command waiting")
 
@@ -25,7 +25,7 @@ CUT: Final = "was not checked to its end: the check took longer than 4 s (--max-
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dml_tile", *arguments]
+    command = [*python(), "-m", "dml_tile", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True, timeout=50)
 
 
