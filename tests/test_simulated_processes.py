@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dml_tile.simulation import process
 from dml_tile.simulation.process import FILES_VARIABLE
 from tests.helpers.plugin_runs import run
 
@@ -292,3 +293,22 @@ waiting[1].communicate("")
 print(json.dumps([before, after]))
 """
     assert seen_by(tmp_path, code, TMPDIR=str(tmp_path)) == [[True, True], [False, True]]
+
+
+@pytest.mark.posix
+def test_a_file_is_removed_before_its_maker_can_lock_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its maker locks it a moment after it made it, and makes another if it is gone by then."""
+    import fcntl
+
+    path, removed, unlink = tmp_path / "level", list[Path](), os.unlink
+
+    def unlink_locked(name: str) -> None:
+        with path.open() as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        unlink(name)
+        removed.append(path)
+
+    path.touch()
+    monkeypatch.setattr(os, "unlink", unlink_locked)
+    process._remove_stale(str(path))
+    assert removed == [path]

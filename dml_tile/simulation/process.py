@@ -102,13 +102,15 @@ class SharedTarget:
 def _remove_stale(path: str) -> None:
     """Remove the level file of a process that has ended: nothing locks it, or, on Windows, nothing has it mapped."""
     with suppress(OSError):
-        if fcntl is not None:
-            file = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            finally:
-                os.close(file)
-        os.unlink(path)  # noqa: PTH108
+        if fcntl is None:
+            os.unlink(path)  # noqa: PTH108
+            return
+        file = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)  # noqa: PTH108 - a process that made it a moment ago locks it next, and looks for it then
+        finally:
+            os.close(file)
 
 
 @dataclass(eq=False, slots=True)
