@@ -6,6 +6,7 @@ other descriptors, limits or signal handlers of it.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import marshal
 import os
@@ -55,13 +56,9 @@ def server() -> str:
         text=True,
         start_new_session=True,
     )
-    _STARTED.append(process)
     assert process.stdout is not None
+    atexit.register(process.communicate)  # the process ends where its standard input does
     return process.stdout.readline().rstrip("\n")
-
-
-_STARTED: Final[list[subprocess.Popen[str]]] = []
-"""Keeps the process's standard input open, at whose end it ends."""
 
 
 def serve() -> None:
