@@ -35,13 +35,15 @@ def cluster(distributed: Any) -> Iterator[Any]:
     """A cluster of two processes of this machine, which gives up what two workers die of."""
     import dask
 
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
-        ) as local,
-    ):
-        yield local
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONHASHSEED", "6640")  # distributed sets it in this process, and would leave it set
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+            distributed.LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+            ) as local,
+        ):
+            yield local
 
 
 @pytest.fixture
