@@ -77,7 +77,7 @@ def write_list(folder: Path, count: int) -> tuple[str, ...]:
     for name in names:
         (folder / name).write_text(json.dumps(TILE))
     (folder / "list.txt").write_text("\n".join(names))
-    return ("check", "--files-from", "list.txt", "--quiet")
+    return ("check", "--files-from", "list.txt", "--quiet", "--jobs", "1")
 
 
 def write_capture(folder: Path, count: int) -> tuple[str, ...]:

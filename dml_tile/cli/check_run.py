@@ -112,10 +112,10 @@ def _stdin_name(given: str | None, names: Sequence[str]) -> str:
 
 
 class CheckRun:
-    """A check: the options, settings in force, names of files and folders, and questions to each file; and the answers.
+    """One check: its options, the settings in force, the files that are named, and what is found in them.
 
-    Reports name files from ``root`` on. ``old_baseline`` is what the file of --write-baseline holds already. Answers go
-    to the reports; kept is what their end needs: summaries, and entries for a baseline.
+    Findings go to the reports as they come; summaries of files, and entries for a baseline, are kept for the end.
+    Reports name files from ``root`` on. ``old_baseline`` is what the file of --write-baseline holds already.
 
     Raises typer.BadParameter, and ConfigError; the deadline may cut a list of files.
     """
