@@ -156,11 +156,9 @@ def _text(value: object) -> str:
 def _dumped(field: Field, value: Any, as_json: bool, by_alias: bool) -> Any:
     if isinstance(value, Struct):
         dumped = value.model_dump(mode="json" if as_json else "python", by_alias=by_alias)
-        return (
-            {name: _dumped(field, number, as_json, by_alias) for name, number in dumped.items()}
-            if (isinstance(value, ScaleBias))
-            else dumped
-        )
+        if isinstance(value, ScaleBias):
+            return {name: _dumped(field, number, as_json, by_alias) for name, number in dumped.items()}
+        return dumped
     if isinstance(value, tuple):
         values = [_dumped(field, each, as_json, by_alias) for each in value]
         return values if as_json else tuple(values)
@@ -269,10 +267,9 @@ def _with_null_tensors(data: Any) -> Any:
         return data
     python_names = {c_name: name for name, c_name in _python_names(operator.value).items()}
     given = dict(data.get(key) or {})
-    for field in operator.fields:
-        if field.is_tensor and python_names[field.name] not in given:
-            given.setdefault(field.name, None)
-    return data | {key: given}
+    tensors = (field.name for field in operator.fields if field.is_tensor)
+    nulls = {name: None for name in tensors if python_names[name] not in given}
+    return data | {key: nulls | given}
 
 
 @cache
@@ -311,9 +308,7 @@ def read_fields(operator: Operator, data: Any, context: Any = None) -> OperatorF
         raise _with_nearest_names(error, operator) from None
     for field in operator.fields:
         if field.counted_by and values[field.counted_by] < 0:
-            lengths = [
-                len(values[other.name] or ()) for other in operator.fields if other.counted_by == field.counted_by
-            ]
+            lengths = [len(values[each.name] or ()) for each in operator.fields if each.counted_by == field.counted_by]
             values[field.counted_by] = max(lengths)
         if field.kind == "x" and isinstance(values[field.name], str):
             named = next(other.name for other in operator.fields if other.enumeration == "TENSOR_DATA_TYPE")

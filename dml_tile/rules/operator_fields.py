@@ -32,15 +32,16 @@ SIZES_SENTENCE: Final = re.compile(
     r"(?P<relation>same|1 or equal|1|rank 2)(?: (?P<where>except|along|after) (?P<axes>\w+))?(?: to (?P<of>\w+))?"
     r": (?P<tensors>.+)"
 )
-_RELATIONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "<": comparisons.lt,
-    "<=": comparisons.le,
-    ">": comparisons.gt,
-    ">=": comparisons.ge,
-    "=": comparisons.eq,
-    "within": comparisons.lt,
-    "in": comparisons.eq,
+_RELATIONS: Final[dict[str, tuple[Callable[[Any, Any], bool], str]]] = {
+    "<": (comparisons.lt, "less than {} was expected"),
+    "<=": (comparisons.le, "at most {} was expected"),
+    ">": (comparisons.gt, "more than {} was expected"),
+    ">=": (comparisons.ge, "at least {} was expected"),
+    "=": (comparisons.eq, "{} was expected"),
+    "within": (comparisons.lt, "less than {} was expected"),
+    "in": (comparisons.eq, "one of {} was expected"),
 }
+"""What a value must be to a bound, and what a message says of it."""
 
 _WHERE: Final[dict[str, Callable[[int, Sequence[int]], bool]]] = {
     "except": lambda i, axes: i not in axes,
@@ -48,16 +49,6 @@ _WHERE: Final[dict[str, Callable[[int, Sequence[int]], bool]]] = {
     "after": lambda i, axes: i > max(axes, default=-1),
 }
 
-
-_WORDS: Final = {
-    "<": "less than {} was expected",
-    "<=": "at most {} was expected",
-    ">": "more than {} was expected",
-    ">=": "at least {} was expected",
-    "=": "{} was expected",
-    "within": "less than {} was expected",
-    "in": "one of {} was expected",
-}
 _FREE_KINDS: Final = frozenset("fbxse")
 """Enumerators, and the kinds of fields that may have any value unless a sentence names the field."""
 
@@ -79,7 +70,7 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
     for field, tensors, is_documented in op.table.same:
         views = [view for tensor in tensors for view in op.of(tensor)]
         for view in views[1:]:
-            value, first = _shared_value(view, field), _shared_value(views[0], field)
+            value, first = _value_of(view, field), _value_of(views[0], field)
             if value is None or first is None or value == first:
                 continue
             message = f"{_shown(value)} was provided, but {views[0].operand.name} has {_shown(first)}"
@@ -87,13 +78,11 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
             yield Violation(view.path(field), message, basis=basis)
 
 
-def _shared_value(view: TensorView, field: str) -> Any:
-    match field:
-        case "DataType":
-            return view.desc.data_type
-        case "DimensionCount":
-            return view.desc.dimension_count
-    return view.sizes
+def _value_of(view: TensorView, field: str) -> Any:
+    """Return a tensor's DataType, DimensionCount or Sizes."""
+    if field == "Sizes":
+        return view.sizes
+    return view.desc.data_type if field == "DataType" else view.desc.dimension_count
 
 
 def _shown(value: Any) -> str:
@@ -133,13 +122,13 @@ def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
             counted = value[: op.fields[_field(op, name).counted_by]]
             values = [(f"{name}[{i}]", entry) for i, entry in enumerate(counted)]
         for path, each in values:
-            if any(_RELATIONS[relation](each, bound) for bound in allowed):
+            holds, words = _RELATIONS[relation]
+            if any(holds(each, bound) for bound in allowed):
                 continue
-            words = _WORDS[relation].format(shown)
             given = enumerations()[_field(op, name).enumeration].names[each] if relation == "in" else _shown(each)
             is_documented = sentence in op.table.fields
             basis = op.basis(name if is_documented else "", documented=is_documented)
-            yield Violation(path, f"{given} was provided, but {words}", basis=basis)
+            yield Violation(path, f"{given} was provided, but {words.format(shown)}", basis=basis)
 
 
 def _field(op: OperatorView, name: str) -> Field:
@@ -160,8 +149,7 @@ def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] |
     views = op.of(found["tensor"])
     if not views:
         return None
-    bound = getattr(views[0].desc, "data_type" if found["of"] == "DataType" else "dimension_count")
-    bound -= int(found["less"] or 0)
+    bound = _value_of(views[0], found["of"]) - int(found["less"] or 0)
     text = _shown(TensorDataType(bound)) if found["of"] == "DataType" and bound in {*TensorDataType} else str(bound)
     less = f" - {found['less']}" if found["less"] else ""
     return [bound], f"{found['tensor']}.{found['of']}{less} = {text}"
