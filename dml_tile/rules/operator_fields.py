@@ -8,13 +8,14 @@ from __future__ import annotations
 import operator as comparisons
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operator_table import OperatorTable
 from dml_tile.directml.operators import Field, enumerations
 from dml_tile.directml.targets import Target
@@ -215,13 +216,15 @@ def _dimensions(op: OperatorView, found: re.Match[str], count: int) -> Iterable[
     return [i for i in range(count) if _WHERE[found["where"]](i, axes)]
 
 
+@lru_cache(maxsize=8)
 def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
     """Return the fields of which DirectML may want more than the rules know."""
     table, operator = table_of(fields), fields.operator
     sentences = (*table.fields, *table.runtime_fields)
     ruled = {found["field"] for sentence in sentences if (found := _match(FIELD_SENTENCE, sentence))}
     counts = {field.counted_by for field in operator.fields}
-    has_types = all(column.data_types for row in table.rows.values() for column in row.values())
+    newest = table.documented(max(FeatureLevel)) or {}
+    has_types = all(column.data_types for column in newest.values())
     unknown = [*(["DataType"] if not has_types else []), *(["Sizes"] if not _sizes_are_ruled(fields, table) else [])]
     for field in operator.fields:
         is_free = field.is_tensor or field.kind in _FREE_KINDS or field.name in counts | ruled
