@@ -20,6 +20,7 @@ from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operator_named, operators
 from dml_tile.dxdispatch.rules import is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
+from dml_tile.files.urls import STANDARD_INPUT
 from dml_tile.files.whole import open_without_waiting, read_at_most
 from dml_tile.input_errors import limited_problems, unreadable
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
@@ -76,7 +77,7 @@ def _unreadable(name: str, text: bytes, error: ValueError) -> Problem:
 
 def open_source(name: str) -> AbstractContextManager[BinaryIO]:
     """Open a file without waiting, or standard input (``-``). Raises OSError, and InputError if ``-`` is closed."""
-    if name != "-":
+    if name != STANDARD_INPUT:
         return open_without_waiting(Path(name))
     if sys.stdin is None:
         raise unreadable("", "standard input is closed")
@@ -92,7 +93,7 @@ def _read_document_text(file: BinaryIO, name: str) -> bytes:
     return text
 
 
-def read_document(text: bytes, name: str = "-") -> Iterator[DescriptorOrProblem]:
+def read_document(text: bytes, name: str = STANDARD_INPUT) -> Iterator[DescriptorOrProblem]:
     """Yield the descriptors of a document, and its problems; ``name`` is its file's.
 
     A text that is no document is read as JSON lines if one of its lines is an object, unless it begins as a list.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
-from dml_tile.files.urls import Url, file_of
+from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS, FileKind, kind_of
@@ -130,7 +130,7 @@ def expanded(
     """
     if isinstance(name, Url):
         yield from _remote_files(name, leaves_out, pass_over)
-    elif name != "-" and os.path.isdir(name):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
+    elif name != STANDARD_INPUT and os.path.isdir(name):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
         yield from _Walk(set() if walked is None else walked, ignores_none, leaves_out, pass_over).files(Path(name))
     elif leaves_out(name):
         pass_over(PassedOver(name, EXCLUDED, is_left_out=True))
