@@ -21,9 +21,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <new>
-#include <type_traits>
-#include <utility>
 
 #if defined(_WIN32)
 #include <windows.h>
@@ -592,95 +591,59 @@ inline bool append(const wchar_t* path, Line& line) noexcept
 
 #endif
 
-// Where a line goes to: tags that choose an overload of `give`.
-struct Narrow {};
-struct Wide {};
-struct Named {};
-struct Callable {};
-struct Unknown {};
+// Ways to give a line to `to`, the first that its type allows.
+template <int Count>
+struct Ways : Ways<Count - 1> {};
 
-template <class To, class Text>
-struct NamesFile
-{
-    template <class T>
-    static auto test(int) -> std::is_convertible<decltype(std::declval<const T&>().c_str()), const Text*>;
-    template <class>
-    static std::false_type test(...);
-    static const bool value = decltype(test<To>(0))::value;
-};
-
-template <class To>
-struct TakesLine
-{
-    template <class T>
-    static auto test(int)
-        -> decltype(std::declval<T&>()(std::declval<const char*>(), std::declval<std::size_t>()), std::true_type());
-    template <class>
-    static std::false_type test(...);
-    static const bool value = decltype(test<To>(0))::value;
-};
-
-template <bool Condition, class Yes, class No>
-using Choice = typename std::conditional<Condition, Yes, No>::type;
-
-template <class To, class Value = typename std::remove_reference<To>::type>
-using Kind = Choice<
-    std::is_convertible<To, const char*>::value, Narrow,
-    Choice<
-        std::is_convertible<To, const wchar_t*>::value, Wide,
-        Choice<
-            NamesFile<Value, char>::value || NamesFile<Value, wchar_t>::value, Named,
-            Choice<TakesLine<Value>::value, Callable, Unknown>>>>;
-
-inline bool give(const char* path, Line& line, Narrow) noexcept { return append(path, line); }
-
-inline bool give(const wchar_t* path, Line& line, Wide) noexcept { return append(path, line); }
+template <>
+struct Ways<0> {};
 
 template <class Path>
-bool give(const Path& path, Line& line, Named) noexcept
+auto give(Path& to, Line& line, Ways<3>) noexcept -> decltype(append(to, line))
 {
-    return append(path.c_str(), line);
+    return append(to, line);
 }
 
-template <class To>
-bool give(const To&, Line&, Unknown) noexcept
+template <class Path>
+auto give(Path& to, Line& line, Ways<2>) noexcept -> decltype(append(to.c_str(), line))
 {
-    return false;
+    return append(to.c_str(), line);
 }
 
 template <class Sink>
-bool give(Sink& sink, Line& line, Callable) noexcept
+auto give(Sink& to, Line& line, Ways<1>) noexcept -> decltype(static_cast<void>(to(line.text(), line.size())), true)
 {
-    if (!line.is_whole())
-    {
-        return false;
-    }
     DML_TILE_TRY
     {
-        sink(line.text(), line.size());
-        return true;
+        if (line.is_whole())
+        {
+            to(line.text(), line.size());
+            return true;
+        }
     }
     DML_TILE_CATCH_ALL
     {
-        return false;
     }
+    return false;
 }
 
-#define DML_TILE_REQUIRE_DESTINATION(function, To) \
-    static_assert( \
-        !std::is_same<dml_tile::detail::Kind<To>, dml_tile::detail::Unknown>::value, \
-        function " takes the name of a file, as const char*, const wchar_t* or an object with c_str(), or a function " \
-                 "that takes (const char* line, std::size_t length)")
+template <class To>
+bool give(To&, Line&, Ways<0>) noexcept
+{
+    static_assert(
+        sizeof(To) == 0, "dml_tile::capture takes the name of a file, as const char*, const wchar_t* or an object with "
+                         "c_str(), or a function that takes (const char* line, std::size_t length)");
+    return false;
+}
 
 template <class To>
 bool give_to(To& to, const DML_OPERATOR_DESC* desc, const HRESULT* hr, std::uint32_t level) noexcept
 {
-    DML_TILE_REQUIRE_DESTINATION("dml_tile::capture", To&);
     Line line;
     add_level(begin(line, hr), level).add(",\"operator\":");
     add_operator(line, desc, max_depth);
     line.add("}");
-    return give(to, line, Kind<To&>());
+    return give(to, line, Ways<3>());
 }
 
 }  // namespace detail

@@ -20,6 +20,8 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <type_traits>
+#include <utility>
 
 namespace dml_tile
 {
@@ -35,14 +37,7 @@ typedef IDMLDevice HighestDevice;
 #endif
 
 // Interfaces by their identifiers, which are written here since elsewhere than on Windows nobody may define them.
-enum class Interface
-{
-    unknown,
-    object,
-    device,
-    device1,
-    other
-};
+enum class Interface { unknown, object, device, device1, other };
 
 inline const GUID& id_of(Interface which) noexcept
 {
@@ -107,10 +102,10 @@ private:
 };
 
 // A destination, as a device keeps it.
-template <class To, class Tag = Kind<To>>
-using Kept = Choice<
-    std::is_same<Tag, Narrow>::value, Text<char>,
-    Choice<std::is_same<Tag, Wide>::value, Text<wchar_t>, typename std::decay<To>::type>>;
+template <class To, class Other = typename std::decay<To>::type>
+using Kept = typename std::conditional<
+    std::is_convertible<To, const char*>::value, Text<char>,
+    typename std::conditional<std::is_convertible<To, const wchar_t*>::value, Text<wchar_t>, Other>::type>::type;
 
 template <class To>
 HRESULT state_of(const To&) noexcept
@@ -433,7 +428,7 @@ private:
             line.add(",\"label\":").quoted(label_.c_str());
         }
         describe(line);
-        give(to_, line.add("}"), Kind<Kept<To>&>());
+        give(to_, line.add("}"), Ways<3>());
         return call;
     }
 
@@ -441,7 +436,7 @@ private:
     {
         Line line;
         begin_line(line, &hr, call);
-        give(to_, line.add("}"), Kind<Kept<To>&>());
+        give(to_, line.add("}"), Ways<3>());
         return hr;
     }
 
@@ -471,7 +466,6 @@ template <class To>
 HRESULT CreateCapturingDevice(
     IDMLDevice* device, To&& to, REFIID riid, void** capturing, const char* label = nullptr) noexcept
 {
-    DML_TILE_REQUIRE_DESTINATION("dml_tile::CreateCapturingDevice", To&);
     if (capturing == nullptr)
     {
         return detail::null_pointer;
