@@ -113,8 +113,8 @@ class Rule(Generic[Subject_contra]):
         """Yield the findings of this rule on its subject at a target."""
         return map(self.finding, self.violations(subject, target))
 
-    def finding(self, violation: Violation) -> Finding:
-        """Return the finding for one place where this rule is broken."""
+    def finding(self, violation: Violation, url: str | None = None) -> Finding:
+        """Return the finding for one place where this rule is broken, with the rule's URL or another."""
         basis = self.basis if violation.basis is None else violation.basis
         severity = self._severity(basis)
         returned = self.hresult if violation.hresult is None else violation.hresult
@@ -126,7 +126,7 @@ class Rule(Generic[Subject_contra]):
             basis=basis,
             hresult=returned if severity is _ERROR else None,
             crash=self.crash,
-            url=self.url,
+            url=self.url if url is None else url,
             suggestion=violation.suggestion,
         )
 

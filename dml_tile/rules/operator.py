@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, groupby, takewhile
 from typing import Final
@@ -16,7 +15,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DM
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operators import enumerations, operator_name, operators
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Finding, Rules, Severity, Violation, apply_rules
+from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import OperatorView, viewed
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
@@ -28,6 +27,13 @@ _FUSED: Final = (
 )
 """Names, without prefix, of activations that can be fused."""
 _FUSED_UNDOCUMENTED: Final = frozenset({"HARD_SWISH", "SWISH"})
+
+_INFERRED: Final = {
+    Basis.DOCUMENTED: Basis.DOCUMENTED,
+    Basis.RUNTIME: Basis.INFERRED,
+    BOTH: Basis.DOCUMENTED | Basis.INFERRED,
+}
+"""The bases of findings at levels at which operators were not measured."""
 
 OPERATOR_LEVEL_RULES: Final = Rules[OperatorView](
     url=pages.OPERATOR, basis=Basis.DOCUMENTED | Basis.RUNTIME | Basis.INFERRED
@@ -169,12 +175,17 @@ def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Fin
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = viewed(fields)
     found = [*_findings_of_tensors(op, target)]
-    for finding in chain(apply_rules(OPERATOR_LEVEL_RULES, op, target), _findings_of_fields(op)):
-        basis = finding.basis
-        if not target.level.operators_are_measured and basis & Basis.RUNTIME:
-            basis = basis & ~Basis.RUNTIME | Basis.INFERRED
-        found.append(replace(finding, basis=basis, url=op.table.page if finding.url == pages.OPERATOR else finding.url))
+    for rule, violation in (*_violations(OPERATOR_LEVEL_RULES, op, target), *_violations_of_fields(op)):
+        if violation.basis and not target.level.operators_are_measured:
+            violation = violation._replace(basis=_INFERRED[violation.basis])
+        found.append(rule.finding(violation, op.table.page if rule.url == pages.OPERATOR else rule.url))
     return tuple(found)
+
+
+def _violations(
+    rules: Rules[OperatorView], op: OperatorView, target: Target
+) -> list[tuple[Rule[OperatorView], Violation]]:
+    return [(rule, violation) for rule in rules for violation in rule.violations(op, target)]
 
 
 def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
@@ -188,8 +199,8 @@ def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
 
 
 @lru_cache(maxsize=8)
-def _findings_of_fields(op: OperatorView) -> tuple[Finding, ...]:
-    return tuple(apply_rules(OPERATOR_FIELD_RULES, op, Target(max(FeatureLevel))))  # the same at all levels
+def _violations_of_fields(op: OperatorView) -> list[tuple[Rule[OperatorView], Violation]]:
+    return _violations(OPERATOR_FIELD_RULES, op, Target(max(FeatureLevel)))  # the same at all levels
 
 
 _RUNTIME_CHANGES: Final = tuple(next(levels) for _, levels in groupby(FeatureLevel, lambda at: LEVELS[at].runtime))
@@ -201,7 +212,7 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
     A higher level may refuse what a lower level takes.
     """
     op = viewed(fields)
-    if _findings_of_fields(op):
+    if _violations_of_fields(op):
         return None
     levels = sorted(_distinct_levels(op), reverse=True)
     return min(takewhile(lambda level: _passes(op, Target(level)), levels), default=None)
