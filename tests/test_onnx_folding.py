@@ -385,14 +385,15 @@ def test_a_pool_s_padding_is_unknown_since_onnx_s_reference_misplaces_it(
 
 
 @pytest.mark.long
-def test_whatever_onnxruntime_folds_is_known_and_sizes_contradict_and_hide_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_whatever_onnxruntime_folds_is_known_and_sizes_contradict_and_hide_nothing(seed: int, tmp_path: Path) -> None:
     needed("onnxruntime")
     from tests.helpers.onnx_chains import figures_of
 
-    figures = figures_of(0, 50, 0, tmp_path)  # .ci/run draws others, and some through onnx's own cases
+    figures = figures_of(seed, 25, 0, tmp_path)  # the workflow draws others, and some through onnx's own cases
     assert figures.wrong == []
-    assert figures.built > 40
-    assert figures.folded_by_onnxruntime > 8
+    assert figures.built > 20
+    assert figures.folded_by_onnxruntime > 2
 
 
 @pytest.mark.parametrize(("operator", "opset"), [("HardSwish", 14), ("HardSwish", 22), ("Swish", 24), ("Mish", 22)])

@@ -64,6 +64,7 @@ def test_a_cluster_writes_the_bytes_of_one_process(zoo: list[str], cluster: Any,
     assert outputs_of_check(call, *arguments, "--dask", cluster.scheduler_address) == alone
 
 
+@pytest.mark.exhaustive  # the processes of one machine are killed in test_sweep.py
 def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> None:
     check, files = FileCheck([DEFAULT_TARGET], "both"), zoo * 2
     events = Workers(client.get_executor(pure=False)).events(check, files)
