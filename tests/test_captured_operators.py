@@ -190,8 +190,33 @@ def test_tensors_of_a_refused_operator_are_not_compared_in_its_graph(check: Call
 
 
 def test_a_graph_with_an_operator_that_was_not_captured_is_not_checked(check: Call) -> None:
-    printed = check("-", stdin="\n".join([*LINES[2:6], LINES[6].replace('"Operator":2', '"Operator":0')])).stdout
+    of_another_device = LINES[6].replace('"Operator":2', '"Operator":0')
+    printed = check("-", stdin="\n".join([*LINES[2:6], of_another_device, LINES[7]])).stdout
     assert "the fields of Nodes[0].Operator of a graph are not given, or not read; it is not checked" in printed
+    assert "DML-CAPTURE" not in printed
+    opened = check("-", stdin="\n".join([*LINES[2:6], of_another_device])).stdout
+    assert "CompileGraph has not returned" in opened
+
+
+@pytest.mark.parametrize(
+    ("hresult", "said"),
+    [
+        ("0x00000000", None),
+        (
+            "0x80070057",
+            "CreateOperator returned E_INVALIDARG 0x80070057 at feature level 6_2, and no rule says why; not looked at: "
+            "Sizes",
+        ),
+        ("0x80004005", "CreateOperator returned 0x80004005 at feature level 6_2; the emulator gives S_OK 0x00000000"),
+    ],
+)
+def test_a_refusal_without_a_rule_is_told_with_what_was_not_looked_at(
+    check: Call, hresult: str, said: str | None
+) -> None:
+    returned = json.dumps(json.loads(LINES[1]) | {"hresult": hresult})
+    (result,) = json.loads(check("-", "-t", "6_2", "--format", "json", stdin=f"{LINES[0]}\n{returned}").stdout)["results"]
+    assert (result["verdict"], result["not_looked_at"]) == ("accepted in part", ["Sizes"])
+    assert [finding["message"] for finding in result["findings"]] == ([said] if said else [])
 
 
 def test_equal_graphs_of_different_calls_are_one(check: Call) -> None:

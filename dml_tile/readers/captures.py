@@ -50,7 +50,8 @@ def _captured_graph(
     try:
         graph, content = operators.graph(session, data)
     except LookupError as error:
-        return replace(part, other=f"{error.args[0]} of a graph")
+        capture = part.capture and replace(part.capture, feature_level=None)  # so that its HRESULT is not compared
+        return replace(part, other=f"{error.args[0]} of a graph", capture=capture)
     read = validated(CapturedGraph, graph, part.pointer)
     if isinstance(read, Problem):
         return read

@@ -276,7 +276,8 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
 
 
 def _capture_of(desc: OperatorDesc | None, line: CapturedLine) -> Capture:
-    return Capture(desc, line.hresult, line.feature_level, line.label or "", line.session is not None)
+    method = "CreateOperator" if line.graph is None else "CompileGraph"
+    return Capture(desc, line.hresult, line.feature_level, line.label or "", line.session is not None, method)
 
 
 def _no_descriptor_message(data: Any) -> str:
