@@ -34,7 +34,7 @@ from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.directml.operator_table import TABLE
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis
+from dml_tile.findings import BOTH, Basis
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.levels import tables_of
 from dml_tile.rules.equations import EQUATION
@@ -258,6 +258,75 @@ def test_an_operator_is_fused_into_another_from_the_level_of_its_entry_on(
 
     assert cannot_be_fused(before)
     assert since is None or not cannot_be_fused(since)
+
+
+def scatter(rows: int) -> OperatorDesc:
+    """A SCATTER of so many rows into two."""
+    data, indices = {"DataType": "FLOAT32", "Sizes": [rows, 3]}, {"DataType": "UINT32", "Sizes": [rows, 3]}
+    return other("SCATTER", sizes=[2, 3], IndicesTensor=indices, UpdatesTensor=data, Axis=0)
+
+
+def value_scale(channels: int) -> OperatorDesc:
+    bias: list[float] = [0] * channels
+    return other("VALUE_SCALE_2D", sizes=[2, 3, 1, 2], Scale=1, ChannelCount=channels, Bias=bias)
+
+
+def convolution(rank: int, count: int) -> OperatorDesc:
+    """A CONVOLUTION of tensors of 4 dimensions, but a filter of ``rank``, whose arrays have ``count`` entries."""
+    arrays: dict[str, Any] = {name: [1] * count for name in ("Strides", "Dilations")}
+    arrays |= {name: [0] * count for name in ("StartPadding", "EndPadding", "OutputPadding")}
+    filter_tensor = {"DataType": "FLOAT32", "Sizes": [1] * rank}
+    modes: dict[str, Any] = {"Mode": "CROSS_CORRELATION", "Direction": "FORWARD", "GroupCount": 1}
+    return other("CONVOLUTION", sizes=[1, 1, 3, 3], FilterTensor=filter_tensor, **modes, **arrays)
+
+
+@pytest.mark.parametrize(
+    ("taken", "refused", "path"),
+    [
+        (scatter(2), scatter(3), "IndicesTensor.Sizes[0]"),
+        (value_scale(3), value_scale(1), "ChannelCount"),
+        (convolution(4, 3), convolution(4, 4), "DimensionCount"),
+    ],
+)
+@pytest.mark.parametrize("target", ["5_1", "5_2", "6_2"])
+def test_what_the_runtime_demands_beyond_the_pages_is_demanded(
+    taken: OperatorDesc, refused: OperatorDesc, path: str, target: str
+) -> None:
+    """As Microsoft's runtime was measured to answer at these levels."""
+    assert check(taken, target, against="runtime") == ()
+    assert [finding.path for finding in check(refused, target, against="runtime")] == [path]
+
+
+@pytest.mark.parametrize(("scale", "bias", "refused"), [(1, 0, False), (1, -0.0, False), (2, 0, True), (1, 1, True)])
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_IDENTITY", "ELEMENT_WISE_ABS"])
+def test_a_scale_of_64_bits_that_changes_nothing_is_taken(name: str, scale: float, bias: float, refused: bool) -> None:
+    findings = check(other(name, "INT64", ScaleBias={"Scale": scale, "Bias": bias}), "6_2")
+    assert [finding.rule for finding in findings] == ["DML-OPERATOR-ScaleBias"] * refused
+
+
+def test_what_page_and_runtime_demand_of_a_field_is_one_finding() -> None:
+    (finding,) = check(convolution(5, 2), "6_2")
+    assert (finding.path, finding.basis) == ("FilterTensor.DimensionCount", BOTH)
+    (finding,) = check(gather("UINT32", IndexDimensions=7), "6_2")
+    assert finding.message.startswith("7 was provided, but less than IndicesTensor.DimensionCount = 4 was expected")
+    assert finding.basis == BOTH
+    (finding,) = check(gather("UINT32", IndexDimensions=4), "6_2")
+    assert finding.basis == Basis.DOCUMENTED
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "cast"),
+    [("CAST", "INT4", "INT8"), ("ACTIVATION_RELU", "FLOAT64", "FLOAT32"), ("ACTIVATION_RELU", "UINT64", "INT32")],
+)
+def test_the_cast_is_to_the_nearest_type(name: str, given: str, cast: str) -> None:
+    suggestions = {finding.suggestion for finding in check(other(name, given), "6_2")}
+    assert all(str(each).startswith(f"cast it to {cast}") for each in suggestions)
+    assert suggestions
+
+
+def test_sizes_that_share_nothing_with_the_others_are_not_looked_at() -> None:
+    """Those of SCATTER's indices share with its updates alone what no sentence ties to the input."""
+    assert verdict(scatter(2)) == (Verdict.ACCEPTED_IN_PART, ("Sizes",))
 
 
 # devices

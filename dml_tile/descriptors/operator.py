@@ -65,6 +65,11 @@ class ScaleBias(Struct):
 
         def __init__(self, *, scale: float, bias: float) -> None: ...
 
+    @property
+    def changes_nothing(self) -> bool:
+        """True for a scale of 1 and a bias of 0."""
+        return self.scale == 1 and self.bias == 0
+
 
 class Size2D(Struct):
     """DML_SIZE_2D: a width and a height."""

@@ -79,7 +79,8 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
             continue
         later = (level for level, row in op.table.rows.items() if data_type in row[tensor].data_types)
         since = next((level for level in later if level > target.feature_level), None)
-        expected = f"one of {', '.join(type_name(each) for each in sorted(column.data_types))} was expected"
+        names = ", ".join(type_name(each) for each in sorted(column.data_types))
+        expected = f"{'one of ' if len(column.data_types) > 1 else ''}{names} was expected"
         message = (
             f"{type_name(data_type)} needs {since.name}; {target_level_text(target)}"
             if since
@@ -92,9 +93,17 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
 
 
 def _cast(data_type: TensorDataType, documented: Collection[TensorDataType]) -> TensorDataType | None:
-    """Return the type to cast to: the largest float for a float, else the largest integer, if possible of its sign."""
+    """Return the type to cast to: a float for a float, else an integer, if possible of its sign.
+
+    It is the smallest that is as wide, else the largest.
+    """
     same_kind = [each for each in documented if (each in FLOATS) == (data_type in FLOATS)]
-    return max(same_kind, key=lambda each: (each.name[0] == data_type.name[0], each.bits), default=None)  # I or U
+
+    def suits(each: TensorDataType) -> tuple[bool, bool, int]:
+        is_as_wide = each.bits >= data_type.bits
+        return each.name[0] == data_type.name[0], is_as_wide, -each.bits if is_as_wide else each.bits  # I or U
+
+    return max(same_kind, key=suits, default=None)
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -200,7 +209,18 @@ def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
 
 @lru_cache(maxsize=8)
 def _violations_of_fields(op: OperatorView) -> list[tuple[Rule[OperatorView], Violation]]:
-    return _violations(OPERATOR_FIELD_RULES, op, Target(max(FeatureLevel)))  # the same at all levels
+    """Return the violations that are the same at all levels; a field's documented and measured ones are one."""
+    found, documented = list[tuple[Rule[OperatorView], Violation]](), dict[tuple[str, str], int]()
+    for rule, violation in _violations(OPERATOR_FIELD_RULES, op, Target(max(FeatureLevel))):
+        at = rule.id, violation.path
+        if violation.basis == Basis.RUNTIME and at in documented:
+            i = documented.pop(at)
+            found[i] = rule, found[i][1]._replace(basis=BOTH)
+            continue
+        if violation.basis == Basis.DOCUMENTED:
+            documented[at] = len(found)
+        found.append((rule, violation))
+    return found
 
 
 _RUNTIME_CHANGES: Final = tuple(next(levels) for _, levels in groupby(FeatureLevel, lambda at: LEVELS[at].runtime))

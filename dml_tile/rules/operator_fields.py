@@ -159,11 +159,12 @@ def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] |
 @OPERATOR_FIELD_RULES.add(
     "DML-OPERATOR-ScaleBias",
     basis=Basis.RUNTIME | Basis.INFERRED,
-    says="ScaleBias is null where the tensors have a data type of 64 bits.",
+    says="ScaleBias is null, or changes nothing, where the tensors have a data type of 64 bits.",
 )
 def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Violation]:
     view = next(iter(op.views.values()), None)
-    if view is None or op.fields.get("ScaleBias") is None:
+    scale_bias = op.fields.get("ScaleBias")
+    if view is None or scale_bias is None or scale_bias.changes_nothing:
         return
     data_type = view.desc.data_type
     if isinstance(data_type, TensorDataType) and data_type.bits == 64:
@@ -240,7 +241,8 @@ def _sizes_are_ruled(fields: OperatorFields, table: OperatorTable) -> bool:
     for sentence in table.sizes:
         found = _match(SIZES_SENTENCE, sentence)
         if found and not found["axes"]:
-            groups.append({*found["tensors"].split(), found["of"] or given[0]} if given else set())
+            constant = given[:1] if found["relation"] != "same" else []
+            groups.append({*found["tensors"].split(), *([found["of"]] if found["of"] else constant)})
     tied = {*given[:1]}
     for _ in given:  # as often as a chain of groups can be long
         tied |= {name for group in groups if group & tied for name in group}

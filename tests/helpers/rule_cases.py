@@ -147,7 +147,7 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (rnn(InputTensor=1), rnn(), "InputTensor.Flags", D | R, at("6_2")),
     ],
     "DML-OPERATOR-ScaleBias": [
-        (other("ELEMENT_WISE_ABS", "INT64", ScaleBias={"Scale": 1, "Bias": 0}),
+        (other("ELEMENT_WISE_ABS", "INT64", ScaleBias={"Scale": 2, "Bias": 0}),
          other("ELEMENT_WISE_ABS", "INT64", ScaleBias=None), "ScaleBias", R, at("6_2")),
     ],
     "DML-OPERATOR-activation": [
