@@ -201,22 +201,18 @@ def test_a_graph_with_an_operator_that_was_not_captured_is_not_checked(check: Ca
 @pytest.mark.parametrize(
     ("hresult", "said"),
     [
-        ("0x00000000", None),
-        (
-            "0x80070057",
-            "CreateOperator returned E_INVALIDARG 0x80070057 at feature level 6_2, and no rule says why; not looked at: "
-            "Sizes",
-        ),
-        ("0x80004005", "CreateOperator returned 0x80004005 at feature level 6_2; the emulator gives S_OK 0x00000000"),
+        ("0x00000000", ""),
+        ("0x80070057", "E_INVALIDARG 0x80070057 at feature level 6_2, and no rule says why; not looked at: Sizes"),
+        ("0x80004005", "0x80004005 at feature level 6_2; the emulator gives S_OK 0x00000000"),
     ],
 )
-def test_a_refusal_without_a_rule_is_told_with_what_was_not_looked_at(
-    check: Call, hresult: str, said: str | None
-) -> None:
+def test_a_refusal_without_a_rule_is_told_with_what_was_not_looked_at(check: Call, hresult: str, said: str) -> None:
     returned = json.dumps(json.loads(LINES[1]) | {"hresult": hresult})
-    (result,) = json.loads(check("-", "-t", "6_2", "--format", "json", stdin=f"{LINES[0]}\n{returned}").stdout)["results"]
+    printed = check("-", "-t", "6_2", "--format", "json", stdin=f"{LINES[0]}\n{returned}").stdout
+    (result,) = json.loads(printed)["results"]
     assert (result["verdict"], result["not_looked_at"]) == ("accepted in part", ["Sizes"])
-    assert [finding["message"] for finding in result["findings"]] == ([said] if said else [])
+    messages = [finding["message"] for finding in result["findings"]]
+    assert messages == [f"CreateOperator returned {said}"] * bool(said)
 
 
 def test_equal_graphs_of_different_calls_are_one(check: Call) -> None:

@@ -37,7 +37,7 @@ from dml_tile.findings import Against, Basis, Severity
 from dml_tile.readers.c_structs import DML_GRAPH_DESC, read_graph_desc
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.rules.check import lowest_level
+from dml_tile.rules.check import lowest_level, not_looked_at
 from tests.helpers.command_line import invoke
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, WARNINGS, compiled, needs_compiler
 from tests.helpers.descriptors import page_tile, row
@@ -69,8 +69,8 @@ def of(*names: str) -> GraphDesc:
     return TWO.replace(nodes=[GRAPH_TILES[name] for name in names])
 
 
-def shared(first: TileOperatorDesc, second: TileOperatorDesc) -> GraphDesc:
-    """Two tiles of one input, with an output each."""
+def shared(first: Any, second: Any) -> GraphDesc:
+    """Two operators of one input, with an output each."""
     outputs = [OUT, OUT.replace(from_node_index=0, graph_output_index=1)]
     return GraphDesc(
         input_count=1,
@@ -181,6 +181,45 @@ def test_a_node_of_another_operator_is_not_checked_beyond_indices_and_edges() ->
     assert [finding.rule for finding in check(alone)] == ["DML-OPERATOR-not-a-tile"]
     with pytest.raises(DmlError, match="private to DirectML"):
         Device().compile_graph(alone)
+
+
+def like(name: str, sizes: Sequence[int], total: int = 0, **fields: Any) -> OperatorDesc:
+    """An operator whose input and output have the same sizes, and perhaps a total of the input's own."""
+    tensor = {"DataType": "FLOAT32", "Sizes": sizes}
+    read = tensor | ({"TotalTensorSizeInBytes": total} if total else {})
+    return OperatorDesc(type=name, desc={"InputTensor": read, "OutputTensor": tensor, **fields})
+
+
+FOUR, TWELVE = [1, 1, 2, 2], [1, 1, 6, 2]
+IDENTITY: Final = "ELEMENT_WISE_IDENTITY"
+RELU: Final = like("ACTIVATION_RELU", TWELVE)
+
+
+@pytest.mark.parametrize(
+    ("graph", "named"),
+    [
+        # Microsoft's runtime refuses these, the second and the last at 5_0 alone
+        (shared(RELU, like(IDENTITY, FOUR)), ["InputEdges[1]"]),
+        (shared(like(IDENTITY, TWELVE), like(IDENTITY, FOUR)), ["InputEdges[0]", "InputEdges[1]"]),
+        (TWO.replace(nodes=[RELU, like("ACTIVATION_RELU", FOUR, total=48)]), ["IntermediateEdges[0]"]),
+        (TWO.replace(nodes=[RELU, like("ACTIVATION_IDENTITY", [1, 1, 1, 12])]), ["IntermediateEdges[0]"]),
+        # and takes these
+        (shared(like("ACTIVATION_RELU", FOUR), like(IDENTITY, TWELVE)), ["InputEdges[1]"]),
+        (shared(RELU, like("ACTIVATION_RELU", FOUR)), []),
+        (shared(RELU, like(IDENTITY, FOUR, ScaleBias={"Scale": 2, "Bias": 0})), []),
+        (shared(like(IDENTITY, FOUR), like(IDENTITY, FOUR)), []),
+        (TWO.replace(nodes=[RELU, like("ACTIVATION_RELU", [1, 1, 1, 12])]), []),
+        (TWO.replace(nodes=[RELU, like(IDENTITY, TWELVE)]), []),
+    ],
+)
+def test_edges_of_which_directml_may_want_more_are_named(graph: GraphDesc, named: list[str]) -> None:
+    assert [finding for finding in check(graph, "6_2") if finding.severity > Severity.NOTE] == []
+    assert [*not_looked_at(graph)] == named
+
+
+def test_tiles_of_fewer_elements_are_looked_at() -> None:
+    tile = row("FLOAT32", FOUR, [1] * 4, InputTensor__TotalTensorSizeInBytes=48)
+    assert not_looked_at(TWO.replace(nodes=[RELU, tile])) == ()
 
 
 def run(

@@ -20,7 +20,15 @@ from dml_tile.directml.enums import (
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.errors import require_instance
 from dml_tile.findings import BASES, Against, Basis, Finding, Rule, Severity, Violation, apply_rules, bases_of
-from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES, GraphView, entries_of, graph_view
+from dml_tile.rules.graph import (
+    CONNECTION_RULES,
+    GRAPH_CALL_RULES,
+    GRAPH_RULES,
+    GraphView,
+    edges_without_rules,
+    entries_of,
+    graph_view,
+)
 from dml_tile.rules.tensor import (
     BUFFER_RULES,
     TENSOR_RULES,
@@ -110,12 +118,14 @@ _NO_FLAGS: Final = int(TensorFlags.NONE)
 
 
 def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
-    """Return the fields that rules do not cover: of an operator other than Tile, or of a graph's nodes."""
-    if isinstance(desc, CapturedGraph):
-        return ("the operators of its nodes, which have lines of their own",)
+    """Return what rules do not cover: fields of an operator other than Tile, or those and edges of a graph."""
     if isinstance(desc, GraphDesc):
         nodes = [(i, node.operator) for i, node in enumerate(entries_of(desc, "nodes")) if node is not None]
-        return tuple(f"Nodes[{i}].Operator.{field}" for i, operator in nodes for field in not_looked_at(operator))
+        fields = [f"Nodes[{i}].Operator.{field}" for i, operator in nodes for field in not_looked_at(operator)]
+        if isinstance(desc, CapturedGraph):
+            fields = ["the operators of its nodes, which have lines of their own"]
+        has_others = any(not tile_of(operator) for _, operator in nodes)
+        return (*fields, *(edges_without_rules(graph_view(desc)) if has_others else ()))
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
         from dml_tile.rules.operator_fields import fields_without_rules
 

@@ -48,6 +48,7 @@ _INDICES: Final = {
 }
 """The indices of each kind of edge: the name, the name in C, and the graph's count that bounds it, if one does."""
 
+_IDENTITIES: Final = ("ELEMENT_WISE_IDENTITY", "ACTIVATION_IDENTITY")
 
 Slots: TypeAlias = Sequence[BufferTensorDesc | None]
 """An operator's inputs, or its outputs, in the order of its struct; None for a null pointer."""
@@ -63,6 +64,8 @@ class GraphView(NamedTuple):
     graph: GraphDesc
     slots: Sequence[tuple[Slots, Slots] | None]
     """The inputs and the outputs of each node; None where its operator is not given, or its fields are unknown."""
+    operators: Sequence[OperatorFields | None]
+    """The fields of each node's operator; None of a tile, and where they are unknown."""
     inputs: Sequence[tuple[str, InputGraphEdge]]
     outputs: Sequence[tuple[str, OutputGraphEdge]]
     intermediates: Sequence[tuple[str, IntermediateGraphEdge]]
@@ -79,6 +82,14 @@ class GraphView(NamedTuple):
         """Return the tensor that an edge leads from, if its node is not refused."""
         slots = self.slots[edge.from_node_index] if edge.from_node_index not in self.refused else None
         return slots and slots[1][edge.from_node_output_index]
+
+    def copies(self, node: int) -> bool:
+        """Return True for an identity that changes nothing."""
+        fields = self.operators[node]
+        if fields is None or fields.operator.name not in _IDENTITIES:
+            return False
+        scale_bias = fields.get("ScaleBias")
+        return scale_bias is None or scale_bias.changes_nothing
 
     def live_nodes(self) -> frozenset[int]:
         """Return the nodes that lead to an output of the graph; of two edges to one output, the last counts."""
@@ -105,15 +116,20 @@ def _path(array: str, i: int) -> str:
 
 
 def _slots_of(node: OperatorGraphNodeDesc | None) -> tuple[Slots, Slots] | None:
-    operator = node.operator if node is not None else None
-    if tile := tile_of(operator):
+    if tile := tile_of(node.operator if node is not None else None):
         return [_buffer(tile.input_tensor)], [_buffer(tile.output_tensor)]
-    if operator is None or not isinstance(operator.desc, OperatorFields):
+    fields = _fields_of(node)
+    if fields is None:
         return None
     from dml_tile.rules.operator_view import tensors_of  # not needed for Tile
 
-    inputs, outputs = tensors_of(operator.desc)
+    inputs, outputs = tensors_of(fields)
     return [*map(_buffer, inputs.values())], [*map(_buffer, outputs.values())]
+
+
+def _fields_of(node: OperatorGraphNodeDesc | None) -> OperatorFields | None:
+    fields = node.operator.desc if node is not None and node.operator is not None else None
+    return fields if isinstance(fields, OperatorFields) else None
 
 
 def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
@@ -122,7 +138,8 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
 
 def graph_view(graph: GraphDesc) -> GraphView:
     """Return the view of a graph, as if no node were refused."""
-    slots = [_slots_of(node) for node in entries_of(graph, "nodes")]
+    nodes = entries_of(graph, "nodes")
+    slots = [_slots_of(node) for node in nodes]
     edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in _EDGE_TYPES}
     wrong: list[tuple[str, str]] = []
     for array, whole in edges.items():
@@ -134,7 +151,7 @@ def graph_view(graph: GraphDesc) -> GraphView:
             elif all(getattr(edge, name, 0) < len(slots) for name in ("from_node_index", "to_node_index")):
                 whole.append((_path(array, i), edge))
     inputs, outputs, intermediates = edges.values()
-    return GraphView(graph, slots, inputs, outputs, intermediates, wrong)
+    return GraphView(graph, slots, [*map(_fields_of, nodes)], inputs, outputs, intermediates, wrong)
 
 
 def _wrong_indices(
@@ -179,6 +196,33 @@ def _shape(tensor: BufferTensorDesc) -> tuple[tuple[int, int], ...]:
     strides = packed_strides(sizes) if tensor.strides is None else tensor.strides
     pairs = [(size, stride if size > 1 else 0) for size, stride in zip(sizes, strides, strict=False)]
     return tuple(dropwhile(lambda pair: pair == (1, 0), pairs))
+
+
+def edges_without_rules(view: GraphView) -> Iterator[str]:
+    """Yield the edges of which DirectML may want more than the rules know.
+
+    These connect unequal tensors at an identity, which DirectML may leave out, or lead to an operator of one input that
+    reads fewer elements than are written, since DirectML may let it write its output over them.
+    """
+    readers = defaultdict[int, list[tuple[str, InputGraphEdge]]](list)
+    for path, edge in view.inputs:
+        readers[edge.graph_input_index].append((path, edge))
+    for edges in readers.values():
+        if len({_layout(view.consumed(edge)) for _, edge in edges}) > 1:
+            yield from (path for path, edge in edges if view.copies(edge.to_node_index))
+    for path, between in view.intermediates:
+        node, produced, consumed = between.to_node_index, view.produced(between), view.consumed(between)
+        if produced is None or consumed is None:
+            continue
+        is_at_identity = view.copies(node) or view.copies(between.from_node_index)
+        reads_fewer = prod(sizes_of(consumed)) < prod(sizes_of(produced))
+        has_one_input = view.operators[node] is not None and len((view.slots[node] or [()])[0]) == 1
+        if (reads_fewer and has_one_input) or (is_at_identity and _layout(produced) != _layout(consumed)):
+            yield path
+
+
+def _layout(tensor: BufferTensorDesc | None) -> object:
+    return tensor and (tensor.data_type, _shape(tensor))
 
 
 GRAPH_RULES: Final = Rules[GraphView](url=pages.GRAPH)
@@ -362,10 +406,12 @@ def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
 
 @CONNECTION_RULES.add(
     "DML-GRAPH-shared-input",
-    says="Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has.",
+    says="Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has. "
+    "Inputs that an identity reads are not compared: DirectML may leave it out.",
 )
 def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
     first, live = dict[int, BufferTensorDesc](), view.live_nodes()
+    copied = {edge.graph_input_index for _, edge in view.inputs if view.copies(edge.to_node_index)}
     for path, edge in view.inputs:
         tensor = view.consumed(edge)
         if tensor is None:
@@ -373,7 +419,9 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
         before = first.setdefault(edge.graph_input_index, tensor)
         if (before.flags ^ tensor.flags) & OWNED_BY_DML:
             yield Violation(path, "only one of the nodes that share the input has it OWNED_BY_DML")
-        elif edge.to_node_index in live and _extent(tensor) > (room := _room(before)):
+        elif edge.graph_input_index in copied or edge.to_node_index not in live:
+            continue
+        elif _extent(tensor) > (room := _room(before)):
             yield Violation(path, f"the node reaches {_extent(tensor)} bytes, but the first has {room}")
 
 
