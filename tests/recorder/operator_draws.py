@@ -22,6 +22,8 @@ FAULTS_OF_ONE: Final = (0, *(1,) * 7, 2, 2)
 CRASHING: Final = 0.15
 """How many null pointers may be arrays, or descriptions of tensors, at which DirectML often crashes."""
 FLOATS: Final = (0.0, -1.0, 0.5, 1.0, 2.0, 1e30, "Infinity", "-Infinity", "NaN")
+SCALES: Final = ((2.0, -1.0), (0.0, 0.0), (1.0, 0.0))
+"""Scales and biases; the last changes nothing."""
 INTEGERS: Final = (0, 1, -1, 2, -2, 100, 2**31 - 1, -(2**31))
 
 
@@ -141,14 +143,15 @@ def _nulls(random: Random, operator: Operator, desc: Fields) -> None:
 
 
 def _sizes(random: Random, operator: Operator, desc: Fields) -> None:
-    """Another size of one tensor, or of all that have the same there."""
+    """Another size of one tensor, or of some or all that have the same there."""
     if not (tensors := _tensors(operator, desc)):
         return
     one = random.choice(tensors)
     i = random.randrange(len(one["Sizes"]))
     old, new = one["Sizes"][i], random.choice((0, 1, 1, 2, 3, 4, 5, 7))
-    for tensor in tensors if random.random() < 0.3 else [one]:
-        if i < len(tensor["Sizes"]) and tensor["Sizes"][i] == old:
+    others = random.choice((0, 0, 0, 0, 0.5, 1))  # which part of the others
+    for tensor in tensors:
+        if tensor is one or (tensor["Sizes"][i : i + 1] == [old] and random.random() < others):
             tensor["Sizes"] = [*tensor["Sizes"][:i], new, *tensor["Sizes"][i + 1 :]]
             tensor["TotalTensorSizeInBytes"] = _total(tensor)
 
@@ -168,7 +171,7 @@ def _attributes(random: Random, operator: Operator, desc: Fields) -> None:
             known = len(enumerations()[field.enumeration].names)
             desc[field.name] = random.choice((*range(known + 1), known, known + 1, 99, UINT_MAX))
         case "s":
-            desc[field.name] = random.choice((None, {"Scale": 2.0, "Bias": -1.0}, {"Scale": 0.0, "Bias": 0.0}))
+            desc[field.name] = random.choice((None, *({"Scale": scale, "Bias": bias} for scale, bias in SCALES)))
         case "z":
             desc[field.name] = {"Width": _number(random, "u"), "Height": _number(random, "u")}
         case "o":
