@@ -228,13 +228,12 @@ def values_of(field: Field) -> st.SearchStrategy[Any]:
 @st.composite
 def descriptors(draw: st.DrawFn) -> OperatorDesc:
     operator = draw(st.sampled_from([each for each in operators().values() if each.name != "TILE"]))
-    counts = {field.counted_by for field in operator.fields}
     length = draw(st.integers(0, 8))
     values: dict[str, Any] = {}
     for field in operator.fields:
         if field.enumeration == "TENSOR_DATA_TYPE":
             values[field.name] = "INT8"
-        elif field.name not in counts:
+        elif field.name not in operator.arrays:
             values[field.name] = draw(values_of(field))
             if field.kind in "UIF":  # several may have one count
                 values[field.name] = (values[field.name] * 8 or [1] * 8)[:length]

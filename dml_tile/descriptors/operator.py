@@ -40,7 +40,7 @@ INT = Annotated[int, ModelField(strict=True, ge=-(2**31), lt=2**31)]
 """An integer of 32 bits with a sign."""
 SCALAR_BITS: Final = re.compile("0x[0-9A-Fa-f]{16}")
 """A DML_SCALAR_UNION of an unknown type, by its 8 bytes as one number."""
-SCALAR_FORMATS: Final = {
+SCALAR_FORMATS: Final[Mapping[int, str]] = {
     TensorDataType.FLOAT32: "f",
     TensorDataType.FLOAT64: "d",
     TensorDataType.UINT8: "B",
@@ -129,8 +129,7 @@ class OperatorFields(Mapping[str, Any]):
 
     def __str__(self) -> str:
         """Return the fields in one line, without null pointers and the counts of arrays."""
-        arrays = [field for field in self.operator.fields if field.is_array]
-        counts = {field.counted_by: len(self._values[field.name] or ()) for field in arrays}
+        counts = {count: len(self._values[arrays[-1]] or ()) for count, arrays in self.operator.arrays.items()}
         shown = ((field.name, self._named(field)) for field in self.operator.fields)
         return ", ".join(
             f"{name} {_text(value)}" for name, value in shown if value is not None and counts.get(name) != value
@@ -280,11 +279,11 @@ def _with_null_tensors(data: Any) -> Any:
 @cache
 def _validator(value: int) -> SchemaValidator:
     """Return the validator of an operator's fields."""
-    fields = {}
+    operator, fields = operators()[value], {}
     for name, c_name in _python_names(value).items():
-        field = next(field for field in operators()[value].fields if field.name == c_name)
+        field = operator.named[c_name]
         schema: CoreSchema = core_schema.with_info_plain_validator_function(_FieldReader(field))
-        is_count = any(c_name == other.counted_by for other in operators()[value].fields)
+        is_count = c_name in operator.arrays
         if is_count or field.is_optional:
             schema = core_schema.with_default_schema(schema, default=-1 if is_count else None)
         names: list[list[str | int]] = [[c_name], [name]]
@@ -311,13 +310,12 @@ def read_fields(operator: Operator, data: Any, context: Any = None) -> OperatorF
         values = _validator(operator.value).validate_python(data, context=context)
     except ValidationError as error:
         raise _with_nearest_names(error, operator) from None
+    for count, arrays in operator.arrays.items():
+        if values[count] < 0:
+            values[count] = max(len(values[array] or ()) for array in arrays)
     for field in operator.fields:
-        if field.counted_by and values[field.counted_by] < 0:
-            lengths = [len(values[each.name] or ()) for each in operator.fields if each.counted_by == field.counted_by]
-            values[field.counted_by] = max(lengths)
         if field.kind == "x" and isinstance(values[field.name], str):
-            named = next(other.name for other in operator.fields if other.enumeration == "TENSOR_DATA_TYPE")
-            values[field.name] = _number_of(values[field.name], values[named])
+            values[field.name] = _number_of(values[field.name], values[operator.scalar_type])
     return OperatorFields(operator, values)
 
 
@@ -338,7 +336,7 @@ def _with_nearest_names(error: ValidationError, operator: Operator) -> Validatio
 
 def _number_of(scalar: str, data_type: int) -> Any:
     """Return the value of a DML_SCALAR_UNION that is given by its bytes; these, if its type is unknown."""
-    format_ = SCALAR_FORMATS.get(TensorDataType(data_type)) if data_type in {*TensorDataType} else None
+    format_ = SCALAR_FORMATS.get(data_type)
     return unpack_from(f"<{format_}", int(scalar, 16).to_bytes(8, "little"))[0] if format_ else scalar
 
 

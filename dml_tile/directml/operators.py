@@ -79,9 +79,25 @@ class Operator:
         )
 
     @cached_property
+    def named(self) -> Mapping[str, Field]:
+        """The fields by their names."""
+        return {field.name: field for field in self.fields}
+
+    @cached_property
     def tensors(self) -> tuple[str, ...]:
         """The names of the fields that are tensors, or arrays of them."""
         return tuple(field.name for field in self.fields if field.is_tensor)
+
+    @cached_property
+    def arrays(self) -> Mapping[str, list[str]]:
+        """The names of the arrays, by the field that counts the entries of each."""
+        counts = dict.fromkeys(field.counted_by for field in self.fields if field.is_array)
+        return {count: [field.name for field in self.fields if field.counted_by == count] for count in counts}
+
+    @property
+    def scalar_type(self) -> str:
+        """The name of the field that has the data type of its DML_SCALAR_UNIONs."""
+        return next(field.name for field in self.fields if field.enumeration == "TENSOR_DATA_TYPE")
 
 
 class Enumeration(NamedTuple):

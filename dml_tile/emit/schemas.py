@@ -342,9 +342,8 @@ def _struct(operator: Operator) -> Schema:
 
 def _required(operator: Operator, *, tensors: bool) -> list[str]:
     """Return the fields without a default, tensors or others."""
-    counts = {field.counted_by for field in operator.fields}
     return [
         field.name
         for field in operator.fields
-        if field.is_tensor is tensors and not field.is_optional and field.name not in counts
+        if field.is_tensor is tensors and not field.is_optional and field.name not in operator.arrays
     ]

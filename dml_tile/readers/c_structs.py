@@ -250,8 +250,7 @@ def _read_field(struct: Structure, field: Field, operator: Operator, depth: int)
 
 def _scalar_type(values: Mapping[str, Any], operator: Operator) -> Any:
     """Return the type of an operator's DML_SCALAR_UNIONs, which another field names; None if it is unknown."""
-    named = next(field.name for field in operator.fields if field.enumeration == "TENSOR_DATA_TYPE")
-    return _SCALAR_TYPES.get(values[named])
+    return _SCALAR_TYPES.get(values[operator.scalar_type])
 
 
 def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:

@@ -141,8 +141,7 @@ def tables_of(operator: Operator) -> Iterator[tuple[str, OperatorTable]]:
     if not table.by:
         yield "", table
         return
-    (chooser,) = (field for field in operator.fields if field.name == table.by)
-    for choice in enumerations()[chooser.enumeration].names:
+    for choice in enumerations()[operator.named[table.by].enumeration].names:
         yield f"{table.by} {choice}", operator_table(operator.name, operator.tensors, choice)
 
 

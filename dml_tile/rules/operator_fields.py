@@ -17,7 +17,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operator_table import OperatorTable
-from dml_tile.directml.operators import Field, enumerations
+from dml_tile.directml.operators import enumerations
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.rules import equations
@@ -114,26 +114,22 @@ def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
         assert found, sentence
         name, relation = found["field"], found["relation"]
         expected = _expected(op, found)
-        value = op.fields[name]
+        value, field = op.fields[name], op.operator.named[name]
         if expected is None or value is None:
             continue
         allowed, shown = expected
         values = [(name, value)]
         if isinstance(value, tuple):
-            counted = value[: op.fields[_field(op, name).counted_by]]
+            counted = value[: op.fields[field.counted_by]]
             values = [(f"{name}[{i}]", entry) for i, entry in enumerate(counted)]
         for path, each in values:
             holds, words = _RELATIONS[relation]
             if any(holds(each, bound) for bound in allowed):
                 continue
-            given = enumerations()[_field(op, name).enumeration].names[each] if relation == "in" else _shown(each)
+            given = enumerations()[field.enumeration].names[each] if relation == "in" else _shown(each)
             is_documented = sentence in op.table.fields
             basis = op.basis(name if is_documented else "", documented=is_documented)
             yield Violation(path, f"{given} was provided, but {words.format(shown)}", basis=basis)
-
-
-def _field(op: OperatorView, name: str) -> Field:
-    return next(field for field in op.operator.fields if field.name == name)
 
 
 def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] | None:
@@ -142,7 +138,7 @@ def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] |
         words = [word for word in found["words"].split() if word != "or"]
         if found["relation"] != "in":
             return [int(word) for word in words], found["words"]
-        field = _field(op, found["field"])
+        field = op.operator.named[found["field"]]
         names = enumerations()[field.enumeration].names
         value = op.fields[field.name]
         known = [names.index(word) for word in words]
@@ -223,12 +219,11 @@ def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
     table, operator = table_of(fields), fields.operator
     sentences = (*table.fields, *table.runtime_fields)
     ruled = {found["field"] for sentence in sentences if (found := _match(FIELD_SENTENCE, sentence))}
-    counts = {field.counted_by for field in operator.fields}
     newest = table.documented(max(FeatureLevel)) or {}
     has_types = all(column.data_types for column in newest.values())
     unknown = [*(["DataType"] if not has_types else []), *(["Sizes"] if not _sizes_are_ruled(fields, table) else [])]
     for field in operator.fields:
-        is_free = field.is_tensor or field.kind in _FREE_KINDS or field.name in counts | ruled
+        is_free = field.is_tensor or field.kind in _FREE_KINDS or field.name in operator.arrays or field.name in ruled
         if field.name in table.without_rule or (not is_free and fields[field.name] not in (None, ())):
             unknown.append(field.name)
     return tuple(dict.fromkeys(unknown))

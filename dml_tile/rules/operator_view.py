@@ -65,8 +65,7 @@ def table_of(fields: OperatorFields) -> OperatorTable:
     table = operator_table(operator.name, operator.tensors)
     if not table.by:
         return table
-    (chooser,) = (field for field in operator.fields if field.name == table.by)
-    names = spelling(chooser).names
+    names = spelling(operator.named[table.by]).names
     value = fields[table.by]
     return operator_table(operator.name, operator.tensors, names[value]) if value < len(names) else OperatorTable()
 

@@ -26,8 +26,7 @@ def tables(operator: Operator) -> list[tuple[OperatorTable, dict[str, Any]]]:
     table = operator_table(operator.name, operator.tensors)
     if not table.by:
         return [(table, {})]
-    (enumeration,) = (field.enumeration for field in operator.fields if field.name == table.by)
-    values = enumerate(enumerations()[enumeration].names)
+    values = enumerate(enumerations()[operator.named[table.by].enumeration].names)
     return [(operator_table(operator.name, operator.tensors, name), {table.by: value}) for value, name in values]
 
 

@@ -280,7 +280,7 @@ def base(
                 value = random.randrange(sum(known <= level for known in levels))
             case "u" if each.name == "Axis":
                 value = draw.axis
-            case "u" if any(each.name == other.counted_by for other in operator.fields):
+            case "u" if each.name in operator.arrays:
                 continue
             case "f" | "s":
                 value = 0.5 if each.kind == "f" else None

@@ -71,8 +71,8 @@ def completed(operator: Operator, fields: Fields) -> Fields:
     """The fields with the totals of their tensors, and the counts of their arrays."""
     for tensor in _tensors(operator, fields):
         tensor["TotalTensorSizeInBytes"] = _total(tensor)
-    for count in dict.fromkeys(field.counted_by for field in operator.fields if field.counted_by):
-        fields[count] = max(len(fields[field.name] or ()) for field in operator.fields if field.counted_by == count)
+    for count, arrays in operator.arrays.items():
+        fields[count] = max(len(fields[array] or ()) for array in arrays)
     return fields
 
 
@@ -105,14 +105,14 @@ def _types(random: Random, operator: Operator, desc: Fields) -> None:
 
 def _counts(random: Random, operator: Operator, desc: Fields) -> None:
     """Another dimension count of one tensor, or of all alike, or another count of an array."""
-    counts = sorted({field.counted_by for field in operator.fields if field.counted_by and desc[field.name]})
+    counts = sorted(count for count, arrays in operator.arrays.items() if any(desc[array] for array in arrays))
     if counts and random.random() < 0.3:
         count = random.choice(counts)
         desc[count] = max(0, desc[count] + random.choice((-1, 1, 1, 2, -desc[count])))
         if random.random() < 0.8:
-            for field in operator.fields:
-                if field.counted_by == count and (entries := desc[field.name]):
-                    desc[field.name] = [*entries, *copy.deepcopy(entries[-1:] * 2)][: desc[count]] or None
+            for array in operator.arrays[count]:
+                if entries := desc[array]:
+                    desc[array] = [*entries, *copy.deepcopy(entries[-1:] * 2)][: desc[count]] or None
         return
     if not (tensors := _tensors(operator, desc)):
         return
@@ -158,8 +158,7 @@ def _sizes(random: Random, operator: Operator, desc: Fields) -> None:
 
 def _attributes(random: Random, operator: Operator, desc: Fields) -> None:
     """Another value of what is no tensor and no count of an array."""
-    counts = {field.counted_by for field in operator.fields}
-    others = [field for field in operator.fields if not field.is_tensor and field.name not in counts]
+    others = [field for field in operator.fields if not field.is_tensor and field.name not in operator.arrays]
     if not others:
         return
     field = random.choice(others)
