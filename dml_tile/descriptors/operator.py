@@ -10,12 +10,24 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from functools import cache
-from math import isfinite
+from math import isfinite, isnan
 from struct import unpack_from
-from typing import TYPE_CHECKING, Annotated, Any, Final, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, SupportsIndex, TypeAlias
 
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    SerializeAsAny,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic import Field as ModelField
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError, model_validator
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, SchemaValidator, core_schema
 
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Enumerator, Ordered, Struct
@@ -36,8 +48,6 @@ from dml_tile.directml.operators import Field, Operator, enumerations, operator_
 from dml_tile.text import did_you_mean
 
 _MAX_SUGGESTIONS: Final = 64
-INT = Annotated[int, ModelField(strict=True, ge=-(2**31), lt=2**31)]
-"""An integer of 32 bits with a sign."""
 SCALAR_BITS: Final = re.compile("0x[0-9A-Fa-f]{16}")
 """A DML_SCALAR_UNION of an unknown type, by its 8 bytes as one number."""
 SCALAR_FORMATS: Final[Mapping[int, str]] = {
@@ -55,11 +65,44 @@ SCALAR_FORMATS: Final[Mapping[int, str]] = {
 """The members of DML_SCALAR_UNION by data type, as formats of the module struct."""
 
 
+def _boolean(value: Any, handler: ValidatorFunctionWrapHandler) -> bool | int:
+    """Return a BOOL: its values 0 and 1 are False and True."""
+    number: int = handler(int(value) if isinstance(value, bool) else value)
+    return bool(number) if number in (0, 1) else number
+
+
+def _scalar(value: Any, handler: ValidatorFunctionWrapHandler) -> int | float | str:
+    """Return a number, or its bytes as in ``0x000000003f800000`` where the type of the union is unknown."""
+    if isinstance(value, str) and SCALAR_BITS.fullmatch(value):
+        return value.lower()
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**64:
+        return value
+    number: float = handler(value)
+    return number
+
+
+def _json_number(value: Any) -> Any:
+    """Return a number, by the word for it where JSON has no such number."""
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+INT = Annotated[int, ModelField(strict=True, ge=-(2**31), lt=2**31)]
+"""An integer of 32 bits with a sign."""
+BOOL = SerializeAsAny[Annotated[INT, WrapValidator(_boolean)]]
+"""True or False, or another integer that C holds."""
+FLOAT = Annotated[float, PlainSerializer(_json_number, when_used="json")]
+"""A number, of which JSON has the words Infinity, -Infinity and NaN."""
+SCALAR = Annotated[FLOAT, WrapValidator(_scalar)]
+"""A DML_SCALAR_UNION."""
+
+
 class ScaleBias(Struct):
     """DML_SCALE_BIAS: what the elements of an input are multiplied by, and what is then added."""
 
-    scale: float
-    bias: float
+    scale: FLOAT
+    bias: FLOAT
 
     if TYPE_CHECKING:
 
@@ -96,7 +139,7 @@ class OperatorFields(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         values = self._values
-        return values[name] if name in values else values[_python_names(self.operator.value)[name]]
+        return values[name] if name in values else values[_c_names(self.operator.value)[name]]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -135,12 +178,14 @@ class OperatorFields(Mapping[str, Any]):
             f"{name} {_text(value)}" for name, value in shown if value is not None and counts.get(name) != value
         )
 
-    def _dumped(self, *, as_json: bool, by_alias: bool) -> dict[str, Any]:
+    def _dumped(self, *, mode: Literal["json", "python"], by_alias: bool) -> dict[str, Any]:
         """Return the fields as ``model_dump`` has them, in JSON's types or in Python's."""
-        names = {c_name: name for name, c_name in _python_names(self.operator.value).items()}
+        names = _python_names(self.operator.value)
         return {
-            c_name if by_alias else names[c_name]: _dumped(field, self._values[c_name], as_json, by_alias)
-            for c_name, field in zip(self._values, self.operator.fields, strict=True)
+            field.name if by_alias else names[field.name]: _adapter(field.kind, field.enumeration).dump_python(
+                self._values[field.name], mode=mode, by_alias=by_alias
+            )
+            for field in self.operator.fields
         }
 
 
@@ -157,39 +202,24 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _dumped(field: Field, value: Any, as_json: bool, by_alias: bool) -> Any:
-    if isinstance(value, Struct):
-        dumped = value.model_dump(mode="json" if as_json else "python", by_alias=by_alias)
-        if isinstance(value, ScaleBias):
-            return {name: _dumped(field, number, as_json, by_alias) for name, number in dumped.items()}
-        return dumped
-    if isinstance(value, tuple):
-        values = [_dumped(field, each, as_json, by_alias) for each in value]
-        return values if as_json else tuple(values)
-    if not as_json:
-        return value
-    if field.kind == "e":
-        return spelling(field).write(value)
-    if isinstance(value, float) and not isfinite(value):
-        return {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(value, "NaN")
-    return value
+@cache
+def _python_names(value: int) -> dict[str, str]:
+    """Return the names in Python of an operator's fields by their C names."""
+    between_words = "(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+    return {field.name: re.sub(between_words, "_", field.name).lower() for field in operators()[value].fields}
 
 
 @cache
-def _python_names(value: int) -> dict[str, str]:
+def _c_names(value: int) -> dict[str, str]:
     """Return the C names of an operator's fields by their names in Python."""
-    return {
-        re.sub("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", field.name).lower(): field.name
-        for field in operators()[value].fields
-    }
+    return {name: c_name for c_name, name in _python_names(value).items()}
 
 
 @cache
 def _enumerator(name: str) -> Enumerator:
     enumeration = enumerations()[name]
-    members = {member: value for value, member in enumerate(enumeration.names)}
     made: Callable[..., Any] = IntEnum
-    return Enumerator(made(name.title().replace("_", ""), members), enumeration.prefix)
+    return Enumerator(made(name, enumeration.names, start=0), enumeration.prefix)
 
 
 def spelling(field: Field) -> Enumerator:
@@ -197,67 +227,40 @@ def spelling(field: Field) -> Enumerator:
     return DATA_TYPE if field.enumeration == "TENSOR_DATA_TYPE" else _enumerator(field.enumeration)
 
 
-def _boolean(value: Any) -> bool | int:
-    number = INT_ADAPTER.validate_python(int(value) if isinstance(value, bool) else value)
-    return bool(number) if number in (0, 1) else number
-
-
-def _scalar(value: Any) -> int | float | str:
-    """Return a DML_SCALAR_UNION: a number, or its bytes as in ``0x000000003f800000`` where its type is unknown."""
-    if isinstance(value, str) and SCALAR_BITS.fullmatch(value):
-        return value.lower()
-    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**64:
-        return value
-    return FLOAT_ADAPTER.validate_python(value)
-
-
-FLOAT_ADAPTER: Final = TypeAdapter(float)
-INT_ADAPTER: Final = TypeAdapter(INT)
+@cache
+def _adapter(kind: str, enumeration: str) -> TypeAdapter[Any]:
+    """Return what reads and writes the fields of a kind."""
+    tensor: Any = Annotated[TensorDesc, TENSOR]
+    operator: Any = Annotated[OperatorDesc, BeforeValidator(_with_null_tensors)]
+    types: dict[str, Any] = {
+        "t": tensor | None,
+        "T": _array_of(tensor),
+        "o": operator | None,
+        "O": _array_of(operator),
+        "u": UINT,
+        "i": INT,
+        "f": FLOAT,
+        "b": BOOL,
+        "U": UINTS | None,
+        "I": _array_of(INT),
+        "F": _array_of(FLOAT),
+        "s": ScaleBias | None,
+        "z": Size2D,
+        "x": SCALAR,
+    }
+    if enumeration == "TENSOR_DATA_TYPE":
+        return TypeAdapter(Annotated[int, DATA_TYPE])
+    if enumeration:
+        return TypeAdapter(Annotated[int, _enumerator(enumeration), AfterValidator(int)])
+    return TypeAdapter(types[kind])
 
 
 def _array_of(entry: Any) -> Any:
     return Annotated[tuple[entry, ...], ModelField(fail_fast=True), Ordered("a list or a tuple")] | None
 
 
-@cache
-def _adapter(kind: str, enumeration: str) -> Any:
-    """Return the function that validates fields of a kind."""
-    match kind:
-        case "e":
-            if enumeration == "TENSOR_DATA_TYPE":
-                return TypeAdapter(Annotated[int, DATA_TYPE]).validate_python
-            member = TypeAdapter(Annotated[int, _enumerator(enumeration)]).validate_python
-            return lambda value, **options: int(member(value, **options))
-        case "b":
-            return lambda value, **_: _boolean(value)
-        case "x":
-            return lambda value, **_: _scalar(value)
-    tensor: Any = Annotated[TensorDesc, TENSOR]
-    types: dict[str, Any] = {
-        "t": tensor | None,
-        "T": _array_of(tensor),
-        "o": Annotated[OperatorDesc | None, _FusedOperator()],
-        "O": _array_of(Annotated[OperatorDesc, _FusedOperator()]),
-        "u": UINT,
-        "i": INT,
-        "f": float,
-        "U": UINTS | None,
-        "I": _array_of(INT),
-        "F": _array_of(float),
-        "s": ScaleBias | None,
-        "z": Size2D,
-    }
-    return TypeAdapter(types[kind]).validate_python
-
-
-class _FusedOperator:
-    """Annotation of an operator's field that is an operator itself, whose tensors are null where they are left out."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(_with_null_tensors, handler(source))
-
-
 def _with_null_tensors(data: Any) -> Any:
+    """Return the data of a fused operator, whose tensors are null where they are left out."""
     if not isinstance(data, dict):
         return data
     data = nested(data)
@@ -269,10 +272,9 @@ def _with_null_tensors(data: Any) -> Any:
     key = "desc" if "desc" in data else "Desc"
     if operator is None or not isinstance(data.get(key), Mapping | None):
         return data
-    python_names = {c_name: name for name, c_name in _python_names(operator.value).items()}
+    names = _python_names(operator.value)
     given = dict(data.get(key) or {})
-    tensors = (field.name for field in operator.fields if field.is_tensor)
-    nulls = {name: None for name in tensors if python_names[name] not in given}
+    nulls = {name: None for name in operator.tensors if names[name] not in given}
     return data | {key: nulls | given}
 
 
@@ -280,25 +282,21 @@ def _with_null_tensors(data: Any) -> Any:
 def _validator(value: int) -> SchemaValidator:
     """Return the validator of an operator's fields."""
     operator, fields = operators()[value], {}
-    for name, c_name in _python_names(value).items():
-        field = operator.named[c_name]
-        schema: CoreSchema = core_schema.with_info_plain_validator_function(_FieldReader(field))
-        is_count = c_name in operator.arrays
+    for field in operator.fields:
+        schema = _read_by(_adapter(field.kind, field.enumeration))
+        is_count = field.name in operator.arrays
         if is_count or field.is_optional:
             schema = core_schema.with_default_schema(schema, default=-1 if is_count else None)
-        names: list[list[str | int]] = [[c_name], [name]]
-        fields[c_name] = core_schema.typed_dict_field(schema, validation_alias=names)
+        names: list[list[str | int]] = [[field.name], [_python_names(value)[field.name]]]
+        fields[field.name] = core_schema.typed_dict_field(schema, validation_alias=names)
     return SchemaValidator(core_schema.typed_dict_schema(fields, extra_behavior="forbid"))
 
 
-class _FieldReader:
-    """Validates one field."""
-
-    def __init__(self, field: Field) -> None:
-        self._field = field
-
-    def __call__(self, value: Any, info: core_schema.ValidationInfo) -> Any:
-        return _adapter(self._field.kind, self._field.enumeration)(value, context=info.context)
+def _read_by(adapter: TypeAdapter[Any]) -> CoreSchema:
+    """Return the schema of a field; adapters are not copied into it, since each takes longer to build than to call."""
+    return core_schema.with_info_plain_validator_function(
+        lambda value, info: adapter.validate_python(value, context=info.context)
+    )
 
 
 def read_fields(operator: Operator, data: Any, context: Any = None) -> OperatorFields:
@@ -328,7 +326,7 @@ def _with_nearest_names(error: ValidationError, operator: Operator) -> Validatio
     for each in error.errors(include_url=False):
         message, path = each["msg"], each["loc"]
         if each["type"] == "extra_forbidden" and len(path) == 1:
-            message = f"{message}; {did_you_mean(str(path[0]), [*names.values(), *names], 'docs/operators.md has all')}"
+            message = f"{message}; {did_you_mean(str(path[0]), [*names, *names.values()], 'docs/operators.md has all')}"
         kind = PydanticCustomError(each["type"], "{message}", {**each.get("ctx", {}), "message": message})
         details.append(InitErrorDetails(type=kind, loc=path, input=each["input"]))
     return ValidationError.from_exception_data(operator.struct, details)
@@ -370,7 +368,7 @@ class _DescOfType:
     @staticmethod
     def _write(value: Any, handler: core_schema.SerializerFunctionWrapHandler, info: Any) -> Any:
         if isinstance(value, OperatorFields):
-            return value._dumped(as_json=info.mode == "json", by_alias=bool(info.by_alias))
+            return value._dumped(mode=info.mode, by_alias=bool(info.by_alias))
         return handler(value)
 
 
