@@ -11,7 +11,7 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from ctypes import (
     POINTER,
     Structure,
@@ -20,12 +20,7 @@ from ctypes import (
     c_char_p,
     c_double,
     c_float,
-    c_int8,
-    c_int16,
     c_int32,
-    c_int64,
-    c_uint8,
-    c_uint16,
     c_uint32,
     c_uint64,
     c_void_p,
@@ -34,6 +29,7 @@ from ctypes import (
 )
 from ctypes import _Pointer as Pointer
 from functools import cache
+from struct import calcsize
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dml_tile.descriptors.graph import (
@@ -183,13 +179,6 @@ MAX_TENSORS: Final = 2**16
 _MAX_DEPTH: Final = 3
 """The nesting of operators in fields of operators; DirectML takes 1 level."""
 
-_SCALAR_TYPES: Final = {
-    data_type: {"f": c_float, "d": c_double, "B": c_uint8, "H": c_uint16, "I": c_uint32, "Q": c_uint64,
-                "b": c_int8, "h": c_int16, "i": c_int32, "q": c_int64}[format_]
-    for data_type, format_ in SCALAR_FORMATS.items()
-}  # fmt: skip
-"""The members of DML_SCALAR_UNION by data type."""
-
 _TENSOR_TYPES: Final = frozenset(TensorType)
 _UINTS: Final = POINTER(c_uint32)
 
@@ -218,23 +207,23 @@ def _read_operator(source: CSource, depth: int) -> OperatorDesc | None:
     struct = _structure(desc.Desc, structure_of(operator)) if depth else None
     if struct is None:
         return OperatorDesc(type=desc.Type, desc=None)
-    values = {field.name: _read_field(struct, field, operator, depth) for field in operator.fields}
+    values = {field.name: _read_field(struct, field, depth) for field in operator.fields}
     return OperatorDesc(type=desc.Type, desc=values)
 
 
-def _read_field(struct: Structure, field: Field, operator: Operator, depth: int) -> Any:
+def _read_field(struct: Structure, field: Field, depth: int) -> Any:
     value = getattr(struct, field.name)
-    if field.is_array:
-        count = getattr(struct, field.counted_by)
-        is_bounded = count <= (MAX_TENSORS if field.kind == "T" else DML_TENSOR_DIMENSION_COUNT_MAX1)
-        entries = value[: count * is_bounded] if bool(value) else None
-        match field.kind:
-            case "T":
-                return entries and [_read_tensor(entry) for entry in entries]
-            case "O":
-                return entries and [_read_operator(entry, depth - 1) for entry in entries]
-        return entries
-    match field.kind:
+    if not field.is_array:
+        return _read_value(value, field.kind, depth)
+    count = getattr(struct, field.counted_by)
+    is_bounded = count <= (MAX_TENSORS if field.kind == "T" else DML_TENSOR_DIMENSION_COUNT_MAX1)
+    entries = value[: count * is_bounded] if bool(value) else None
+    return entries and [_read_value(entry, field.kind.lower(), depth) for entry in entries]
+
+
+def _read_value(value: Any, kind: str, depth: int) -> Any:
+    """Return the value of a field that is no array, or an entry of one."""
+    match kind:
         case "t":
             return _read_tensor(value)
         case "o":
@@ -246,11 +235,6 @@ def _read_field(struct: Structure, field: Field, operator: Operator, depth: int)
         case "x":
             return f"0x{value:016x}"
     return value
-
-
-def _scalar_type(values: Mapping[str, Any], operator: Operator) -> Any:
-    """Return the type of an operator's DML_SCALAR_UNIONs, which another field names; None if it is unknown."""
-    return _SCALAR_TYPES.get(values[operator.scalar_type])
 
 
 def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
@@ -323,41 +307,45 @@ def _written_fields(fields: OperatorFields) -> Structure:
     struct = structure_of(operator)()
     for field in operator.fields:
         value = fields[field.name]
-        match field.kind, value:
-            case _, None:
-                continue
-            case "t", tensor:
-                value = _written_field(tensor)
-            case "o", activation:
-                value = pointer(write_operator_desc(activation))
-            case "T" | "O" | "U" | "I" | "F" as kind, entries:
-                entry = C_TYPES[kind]._type_
-                value = (entry * max(len(entries), DML_TENSOR_DIMENSION_COUNT_MAX1))()
-                for i, each in enumerate(entries):
-                    value[i] = _written_entry(each)
-                value = ctypes.cast(value, C_TYPES[kind])
-            case "s", ScaleBias():
-                value = pointer(DML_SCALE_BIAS(value.scale, value.bias))
-            case "z", Size2D():
-                value = DML_SIZE_2D(value.width, value.height)
-            case "x", str():
-                value = int(value, 16)
-            case "x", number:
-                member = _scalar_type(fields, operator) or (c_double if isinstance(number, float) else c_uint64)
-                held = c_uint64()
-                member.from_buffer(held).value = number if member in (c_float, c_double) else int(number)
-                value = held
+        if value is None:
+            continue
+        if field.is_array:
+            entries = C_TYPES[field.kind]._type_ * max(len(value), DML_TENSOR_DIMENSION_COUNT_MAX1)
+            value = ctypes.cast(entries(*map(_written_value, value)), C_TYPES[field.kind])
+        elif field.kind in "tos":
+            value = pointer(_written_value(value))
+        elif field.kind == "x":
+            value = _written_scalar(value, fields[operator.scalar_type])
+        else:
+            value = _written_value(value)
         setattr(struct, field.name, value)
     return struct
 
 
-def _written_entry(value: object) -> Any:
+def _written_value(value: object) -> Any:
+    """Return a structure, or a number as it is."""
     match value:
         case TensorDesc():
             return _tensor_struct(value)
         case OperatorDesc():
             return write_operator_desc(value)
+        case ScaleBias():
+            return DML_SCALE_BIAS(value.scale, value.bias)
+        case Size2D():
+            return DML_SIZE_2D(value.width, value.height)
     return value
+
+
+def _written_scalar(value: Any, data_type: int) -> c_uint64:
+    """Return a DML_SCALAR_UNION; a number of an unknown type takes all its bytes."""
+    if isinstance(value, str):
+        return c_uint64(int(value, 16))
+    format_ = SCALAR_FORMATS.get(data_type) or ("d" if isinstance(value, float) else "Q")
+    if format_ not in "fd":
+        return c_uint64(int(value) % 2 ** (8 * calcsize(format_)))
+    union = c_uint64()
+    (c_float if format_ == "f" else c_double).from_buffer(union).value = value
+    return union
 
 
 def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
