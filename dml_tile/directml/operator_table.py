@@ -66,6 +66,10 @@ class OperatorTable:
     without_rule: frozenset[str] = frozenset()
     """Fields of which the runtime demands more than the entry says."""
     optional_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
+    fused: bool = False
+    """The operator is an activation that can be fused into any other with a field for one."""
+    runtime_fused: bool = False
+    """The runtime fuses it, though its page does not say so."""
     fused_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
     """Operators that can be fused into this one, besides the activations that can be fused into any."""
     never_owned: bool = False
@@ -178,6 +182,8 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         unchecked=frozenset(values.get("unchecked", ())),
         without_rule=frozenset(values.get("without_rule", ())),
         optional_from=_levels(values.get("optional_from", ())),
+        fused=values.get("fused", False),
+        runtime_fused=values.get("runtime_fused", False),
         fused_from=_levels(values.get("fused_from", ())),
         never_owned=values.get("never_owned", False),
         inputs=frozenset(values.get("inputs", ())),

@@ -13,6 +13,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import FLOATS, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.levels import LEVELS
+from dml_tile.directml.operator_table import OperatorTable, operator_table
 from dml_tile.directml.operators import enumerations, operator_name, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
@@ -20,13 +21,6 @@ from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import OperatorView, viewed
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
 from dml_tile.rules.tile import target_level_text, upgrade_advice
-
-_FUSED: Final = (
-    *("CELU", "ELU", "GELU", "HARD_SIGMOID", "IDENTITY", "LEAKY_RELU", "LINEAR", "PARAMETRIC_SOFTPLUS", "RELU"),
-    *("SCALED_ELU", "SCALED_TANH", "SHRINK", "SIGMOID", "SOFTPLUS", "SOFTSIGN", "TANH", "THRESHOLDED_RELU"),
-)
-"""Names, without prefix, of activations that can be fused."""
-_FUSED_UNDOCUMENTED: Final = frozenset({"HARD_SWISH", "SWISH"})
 
 _INFERRED: Final = {
     Basis.DOCUMENTED: Basis.DOCUMENTED,
@@ -163,20 +157,14 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
     "DML-OPERATOR-activation", url=pages.FUSED_ACTIVATIONS, says="A fused activation is one that can be fused."
 )
 def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for field in op.operator.fields:
-        value = op.fields[field.name] if field.kind in "oO" else None
-        for i, each in enumerate(value if isinstance(value, tuple) else filter(None, [value])):
-            activation = operators().get(each.type)
-            name = activation.name.removeprefix("ACTIVATION_") if activation else ""
-            known = activation is not None and activation.level <= target.feature_level
-            since = op.table.fused_from.get(name)
-            is_documented = (known and name in _FUSED) or (since is not None and since <= target.feature_level)
-            is_taken = is_documented or (known and name in _FUSED_UNDOCUMENTED)
-            if is_documented:  # and so taken
-                continue
-            path = f"{field.name}[{i}]" if field.kind == "O" else field.name
-            message = f"{operator_name(int(each.type))} cannot be fused into {op.operator.c_name}"
-            yield Violation(f"{path}.Type", message, basis=op.basis(refused=not is_taken))
+    level = target.feature_level
+    for path, activation in op.activations:
+        known = operators().get(activation.type)
+        table = operator_table(known.name, known.tensors) if known and known.level <= level else OperatorTable()
+        since = op.table.fused_from.get(known.name) if known else None
+        if not table.fused and (since is None or since > level):
+            message = f"{operator_name(int(activation.type))} cannot be fused into {op.operator.c_name}"
+            yield Violation(f"{path}.Type", message, basis=op.basis(refused=not table.runtime_fused))
 
 
 @lru_cache(maxsize=8)
@@ -249,11 +237,10 @@ def _distinct_levels(op: OperatorView) -> set[FeatureLevel]:
     if op.unusual_operands:
         levels.update(op.table.optional_from.values(), _RUNTIME_CHANGES)
     for field in op.operator.fields:
-        value = op.fields[field.name]
         if field.kind == "e":
+            value = op.fields[field.name]
             levels.update(enumerations()[field.enumeration].levels[value : value + 1])
-        elif field.kind in "oO" and value:
-            levels.update(op.table.fused_from.values())
-            fused = value if isinstance(value, tuple) else (value,)
-            levels.update(known.level for each in fused if (known := operators().get(each.type)))
+    if op.activations:
+        levels.update(op.table.fused_from.values())
+        levels.update(known.level for _, each in op.activations if (known := operators().get(each.type)))
     return levels

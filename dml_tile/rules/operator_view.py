@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Final
 
-from dml_tile.descriptors.operator import OperatorFields, spelling
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.operator_table import OperatorTable, Row, operator_table
@@ -36,6 +36,18 @@ class OperatorView:
         return [
             each for each in self.operands if not ordinary_buffer(each.tensor, 0 if each.is_output else OWNED_BY_DML)
         ]
+
+    @cached_property
+    def activations(self) -> list[tuple[str, OperatorDesc]]:
+        """The operators that are fused into this one, after their paths."""
+        found = list[tuple[str, OperatorDesc]]()
+        for field in self.operator.fields:
+            value = self.fields[field.name]
+            if field.kind == "o" and value is not None:
+                found.append((field.name, value))
+            elif field.kind == "O" and value is not None:
+                found += [(f"{field.name}[{i}]", each) for i, each in enumerate(value)]
+        return found
 
     def of(self, tensor: str) -> list[TensorView]:
         """Return the tensors of a field that are not null: none, one, or an array's."""
