@@ -10,6 +10,7 @@ from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.operator_table import OperatorTable, Row, operator_table
+from dml_tile.directml.operators import Field
 from dml_tile.findings import Basis
 from dml_tile.rules.tensor import Operand, TensorView, ordinary_buffer, view_of
 
@@ -19,7 +20,11 @@ class OperatorView:
 
     def __init__(self, fields: OperatorFields) -> None:
         self.fields, self.operator, self.table = fields, fields.operator, table_of(fields)
-        self.operands = [*_operands(fields, self.table)]
+        self.operands = [
+            Operand(name, tensor, self.table.is_output(field.name))
+            for field, name, tensor in _tensors(fields)
+            if tensor is not None or not field.is_optional
+        ]
         self.views = {operand.name: view for operand in self.operands if (view := view_of(operand))}
         self._by_field: dict[str, list[TensorView]] = {}
         for name, view in self.views.items():
@@ -42,11 +47,10 @@ class OperatorView:
         """The operators that are fused into this one, after their paths."""
         found = list[tuple[str, OperatorDesc]]()
         for field in self.operator.fields:
-            value = self.fields[field.name]
-            if field.kind == "o" and value is not None:
-                found.append((field.name, value))
-            elif field.kind == "O" and value is not None:
-                found += [(f"{field.name}[{i}]", each) for i, each in enumerate(value)]
+            if field.kind == "o" and (activation := self.fields[field.name]):
+                found.append((field.name, activation))
+            elif field.kind == "O":
+                found += [(f"{field.name}[{i}]", each) for i, each in enumerate(self.fields[field.name] or ())]
         return found
 
     def of(self, tensor: str) -> list[TensorView]:
@@ -82,29 +86,20 @@ def table_of(fields: OperatorFields) -> OperatorTable:
     return operator_table(operator.name, operator.tensors, names[value]) if value < len(names) else OperatorTable()
 
 
-def _operands(fields: OperatorFields, table: OperatorTable) -> Iterator[Operand]:
-    """Yield the tensors of an operator, without optional tensors that are null."""
+def _tensors(fields: OperatorFields) -> Iterator[tuple[Field, str, TensorDesc | None]]:
+    """Yield the tensors of an operator, in C's order, each after its field and its name: of an array, with an index."""
     for field in fields.operator.fields:
-        if field.kind not in "tT":
-            continue
-        value = fields[field.name]
         if field.kind == "t":
-            if value is not None or not field.is_optional:
-                yield Operand(field.name, value, table.is_output(field.name))
-        elif value is not None:
-            for i, tensor in enumerate(value[: fields[field.counted_by]]):
-                yield Operand(f"{field.name}[{i}]", tensor, table.is_output(field.name))
+            yield field, field.name, fields[field.name]
+        elif field.kind == "T":
+            for i, tensor in enumerate((fields[field.name] or ())[: fields[field.counted_by]]):
+                yield field, f"{field.name}[{i}]", tensor
 
 
 def tensors_of(fields: OperatorFields) -> tuple[dict[str, TensorDesc | None], dict[str, TensorDesc | None]]:
     """Return the inputs and the outputs of an operator by name; null tensors count in graphs and bindings too."""
     table = table_of(fields)
     tensors = dict[str, TensorDesc | None](), dict[str, TensorDesc | None]()
-    for field in fields.operator.fields:
-        value, of_kind = fields[field.name], tensors[table.is_output(field.name)]
-        if field.kind == "t":
-            of_kind[field.name] = value
-        elif field.kind == "T":
-            entries = (value or ())[: fields[field.counted_by]]
-            of_kind.update((f"{field.name}[{i}]", tensor) for i, tensor in enumerate(entries))
+    for field, name, tensor in _tensors(fields):
+        tensors[table.is_output(field.name)][name] = tensor
     return tensors
