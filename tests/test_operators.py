@@ -31,12 +31,11 @@ from dml_tile import (
 from dml_tile.bindings.resources import BindingLike
 from dml_tile.checks.result import Verdict, results
 from dml_tile.descriptors.operator import OperatorFields
-from dml_tile.directml.operator_table import TABLE
+from dml_tile.directml.operator_table import TABLE, tables_of
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis
 from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.reports.levels import tables_of
 from dml_tile.rules.equations import EQUATION
 from dml_tile.rules.operator_fields import FIELD_SENTENCE, SIZES_SENTENCE, fields_without_rules
 from tests.helpers.command_line import Call

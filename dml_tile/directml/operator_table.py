@@ -21,12 +21,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.operators import Operator, enumerations
 
 TABLE: Final = Path(__file__).with_name("operators.toml")
 _RUNTIME: Final = "runtime_"
-_DECODER: Final = (
-    json.JSONDecoder()
-)  # the values of the table are TOML and JSON; this reads them in a fraction of the time
+_DECODER: Final = json.JSONDecoder()
+"""Reads the values of the table, which are both TOML and JSON, in a fraction of a TOML parser's time."""
 
 
 class Column(NamedTuple):
@@ -190,6 +190,16 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         by=values.get("by", ""),
         page=pages.operator(operator, is_in_guide="read" not in values),
     )
+
+
+def tables_of(operator: Operator) -> Iterator[tuple[str, OperatorTable]]:
+    """Yield an operator's table, or those of the choices that it has tables by, after the choice."""
+    table = operator_table(operator.name, operator.tensors)
+    if not table.by:
+        yield "", table
+        return
+    for choice in enumerations()[operator.named[table.by].enumeration].names:
+        yield f"{table.by} {choice}", operator_table(operator.name, operator.tensors, choice)
 
 
 def _heading(operator: str, choice: str) -> str:

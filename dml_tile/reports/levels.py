@@ -14,8 +14,8 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
-from dml_tile.directml.operator_table import Column, OperatorTable, Row, operator_table
-from dml_tile.directml.operators import Operator, enumerations, operators
+from dml_tile.directml.operator_table import Column, OperatorTable, Row, tables_of
+from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
 from dml_tile.reports.markup import Markup, element, html_page, region, table_head
 
@@ -133,16 +133,6 @@ def _cells(row: MatrixRow) -> Iterator[Markup]:
     for dimensions in row.dimensions.values():
         kinds = {NOT_TAKEN: "none", counts_text(tile_rows()[-1].dimension_counts): "all"}
         yield element("td", dimensions, class_=kinds.get(dimensions, "some"))
-
-
-def tables_of(operator: Operator) -> Iterator[tuple[str, OperatorTable]]:
-    """Yield an operator's table, or those of the choices that it has tables by, after the choice."""
-    table = operator_table(operator.name, operator.tensors)
-    if not table.by:
-        yield "", table
-        return
-    for choice in enumerations()[operator.named[table.by].enumeration].names:
-        yield f"{table.by} {choice}", operator_table(operator.name, operator.tensors, choice)
 
 
 def operator_lines(operator: Operator) -> str:

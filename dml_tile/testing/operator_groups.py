@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.operator_table import Column, OperatorTable, Shared, operator_table
-from dml_tile.directml.operators import Operator, enumerations
+from dml_tile.directml.operator_table import Column, OperatorTable, Shared, tables_of
+from dml_tile.directml.operators import Operator
 
 Groups = list[tuple[Sequence[str], list[int]]]
 """Tensors that have a field in common, and the values of it that they all may have."""
 
 TIED: Final = {
     "ELEMENT_WISE_QUANTIZE_LINEAR": Shared("DataType", ("InputTensor", "ScaleTensor")),
-    "REDUCE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
-    "ROI_ALIGN_GRAD": Shared("DimensionCount", ("ROITensor", "OutputROIGradientTensor")),
     "TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
 }
 """Properties that tensors share by other rules than the table's ``same``."""
@@ -23,11 +21,8 @@ TIED: Final = {
 
 def tables(operator: Operator) -> list[tuple[OperatorTable, dict[str, Any]]]:
     """Return the operator's table, or that of each value of the field which chooses one, with that field."""
-    table = operator_table(operator.name, operator.tensors)
-    if not table.by:
-        return [(table, {})]
-    values = enumerate(enumerations()[operator.named[table.by].enumeration].names)
-    return [(operator_table(operator.name, operator.tensors, name), {table.by: value}) for value, name in values]
+    of_values = enumerate(table for _, table in tables_of(operator))
+    return [(table, {table.by: value} if table.by else {}) for value, table in of_values]
 
 
 def tied_columns(operator: Operator, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import Operator, operators
-from dml_tile.reports.levels import tables_of
 
 _ABOUT = """\
 # Operators
