@@ -65,6 +65,16 @@ FILL: Final[Json] = {
     "type": "FILL_VALUE_CONSTANT",
     "desc": {"OutputTensor": MATRIX, "ValueDataType": "FLOAT32", "Value": {"Float32": "-Inf"}},
 }
+RELU: Final[Json] = {"type": "ACTIVATION_RELU", "desc": {"InputTensor": MATRIX, "OutputTensor": MATRIX}}
+JOIN: Final[Json] = {
+    "type": "JOIN",
+    "desc": {
+        "InputCount": 2,
+        "InputTensors": [MATRIX, MATRIX],
+        "OutputTensor": MATRIX | {"Sizes": [4, 2]},
+        "Axis": 0,
+    },
+}
 ALL_BOUND: Final = {"InputTensor": "In", "BTensor": "In", "OutputTensor": "In"}
 READ_AND_NOT_USED: Final = {"name": "In", "format": "DXGI_FORMAT_R32_FLOAT", "shape": [2], "counter": "In"}
 
@@ -72,6 +82,20 @@ READ_AND_NOT_USED: Final = {"name": "In", "format": "DXGI_FORMAT_R32_FLOAT", "sh
 def dispatching(dispatchable: Json) -> Json:
     """A model that has this dispatchable, and does nothing with it."""
     return model(dispatchables={"one": dispatchable}, commands=[])
+
+
+def gemm(**fields: Any) -> Json:
+    """A model with a GEMM of which some fields are replaced."""
+    return dispatching(GEMM | {"desc": GEMM["desc"] | fields})
+
+
+def relu(**fields: Any) -> Json:
+    """A model with an ACTIVATION_RELU of whose input some fields are replaced."""
+    return dispatching(RELU | {"desc": RELU["desc"] | {"InputTensor": MATRIX | fields}})
+
+
+def identity(scale_bias: Json) -> Json:
+    return dispatching({"type": "ELEMENT_WISE_IDENTITY", "desc": RELU["desc"] | {"ScaleBias": scale_bias}})
 
 
 BEHIND: Final = {"name": "In", "elementOffset": 4}
@@ -180,6 +204,14 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (dispatching({"type": "GEMM"}), CHECK, "one: ATensor is missing"),
         (dispatching(FILL), CHECK, ": accepted at 6_4"),
         (dispatching({"type": "FILL_VALUE_CONSTANT", "desc": []}), CHECK, "/dispatchables/one"),
+        (dispatching(RELU | {"desc": {}, "Desc": RELU["desc"]}), CHECK, ": accepted at 6_4"),
+        (relu(comment=1, Strides=[], TotalTensorSizeInBytes=0), CHECK, ": accepted at 6_4"),
+        (relu(Desc=MATRIX | {"comment": 1}, Type="BUFFER"), CHECK, ": accepted at 6_4"),
+        (identity({"Scale": 1, "Bias": "inf", "comment": 1}), CHECK, ": accepted at 6_4"),
+        (gemm(FusedActivation=RELU | {"desc": {"InputTensor": 5, "comment": 1}}), CHECK, ": accepted in part"),
+        (gemm(FusedActivation=5), CHECK, "one: FusedActivation is 5"),
+        (gemm(FusedActivation={"type": "ACTIVATION_RELU", "desc": 5}), CHECK, "one: FusedActivation"),
+        (dispatching(JOIN | {"desc": JOIN["desc"] | {"InputTensors": []}}), CHECK, "error[DML-OPERATOR"),
     ],
     "shaders, ONNX models, serialized graphs": [
         (dispatching({"type": "hlsl"}), CHECK, "one: elsewhere"),

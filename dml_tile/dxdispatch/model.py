@@ -21,13 +21,22 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc, ScaleBias, Size2D
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Flags, c_names
 from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DXGI_FORMATS, UINT_MAX, ExecutionFlags, OperatorType
+from dml_tile.directml.operators import Field as OperatorField
 from dml_tile.directml.operators import Operator
-from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, is_dxdispatch_model, operator_of
+from dml_tile.dxdispatch.rules import (
+    INITIALIZED,
+    TENSORS,
+    TILE_NAMES,
+    desc_of,
+    is_dxdispatch_model,
+    known_operator_of,
+    operator_of,
+)
 from dml_tile.errors import InputError, Problem
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import ProblemList, unreadable
@@ -214,14 +223,20 @@ def known_fields_of_tile(desc: Any) -> Any:
     tile = pick(desc, _TILE_FIELDS)
     if "RepeatsCount" not in tile:
         raise PydanticCustomError("required", "RepeatsCount is missing; DxDispatch requires it")
-    for name in ("InputTensor", "OutputTensor"):
-        if isinstance(tensor := tile.get(name), dict):
-            is_nested = isinstance(tensor.get("Desc"), dict)
-            buffer = _known_fields_of_buffer(tensor["Desc"] if is_nested else tensor)
-            tile[name] = pick(tensor, _TENSOR_FIELDS) | ({"Desc": buffer} if is_nested else buffer)
+    for name in TENSORS:
+        if name in tile:
+            tile[name] = _known_fields_of_tensor(tile[name])
     if tile.get("Repeats") == []:
         tile["Repeats"] = None
     return tile
+
+
+def _known_fields_of_tensor(tensor: Any) -> Any:
+    if not isinstance(tensor, dict):
+        return tensor
+    is_nested = isinstance(tensor.get("Desc"), dict)
+    buffer = _known_fields_of_buffer(tensor["Desc"] if is_nested else tensor)
+    return pick(tensor, _TENSOR_FIELDS) | ({"Desc": buffer} if is_nested else buffer)
 
 
 def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
@@ -265,11 +280,10 @@ class TileDispatchable(JsonObject):
     @model_validator(mode="before")
     @classmethod
     def _nest(cls, data: dict[str, Any]) -> Any:
-        desc = next((data[key] for key in ("Desc", "desc") if key in data), data)
         bindings = data.get("bindings")  # anything but an object is ignored there
         known = {"bindings": bindings} if isinstance(bindings, dict) else {}
         options = pick(data, ("dmlCompileType", "executionFlags"))
-        return {"type": operator_of(data), "desc": known_fields_of_tile(desc), **options, **known}
+        return {"type": operator_of(data), "desc": known_fields_of_tile(desc_of(data)), **options, **known}
 
 
 class OtherDispatchable(JsonObject):
@@ -283,19 +297,36 @@ class OtherDispatchable(JsonObject):
         return {**data, "type": operator_of(data)} if isinstance(data, dict) and "Type" in data else data
 
 
+_STRUCT_FIELDS: Final = {"s": tuple(c_names(ScaleBias).values()), "z": tuple(c_names(Size2D).values())}
 _SPECIAL_FLOATS: Final = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 
 
-def operator_fields(operator: Operator, dispatchable: dict[str, Any]) -> Any:
-    """Return the fields of another operator than Tile, as an OperatorDesc takes them."""
-    data = next((dispatchable[key] for key in ("desc", "Desc") if key in dispatchable), dispatchable)
-    if not isinstance(data, dict):
+def known_fields_of_operator(operator: Operator, desc: Any) -> Any:
+    """Return the fields of another operator than Tile as DxDispatch takes them, for an OperatorDesc."""
+    if not isinstance(desc, dict):
+        return desc
+    return {field.name: _known_field(field, desc[field.name]) for field in operator.fields if field.name in desc}
+
+
+def _known_field(field: OperatorField, value: Any) -> Any:
+    known = {"t": _known_fields_of_tensor, "o": _known_fields_of_fused}.get(field.kind.lower())
+    if field.is_array and value == []:
+        return None
+    if known is None:
+        is_struct = field.kind in _STRUCT_FIELDS and isinstance(value, dict)
+        return _respelled(pick(value, _STRUCT_FIELDS[field.kind]) if is_struct else value, is_union=field.kind == "x")
+    return [known(each) for each in value] if field.is_array and isinstance(value, list) else known(value)
+
+
+def _known_fields_of_fused(data: Any) -> Any:
+    """Return an operator that is fused into another; DxDispatch does not read its tensors."""
+    operator = known_operator_of(data)
+    if operator is None:
         return data
-    return {
-        field.name: _respelled(data[field.name], is_union=field.kind == "x")
-        for field in operator.fields
-        if field.name in data
-    }
+    desc = known_fields_of_operator(operator, desc_of(data))
+    if isinstance(desc, dict):
+        desc = {name: value for name, value in desc.items() if name not in operator.tensors}
+    return {"Type": operator.value, "Desc": desc}
 
 
 def _respelled(value: Any, *, is_union: bool = False) -> Any:

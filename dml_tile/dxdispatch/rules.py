@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.directml.operators import operator_named
+from dml_tile.directml.operators import Operator, operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation
 from dml_tile.geometry.layout import round_up_4
@@ -61,8 +61,7 @@ class ModelPart:
     @property
     def operator_fields(self) -> dict[str, Any]:
         """The fields of a dispatchable's operator; empty where there are none."""
-        data = self.fields
-        return _object(next((data[key] for key in ("Desc", "desc") if key in data), data))
+        return _object(desc_of(self.fields))
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -108,6 +107,17 @@ def operator_of(dispatchable: Any) -> Any:
     data = _object(dispatchable)
     spelled = data.get("type")
     return spelled if isinstance(spelled, str) and spelled.lower() in NO_OPERATORS else data.get("Type", spelled)
+
+
+def desc_of(data: Mapping[str, Any]) -> Any:
+    """Return the fields of a dispatchable, or of an operator fused into one: they stand under Desc, desc, or beside."""
+    return next((data[key] for key in ("Desc", "desc") if key in data), data)
+
+
+def known_operator_of(data: Any) -> Operator | None:
+    """Return the operator of DirectML.h that a dispatchable, or an operator fused into one, names; None if none."""
+    name = operator_of(data)
+    return operator_named(name) if isinstance(name, str) else None
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operator_named, operators
-from dml_tile.dxdispatch.rules import is_dxdispatch_model, model_parts, part_findings
+from dml_tile.dxdispatch.rules import desc_of, is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.urls import STANDARD_INPUT
 from dml_tile.files.whole import open_without_waiting, read_at_most
@@ -194,7 +194,7 @@ def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
 
 def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     # only models need it, and importing it takes longer than all other readers of descriptors
-    from dml_tile.dxdispatch.model import TileDispatchable, operator_fields, read_parts
+    from dml_tile.dxdispatch.model import TileDispatchable, known_fields_of_operator, read_parts
     from dml_tile.dxdispatch.resources import literal_problems
 
     model, problems = read_parts(document.value)
@@ -206,7 +206,7 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
         if isinstance(dispatchable, TileDispatchable):
             yield JsonDescriptor(pointer, dispatchable.operator, part=part)
         elif operator := operator_named(dispatchable.type):
-            data = {"Type": operator.value, "Desc": operator_fields(operator, part.fields)}
+            data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc_of(part.fields))}
             read = validated(OperatorDesc, data, pointer, [field.name for field in operator.fields])
             yield replace(read, part=part) if isinstance(read, JsonDescriptor) else read
         elif not part.is_operator:
