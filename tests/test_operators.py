@@ -156,6 +156,31 @@ def test_a_model_of_dxdispatch_has_its_operators_checked(call: Call) -> None:
     assert "accepted at 6_4" in call("check", "-", "--target", "6_4", stdin=model).stdout
 
 
+@pytest.mark.parametrize(
+    ("operator", "tensors", "fields", "lowest"),
+    [
+        ("ELEMENT_WISE_ADD", ["ATensor", "BTensor", "OutputTensor"], {}, "3_0"),
+        ("ACTIVATION_GELU", ["InputTensor", "OutputTensor"], {}, "5_1"),
+        (
+            "GEMM",
+            ["ATensor", "BTensor", "OutputTensor"],
+            {"TransA": "NONE", "TransB": "NONE", "Alpha": 1, "Beta": 1}
+            | {"FusedActivation": {"Type": "ACTIVATION_SOFTMAX1", "AxisCount": 1, "Axes": [1]}},
+            "6_1",
+        ),
+    ],
+)
+def test_an_operator_of_a_model_has_its_own_lowest_level(
+    call: Call, operator: str, tensors: list[str], fields: dict[str, Any], lowest: str
+) -> None:
+    tensor = {"DataType": "FLOAT32", "Sizes": [2, 2]}
+    desc = dict.fromkeys(tensors, tensor) | fields
+    model = {"resources": {}, "dispatchables": {"one": {"type": operator, "desc": desc}}, "commands": []}
+    for text in json.dumps({"Type": operator, "Desc": desc}), json.dumps(model):
+        (result,) = json.loads(call("check", "-", "--format", "json", stdin=text).stdout)["results"]
+        assert result["lowest_level"] == lowest
+
+
 def test_no_operator_of_the_header_is_left_unchecked(call: Call) -> None:
     drafts = [{"Type": name, "Desc": base} for name, base in BASES.items()]
     output = json.loads(call("check", "-", "--format", "json", stdin="\n".join(map(json.dumps, drafts))).stdout)

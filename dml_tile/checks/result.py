@@ -275,7 +275,7 @@ def _lowest_level(part: JsonDescriptor) -> FeatureLevel | None:
     lowest = lowest_level(part.desc)
     if lowest is None or part.part is None:
         return lowest
-    levels = (level for level in DISTINCT_LEVELS if level >= lowest)
+    levels = (level for level in FeatureLevel if level >= lowest)
     return next(level for level in levels if not any(graphs_can_be_compiled.findings(part.part, Target(level))))
 
 
