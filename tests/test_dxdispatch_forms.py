@@ -94,6 +94,19 @@ def relu(**fields: Any) -> Json:
     return dispatching(RELU | {"desc": RELU["desc"] | {"InputTensor": MATRIX | fields}})
 
 
+def join(**fields: Any) -> Json:
+    return dispatching(JOIN | {"desc": JOIN["desc"] | fields})
+
+
+def sum_up(**fields: Any) -> Json:
+    desc = RELU["desc"] | {"Axis": 1, "AxisDirection": "INCREASING"} | fields
+    return dispatching({"type": "CUMULATIVE_SUMMATION", "desc": desc})
+
+
+def reduce(**fields: Any) -> Json:
+    return dispatching({"type": "REDUCE", "desc": RELU["desc"] | {"Function": "SUM"} | fields})
+
+
 def identity(scale_bias: Json) -> Json:
     return dispatching({"type": "ELEMENT_WISE_IDENTITY", "desc": RELU["desc"] | {"ScaleBias": scale_bias}})
 
@@ -126,6 +139,31 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (with_tile(tile(input={"Flags": [0]})), CHECK, "InputTensor.Flags"),
         (with_tile(tile(output={"Type": 1})), CHECK, "OutputTensor.Type: is 1"),
         (with_tile(tile() | {"executionFlags": 0}), CHECK, "executionFlags: is 0"),
+    ],
+    '`"TransA": 0`, `"IncludePadding": 1`, `"FusedActivation": {"Type": 47}`': [
+        (gemm(TransA=0), CHECK, "TransA: is 0; DxDispatch's parser takes names only"),
+        (gemm(BTensor=MATRIX | {"DataType": 1}), CHECK, "BTensor.DataType: is 1; DxDispatch's parser takes names only"),
+        (gemm(FusedActivation={"Type": 47}), CHECK, "FusedActivation.Type: is 47; DxDispatch's parser takes names"),
+        (gemm(FusedActivation={"Type": "ACTIVATION_RELU"}), CHECK, ": accepted in part"),
+        (join(InputTensors=[MATRIX, MATRIX | {"DataType": 1}]), CHECK, "InputTensors[1].DataType: is 1; DxDispatch's"),
+        *(
+            (sum_up(HasExclusiveSum=value), CHECK, text)
+            for value, text in [(1, "HasExclusiveSum: is 1; DxDispatch's parser takes true or"), (True, ": accepted")]
+        ),
+    ],
+    '`"CTensor": null`, `"Axes": null`, `"FusedActivation": null`': [
+        (gemm(CTensor=None), CHECK, "CTensor: is null, which DxDispatch's parser refuses"),
+        (gemm(FusedActivation=None), CHECK, "FusedActivation: is null, which DxDispatch's parser refuses"),
+        (gemm(BTensor=MATRIX | {"Strides": None}), CHECK, "BTensor.Strides: is null, which DxDispatch's parser"),
+        (reduce(AxisCount=0, Axes=None), CHECK, "Axes: is null, which DxDispatch's parser refuses"),
+        (reduce(AxisCount=0, Axes=[]), CHECK, ": accepted in part"),
+    ],
+    "a count that is left out, as CONVOLUTION's `DimensionCount`": [
+        (reduce(Axes=[1]), CHECK, "one: AxisCount is missing; DxDispatch requires it"),
+        (dispatching({"type": "CONVOLUTION"}), CHECK, "one: DimensionCount is missing; DxDispatch requires it; Input"),
+        (gemm(FusedActivation={"Type": "ACTIVATION_SOFTMAX1", "Axes": [1]}), CHECK,
+         "one: FusedActivation.AxisCount is missing; DxDispatch requires it"),
+        (gemm(FusedActivation={"Type": "ACTIVATION_SOFTMAX1", "Axes": [1], "AxisCount": 1}), CHECK, ": accepted in"),
     ],
     "FLOAT16 among typed values": [
         (with_input(values({"type": "FLOAT16", "value": 1}, {"type": "UINT64", "value": 1}, data_type="UNKNOWN")),
@@ -211,7 +249,7 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (gemm(FusedActivation=RELU | {"desc": {"InputTensor": 5, "comment": 1}}), CHECK, ": accepted in part"),
         (gemm(FusedActivation=5), CHECK, "one: FusedActivation is 5"),
         (gemm(FusedActivation={"type": "ACTIVATION_RELU", "desc": 5}), CHECK, "one: FusedActivation"),
-        (dispatching(JOIN | {"desc": JOIN["desc"] | {"InputTensors": []}}), CHECK, "error[DML-OPERATOR"),
+        (join(InputTensors=[]), CHECK, "error[DML-OPERATOR"),
     ],
     "shaders, ONNX models, serialized graphs": [
         (dispatching({"type": "hlsl"}), CHECK, "one: elsewhere"),

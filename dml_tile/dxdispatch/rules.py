@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.directml.operators import Operator, operator_named
+from dml_tile.directml.operators import Field, Operator, operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation
 from dml_tile.geometry.layout import round_up_4
@@ -36,7 +36,6 @@ NO_OPERATORS: Final = {
 
 _NUMBERS_OF_TENSORS: Final = (
     "Sizes",
-    "Strides",
     "DimensionCount",
     "TotalTensorSizeInBytes",
     "GuaranteedBaseOffsetAlignment",
@@ -90,11 +89,18 @@ class ModelPart:
         data = self.fields if self.kind == "resource" else {}
         return {} if data.get("initialValues") == "deferred" else data
 
+    def operators(self) -> Iterator[tuple[str, Operator, dict[str, Any]]]:
+        """Yield a dispatchable's operator and those fused into it, as ``operators_in`` does."""
+        operator = known_operator_of(self.value) if self.is_operator else None
+        return operators_in(operator, self.operator_fields) if operator else iter(())
+
     def tensors(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
         """Yield an operator's tensors: the name, the DML_TENSOR_DESC and the DML_BUFFER_TENSOR_DESC."""
-        for name in TENSORS if self.kind == "dispatchable" else ():
-            tensor = _object(self.operator_fields.get(name))
-            yield name, tensor, _object(tensor.get("Desc", tensor))
+        for _, operator, desc in islice(self.operators(), 1):  # of fused ones, tensors are not read
+            for each in operator.fields:
+                for name, value in entries_of(each, desc) if each.is_tensor else ():
+                    tensor = _object(value)
+                    yield name, tensor, _object(tensor.get("Desc", tensor))
 
 
 def is_dxdispatch_model(data: Any) -> bool:
@@ -118,6 +124,36 @@ def known_operator_of(data: Any) -> Operator | None:
     """Return the operator of DirectML.h that a dispatchable, or an operator fused into one, names; None if none."""
     name = operator_of(data)
     return operator_named(name) if isinstance(name, str) else None
+
+
+def entries_of(of: Field, desc: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield a field's value with its name; of an array, each entry."""
+    value = desc.get(of.name)
+    if not of.is_array:
+        yield of.name, value
+    elif isinstance(value, list):
+        yield from ((f"{of.name}[{i}]", each) for i, each in enumerate(value))
+
+
+def operators_in(
+    operator: Operator, desc: dict[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, Operator, dict[str, Any]]]:
+    """Yield an operator and those fused into it, each with what stands before its fields' names, and its fields."""
+    yield prefix, operator, desc
+    for each in operator.fields:
+        for name, value in entries_of(each, desc) if each.kind in "oO" else ():
+            if fused := known_operator_of(value):
+                yield from operators_in(fused, _object(desc_of(value)), f"{prefix}{name}.")
+
+
+def missing_counts(operator: Operator, desc: Any) -> list[str]:
+    """Return the counts of arrays that an operator's fields leave out."""
+    return [
+        f"{prefix}{count}"
+        for prefix, each, fields in operators_in(operator, _object(desc))
+        for count in dict.fromkeys(other.counted_by for other in each.fields)
+        if count and count not in fields
+    ]
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -153,20 +189,28 @@ def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
     yield from _nulls(part.fields_with_sizes, _SIZES_OF_RESOURCES)
     if part.kind == "dispatchable":
         yield from _nulls(part.fields, ("Desc", "desc"))
-        yield from _nulls(part.operator_fields, (*TENSORS, "RepeatsCount", "Repeats"))
+        for prefix, operator, desc in part.operators():
+            for each in operator.fields:
+                if not (prefix and each.is_tensor):
+                    advice = "write []" if each.is_array else "leave it out" if each.is_optional else None
+                    yield from _nulls(desc, (each.name,), prefix, advice)
         for name, tensor, buffer in part.tensors():
             yield from _nulls(tensor, ("Desc",), f"{name}.")
+            yield from _nulls(buffer, ("Strides",), f"{name}.", "write [], or leave it out")
             yield from _nulls(buffer, _NUMBERS_OF_TENSORS, f"{name}.")
 
 
-def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], prefix: str = "") -> Iterator[Violation]:
+def _nulls(
+    data: Mapping[str, Any], keys: tuple[str, ...], prefix: str = "", advice: str | None = None
+) -> Iterator[Violation]:
     for key in keys:
         if key in data and data[key] is None:
-            advice = "write [], or leave it out" if key == "Strides" else "write []" if key == "Repeats" else None
             yield Violation(f"{prefix}{key}", "is null, which DxDispatch's parser refuses", advice)
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-names", says="Enumerators and flags are written as names.")
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-names", says="Enumerators and flags are written as names, and a BOOL as true or false."
+)
 def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind == "resource":
         yield from _unnamed(part.fields, ("initialValuesDataType",))
@@ -177,6 +221,16 @@ def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation
         yield from _unnamed(part.fields, ("executionFlags",))
         for name, tensor, buffer in part.tensors():
             yield from _unnamed(tensor | buffer, _NAMES_OF_TENSORS, f"{name}.")
+        for prefix, operator, desc in part.operators():
+            for each in operator.fields:
+                value = desc.get(each.name)
+                if each.kind == "e":
+                    yield from _unnamed(desc, (each.name,), prefix)
+                elif each.kind == "b" and type(value) is int:
+                    message = f"is {shown(value)}; DxDispatch's parser takes true or false only"
+                    yield Violation(f"{prefix}{each.name}", message)
+                for name, fused in entries_of(each, desc) if each.kind in "oO" else ():
+                    yield from _unnamed({"Type": operator_of(fused)}, ("Type",), f"{prefix}{name}.")
 
 
 def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], prefix: str = "") -> Iterator[Violation]:

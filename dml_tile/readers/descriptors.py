@@ -17,8 +17,15 @@ from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
-from dml_tile.directml.operators import operator_named, operators
-from dml_tile.dxdispatch.rules import desc_of, is_dxdispatch_model, model_parts, part_findings
+from dml_tile.directml.operators import Operator, operator_named, operators
+from dml_tile.dxdispatch.rules import (
+    ModelPart,
+    desc_of,
+    is_dxdispatch_model,
+    missing_counts,
+    model_parts,
+    part_findings,
+)
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.urls import STANDARD_INPUT
 from dml_tile.files.whole import open_without_waiting, read_at_most
@@ -194,7 +201,7 @@ def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
 
 def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     # only models need it, and importing it takes longer than all other readers of descriptors
-    from dml_tile.dxdispatch.model import TileDispatchable, known_fields_of_operator, read_parts
+    from dml_tile.dxdispatch.model import TileDispatchable, read_parts
     from dml_tile.dxdispatch.resources import literal_problems
 
     model, problems = read_parts(document.value)
@@ -206,9 +213,7 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
         if isinstance(dispatchable, TileDispatchable):
             yield JsonDescriptor(pointer, dispatchable.operator, part=part)
         elif operator := operator_named(dispatchable.type):
-            data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc_of(part.fields))}
-            read = validated(OperatorDesc, data, pointer, [field.name for field in operator.fields])
-            yield replace(read, part=part) if isinstance(read, JsonDescriptor) else read
+            yield _read_operator_of_model(operator, part, pointer)
         elif not part.is_operator:
             yield JsonDescriptor(pointer, part=part)
         else:
@@ -216,6 +221,19 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     for pointer, part in parts.items():
         if part.kind == "model" or part_findings(part):  # a model needs a device, which depends on the target
             yield JsonDescriptor(pointer, part=part)
+
+
+def _read_operator_of_model(operator: Operator, part: ModelPart, pointer: str) -> DescriptorOrProblem:
+    """Read another operator than Tile; DxDispatch requires the counts of arrays, which other JSON may leave out."""
+    from dml_tile.dxdispatch.model import known_fields_of_operator
+
+    desc = desc_of(part.fields)
+    data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc)}
+    read = validated(OperatorDesc, data, pointer, [field.name for field in operator.fields])
+    problems = [f"{count} is missing; DxDispatch requires it" for count in missing_counts(operator, desc)]
+    if isinstance(read, JsonDescriptor):
+        return Problem(pointer, "; ".join(problems)) if problems else replace(read, part=part)
+    return replace(read, message="; ".join([*problems, read.message]))
 
 
 def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
