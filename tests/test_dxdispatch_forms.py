@@ -107,6 +107,11 @@ def reduce(**fields: Any) -> Json:
     return dispatching({"type": "REDUCE", "desc": RELU["desc"] | {"Function": "SUM"} | fields})
 
 
+def relu_of_400(options: Json) -> Json:
+    tensor = {"DataType": "FLOAT32", "Sizes": [1, 1, 1, 400]}
+    return dispatching({"type": "ACTIVATION_RELU", "desc": dict.fromkeys(RELU["desc"], tensor)} | options)
+
+
 def identity(scale_bias: Json) -> Json:
     return dispatching({"type": "ELEMENT_WISE_IDENTITY", "desc": RELU["desc"] | {"ScaleBias": scale_bias}})
 
@@ -213,6 +218,12 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
     '`"dmlCompileType": "DmlCompileGraph"` below 2_1': [
         (with_tile(tile() | AS_GRAPH), (*command, "--target", "2_0"), "error[DML-DXDISPATCH-dmlCompileType]")
         for command in (RUN, CHECK)
+    ]
+    + [
+        (dispatching(RELU | AS_GRAPH), (*CHECK, "--target", "2_0"), "error[DML-DXDISPATCH-dmlCompileType]"),
+        (relu_of_400(AS_GRAPH), CHECK, ": accepted at 6_4; lowest level 2_1"),
+        (relu_of_400({}), CHECK, ": accepted at 6_4; lowest level 1_0"),
+        (dispatching({"type": "hlsl"} | AS_GRAPH), (*CHECK, "--target", "2_0"), "one: elsewhere"),
     ],
     "any model below 2_1": [
         (model(), (*RUN, "--target", "2_0"), "error[DML-DXDISPATCH-IDMLDevice1]"),

@@ -401,7 +401,7 @@ def _bytes_of(source: Mapping[str, Any], resources: Mapping[str, Any]) -> tuple[
     says="DmlCompileGraph, which calls CompileGraph, is for targets from 2_1 on, which have IDMLDevice1.",
 )
 def graphs_can_be_compiled(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.is_tile and part.fields.get("dmlCompileType") == "DmlCompileGraph" and not target.level.has_graphs:
+    if part.is_operator and part.fields.get("dmlCompileType") == "DmlCompileGraph" and not target.level.has_graphs:
         yield Violation("dmlCompileType", f"DmlCompileGraph needs IDMLDevice1, which {target.name} does not have")
 
 
