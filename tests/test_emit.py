@@ -23,7 +23,7 @@ from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
 from dml_tile.readers.descriptors import read_document, read_source
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.text import json_pointer
-from tests.helpers.check_files import TILE
+from tests.helpers.check_files import GATHER, TILE
 from tests.helpers.command_line import invoke
 from tests.helpers.compilers import COMPILERS, WARNINGS, compiled, needs_compiler, stand_in_headers
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, row
@@ -233,6 +233,7 @@ def test_json_lines_and_what_directml_refuses_are_printed_the_same_again() -> No
 
 
 NEGATIVE = TILE | {"Repeats": [-1]}
+GRAPH = {"InputCount": 1, "OutputCount": 1}
 
 
 @pytest.mark.parametrize(
@@ -273,3 +274,26 @@ def test_operators_that_are_no_tiles_are_named_and_left_out() -> None:
         "dml-tile: -#/0: DML_OPERATOR_GEMM is not a tile; it is left out",
         "dml-tile: -#/1: DML_OPERATOR_CONVOLUTION is not a tile; it is left out",
     ]
+
+
+@pytest.mark.parametrize("language", ["cpp", "json", "python"])
+def test_a_graph_of_other_operators_is_named_and_left_out_in_each_language(language: LanguageName) -> None:
+    graph = GRAPH | {"Nodes": [None, {"Operator": TILE}, {"Operator": GATHER}]}
+    of_tiles = GRAPH | {"Nodes": [{"Operator": TILE}, None]}
+    result = emit("--lang", language, "-", stdin=[GATHER, graph, of_tiles])
+    assert result.exit_code == 1
+    built = JsonDescriptor("/2", dml_tile.GraphDesc.model_validate(of_tiles))
+    assert result.stdout == "".join(source_text(language, "-", [built]))
+    assert result.stderr.splitlines() == [
+        "dml-tile: -#/0: DML_OPERATOR_GATHER is not a tile; it is left out",
+        "dml-tile: -#/1: Nodes[2] is DML_OPERATOR_GATHER, which is not a tile; the graph is left out",
+    ]
+
+
+@pytest.mark.parametrize("language", ["cpp", "json", "python"])
+def test_the_captured_graph_of_the_example_is_left_out(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    result = emit("--lang", language, "operators.jsonl")
+    assert result.exit_code == 1
+    assert "operators.jsonl#/6/graph: Nodes[0] is DML_OPERATOR_GATHER, which is not a tile" in result.stderr
+    assert "graph" not in result.stdout

@@ -259,8 +259,8 @@ def emit(
     name: options.NameOption = None,
     namespace: options.NamespaceOption = None,
 ) -> None:
-    """Print source text that builds each descriptor; exits with 1 if it leaves out other operators."""
-    from dml_tile.emit.source import other_operator, source_text
+    """Print source text that builds each tile and graph of tiles; exits with 1 if it leaves out others."""
+    from dml_tile.emit.source import source_text, why_left_out
     from dml_tile.files.urls import source_named
     from dml_tile.readers.descriptors import read_source
     from dml_tile.readers.json_descriptor import JsonDescriptor
@@ -279,8 +279,8 @@ def emit(
             problems.append(part)
         elif not part.is_operator:
             continue
-        elif other := other_operator(part):
-            left_out.append(Problem(part.pointer, f"{other} is not a tile; it is left out"))
+        elif reason := why_left_out(part):
+            left_out.append(Problem(part.pointer, reason))
         else:
             described.append(part)
     complain(file, problems + left_out)

@@ -25,7 +25,8 @@ def cpp_text(desc: Descriptor | None, name: str) -> str:
 
     All of it has internal linkage. Of a graph, it defines ``NAME_graph``, after the operators of its nodes and
     ``NAME_operators``, which take what CreateOperator makes of them. An array that is shorter than its count is filled
-    with zeros, since DirectML would read past its end. Raises ValueError for a name that is no identifier.
+    with zeros, since DirectML would read past its end. Raises ValueError for a name that is no identifier, and for the
+    fields of an operator other than Tile.
     """
     require_identifier(name)
     lines = _graph(desc, name) if isinstance(desc, GraphDesc) else _operator(desc, name)
@@ -88,7 +89,7 @@ def _operator(desc: OperatorDesc | TileOperatorDesc | None, name: str) -> Iterat
     operator = desc if isinstance(desc, OperatorDesc) else OperatorDesc(type=OperatorType.TILE, desc=desc)
     fields = _enumerator(OPERATOR_TYPE, "DML_OPERATOR_TYPE", operator.type), "nullptr"
     if isinstance(operator.desc, OperatorFields):
-        raise ValueError(f"{operator_name(operator.type)} is no tile; only tiles are written as C++")
+        raise ValueError(f"{operator_name(operator.type)} is not a tile; only tiles are written as C++")
     if operator.desc is not None:
         yield from _tile(operator.desc, name)
         fields = fields[0], f"&{name}_desc"

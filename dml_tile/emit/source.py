@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel
 
 from dml_tile.checks.lowerings import LoweringResult
-from dml_tile.descriptors.graph import Descriptor
+from dml_tile.descriptors.graph import Descriptor, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
-from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, described
+from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import OperatorType, TensorFlags
 from dml_tile.directml.operators import operator_name
@@ -107,11 +107,27 @@ def _commented_text(language: CodeName, parts: Iterable[_Commented], namespace: 
     yield "".join(f"\n}}  // namespace {name}" for name in reversed(namespaces)) + ("\n" if namespaces else "")
 
 
-def other_operator(part: JsonDescriptor) -> str | None:
+def why_left_out(part: JsonDescriptor) -> str | None:
+    """Return why no source text builds a descriptor: it is, or its graph has, an operator other than Tile; else None.
+
+    Of a graph, the first such node is named.
+    """
+    if part.other is not None:
+        return f"{part.other} is not a tile; it is left out"
+    if isinstance(part.desc, GraphDesc):
+        for i, node in enumerate(part.desc.nodes or ()):
+            if node is not None and (other := _other_operator(node.operator)):
+                return f"Nodes[{i}] is {other}, which is not a tile; the graph is left out"
+    elif other := _other_operator(part.desc):
+        return f"{other} is not a tile; it is left out"
+    return None
+
+
+def _other_operator(desc: OperatorDesc | TileOperatorDesc | None) -> str | None:
     """Return the C name, or the number, of an operator that is no tile; None for a tile."""
-    if part.other is None and isinstance(part.desc, OperatorDesc) and part.desc.type != OperatorType.TILE:
-        return operator_name(int(part.desc.type))
-    return part.other
+    if isinstance(desc, OperatorDesc) and desc.type != OperatorType.TILE:
+        return operator_name(int(desc.type))
+    return None
 
 
 def json_text(descs: Sequence[Descriptor | None]) -> str:

@@ -36,7 +36,7 @@ from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.resources import read_npy_header
 from dml_tile.dxdispatch.runner import run_model
-from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, other_operator, source_text
+from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, source_text, why_left_out
 from dml_tile.errors import DmlError, DmlTileError, InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
@@ -130,7 +130,7 @@ def _use_document(data: bytes) -> None:
     parts = [part for part in read_document(data) if isinstance(part, JsonDescriptor)]
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
         lowered = [lower_part("-", part, _TARGETS[1], max_steps=8) for part in parts]
-    tiles = [part for part in parts if not other_operator(part)]
+    tiles = [part for part in parts if not why_left_out(part)]
     for language in _LANGUAGES:
         require_safe_log("".join(source_text(language, "-", tiles)))
     require_safe_log("".join(lowering_source("cpp", lowered)))

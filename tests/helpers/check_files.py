@@ -15,6 +15,16 @@ TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
 BAD = TILE | {"Repeats": [2]}
 INT64 = {"InputTensor": FLAT | {"DataType": "INT64"}, "OutputTensor": FLAT | {"DataType": "INT64"}, "Repeats": [1]}
 DOUBLES = TILE | dict.fromkeys(("InputTensor", "OutputTensor"), FLAT | {"DataType": "FLOAT64"})
+GATHER = {
+    "Type": "GATHER",
+    "Desc": {
+        "InputTensor": {"DataType": "FLOAT32", "Sizes": [1, 1, 10, 4]},
+        "IndicesTensor": {"DataType": "UINT32", "Sizes": [1, 1, 1, 3]},
+        "OutputTensor": {"DataType": "FLOAT32", "Sizes": [1, 1, 3, 4]},
+        "Axis": 2,
+        "IndexDimensions": 1,
+    },
+}
 ALIGNED = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
 
 
