@@ -297,3 +297,16 @@ def test_the_captured_graph_of_the_example_is_left_out(language: str, monkeypatc
     assert result.exit_code == 1
     assert "operators.jsonl#/6/graph: Nodes[0] is DML_OPERATOR_GATHER, which is not a tile" in result.stderr
     assert "graph" not in result.stdout
+
+
+def test_python_builds_a_captured_graph_of_tiles_too() -> None:
+    line = {"dml_tile_capture": 1, "hresult": None, "session": "0x1", "feature_level": "0x00006200"}
+    called = (
+        {"operator": {"Type": 70, "Desc": TILE}, "call": 1},
+        {"graph": GRAPH | {"Nodes": [{"Operator": 1}]}, "call": 2},
+    )
+    result = emit("--lang", "python", "-", stdin="".join(f"{json.dumps(line | each)}\n" for each in called))
+    assert (result.exit_code, result.stderr) == (0, "")
+    names: dict[str, Any] = {}
+    exec(result.stdout, names)
+    assert names["graph_desc"] == dml_tile.GraphDesc.model_validate(GRAPH | {"Nodes": [{"Operator": TILE}]})

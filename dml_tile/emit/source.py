@@ -38,8 +38,9 @@ def python_text(desc: Descriptor | None, name: str) -> str:
 def _value(value: object, indent: int) -> str:
     match value:
         case BaseModel():
-            fields = [_field(name, getattr(value, name), indent + 4) for name in type(value).model_fields]
-            return f"dml_tile.{type(value).__name__}(\n{''.join(fields)}{' ' * indent})"
+            kind = GraphDesc if isinstance(value, GraphDesc) else type(value)  # a captured graph is built as any other
+            fields = [_field(name, getattr(value, name), indent + 4) for name in kind.model_fields]
+            return f"dml_tile.{kind.__name__}(\n{''.join(fields)}{' ' * indent})"
         case Enum():
             return f"dml_tile.{type(value).__name__}.{value.name}"
         case _:
