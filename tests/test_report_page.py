@@ -17,6 +17,7 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.cli.app import main
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
@@ -27,7 +28,7 @@ from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
 from dml_tile.reports.overview import overview_row
 from dml_tile.reports.page import MAX_ON_A_PAGE
-from tests.helpers.check_files import BAD, TILE, write
+from tests.helpers.check_files import BAD, GATHER, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
 from tests.helpers.report_pages import (
@@ -68,6 +69,13 @@ def test_the_refused_come_first() -> None:
         ["◐ accepted so far", "at least 1_0", "at least windows-10-1903"],
         *[["✓ accepted", "1_0", "windows-10-1903"]] * 2,
     ]
+
+
+def test_the_lowest_level_of_an_operator_that_is_checked_in_part_is_a_bound() -> None:
+    gather = checked(JsonDescriptor("/gather", OperatorDesc.model_validate(GATHER)))
+    cells = ["◑ accepted in part", "at least 1_0", "at least windows-10-1903"]
+    assert rows(page([gather]), "operators")[0][1:] == cells
+    assert f"| {' | '.join(cells)} |" in report_of("markdown", [gather])
 
 
 def test_an_operator_that_is_no_tile_is_not_checked() -> None:

@@ -15,7 +15,15 @@ from dml_tile.directml.targets import Target
 from dml_tile.errors import Position, Problem, location_of
 from dml_tile.findings import Basis, Finding, Severity
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.wording import VERDICTS, VerdictCounts, buffer_name, cost_of, remarks, run_from_level
+from dml_tile.reports.wording import (
+    VERDICTS,
+    VerdictCounts,
+    buffer_name,
+    cost_of,
+    has_a_least_level,
+    remarks,
+    run_from_level,
+)
 from dml_tile.text import printable, shortened
 
 SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◑◐✓", strict=True))
@@ -117,7 +125,7 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
     """Return the results of an operator, one for each target, the worst of its verdicts, and its path, as a row."""
     first = results[0]
     findings = grouped_findings(results)
-    level, windows = run_from_level(first.lowest_level, bool(first.unknown)) if first.is_judged else ("", "")
+    level, windows = run_from_level(first.lowest_level, has_a_least_level(first)) if first.is_judged else ("", "")
     commands = [result.command for result in results if result.command]
     return OverviewRow(
         source=clipped(source),

@@ -21,7 +21,7 @@ from dml_tile.text import plural
 
 NOWHERE: Final = "none"
 AT_LEAST: Final = "at least "
-"""Before a lowest level and a release of Windows where values known at run time only may raise them."""
+"""Before a lowest level and a release of Windows where what is open may raise them."""
 UNNOTICED: Final = "documented only: DirectML does not notice"
 
 _FIXED_BY: Final = re.compile(
@@ -53,6 +53,11 @@ def what_is_open(result: Result) -> str:
     return known_at_run_time_only(result.unknown) if result.unknown else not_looked_at(result.not_looked_at)
 
 
+def has_a_least_level(result: Result) -> bool:
+    """Return True if the lowest level is a lower bound, since fields are known at run time only or not looked at."""
+    return bool(result.unknown or result.not_looked_at)
+
+
 def how_to_fix(unknown: Iterable[str]) -> str:
     """Return the options that fix fields known at run time only; empty if those say not which sizes they rest on."""
     found = (_FIXED_BY.search(field) for field in unknown)
@@ -79,11 +84,11 @@ def runs_on(summary: SourceSummary) -> tuple[str, str]:
     return run_from_level(summary.lowest_level, bool(summary.unknown)) if summary.operators else ("", "")
 
 
-def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple[str, str]:
+def run_from_level(lowest: FeatureLevel | None, is_least: bool) -> tuple[str, str]:
     """Return a lowest level, None if there is none, and the oldest Windows release that has it, in words."""
     if lowest is None:
         return NOWHERE, NOWHERE
-    at_least = AT_LEAST if is_known_in_part else ""
+    at_least = AT_LEAST if is_least else ""
     release = oldest_windows(lowest)
     return f"{at_least}{lowest.short}", f"{at_least}{release}" if release else NOWHERE
 
