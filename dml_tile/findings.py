@@ -44,7 +44,7 @@ class Severity(IntEnum):
     """The severity of a finding; a worse severity is greater. ``str()`` gives the word: ``"error"``."""
 
     NOTE = 1
-    """Nothing needs a change: DirectML is not called, or this is not checked."""
+    """No refusal: DirectML takes it, or is not called for it, or it is not checked."""
     WARNING = 2
     """Only the documentation rules it out: DirectML was measured to take it."""
     ERROR = 3
@@ -160,11 +160,11 @@ class Rules(list[Rule[Subject]]):
     def add(
         self, rule_id: str, *, says: str, **options: Unpack[RuleFields]
     ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
-        """Replace the function that finds violations by its rule, and append that. A crash returns no HRESULT."""
+        """Replace the function that finds violations by its rule, and append that. A crash or a note has no HRESULT."""
 
         def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
             fields = self._usual | options
-            if fields.get("crash"):
+            if fields.get("crash") or fields.get("severity") is Severity.NOTE:
                 fields["hresult"] = None
             self.append(Rule(rule_id, says, violations=violations, **fields))
             return self[-1]

@@ -15,6 +15,7 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.cli.config import Settings
 from dml_tile.directml.enums import HRESULT
 from dml_tile.emit.schemas import schemas
+from dml_tile.findings import Rule, Severity
 from dml_tile.readers.file_kinds import KINDS
 from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, TILE, write
 from tests.helpers.command_line import COMMAND, Call, invoke, invoke_bare
@@ -188,6 +189,22 @@ def test_explain_takes_the_first_words_of_rules_and_prints_what_each_says(call: 
         one = call("explain", rule.id).stdout
         assert one in printed
         assert all(text in one for text in (rule.says, f"basis: {', '.join(rule.basis.names)}", rule.url))
+
+
+@pytest.mark.parametrize(
+    "rule", [rule for rule in RULES.values() if rule.severity is Severity.NOTE], ids=lambda it: it.id
+)
+def test_explain_names_no_result_of_what_directml_does_not_refuse(call: Call, rule: Rule[Any]) -> None:
+    assert call("explain", rule.id).stdout.splitlines()[2] == f"  basis: {', '.join(rule.basis.names)}"
+
+
+def test_a_note_is_headed_as_no_refusal(call: Call) -> None:
+    edge = {"FromNodeIndex": 0, "GraphOutputIndex": 0}
+    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}], "OutputEdges": [edge, edge]}
+    graph["InputEdges"] = [{"GraphInputIndex": 0, "ToNodeIndex": 0}]
+    printed = call("check", write("a.json", graph), "--target", "6_4").stdout
+    assert "  note[DML-GRAPH-output-twice] no refusal\n" in printed
+    assert "is not called" not in printed
 
 
 CODES = [code for code in HRESULT if code]

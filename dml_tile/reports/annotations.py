@@ -363,8 +363,9 @@ _RULES: Final = RULES | NOTICES
 
 def _rule(rule_id: str) -> Json:
     rule = _RULES[rule_id]
-    basis = ", ".join(rule.basis.names)
-    returned = outcome_of_rule(rule)
+    facts = [f"Basis: {', '.join(rule.basis.names)}"]
+    if returned := outcome_of_rule(rule):
+        facts.append(f"DirectML: {returned}")
     says = {"text": rule.says}
     words = (word.capitalize() if word.isupper() else word for word in rule_id.split("-"))
     return {
@@ -373,8 +374,8 @@ def _rule(rule_id: str) -> Json:
         "shortDescription": says,
         "fullDescription": says,
         "help": {
-            "text": f"{rule.says}\nBasis: {basis}. DirectML: {returned}.\nPage: {rule.url}",
-            "markdown": f"{rule.says}\n\n- Basis: {basis}\n- DirectML: {returned}\n- [The page]({rule.url})",
+            "text": f"{rule.says}\n{'. '.join(facts)}.\nPage: {rule.url}",
+            "markdown": "\n- ".join([f"{rule.says}\n", *facts, f"[The page]({rule.url})"]),
         },
         "helpUri": rule.url,
         "defaultConfiguration": {"level": str(rule.usual_severity)},

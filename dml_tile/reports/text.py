@@ -158,7 +158,8 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     if rule.id in NOTICES:
         yield Line(2, Text(f"severity: {rule.usual_severity}"))
         return
-    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {wording.outcome_of_rule(rule)}"))
+    returned = wording.outcome_of_rule(rule)
+    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}{returned and f'; DirectML: {returned}'}"))
     yield Line(2, Text(rule.url, "blue"))
 
 

@@ -104,6 +104,8 @@ def outcome_of(finding: Finding) -> str:
         return UNNOTICED
     if finding.rule == operator_is_checked.id:
         return "not checked"
+    if finding.severity is Severity.NOTE:
+        return "no refusal"
     if finding.hresult is None and not finding.crash:
         return "there is no lowering" if finding.rule in _RULES_OF_LOWERING else "DirectML is not called"
     runtime_only = "" if finding.basis & Basis.DOCUMENTED else ", runtime only"
@@ -118,9 +120,12 @@ def outcome(hresult: HRESULT | None, crash: bool) -> str:
 
 
 def outcome_of_rule(rule: Rule[Any]) -> str:
-    """Return what DirectML does about a broken rule, in words."""
-    if rule.usual_severity is Severity.WARNING:
-        return "does not notice"
+    """Return what DirectML does about a broken rule, in words; empty for a note, which DirectML does not refuse."""
+    match rule.usual_severity:
+        case Severity.NOTE:
+            return ""
+        case Severity.WARNING:
+            return "does not notice"
     return outcome(rule.hresult, rule.crash)
 
 
