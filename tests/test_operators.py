@@ -368,6 +368,15 @@ def test_a_device_creates_any_operator_and_executes_tiles_alone() -> None:
         device.create_command_recorder().record_dispatch(compiled, table)
 
 
+def test_what_cannot_be_executed_is_said_before_anything_is_bound() -> None:
+    device = Device()
+    with pytest.raises(
+        NotImplementedError, match="DML_OPERATOR_GATHER cannot be executed: of operators, Tile alone is"
+    ):
+        device.execute(gather("UINT32"), Buffer(160), Buffer(48))
+    assert device.removal is None
+
+
 @pytest.mark.dml(expects_removal=True)
 def test_a_null_tensor_has_a_binding_of_type_none() -> None:
     """As IDMLBindingTable has it in each of the three builds that were asked."""

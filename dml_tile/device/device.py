@@ -15,7 +15,14 @@ from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBindin
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, plan_of_other, plan_of_tile
+from dml_tile.device.dispatchables import (
+    CompiledOperator,
+    Operator,
+    OperatorInitializer,
+    plan_of_other,
+    plan_of_tile,
+    require_executable,
+)
 from dml_tile.device.dispatches import CommandRecorder
 from dml_tile.device.graphs import plan_of_graph
 from dml_tile.device.state import DeviceState
@@ -259,9 +266,11 @@ class Device:
         ``input`` and ``output`` are Buffers, or any contiguous objects with the buffer protocol, of at least
         TotalTensorSizeInBytes bytes; they are bound from byte 0. An input that is OWNED_BY_DML goes into a persistent
         resource of this call's own. Raises DmlError if a call is refused or removes the device, whether or not the
-        device raises its removal, TypeError and ValueError as ``Buffer.wrap`` does.
+        device raises its removal, TypeError and ValueError as ``Buffer.wrap`` does; NotImplementedError for another
+        operator than Tile, before anything is bound.
         """
         compiled = self.compile_operator(self.create_operator(desc), flags)
+        require_executable(compiled.desc)
         source = BufferBinding(_buffer_of(input, "input"))
         destination = BufferBinding(_buffer_of(output, "output", writable=True))
         initializer = self.create_operator_initializer((compiled,))

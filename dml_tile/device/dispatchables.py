@@ -26,7 +26,8 @@ from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc, described
 from dml_tile.device.state import DeviceState
-from dml_tile.directml.enums import ExecutionFlags, TensorFlags
+from dml_tile.directml.enums import ExecutionFlags, OperatorType, TensorFlags
+from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
@@ -119,6 +120,14 @@ def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Sl
 
 def _kernel_of_tile(move: Mover) -> Kernel:
     return lambda reads, writes: move(reads[0], writes[0])
+
+
+def require_executable(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:
+    """Raise NotImplementedError for an operator other than Tile, and for a graph that has one."""
+    nodes = desc.nodes or () if isinstance(desc, GraphDesc) else ()
+    for operator in (desc, *(node.operator for node in nodes if node is not None)):
+        if isinstance(operator, OperatorDesc) and operator.type != OperatorType.TILE:
+            raise NotImplementedError(f"{operator_name(operator.type)} cannot be executed: of operators, Tile alone is")
 
 
 class Operator:

@@ -17,11 +17,16 @@ from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE, CommandList
-from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+from dml_tile.device.dispatchables import (
+    CompiledOperator,
+    Dispatchable,
+    Operator,
+    OperatorInitializer,
+    require_executable,
+)
 from dml_tile.device.state import DeviceState
 from dml_tile.device.table import Bindings, BindingTable
-from dml_tile.directml.enums import ExecutionFlags, OperatorType
-from dml_tile.directml.operators import operator_name
+from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import OVERLAP_RULES, RANGE_RULES, SLOT_STATE_RULES
@@ -260,11 +265,7 @@ class CommandRecorder:
             if isinstance(dispatchable, CompiledOperator)
             else OperatorsInitialization(state, dispatchable, bindings)
         )
-        nodes = desc.nodes or () if isinstance(desc, GraphDesc) else ()
-        for operator in (desc, *(node.operator for node in nodes if node is not None)):
-            if isinstance(operator, OperatorDesc) and operator.type != OperatorType.TILE:
-                name = operator_name(operator.type)
-                raise NotImplementedError(f"{name} cannot be executed: of operators, Tile alone is")
+        require_executable(desc)
         if command_list is IMMEDIATE and not state.direct3d_device.removed_reason:
             recorded.execute(_CALL)
         elif missing := recorded.missing():
