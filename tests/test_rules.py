@@ -139,6 +139,13 @@ def test_messages_say_what_the_runtime_makes_of_32_bits() -> None:
     assert "(DirectML takes it)" not in check(doubles, at("6_4", double_precision=False))[0].message
 
 
+@pytest.mark.parametrize("number", [300, 0xC0000000])
+def test_a_type_without_an_operator_is_named_with_what_was_expected(number: int) -> None:
+    (finding,) = check(OperatorDesc(type=number, desc=GOOD))
+    expected = "an enumerator of DML_OPERATOR_TYPE was expected"
+    assert finding.message == f"{number} is no operator of DirectML.h; {expected}"
+
+
 def test_an_operator_of_another_kind_is_not_judged() -> None:
     assert not_a_tile("DML_OPERATOR_GEMM").hresult is None
     assert not_a_tile("DML_OPERATOR_GEMM").message == "DML_OPERATOR_GEMM is not a tile"

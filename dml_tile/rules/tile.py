@@ -47,12 +47,16 @@ def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator
         yield Violation("", "null was provided, but a DML_OPERATOR_DESC was expected")
 
 
+def _no_operator(operator: OperatorDesc) -> str:
+    return f"{int(operator.type)} is no operator of DirectML.h; an enumerator of DML_OPERATOR_TYPE was expected"
+
+
 @OPERATOR_RULES.add("DML-OPERATOR-Type", says="Type is an enumerator of DML_OPERATOR_TYPE.")
 def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if not operator or operator.type in _PRIVATE_TYPES:
         return
     if operator.type < _FIRST_UNSUPPORTED_TYPE and operator.type not in operators():
-        yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
+        yield Violation("Type", _no_operator(operator))
 
 
 @OPERATOR_RULES.add(
@@ -62,7 +66,7 @@ def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Ite
 )
 def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if operator and operator.type >= _FIRST_UNSUPPORTED_TYPE and operator.desc is not None:
-        yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
+        yield Violation("Type", _no_operator(operator))
 
 
 @OPERATOR_RULES.add(
