@@ -353,6 +353,11 @@ def test_sizes_that_share_nothing_with_the_others_are_not_looked_at() -> None:
     assert verdict(scatter(2)) == (Verdict.ACCEPTED_IN_PART, ("Sizes",))
 
 
+def test_advice_on_a_size_of_0_holds_for_any_operator() -> None:
+    advice = {finding.suggestion for finding in check(gather("UINT32", sizes=[0])) if "zero" in finding.rule}
+    assert advice == {"leave the operator out if its output is empty"}
+
+
 # devices
 
 

@@ -189,7 +189,7 @@ def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
             yield Violation(
                 view.path(f"Sizes[{i}]"),
                 "is 0; every size must be at least 1",
-                "leave the operator out: an empty tensor needs no tile",
+                "leave the operator out if its output is empty",
             )
 
 
