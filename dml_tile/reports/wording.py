@@ -103,7 +103,7 @@ def outcome_of(finding: Finding) -> str:
     if finding.severity is Severity.WARNING:
         return UNNOTICED
     if finding.rule == operator_is_checked.id:
-        return "not checked"
+        return "not emulated"
     if finding.severity is Severity.NOTE:
         return "no refusal"
     if finding.hresult is None and not finding.crash:

@@ -103,8 +103,10 @@ def not_checked(operator: str) -> Finding:
 
 
 def not_a_tile(operator: str) -> Finding:
-    """Return the finding for another operator than Tile."""
-    return operator_is_checked.finding(Violation("Type", f"{operator} is not a tile"))
+    """Return the finding for another operator than Tile, where one is executed or lowered."""
+    return operator_is_checked.finding(
+        Violation("Type", f"{operator} is not a tile; of operators, Tile alone is executed and lowered")
+    )
 
 
 _TARGETS: Final = {level: Target(level) for level in FeatureLevel}

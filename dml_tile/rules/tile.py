@@ -72,7 +72,8 @@ def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target
 @OPERATOR_RULES.add(
     "DML-OPERATOR-not-a-tile",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
-    says="The operator is one of DirectML.h, with its fields. DirectML may accept others; they are not checked here.",
+    says="What is checked is an operator of DirectML.h, with its fields; what is executed or lowered is a Tile. "
+    "DirectML may accept others.",
     hresult=None,
     severity=Severity.NOTE,
 )
