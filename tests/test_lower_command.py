@@ -18,7 +18,7 @@ from typer.testing import Result
 from dml_tile.checks import lowerings
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.emit.schemas import schemas
-from tests.helpers.check_files import write
+from tests.helpers.check_files import GATHER, write
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import tile_json
 from tests.helpers.onnx_graphs import BOOL, save, tile_node, typed
@@ -88,6 +88,14 @@ NONE: Final = "0 accepted, 0 lowered\n"
         (LONG, "--pointer /7", 2, NONE, "a.json#/7: there is no such tile; no tile has a pointer\n"),
         ([LONG, ODD], "--format json --pointer /0", 0, '"dispatchables"', NO_MODEL_RUNS.format(OLD)),
         ([LONG, ODD], "--format json", 2, "", "a.json: a model is of one tile; choose it with --pointer: /0, /1\n"),
+        ([LONG, GATHER, ODD], "--format json", 2, "", "choose it with --pointer: /0, /2\n"),
+        (
+            [GATHER, GATHER],
+            "--format json",
+            1,
+            "",
+            f"a.json#/1: not lowered at {AT_OLD}\n  note[DML-OPERATOR-not-a-tile]",
+        ),
         ([LONG] * 12, "--format json", 2, "", "--pointer: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more\n"),
         (ODD, "--format json", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
         (ODD, "--format cpp", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),

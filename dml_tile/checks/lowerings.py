@@ -27,6 +27,7 @@ from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.rules.check import not_a_tile
+from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import as_typed, printable
 
 _OWN_RULES: Final = frozenset(rule.id for rule in BACK_END_RULES)
@@ -62,6 +63,11 @@ class LoweringResult:
     lowering: Lowering | None = None
     findings: tuple[Finding, ...] = ()
     unknown: tuple[str, ...] = ()
+
+    @property
+    def is_of_tile(self) -> bool:
+        """False for another operator than Tile, and for a graph."""
+        return all(finding.rule != operator_is_checked.id for finding in self.findings)
 
 
 def lower_part(

@@ -216,8 +216,9 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
     from dml_tile.checks.files import listed
     from dml_tile.emit.source import lowering_model
 
-    if len(tiles) > 1:
-        there = listed([tile.pointer for tile in tiles])
+    pointers = [tile.pointer for tile in tiles if tile.is_of_tile]
+    if len(tiles) > 1 and pointers:
+        there = listed(pointers)
         status.complain(name, Problem("", f"a model is of one tile; choose it with --pointer: {there}"))
         return
     for tile in _lowered_tiles(tiles, status):
