@@ -110,6 +110,7 @@ def test_the_json_output(call: Call) -> None:
         (["levels", "--format", "webnn", "--target", "windows-10-22h2"], "NotSupportedError"),
         (["levels", "--format", "webnn", "--target", "9_9"], "is no known target"),
         (["levels", "--target", "6_4"], "the tables are of all targets"),
+        (["levels", "GATHER", "-t", "2_0"], "the tables are of all targets"),
     ],
 )
 def test_wrong_usage_exits_2_and_tells_what_was_expected(call: Call, arguments: list[str], message: str) -> None:

@@ -38,6 +38,8 @@ def levels(
 
     With an operator, show what its reference page documents of it, level by level.
     """
+    if target is not None and (operator is not None or output_format != "webnn"):
+        raise typer.BadParameter("the tables are of all targets; --format webnn takes one", param_hint="--target")
     if operator is not None:
         _show_operator(operator, output_format)
         return
@@ -46,8 +48,6 @@ def levels(
     if output_format == "webnn":
         _show_op_support_limits(target)
         return
-    if target is not None:
-        raise typer.BadParameter("the tables are of all targets; --format webnn takes one", param_hint="--target")
     from dml_tile.reports import levels as tables
 
     if output_format == "markdown":
