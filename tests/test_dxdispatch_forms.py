@@ -116,6 +116,31 @@ def identity(scale_bias: Json) -> Json:
     return dispatching({"type": "ELEMENT_WISE_IDENTITY", "desc": RELU["desc"] | {"ScaleBias": scale_bias}})
 
 
+ADD: Final[Json] = {
+    "type": "ELEMENT_WISE_ADD",
+    "desc": dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), MATRIX),
+}
+
+
+def owned_add(bindings: Json) -> Json:
+    """An ELEMENT_WISE_ADD of which DirectML owns an input."""
+    desc = ADD["desc"] | {"BTensor": MATRIX | {"Flags": "OWNED_BY_DML"}}
+    return ADD | {"desc": desc, "bindings": bindings}
+
+
+def bind(dispatchable: Json, **bindings: Any) -> Json:
+    """A model that dispatches an operator with these bindings."""
+    resources = {
+        "In": values(1, 2, 3, 4),
+        "Out": values(1, 2, 3, 4),
+        "Small": values(1, 2),
+        "Wide": values(*range(8)),
+        "Twice": values(*range(8)),
+        "File": source("plain.npy"),
+    }
+    return model(resources=resources, dispatchables={"one": dispatchable}, commands=[dispatch("one", **bindings)])
+
+
 BEHIND: Final = {"name": "In", "elementOffset": 4}
 AS_GRAPH: Final = {"dmlCompileType": "DmlCompileGraph"}
 RUN: Final = ("run",)
@@ -192,6 +217,8 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (f"{json.dumps(model())} and more", RUN, TILED),
     ],
     "a bind point that the tile has not": [
+        (bind(ADD, ATensor="In", BTensor="In", CTensor="In", OutputTensor="In"), CHECK,
+         "'CTensor' is ignored: DxDispatch binds ATensor, BTensor and OutputTensor for ELEMENT_WISE_ADD"),
         (bound(BTensor="In"), RUN, TILED),
         (bound(BTensor="In"), CHECK, "note[DML-DXDISPATCH-bind-point]"),
         (bound(BTensor="In"), CHECK, "binds InputTensor and OutputTensor for a tile"),
@@ -200,6 +227,10 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
                commands=[dispatch(OutputTensor="Out", BTensor="In"), show("Out")]), RUN, TILED),
     ],
     "an OutputTensor bound at initialisation": [
+        (bind(owned_add({"BTensor": "In", "OutputTensor": "In"}), ATensor="In", OutputTensor="Out"), CHECK,
+         "'OutputTensor' is ignored: DxDispatch binds ATensor and BTensor when it initialises ELEMENT_WISE_ADD"),
+        (dispatching(FILL | {"bindings": {"OutputTensor": "In"}}), CHECK,
+         "'OutputTensor' is ignored: DxDispatch binds nothing when it initialises FILL_VALUE_CONSTANT"),
         (with_tile(tile() | {"bindings": {"OutputTensor": "Out"}}), RUN, TILED),
         (with_tile(tile() | {"bindings": {"OutputTensor": "Out"}}), CHECK, "when it initialises a tile"),
     ],
@@ -212,8 +243,10 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (printing(values(1, initialValuesOffsetInBytes=8, sizeInBytes=8)), CHECK, "R/sizeInBytes: sizeInBytes is 8;"),
     ],
     "`elementOffset` behind the resource": [
-        (bound(InputTensor=BEHIND), command, "InputTensor: begins at byte 16, but the resource has 8")
-        for command in (RUN, CHECK)
+        *((bound(InputTensor=BEHIND), command, "InputTensor: begins at byte 16, but the resource has 8")
+          for command in (RUN, CHECK)),
+        (bind(ADD, ATensor="In", BTensor=BEHIND | {"elementOffset": 400}, OutputTensor="Out"), CHECK,
+         "BTensor: begins at byte 1600, but the resource has 16"),
     ],
     '`"dmlCompileType": "DmlCompileGraph"` below 2_1': [
         (with_tile(tile() | AS_GRAPH), (*command, "--target", "2_0"), "error[DML-DXDISPATCH-dmlCompileType]")
@@ -272,6 +305,41 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (with_input({"initialValues": "deferred", "sizeInBytes": None}), CHECK, "made by ONNX models only"),
         (model(resources={"Y": {"initialValues": "deferred"}}, dispatchables={"one": ONNX}, commands=[]), CHECK,
          "one: elsewhere"),
+    ],
+    "a tensor that is not bound, or to too small a resource": [
+        (bind(ADD, ATensor="In", OutputTensor="Out"), CHECK, "BTensor: nothing is bound at execution"),
+        (bind(ADD, ATensor="In", BTensor="In", OutputTensor="Out"), CHECK, ": accepted at 6_4"),
+        (bind(ADD, ATensor="Out", BTensor="Small", OutputTensor="Out"), CHECK,
+         "BTensor: the value of SizeInBytes is too small. 8 was provided, but at least 16 was expected"),
+        (bind(ADD, ATensor="Out", BTensor={"name": "In", "elementOffset": 4}, OutputTensor="Out"), CHECK,
+         "BTensor: the value of SizeInBytes is too small. 0 was provided"),
+        (bind(ADD, ATensor="Out", BTensor={"name": "Wide", "elementOffset": 1}, OutputTensor="Out"), CHECK,
+         "BTensor: the value of Offset is misaligned. 4 is not a multiple of 16"),
+        (bind(ADD, ATensor="Out", BTensor={"name": "Wide", "elementOffset": 4}, OutputTensor="Out"), CHECK,
+         ": accepted at 6_4"),
+        (bind(ADD, ATensor="File", BTensor={"name": "File", "elementOffset": 1}, OutputTensor="Out"), CHECK,
+         ": accepted at 6_4"),
+        (bind(ADD | AS_GRAPH, ATensor="Out", BTensor="Small", OutputTensor="Out"), CHECK, "(DirectML does not notice)"),
+        (bind(GEMM, ATensor="In", BTensor="In", OutputTensor="Out"), CHECK, ": accepted in part"),
+        (bind(GEMM, ATensor="In", BTensor="In", CTensor="In", OutputTensor="Out"), CHECK,
+         "CTensor: is bound at execution, though the operator's is null"),
+        (bind(owned_add({"BTensor": "In"}), ATensor="In", OutputTensor="Out"), CHECK, ": accepted at 6_4"),
+        (bind(owned_add({"BTensor": "In"}), ATensor="In", BTensor="In", OutputTensor="Out"), CHECK,
+         "BTensor: is bound at execution, though its Flags say OWNED_BY_DML"),
+        (bind(owned_add({}), ATensor="In", OutputTensor="Out"), CHECK, "BTensor: nothing is bound at initialisation"),
+        (bind(owned_add({"BTensor": "X"}), ATensor="In", OutputTensor="Out"), CHECK,
+         "one/bindings/BTensor: no resource is called 'X'"),
+        (bind(JOIN, InputTensors=["In", "Small"], OutputTensor="Twice"), CHECK, "InputTensors[1]: the value of SizeIn"),
+        (bind(JOIN, OutputTensor="Twice"), CHECK, "InputTensors[0], InputTensors[1]: nothing is bound at execution"),
+        (bound(InputTensor={"name": "In", "elementOffset": 1}), CHECK, "InputTensor: the value of Offset is mis"),
+        (model(commands=[dispatch(InputTensor="In")]), CHECK, "OutputTensor: nothing is bound at execution"),
+    ],
+    "several resources for an array of tensors": [
+        (bind(JOIN, InputTensors=["In", "In"], OutputTensor="Twice"), CHECK, ": accepted in part"),
+        (bind(JOIN, InputTensors="In", OutputTensor="Twice"), CHECK,
+         "commands/0/bindings/InputTensors: 1 resource is bound; InputCount is 2"),
+        (bind(JOIN, InputTensors=["In", "In"], OutputTensor=["Twice"] * 2), CHECK,
+         "commands/0/bindings/OutputTensor: 2 resources are bound; a tensor takes one"),
     ],
     "several resources for one tensor": [
         (bound(InputTensor=["In", "In"]), CHECK, "2 resources are bound; a tensor takes one"),

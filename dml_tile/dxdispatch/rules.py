@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import Field, Operator, operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation
@@ -48,7 +49,8 @@ _SIZES_OF_RESOURCES: Final = ("sizeInBytes", "initialValuesOffsetInBytes")
 class ModelPart:
     """A part of a model; of the whole, also the text that follows it, and whether a byte order mark precedes it.
 
-    ``resources`` are those of the model, for parts that bind some.
+    ``resources`` are those of the model, for parts that bind some. ``dispatched`` is the operator that a command
+    dispatches. ``of_bindings`` are findings on what is bound to the operator's tensors, where these are known.
     """
 
     kind: Literal["model", "resource", "dispatchable", "command"]
@@ -56,6 +58,35 @@ class ModelPart:
     rest: str = ""
     has_mark: bool = False
     resources: Mapping[str, Any] = field(default_factory=dict)
+    dispatched: Operator | None = None
+    of_bindings: tuple[Finding, ...] = ()
+
+    @property
+    def operator(self) -> Operator | None:
+        """The operator of a dispatchable, or that a command dispatches; None for one that is not in DirectML.h."""
+        return known_operator_of(self.value) if self.is_operator else self.dispatched
+
+    @property
+    def bind_points(self) -> tuple[str, ...]:
+        """The operator's tensors, or arrays of them, that are bound: by a dispatchable, the inputs."""
+        operator = self.operator
+        if operator is None or self.kind == "command":
+            return operator.tensors if operator else ()
+        table = operator_table(operator.name, operator.tensors)
+        return tuple(name for name in operator.tensors if not table.is_output(name))
+
+    @property
+    def bindings(self) -> dict[str, Any]:
+        """The bindings, by bind points; empty where there are none."""
+        return _object(self.fields.get("bindings"))
+
+    def sources(self, point: str) -> list[dict[str, Any]] | None:
+        """Return the resources that are bound to a tensor, or to an array of them, as objects; None if none are."""
+        if point not in self.bindings:
+            return None
+        bound = self.bindings[point]
+        sources = bound if isinstance(bound, list) else [bound]
+        return [{"name": each} if isinstance(each, str) else _object(each) for each in sources]
 
     @property
     def operator_fields(self) -> dict[str, Any]:
@@ -91,7 +122,7 @@ class ModelPart:
 
     def operators(self) -> Iterator[tuple[str, Operator, dict[str, Any]]]:
         """Yield a dispatchable's operator and those fused into it, as ``operators_in`` does."""
-        operator = known_operator_of(self.value) if self.is_operator else None
+        operator = self.operator if self.kind == "dispatchable" else None
         return operators_in(operator, self.operator_fields) if operator else iter(())
 
     def tensors(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -161,22 +192,21 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def model_parts(document: Document) -> Iterator[tuple[str, ModelPart]]:
-    """Yield the parts of a model with their JSON pointers; of its commands, those that dispatch a tile."""
+    """Yield the parts of a model with their JSON pointers; of its commands, those that dispatch an operator."""
     yield "", ModelPart("model", document.value, document.rest, document.has_mark)
     data: dict[str, Any] = document.value
     resources, dispatchables, commands = map(data.get, MODEL_KEYS)
     for name, value in resources.items() if isinstance(resources, dict) else ():
         yield json_pointer(["resources", name]), ModelPart("resource", value)
-    tiles = set()
+    operators = {}
     for name, value in dispatchables.items() if isinstance(dispatchables, dict) else ():
         part = ModelPart("dispatchable", value, resources=_object(resources))
         yield json_pointer(["dispatchables", name]), part
-        if part.is_tile:
-            tiles.add(name)
+        operators[name] = part.operator
     for i, value in enumerate(commands if isinstance(commands, list) else ()):
-        part = ModelPart("command", value, resources=_object(resources))
-        dispatchable = part.fields.get("dispatchable")
-        if isinstance(dispatchable, str) and dispatchable in tiles:
+        name = _object(value).get("dispatchable")
+        if isinstance(name, str) and (operator := operators.get(name)):
+            part = ModelPart("command", value, resources=_object(resources), dispatched=operator)
             yield json_pointer(["commands", i]), part
 
 
@@ -340,15 +370,17 @@ def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violati
     says="A bind point is one of the operator's; DxDispatch ignores others.",
     severity=Severity.NOTE,
 )
-def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind == "dispatchable" and not part.is_tile:
+def bind_points_belong_to_operator(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.operator is None or not part.bindings:
         return
-    known = TENSORS if part.kind == "command" else INITIALIZED
-    for point in _object(part.fields.get("bindings")):
+    known = part.bind_points
+    *others, last = known or ("nothing",)
+    bound = f"{', '.join(others)} and {last}" if others else last
+    name = "a tile" if part.operator.name == "TILE" else part.operator.name
+    for point in part.bindings:
         if point not in known:
-            when = "when it initialises a tile" if point in TENSORS else "for a tile"
-            message = f"{shown(point)} is ignored: DxDispatch binds {' and '.join(known)} {when}"
-            yield Violation("bindings", message)
+            when = f"when it initialises {name}" if point in part.operator.tensors else f"for {name}"
+            yield Violation("bindings", f"{shown(point)} is ignored: DxDispatch binds {bound} {when}")
 
 
 @DXDISPATCH_RULES.add(
@@ -368,12 +400,10 @@ def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation
     "binding, and the GPU would read behind the buffer.",
 )
 def bindings_begin_within_resources(part: ModelPart, target: Target) -> Iterator[Violation]:
-    points = TENSORS if part.kind == "command" else INITIALIZED if part.is_tile else ()
-    bindings = _object(part.fields.get("bindings"))
-    for point in points:
-        for source in bindings[point] if isinstance(bindings.get(point), list) else [bindings.get(point)]:
-            offset, size = _bytes_of(_object(source), part.resources)
-            if size is not None and offset > size:
+    for point in part.bind_points if part.bindings else ():
+        for source in part.sources(point) or ():
+            offset, size = bytes_of(source, part.resources)
+            if offset is not None and size is not None and offset > size:
                 yield begins_behind(point, offset, size)
 
 
@@ -383,15 +413,19 @@ def begins_behind(point: str, offset: int, size: int) -> Violation:
     return Violation(point, message)
 
 
-def _bytes_of(source: Mapping[str, Any], resources: Mapping[str, Any]) -> tuple[int, int | None]:
+def bytes_of(source: Mapping[str, Any], resources: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Return where a binding begins in its resource, and how large that is, in bytes; None where a file decides."""
     resource = _object(resources.get(str(source.get("name"))))
     spelled = str(resource.get("initialValuesDataType")).removeprefix("DML_TENSOR_DATA_TYPE_")
     element = ELEMENT_SIZES.get(TensorDataType.__members__.get(spelled, TensorDataType.UNKNOWN), 0)
     values = resource.get("initialValues")
+    if values == "deferred":
+        return None, None
     count = len(values) if isinstance(values, list) else _object(values).get("valueCount")
     size = resource.get("sizeInBytes", round_up_4(count * element) if type(count) is int and element else None)
-    offset, unit = source.get("elementOffset"), source.get("elementSizeInBytes") or element
+    offset, unit = source.get("elementOffset", 0), source.get("elementSizeInBytes") or element
+    if "sourcePath" in _object(values) and not unit and offset:
+        return None, None  # the file has the type
     return (offset * unit if type(offset) is type(unit) is int else 0), (size if type(size) is int else None)
 
 
@@ -421,7 +455,8 @@ def part_findings(part: ModelPart, target: Target = DEFAULT_TARGET) -> tuple[Fin
     """Return the findings on a part of a model at a target; of one rule, few, and how many more."""
     if part.kind != "model" and not part.fields:
         return ()  # of many values that are no objects, none costs much
-    return tuple(finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part, target))
+    found = (finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part, target))
+    return (*found, *part.of_bindings)
 
 
 def model_findings(document: Document, target: Target = DEFAULT_TARGET) -> dict[str, tuple[Finding, ...]]:

@@ -201,24 +201,35 @@ def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
 
 def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     # only models need it, and importing it takes longer than all other readers of descriptors
+    from dml_tile.dxdispatch.bindings import binding_problems, with_findings
     from dml_tile.dxdispatch.model import TileDispatchable, read_parts
     from dml_tile.dxdispatch.resources import literal_problems
 
     model, problems = read_parts(document.value)
     yield from problems or literal_problems(model)
     parts = dict(model_parts(document))
+    read: dict[str, JsonDescriptor] = {}
     for name, dispatchable in model.dispatchables.items():
         pointer = json_pointer(["dispatchables", name])
         part = parts.pop(pointer)
         if isinstance(dispatchable, TileDispatchable):
-            yield JsonDescriptor(pointer, dispatchable.operator, part=part)
+            each: DescriptorOrProblem = JsonDescriptor(pointer, dispatchable.operator, part=part)
         elif operator := operator_named(dispatchable.type):
-            yield _read_operator_of_model(operator, part, pointer)
+            each = _read_operator_of_model(operator, part, pointer)
         elif not part.is_operator:
-            yield JsonDescriptor(pointer, part=part)
+            each = JsonDescriptor(pointer, part=part)
         else:
-            yield JsonDescriptor(pointer, other=dispatchable.type, part=part)
+            each = JsonDescriptor(pointer, other=dispatchable.type, part=part)
+        if isinstance(each, JsonDescriptor):
+            read[name] = each
+            yield from binding_problems(part, each.desc, pointer)
+            each = replace(each, part=with_findings(part, part, each.desc))
+        yield each
     for pointer, part in parts.items():
+        dispatched = read.get(part.fields["dispatchable"]) if part.kind == "command" else None
+        if dispatched and dispatched.part:
+            yield from binding_problems(part, dispatched.desc, pointer)
+            part = with_findings(part, dispatched.part, dispatched.desc)
         if part.kind == "model" or part_findings(part):  # a model needs a device, which depends on the target
             yield JsonDescriptor(pointer, part=part)
 
