@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,6 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
         (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' appears twice"),
         (TILE | {"Repeats": [-1] * 1000}, r"^Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected$"),
         ({"Type": -1}, "Type is -1"),
-        ({"Type": [1], "Desc": TILE}, r"Type is an array of 1"),
-        ({"Type": True, "Desc": TILE}, "Type is true"),
     ],
 )
 def test_what_cannot_be_read_is_reported_by_field_value_and_expectation(value: Any, message: str) -> None:
@@ -125,6 +124,30 @@ def test_what_cannot_be_read_is_reported_by_field_value_and_expectation(value: A
     assert len(problems) == 1
     with pytest.raises(InputError, match=message):
         raise InputError(problems)
+
+
+NO_TYPES: dict[str, tuple[Any, str]] = {
+    "null": (None, "null; input should be a name or an integer"),
+    "an array": (["GATHER"], "an array of 1; input should be a name or an integer"),
+    "true": (True, "true; input should be a name or an integer"),
+    "no integer": (67.0, r"67\.0; input should be a name or an integer"),
+}
+
+
+@pytest.mark.parametrize(("kind", "message"), NO_TYPES.values(), ids=NO_TYPES)
+@pytest.mark.parametrize("desc", [{}, TILE, None])
+def test_of_an_operator_with_a_wrong_type_the_type_alone_is_reported(kind: Any, message: str, desc: Any) -> None:
+    operator = {"Type": kind, "Desc": desc}
+    add = {"Type": "ELEMENT_WISE_ADD1", "ATensor": FLAT, "BTensor": FLAT, "OutputTensor": FLAT}
+    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": operator}]}
+    for value, path in (
+        (operator, ""),
+        (add | {"FusedActivation": operator}, r"FusedActivation\."),
+        (graph, r"Nodes\[0\]\.Operator\."),
+    ):
+        (problem,) = parts(value)
+        assert isinstance(problem, Problem)
+        assert re.fullmatch(f"{path}Type is {message}[^;]*(; see docs/operators.md for all names)?", problem.message)
 
 
 @pytest.mark.parametrize("item", [b'{"a": 1, "a": 2}', b"{", b'{"a": NaN}'])

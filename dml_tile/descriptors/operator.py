@@ -354,7 +354,9 @@ class _DescOfType:
 
     @staticmethod
     def _read(value: Any, handler: core_schema.ValidatorFunctionWrapHandler, info: core_schema.ValidationInfo) -> Any:
-        kind = info.data.get("type", OperatorType.TILE)
+        if "type" not in info.data:  # it is wrong, and no fields are known
+            return None
+        kind = info.data["type"]
         if kind == OperatorType.TILE or value is None or (operator := operators().get(kind)) is None:
             return handler(value)
         if isinstance(value, OperatorFields) and value.operator is operator:
