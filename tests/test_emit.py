@@ -248,7 +248,7 @@ GRAPH = {"InputCount": 1, "OutputCount": 1}
             [TILE, NEGATIVE],
             "dml-tile: -:1:129#/1: Repeats[0] is -1; an integer from 0 to 4294967295 was expected",
         ),
-        ("--lang cpp -", [{"Type": "GEMM"}, 7], "dml-tile: -:1:20#/1: 7 was provided, but a tile"),
+        ("--lang cpp -", [{"Type": "GEMM", "Desc": None}, 7], "dml-tile: -:1:34#/1: 7 was provided, but a tile"),
         ("--lang cpp -", "{", "dml-tile: -:1:1: unreadable JSON: EOF"),
         ("--lang cpp -", f"{json.dumps(TILE)}\n{{\n", "dml-tile: -:2:1#/1: unreadable JSON: EOF"),
         ("--lang cpp -", b"\xff", "dml-tile: -:1:1: unreadable JSON"),
@@ -267,7 +267,7 @@ def test_nothing_is_printed_where_an_option_or_a_part_is_wrong(arguments: str, s
 
 
 def test_operators_that_are_no_tiles_are_named_and_left_out() -> None:
-    result = emit("--lang", "json", "-", stdin=[{"Type": "GEMM"}, {"Type": 53, "Desc": None}, TILE])
+    result = emit("--lang", "json", "-", stdin=[{"Type": "GEMM", "Desc": None}, {"Type": 53, "Desc": None}, TILE])
     assert result.exit_code == 1
     assert json.loads(result.stdout)["Repeats"] == [1]
     assert result.stderr.splitlines() == [

@@ -19,7 +19,7 @@ from dml_tile.readers import descriptors as documents
 from dml_tile.readers.descriptors import parse_source, read_document, read_lines, read_source
 from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor
 from dml_tile.text import json_pointer
-from tests.helpers.check_files import FLAT, TILE
+from tests.helpers.check_files import FLAT, TILE, WITHOUT_FIELDS
 from tests.helpers.hostile_names import CHARACTERS
 
 pytestmark = pytest.mark.usefixtures("call")
@@ -46,8 +46,9 @@ def parts(value: Any) -> list[Any]:
         ({"Type": "TILE", "Desc": None}, [JsonDescriptor("", OperatorDesc(type=70, desc=None))]),
         ({"Type": 999, "Desc": {"Foo": 1}}, [JsonDescriptor("", OperatorDesc(type=999, desc=UNKNOWN_STRUCT))]),
         ({"Type": 999, "Desc": None}, [JsonDescriptor("", OperatorDesc(type=999, desc=None))]),
-        ({"Type": "DML_OPERATOR_GEMM"}, [JsonDescriptor("", other="DML_OPERATOR_GEMM")]),
-        ({"Type": "GEMM"}, [JsonDescriptor("", other="DML_OPERATOR_GEMM")]),
+        ({"Type": "GEMM", "Desc": None}, [JsonDescriptor("", OperatorDesc(type="GEMM", desc=None))]),
+        (WITHOUT_FIELDS, [JsonDescriptor("/operator", other="DML_OPERATOR_GATHER")]),
+        (WITHOUT_FIELDS | {"operator": {"Type": "NEW"}}, [JsonDescriptor("/operator", other="DML_OPERATOR_NEW")]),
         (None, [JsonDescriptor("")]),
         (
             [TILE, None, {"Type": 70} | TILE],
@@ -82,7 +83,7 @@ def test_what_can_be_read_of_a_broken_model_is() -> None:
     ],
 )
 def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
-    found = parts(text.format(line=LINE, other='{"Type": "GEMM"}').encode())
+    found = parts(text.format(line=LINE, other='{"Type": "GEMM", "Desc": null}').encode())
     assert JsonDescriptor("/1" if expected[0] != "/0" else "/0", BARE) in found
     for part, beginning in zip(found, expected, strict=True):
         assert (str(part) if isinstance(part, Problem) else part.pointer).startswith(beginning)
@@ -117,6 +118,8 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
         (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' appears twice"),
         (TILE | {"Repeats": [-1] * 1000}, r"^Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected$"),
         ({"Type": -1}, "Type is -1"),
+        ({"Type": "GATHER"}, "^InputTensor is missing; IndicesTensor is missing"),
+        ({"Type": "TILE"}, "^InputTensor is missing; OutputTensor is missing"),
     ],
 )
 def test_what_cannot_be_read_is_reported_by_field_value_and_expectation(value: Any, message: str) -> None:
@@ -131,6 +134,7 @@ NO_TYPES: dict[str, tuple[Any, str]] = {
     "an array": (["GATHER"], "an array of 1; input should be a name or an integer"),
     "true": (True, "true; input should be a name or an integer"),
     "no integer": (67.0, r"67\.0; input should be a name or an integer"),
+    "another operator's beginning": ("RELU", r"'RELU'; .*\(did you mean ACTIVATION_RELU\?\)"),
 }
 
 

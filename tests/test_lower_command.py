@@ -18,7 +18,7 @@ from typer.testing import Result
 from dml_tile.checks import lowerings
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.emit.schemas import schemas
-from tests.helpers.check_files import GATHER, write
+from tests.helpers.check_files import GATHER, WITHOUT_FIELDS, write
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import tile_json
 from tests.helpers.onnx_graphs import BOOL, save, tile_node, typed
@@ -47,7 +47,7 @@ def lower(call: Call) -> Call:
 
 
 def test_each_tile_of_a_folder_has_a_verdict_and_the_status_is_1_if_one_has_no_lowering(lower: Call) -> None:
-    write("in/all.json", [LONG, ODD, PLAIN, BROKEN, {"Type": "DML_OPERATOR_GEMM"}])
+    write("in/all.json", [LONG, ODD, PLAIN, BROKEN, WITHOUT_FIELDS])
     shutil.copy(MODEL, "in")
     result = lower("in", "--dim", "batch=4")
     assert result.exit_code == 1
@@ -57,13 +57,13 @@ def test_each_tile_of_a_folder_has_a_verdict_and_the_status_is_1_if_one_has_no_l
         f"in/all.json#/1: not lowered at {AT_OLD}",
         f"in/all.json#/2: accepted at {AT_OLD}; there is nothing to lower",
         f"in/all.json#/3: not lowered at {AT_OLD}",
-        f"in/all.json#/4: not lowered at {AT_OLD}",
+        f"in/all.json#/4/operator: not lowered at {AT_OLD}",
         *(f"in/two_tiles.onnx#{node}: lowered at {AT_OLD}" for node in ("enlarge", "number")),
     ]
     assert "error[DML-LOWER-elements] there is no lowering\n" in result.stdout
     assert "error[DML-TILE-RepeatsCount] E_INVALIDARG" in result.stdout
     assert "note[DML-OPERATOR-not-a-tile] not emulated\n" in result.stdout
-    assert "DML_OPERATOR_GEMM is not a tile; of operators, Tile alone is executed and lowered\n" in result.stdout
+    assert "DML_OPERATOR_GATHER is not a tile; of operators, Tile alone is executed and lowered\n" in result.stdout
     assert "not checked" not in result.stdout
     assert result.stdout.endswith("1 accepted, 3 lowered, 3 not lowered\n")
 

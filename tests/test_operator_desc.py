@@ -124,7 +124,7 @@ def test_numbers_that_json_lacks_are_written_as_words() -> None:
             "ELEMENT_WISE_ADD1",
             {"FusedActivation": {"Type": "RELUU", "Desc": None}},
             "desc.FusedActivation.Type",
-            "No enumerator",
+            "An operator of DirectML.h was expected (did you mean ACTIVATION_RELU?)",
         ),
         ("JOIN", {"InputTensors": {1, 2}}, "desc.InputTensors", "a list or a tuple"),
         ("JOIN", {"InputTensors": [None]}, "desc.InputTensors.0", "dictionary or instance"),
@@ -157,8 +157,30 @@ def test_the_description_is_the_operators_own() -> None:
     tile = dml_tile.TileOperatorDesc.from_input(data_type="INT8", sizes=[1], repeats=[1])
     with pytest.raises(ValidationError, match="the fields of DML_GATHER_OPERATOR_DESC"):
         OperatorDesc(type="GATHER", desc=tile)
-    with pytest.raises(ValidationError, match="did you mean GATHER"):
-        OperatorDesc(type="GATHR", desc=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("GEMMM", "GEMM"),
+        ("gathr", "GATHER"),
+        ("DML_OPERATOR_GATHR", "DML_OPERATOR_GATHER"),
+        ("TILL", "TILE"),
+        ("RELU6", "ACTIVATION_RELU"),
+        ("ACTIVATION_IDENTIY", "ACTIVATION_IDENTITY"),
+        ("QUANTIZE_LINEAR", "ELEMENT_WISE_QUANTIZE_LINEAR"),
+    ],
+)
+def test_the_operator_of_the_nearest_name_is_suggested(name: str, meant: str) -> None:
+    with pytest.raises(ValidationError, match=rf"\(did you mean {meant}\?\)"):
+        OperatorDesc(type=name, desc=None)
+
+
+def test_names_of_operators_have_any_case_in_python_and_that_of_c_in_json() -> None:
+    assert OperatorDesc(type="gather", desc=None) == OperatorDesc(type="GATHER", desc=None)
+    for text in ('{"Type": "gather", "Desc": null}', '{"Type": "67", "Desc": null}'):
+        with pytest.raises(ValidationError, match="An operator of DirectML"):
+            OperatorDesc.model_validate_json(text)
 
 
 # C's memory

@@ -17,7 +17,7 @@ from dml_tile.directml import pages
 from dml_tile.files.repository import SERVERS_VARIABLES
 from dml_tile.reports import annotations as annotations_module
 from dml_tile.reports.annotations import MAX_SHOWN
-from tests.helpers.check_files import BAD, INT64, TILE, model, write
+from tests.helpers.check_files import BAD, INT64, TILE, WITHOUT_FIELDS, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import model as onnx_model
 from tests.helpers.onnx_graphs import save, tile_node, typed
@@ -141,7 +141,7 @@ def test_the_same_problem_is_reported_once_with_its_places(check: Call) -> None:
     ],
 )
 def test_annotations_are_escaped(check: Call, form: str, name: str, begins: str, contains: str) -> None:
-    write("##vso[task.complete].json", {"Type": "DML_OPERATOR_GATHER"})
+    write("##vso[task.complete].json", WITHOUT_FIELDS)
     files = write(name, model(**{"x%\ny": BAD})), "##vso[task.complete].json"
     refused, note = check(*files, "--format", form).stdout.splitlines()
     assert refused.startswith(begins)
@@ -328,12 +328,12 @@ def test_findings_of_the_baseline_are_left_out_and_logs_bounded(check: Call, mon
 
 def test_code_quality_has_an_object_for_each_finding(check: Call) -> None:
     write("a.json", [TILE, BAD, UNDOCUMENTED])
-    write("other.json", {"Type": "DML_OPERATOR_GATHER"})
+    write("other.json", WITHOUT_FIELDS)
     records = json.loads(check("a.json", "other.json", "missing.json", "--format", "gitlab").stdout)
     assert [(record["check_name"], record["severity"], record["location"]) for record in records] == [
         (SIZES_RULE, "major", {"path": "a.json", "lines": {"begin": 29}}),
         ("DML-TILE-DataType", "minor", {"path": "a.json", "lines": {"begin": 38}}),
-        ("DML-OPERATOR-not-a-tile", "info", {"path": "other.json", "lines": {"begin": 2}}),
+        ("DML-OPERATOR-not-a-tile", "info", {"path": "other.json", "lines": {"begin": 5}}),
         ("unreadable", "major", {"path": "missing.json", "lines": {"begin": 1}}),
     ]
     assert records[0]["description"].splitlines()[0] == BAD_MESSAGE

@@ -22,7 +22,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Severity
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
-from tests.helpers.check_files import BAD, FLAT, TILE, model, write
+from tests.helpers.check_files import BAD, FLAT, TILE, WITHOUT_FIELDS, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import GOOD, row
 from tests.helpers.onnx_graphs import model as onnx_model
@@ -30,7 +30,6 @@ from tests.helpers.onnx_graphs import save, typed
 from tests.helpers.onnx_graphs import tile_node as onnx_tile
 
 DOUBLE = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")} | {"Repeats": [1]}
-OTHER = {"Type": "DML_OPERATOR_GEMM"}
 STRINGS = [typed("x", [2, 3], TensorProto.STRING)]
 KNOWN = tile_node("t", DIALECTS["ONNX Tile-13"], "float32", [2, 3], [np.array([1, 2])])
 
@@ -122,7 +121,7 @@ def test_a_tile_that_onnxruntime_keeps_from_directml_does_not_raise_the_lowest_l
 
 @pytest.mark.parametrize(
     ("value", "fails_from"),
-    [(TILE, None), (BAD, "error"), (DOUBLE, "warning"), (OTHER, "note")],
+    [(TILE, None), (BAD, "error"), (DOUBLE, "warning"), (WITHOUT_FIELDS, "note")],
     ids=["accepted", "refused", "undocumented", "not-checked"],
 )
 def test_the_exit_status_and_ok_follow_fail_on(check: Call, value: Any, fails_from: str | None) -> None:
@@ -187,7 +186,7 @@ def test_a_request_that_is_lowered_stands_before_its_steps_on_the_page(check: Ca
     [
         (DOUBLE, "warning", "failure", "warning[DML-TILE-DataType]"),
         (DOUBLE, "error", None, ""),
-        (OTHER, "warning", "skipped", "not checked"),
+        (WITHOUT_FIELDS, "warning", "skipped", "not checked"),
     ],
 )
 def test_in_junit_what_fails_is_a_failure_and_what_is_not_checked_is_skipped(
@@ -201,7 +200,7 @@ def test_in_junit_what_fails_is_a_failure_and_what_is_not_checked_is_skipped(
 
 
 def test_ignoring_a_finding_never_makes_accepted_of_what_was_not_checked(check: Call) -> None:
-    write("a.json", OTHER)
+    write("a.json", WITHOUT_FIELDS)
     save("s.onnx", inputs=STRINGS)
     for options, verdict in (
         (["a.json", "--ignore", "DML-OPERATOR"], "not checked"),
@@ -212,13 +211,13 @@ def test_ignoring_a_finding_never_makes_accepted_of_what_was_not_checked(check: 
 
 
 def test_json_distinguishes_a_tile_that_passes_at_no_level_from_what_is_not_judged(check: Call) -> None:
-    for value, level in ((TILE, "3_1"), (DOUBLE, "never"), (OTHER, None)):
+    for value, level in ((TILE, "3_1"), (DOUBLE, "never"), (WITHOUT_FIELDS, None)):
         assert only(check(write("a.json", value), "--format", "json").stdout)["lowest_level"] == level
 
 
 def test_a_run_that_checked_no_tile_says_so(check: Call) -> None:
     onnx.save(onnx_model(inputs=[typed("x", [2])]), "none.onnx")
-    for name in (write("a.json", OTHER), "none.onnx"):
+    for name in (write("a.json", WITHOUT_FIELDS), "none.onnx"):
         result = check(name)
         assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no operator was checked\n")
     assert check("a.json", "--require-operators").exit_code == 2

@@ -20,7 +20,7 @@ from pydantic.alias_generators import to_pascal
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dml_tile.directml.enums import UINT_MAX
-from dml_tile.directml.operators import operator_named, operator_names, operators
+from dml_tile.directml.operators import nearest_operator_name, operator_named, operators
 from dml_tile.errors import integer_of, require_instance
 from dml_tile.text import did_you_mean
 
@@ -254,8 +254,8 @@ class OperatorTypes(Enumerator):
 
     def __init__(self, enum: type[IntEnum], prefix: str) -> None:
         super().__init__(enum, prefix)
-        self._values.other_names = operator_names
         self._values.complaint = "see docs/operators.md for all names"
+        self._values.error_of = _no_operator
 
     def read(self, spelling: str | int) -> int:
         operator = operator_named(spelling) if isinstance(spelling, str) else None
@@ -308,20 +308,28 @@ class _Spellings(dict[Any, int]):
     """The enumerators of an enumeration by spelling; ``complaint`` ends the message for any other key."""
 
     complaint = ""
-    other_names: Callable[[], list[str]] = list
-    """Returns names that are not among the keys."""
+    error_of: Callable[[str], PydanticCustomError] | None = None
+    """Returns the error of an unknown name; None if that is the one of any enumeration."""
 
     def __missing__(self, key: Any) -> int:
         if isinstance(key, int):
             return key
         if not isinstance(key, str):
             return _data_type(key)
-        meant = did_you_mean(key.upper(), [*[name for name in self if isinstance(name, str)], *self.other_names()])
+        if self.error_of:
+            raise self.error_of(key)
+        meant = did_you_mean(key.upper(), [name for name in self if isinstance(name, str)])
         raise PydanticCustomError(
             "enumerator",
             "No enumerator has this name{hint}",
             {"hint": f" ({meant})" if meant else f"; {self.complaint}"},
         )
+
+
+def _no_operator(name: str) -> PydanticCustomError:
+    meant = nearest_operator_name(name)
+    hint = f"did you mean {meant}?" if meant else "docs/operators.md has all"
+    return PydanticCustomError("enumerator", "An operator of DirectML.h was expected ({hint})", {"hint": hint})
 
 
 def _data_type(dtype: Any) -> int:

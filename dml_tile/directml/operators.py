@@ -19,15 +19,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from dml_tile.directml.enums import FeatureLevel
+from dml_tile.text import nearest
 
 HEADER: Final = Path(__file__).with_name("header.txt")
 OPERATOR_PREFIX: Final = "DML_OPERATOR_"
 _ALIASES: Final = {"SCATTER_ELEMENTS": "SCATTER"}
+_FAMILIES: Final = re.compile("(ACTIVATION|ELEMENT_WISE)_")
+"""The beginnings of names that are often left out."""
 _FIELD: Final = re.compile(r"([a-zA-Z])([0-9]*)(\??) (\w+):?(\w*)")
 
 
@@ -142,6 +145,20 @@ def operator_named(name: str) -> Operator | None:
 def operator_names() -> list[str]:
     """Return the names of all operators without their prefix, aliases among them."""
     return [*_by_names()]
+
+
+@lru_cache(maxsize=64)
+def nearest_operator_name(name: str) -> str:
+    """Return the name most like that of no operator, in full if ``name`` is; empty if there is none.
+
+    >>> nearest_operator_name("relu")
+    'ACTIVATION_RELU'
+    """
+    prefix = OPERATOR_PREFIX if name.upper().startswith(OPERATOR_PREFIX) else ""
+    short = name.upper().removeprefix(prefix)
+    names = operator_names()
+    known = {each if _FAMILIES.match(short) else _FAMILIES.sub("", each): each for each in names}
+    return next((f"{prefix}{known[each]}" for each in nearest(short, known)), "")
 
 
 def operator_name(value: int) -> str:

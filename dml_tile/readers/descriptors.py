@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -17,7 +18,7 @@ from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
-from dml_tile.directml.operators import Operator, operator_named, operators
+from dml_tile.directml.operators import Operator, operator_name, operator_named, operators
 from dml_tile.dxdispatch.rules import (
     ModelPart,
     desc_of,
@@ -267,20 +268,26 @@ def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
     if typed is None:
         return validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
-    if isinstance(operator, str):
-        is_name = operator_named(data[typed]) or data[typed].startswith(OPERATOR_TYPE.prefix)
-        if not (is_name or data.keys() & {"Desc", "desc"}):
-            return Problem(pointer, _no_descriptor_message(data))
-        return JsonDescriptor(pointer, other=operator)
+    if operator is None and not _is_like_an_operator(data, data[typed]):
+        return Problem(pointer, _no_descriptor_message(data))
     if operator is None or operator == OperatorType.TILE:
         return validated(OperatorDesc, data, pointer)
     described = operators().get(operator)
     if described is None:
         is_null = data.get("Desc", data.get("desc", UNKNOWN_STRUCT)) is None
         return validated(OperatorDesc, {"Type": operator, "Desc": None if is_null else UNKNOWN_STRUCT}, pointer)
-    if len(data) == 1:  # early captures have the type alone
-        return JsonDescriptor(pointer, other=described.c_name)
     return validated(OperatorDesc, data, pointer, [field.name for field in described.fields])
+
+
+def _read_captured_operator(data: dict[str, Any] | None, pointer: str) -> DescriptorOrProblem:
+    """Read the operator of a captured line; early headers wrote the types of operators other than Tile alone."""
+    kind = data["Type"] if data and data.keys() == {"Type"} else None
+    operator = _operator_type(kind)
+    if operator is not None and operator in operators() and operator != OperatorType.TILE:
+        return JsonDescriptor(pointer, other=operator_name(operator))
+    if operator is None and isinstance(kind, str):  # of a newer DirectML.h
+        return JsonDescriptor(pointer, other=f"{OPERATOR_TYPE.prefix}{kind.removeprefix(OPERATOR_TYPE.prefix)}")
+    return _read_descriptor(data, pointer)
 
 
 def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
@@ -295,7 +302,7 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
             return Problem(pointer, "operator is missing; a graph has session and call")
         pointer = pointer if captured.is_return else f"{pointer}/graph"
         return JsonDescriptor(pointer, capture=_capture_of(None, captured), line=line)
-    part = _read_descriptor(captured.operator, f"{pointer}/operator")
+    part = _read_captured_operator(captured.operator, f"{pointer}/operator")
     if not isinstance(part, JsonDescriptor):
         return part
     if part.other is not None:  # its fields were not captured
@@ -318,14 +325,27 @@ def _no_descriptor_message(data: Any) -> str:
     )
 
 
-def _operator_type(spelling: Any) -> int | str | None:
-    """Return the type's value, or an unknown name in full; None unless it is a name or an integer."""
+def _operator_type(spelling: Any) -> int | None:
+    """Return the type's value; None unless it is the name of an operator or an integer."""
     if not isinstance(spelling, str):
         return spelling if type(spelling) is int else None
     try:
         return OPERATOR_TYPE.read(spelling)
     except ValueError:
-        return f"{OPERATOR_TYPE.prefix}{spelling.removeprefix(OPERATOR_TYPE.prefix)}"
+        return None
+
+
+def _is_like_an_operator(data: dict[str, Any], kind: Any) -> bool:
+    """Return True for an object that describes an operator, of whatever type, and is no other object with a type."""
+    if not isinstance(kind, str) or data.keys() & {"Desc", "desc"} or kind.startswith(OPERATOR_TYPE.prefix):
+        return True
+    return len(data) == 1 or not data.keys().isdisjoint(_fields_of_all_operators())
+
+
+@cache
+def _fields_of_all_operators() -> frozenset[str]:
+    names = {field.name for operator in operators().values() for field in operator.fields}
+    return frozenset(names | {*_TILE_FIELDS}) - {"Type"}
 
 
 def _is_json(text: bytes) -> bool:

@@ -26,6 +26,8 @@ GATHER = {
     },
 }
 ALIGNED = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
+WITHOUT_FIELDS = {"dml_tile_capture": 1, "hresult": None, "operator": {"Type": "DML_OPERATOR_GATHER"}}
+"""A line of an early dml_tile/capture.h, which is not checked."""
 
 
 def captured(desc: Any, hresult: str | None = "0x80070057", level: str | None = "0x00006200") -> dict[str, Any]:
