@@ -34,6 +34,7 @@ MAX_LISTED_NAMES: Final = 16
 _EXPECTED: Final = {
     # pydantic's kind of error: what was expected, in the words of JSON
     "dict_type": "an object",
+    "float32": "{expected}",
     "greater_than_equal": "at least {ge}",
     "int_type": "an integer",
     "less_than_equal": "at most {le}",
@@ -41,6 +42,7 @@ _EXPECTED: Final = {
     "literal_error": "{expected}",
     "model_attributes_type": "an object",
     "model_type": "an object",
+    "scalar": "{expected}",
     "string_too_short": "a string that is not empty",
     "string_type": "a string",
     "too_short": "an array that is not empty",

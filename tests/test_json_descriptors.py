@@ -129,6 +129,64 @@ def test_what_cannot_be_read_is_reported_by_field_value_and_expectation(value: A
         raise InputError(problems)
 
 
+FILL: dict[str, Any] = {"Type": "FILL_VALUE_CONSTANT", "OutputTensor": FLAT}
+CLIP: dict[str, Any] = {"Type": "ELEMENT_WISE_CLIP1", "InputTensor": FLAT, "OutputTensor": FLAT}
+ELU: dict[str, Any] = {"Type": "ACTIVATION_ELU", "InputTensor": FLAT, "OutputTensor": FLAT}
+AFFINE: dict[str, Any] = {"Type": "ELEMENT_WISE_ABS", "InputTensor": FLAT, "OutputTensor": FLAT}
+NO_FLOAT = "a FLOAT (a number from -3.4028235e38 to 3.4028235e38, "
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            FILL | {"ValueDataType": "UINT8", "Value": -5},
+            "Value is -5; a UINT8 (an integer from 0 to 255) was expected",
+        ),
+        (FILL | {"ValueDataType": "UINT8", "Value": 300}, "Value is 300; a UINT8 (an integer from 0 to 255) was"),
+        (FILL | {"ValueDataType": "INT4", "Value": -9}, "Value is -9; an INT4 (an integer from -8 to 7) was expected"),
+        (
+            FILL | {"ValueDataType": "FLOAT16", "Value": 1e9},
+            "Value is 1000000000.0; a FLOAT16 (a number from -65504 to",
+        ),
+        (FILL | {"ValueDataType": "INT64", "Value": 10**23}, "Value is 1e+23; an INT64 (an integer from -922337203685"),
+        (FILL | {"ValueDataType": "UINT64", "Value": "NaN"}, "Value is nan; a UINT64 (an integer from 0 to 18446744"),
+        (FILL | {"ValueDataType": "FLOAT64", "Value": "1"}, "Value is '1'; a number, \"Infinity\", "),
+        (FILL | {"ValueDataType": "FLOAT64", "Value": True}, 'Value is true; a number, "Infinity", '),
+        (FILL | {"ValueDataType": "FLOAT64", "Value": 10**400}, "Value is 1000000"),
+        (
+            CLIP | {"MinMaxDataType": "INT32", "Min": 1.5, "Max": 2**31},
+            "Min is 1.5; an INT32 (an integer from -2147483",
+        ),
+        (
+            CLIP | {"MinMaxDataType": "INT32", "Min": 1.5, "Max": 2**31},
+            "; Max is 2147483648; an INT32 (an integer from",
+        ),
+        (ELU | {"Alpha": 1e90}, f"Alpha is 1e+90; {NO_FLOAT}"),
+        (ELU | {"Alpha": "1"}, f"Alpha is '1'; {NO_FLOAT}"),
+        (ELU | {"Alpha": True}, f"Alpha is true; {NO_FLOAT}"),
+        (ELU | {"Alpha": None}, f"Alpha is null; {NO_FLOAT}"),
+        (AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 1e39}}, f"ScaleBias.Bias is 1e+39; {NO_FLOAT}"),
+    ],
+)
+def test_a_number_that_its_c_field_does_not_hold_is_a_problem(value: Any, message: str) -> None:
+    (problem,) = parts(value)
+    assert isinstance(problem, Problem)
+    assert message in problem.message
+
+
+@pytest.mark.parametrize("number", [1, -2.5, 3.4028235e38, 1e-60, "Infinity", "-Infinity", "NaN", 10**30])
+def test_integers_and_words_are_floats(number: Any) -> None:
+    for value in (ELU | {"Alpha": number}, FILL | {"ValueDataType": "FLOAT32", "Value": number}):
+        (part,) = parts(value)
+        assert isinstance(part, JsonDescriptor)
+
+
+def test_an_integer_may_be_written_with_a_point() -> None:
+    (part,) = parts(FILL | {"ValueDataType": "INT64", "Value": 7.0})
+    assert '"Value":7}' in part.content
+
+
 NO_TYPES: dict[str, tuple[Any, str]] = {
     "null": (None, "null; input should be a name or an integer"),
     "an array": (["GATHER"], "an array of 1; input should be a name or an integer"),

@@ -108,7 +108,9 @@ def test_a_line_names_the_operator_and_its_fields() -> None:
 
 
 def test_numbers_that_json_lacks_are_written_as_words() -> None:
-    desc = OperatorDesc(type="ELEMENT_WISE_CLIP1", desc={**CLIP1, "Min": -math.inf, "Max": math.nan})
+    desc = OperatorDesc(
+        type="ELEMENT_WISE_CLIP1", desc={**CLIP1, "MinMaxDataType": "FLOAT32", "Min": -math.inf, "Max": math.nan}
+    )
     assert '"Min":"-Infinity","Max":"NaN"' in desc.model_dump_json(by_alias=True)
 
 

@@ -337,7 +337,7 @@ def _respelled(value: Any, *, is_union: bool = False) -> Any:
         case list():
             return [_respelled(each) for each in value]
         case dict() if is_union and len(value) == 1:
-            return next(iter(value.values()))
+            return _respelled(next(iter(value.values())))
         case dict():
             return {key: _respelled(each) for key, each in value.items()}
     return value
