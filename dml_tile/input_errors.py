@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -14,6 +14,7 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.text import did_you_mean, json_pointer, nearest, shown
 
 _Part = TypeVar("_Part")
+KeysAt: TypeAlias = Callable[[Sequence[str | int]], Sequence[str]]
 
 C_NAMES: Final = list(c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc).values())
 
@@ -99,13 +100,17 @@ class ProblemList:
     """Collects the problems of an input: keeps the first MAX_PROBLEMS, and counts the others.
 
     ``data`` is the JSON value that was read and ``pointer`` its place in the source. ``names`` are the known fields:
-    an unknown key's message suggests the nearest known one, or lists all if there are few.
+    an unknown key's message suggests the nearest known one, or lists all if there are few. ``keys_at`` returns the
+    known keys of the object at a path; without it, they are ``names``.
     """
 
-    def __init__(self, data: Any, pointer: str = "", names: Sequence[str] = C_NAMES) -> None:
+    def __init__(
+        self, data: Any, pointer: str = "", names: Sequence[str] = C_NAMES, keys_at: KeysAt | None = None
+    ) -> None:
         self._data = data
         self._pointer = pointer
         self._names = names
+        self._keys_at = keys_at or (lambda path: names)
         self._problems: list[Problem] = []
         self._more = 0
 
@@ -123,13 +128,14 @@ class ProblemList:
             return
         found = [_found(self._data, location, details) for details in error.errors(include_url=False)]
         unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
-        misspelt = {(*path[:-1], *nearest(str(path[-1]), self._names)) for path in unknown[:MAX_PROBLEMS]}
+        misspelt = {(*path[:-1], *nearest(str(path[-1]), self._keys_at(path[:-1]))) for path in unknown[:MAX_PROBLEMS]}
         relevant = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
         room = MAX_PROBLEMS - len(self._problems)
         for details, steps, path in relevant[:room]:
+            keys = self._keys_at(path[:-1]) if details["type"] == "extra_forbidden" else ()
             if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
                 path = path[2:] or path[-1:]
-            self.add(Problem(self._pointer + json_pointer(steps), _described(details, path, self._names)))
+            self.add(Problem(self._pointer + json_pointer(steps), _described(details, path, keys, self._names)))
         self._more += max(0, len(relevant) - room)
 
     @property
@@ -145,9 +151,15 @@ class ProblemList:
         return [*self._problems, Problem(self._pointer, f"and {more} more problems")]
 
 
-def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = C_NAMES) -> list[Problem]:
+def problems_of(
+    error: ValidationError,
+    data: Any,
+    pointer: str = "",
+    names: Sequence[str] = C_NAMES,
+    keys_at: KeysAt | None = None,
+) -> list[Problem]:
     """Return the problems of a pydantic error; the parameters are those of ProblemList."""
-    problems = ProblemList(data, pointer, names)
+    problems = ProblemList(data, pointer, names, keys_at)
     problems.add_error(error)
     return problems.reported()
 
@@ -181,7 +193,7 @@ def _has(data: Any, key: str | int) -> bool:
     )
 
 
-def _described(details: ErrorDetails, path: Sequence[str | int], names: Sequence[str]) -> str:
+def _described(details: ErrorDetails, path: Sequence[str | int], keys: Sequence[str], names: Sequence[str]) -> str:
     field = c_path(path) or "the description"
     match details["type"]:
         case "missing":
@@ -189,8 +201,8 @@ def _described(details: ErrorDetails, path: Sequence[str | int], names: Sequence
         case "extra_forbidden":
             if path[-1] in names:
                 return f"{field} is unknown here"
-            known = f"the keys are {', '.join(names)}" if len(names) <= MAX_LISTED_NAMES else ""
-            meant = did_you_mean(str(path[-1]), names, known)
+            known = f"the keys are {', '.join(keys)}" if len(keys) <= MAX_LISTED_NAMES else ""
+            meant = did_you_mean(str(path[-1]), keys, known)
             return f"{field} is unknown{f' ({meant})' if meant else ''}"
         case "required":
             return details["msg"]

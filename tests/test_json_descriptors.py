@@ -187,6 +187,52 @@ def test_an_integer_may_be_written_with_a_point() -> None:
     assert '"Value":7}' in part.content
 
 
+GRAPH: dict[str, Any] = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}]}
+EDGE = {"GraphInputIndex": 0, "ToNodeIndex": 0}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (AFFINE | {"ScaleBias": {"Scale": 1, "Bais": 2}}, "ScaleBias.Bais is unknown (did you mean Bias?)"),
+        (AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}, "ScaleBias.X is unknown (the keys are Scale, Bias)"),
+        (
+            AFFINE | {"InputTensor": {"Desc": FLAT | {"Foo": 1}}},
+            "InputTensor.Foo is unknown (the keys are DataType, Flags, DimensionCount, Sizes, Strides, Total",
+        ),
+        (AFFINE | {"Foo": 1}, "Foo is unknown (the keys are InputTensor, OutputTensor, ScaleBias)"),
+        (
+            GRAPH | {"Foo": 1},
+            "Foo is unknown (the keys are InputCount, OutputCount, NodeCount, Nodes, InputEdgeCount, ",
+        ),
+        (
+            GRAPH | {"InputEdges": [{"GraphInputIndx": 0, "ToNodeIndex": 0}]},
+            "InputEdges[0].GraphInputIndx is unknown (did you mean GraphInputIndex?)",
+        ),
+        (
+            GRAPH | {"InputEdges": [EDGE | {"Foo": 1}]},
+            "InputEdges[0].Foo is unknown (the keys are Name, Type, GraphInputIndex, ToNodeIndex, ToNodeInputIndex)",
+        ),
+        (
+            GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]},
+            "Nodes[0].Foo is unknown (the keys are Name, Type, Operator, DataSize)",
+        ),
+        (
+            GRAPH | {"Nodes": [{"Operator": AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}}]},
+            "Nodes[0].Operator.ScaleBias.X is unknown (the keys are Scale, Bias)",
+        ),
+        (
+            GRAPH | {"Nodes": [{"Type": "GATHER", "Desc": TILE}]},
+            "Nodes[0] is an object; an operator's descriptor belongs under the key Operator",
+        ),
+    ],
+)
+def test_of_an_unknown_key_the_keys_of_its_own_struct_are_named(value: Any, message: str) -> None:
+    (problem,) = parts(value)
+    assert isinstance(problem, Problem)
+    assert problem.message.startswith(message)
+
+
 NO_TYPES: dict[str, tuple[Any, str]] = {
     "null": (None, "null; input should be a name or an integer"),
     "an array": (["GATHER"], "an array of 1; input should be a name or an integer"),

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, TypeAlias
 
 from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.structs import Enumerator, Ordered, Struct, left_out
 from dml_tile.descriptors.tile import UINT, UINT64, TileOperatorDesc
 from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
+from dml_tile.directml.operators import operator_named
 
 NODE_TYPE: Final = Enumerator(GraphNodeType, "DML_GRAPH_NODE_TYPE_")
 EDGE_TYPE: Final = Enumerator(GraphEdgeType, "DML_GRAPH_EDGE_TYPE_")
@@ -54,6 +56,8 @@ class OperatorGraphNodeDesc(_GraphPart):
                 return {"operator": _operator(data)}
             case {"Operator": operator, **rest} | {"operator": operator, **rest}:
                 return {"Operator": _operator(operator), **rest}
+            case {"Type": str(kind)} | {"type": str(kind)} if operator_named(kind):
+                raise PydanticCustomError("operator_key", "An operator's descriptor belongs under the key Operator")
         return data
 
     if TYPE_CHECKING:
