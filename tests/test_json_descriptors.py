@@ -117,6 +117,12 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
         (MODEL | {"resources": {"R": {"initialValues": "deferred"}}}, "deferred resources"),
         (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' appears twice"),
         (TILE | {"Repeats": [-1] * 1000}, r"^Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected$"),
+        (
+            {"InputTensor": FLAT, "IndicesTensor": FLAT, "OutputTensor": FLAT, "Axis": 0, "IndexDimensions": 1},
+            "^Type is missing; a descriptor without it is a tile's, which has no IndicesTensor$",
+        ),
+        ({"InputTensor": FLAT, "OutputTensor": FLAT, "Repeat": [1]}, "^Repeat is unknown"),
+        (TILE | {"Axis": 0}, "^Axis is unknown"),
         ({"Type": -1}, "Type is -1"),
         ({"Type": "GATHER"}, "^InputTensor is missing; IndicesTensor is missing"),
         ({"Type": "TILE"}, "^InputTensor is missing; OutputTensor is missing"),

@@ -42,6 +42,8 @@ from dml_tile.text import json_pointer, shown
 
 _SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = c_names(TileOperatorDesc)
+_REPEATS: Final = frozenset(("Repeats", "RepeatsCount", "repeats", "repeats_count"))
+_NO_TYPE: Final = "Type is missing; a descriptor without it is a tile's, which has no {}"
 
 
 def read_source(name: str, called: str = "") -> Iterator[DescriptorOrProblem]:
@@ -266,7 +268,8 @@ def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
     if typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}:
         return Problem(pointer, _no_descriptor_message(data))
     if typed is None:
-        return validated(TileOperatorDesc, data, pointer)
+        foreign = _fields_of_another_operator(data)
+        return Problem(pointer, _NO_TYPE.format(foreign[0])) if foreign else validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
     if operator is None and not _is_like_an_operator(data, data[typed]):
         return Problem(pointer, _no_descriptor_message(data))
@@ -340,6 +343,14 @@ def _is_like_an_operator(data: dict[str, Any], kind: Any) -> bool:
     if not isinstance(kind, str) or data.keys() & {"Desc", "desc"} or kind.startswith(OPERATOR_TYPE.prefix):
         return True
     return len(data) == 1 or not data.keys().isdisjoint(_fields_of_all_operators())
+
+
+def _fields_of_another_operator(data: dict[str, Any]) -> list[str]:
+    """Return the keys of a descriptor without a type that an operator other than Tile has, if it is no tile."""
+    names = {*_TILE_FIELDS, *_TILE_FIELDS.values()}
+    if data.keys() <= names or data.keys() & _REPEATS:
+        return []
+    return [key for key in data if key not in names and key in _fields_of_all_operators()]
 
 
 @cache
