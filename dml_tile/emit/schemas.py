@@ -64,7 +64,7 @@ def schemas() -> dict[str, Schema]:
     made = {tile: _with_flat_tensors(TileOperatorDesc)}
     made |= {f"{tile}.{row.since.short}": narrowed_tile_schema(row) for row in tile_rows()}
     made |= {
-        "dml_operator_desc": operator_schema(_with_flat_tensors(TileOperatorDesc)),
+        "dml_operator_desc": operator_schema(),
         "dml_graph_desc": graph_schema(),
         "dxdispatch_model": model_schema(),
         "check_output": _generated(CheckOutput, "serialization"),
@@ -83,7 +83,7 @@ def graph_schema() -> Schema:
     A node's operator is any, or without ``Type`` a tile.
     """
     schema = _with_flat_tensors(GraphDesc)
-    operator = operator_schema(_with_flat_tensors(TileOperatorDesc))
+    operator = operator_schema()
     schema["$defs"] |= {**operator.pop("$defs"), "TypedOperatorDesc": operator}
     node = schema["$defs"]["OperatorGraphNodeDesc"]["properties"]
     typed = {"if": {"type": "object", "required": ["Type"]}, "then": _ref("TypedOperatorDesc")}
@@ -259,12 +259,12 @@ _KINDS: Final[dict[str, tuple[str, Schema]]] = {
 """The definition of a field's kind, by the letters of ``dml_tile.directml.operators``."""
 
 
-def operator_schema(tile: Schema) -> Schema:
-    """Return the schema of any operator, with its fields under ``Desc`` or beside ``Type``; ``tile`` is that of Tile's.
+def operator_schema() -> Schema:
+    """Return the schema of any operator, with its fields under ``Desc`` or beside ``Type``.
 
     A fused operator's tensors may be left out, so that only the top of a document requires them.
     """
-    known = operators().values()
+    tile, known = _with_flat_tensors(TileOperatorDesc), operators().values()
     enumerators = {
         each.enumeration: spelling(each) for operator in known for each in operator.fields if each.enumeration
     }
