@@ -20,17 +20,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache, cached_property, lru_cache
+from heapq import nlargest
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.text import nearest
+from dml_tile.text import MAX_COMPARED, nearest
 
 HEADER: Final = Path(__file__).with_name("header.txt")
 OPERATOR_PREFIX: Final = "DML_OPERATOR_"
 _ALIASES: Final = {"SCATTER_ELEMENTS": "SCATTER"}
 _FAMILIES: Final = re.compile("(ACTIVATION|ELEMENT_WISE)_")
 """The beginnings of names that are often left out."""
+_MAX_ALIKE: Final = 8
+"""How many names are compared letter by letter, which takes long: those with the most pairs of letters in common."""
 _FIELD: Final = re.compile(r"([a-zA-Z])([0-9]*)(\??) (\w+):?(\w*)")
 
 
@@ -155,10 +159,24 @@ def nearest_operator_name(name: str) -> str:
     'ACTIVATION_RELU'
     """
     prefix = OPERATOR_PREFIX if name.upper().startswith(OPERATOR_PREFIX) else ""
-    short = name.upper().removeprefix(prefix)
-    names = operator_names()
-    known = {each if _FAMILIES.match(short) else _FAMILIES.sub("", each): each for each in names}
-    return next((f"{prefix}{known[each]}" for each in nearest(short, known)), "")
+    short = name.upper().removeprefix(prefix)[:MAX_COMPARED]
+    pairs, known = _pairs(short), _spellings(bool(_FAMILIES.match(short)))
+    alike = nlargest(_MAX_ALIKE, known, lambda each: len(pairs & known[each][1]))
+    return next((f"{prefix}{known[each][0]}" for each in nearest(short, alike)), "")
+
+
+@cache
+def _spellings(has_family: bool) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return the operators' names and their pairs of letters, by the name with or without its family."""
+    found = {}
+    for name in operator_names():
+        spelt = name if has_family else _FAMILIES.sub("", name)
+        found[spelt] = name, _pairs(spelt)
+    return found
+
+
+def _pairs(text: str) -> frozenset[str]:
+    return frozenset(map("".join, pairwise(text)))
 
 
 def operator_name(value: int) -> str:
