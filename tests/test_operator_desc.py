@@ -59,6 +59,9 @@ EXAMPLES: Final = {
 }  # fmt: skip
 
 
+NO_TENSORS: Final = {"InputTensor": None, "OutputTensor": None}
+
+
 def example(name: str) -> OperatorDesc:
     return OperatorDesc(type=name, desc=EXAMPLES[name])
 
@@ -105,6 +108,8 @@ def test_a_line_names_the_operator_and_its_fields() -> None:
     assert str(example("JOIN")) == "JOIN InputTensors {INT8 {2}, INT8 {3}}, OutputTensor INT8 {5}, Axis 0"
     assert "ScaleBias {Scale 1.5, Bias 0.0}" in str(example("ELEMENT_WISE_CLIP1"))
     assert str(example("ELEMENT_WISE_ADD1")).endswith("FusedActivation ACTIVATION_LEAKY_RELU Alpha 0.5")
+    assert str(OperatorDesc.model_validate({"Type": "ACTIVATION_RELU", "Desc": NO_TENSORS})) == "ACTIVATION_RELU"
+    assert str(OperatorDesc.model_validate({"Type": 300, "Desc": {**NO_TENSORS, "Repeats": None}})) == "operator 300"
 
 
 def test_numbers_that_json_lacks_are_written_as_words() -> None:

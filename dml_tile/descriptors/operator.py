@@ -496,7 +496,9 @@ class OperatorDesc(Struct):
         if self.type == OperatorType.TILE:
             return "null" if self.desc is None else str(self.desc)
         name = operator_name(int(self.type))
-        return f"{name.removeprefix(OPERATOR_TYPE.prefix)} {self.desc}" if self.desc is not None else name
+        if self.desc is None or self.desc == UNKNOWN_STRUCT:
+            return name
+        return f"{name.removeprefix(OPERATOR_TYPE.prefix)} {self.desc}".rstrip()
 
 
 UNKNOWN_STRUCT: Final = TileOperatorDesc(input_tensor=None, output_tensor=None, repeats=None)
