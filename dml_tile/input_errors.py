@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.errors import InputError, Problem
-from dml_tile.text import did_you_mean, json_pointer, nearest, shown
+from dml_tile.text import did_you_mean, json_pointer, nearest, plural, shown
 
 _Part = TypeVar("_Part")
 KeysAt: TypeAlias = Callable[[Sequence[str | int]], Sequence[str]]
@@ -93,7 +93,7 @@ def limited_problems(parts: Iterable[_Part | Problem]) -> Iterator[_Part | Probl
             yield Problem("", f"and more than {more} more problems; the rest is not read")
             return
     if problems > MAX_PROBLEMS_OF_A_SOURCE:
-        yield Problem("", f"and {problems - MAX_PROBLEMS_OF_A_SOURCE} more problems")
+        yield Problem("", f"and {plural(problems - MAX_PROBLEMS_OF_A_SOURCE, 'more problem')}")
 
 
 class ProblemList:
@@ -147,8 +147,8 @@ class ProblemList:
         """Return the problems that are kept, and how many more there are."""
         if not self._more:
             return self._problems
-        more = f"at least {MAX_PROBLEMS_COUNTED}" if self.is_full else str(self._more)
-        return [*self._problems, Problem(self._pointer, f"and {more} more problems")]
+        more = f"at least {MAX_PROBLEMS_COUNTED} more problems" if self.is_full else plural(self._more, "more problem")
+        return [*self._problems, Problem(self._pointer, f"and {more}")]
 
 
 def problems_of(
