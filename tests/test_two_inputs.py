@@ -117,11 +117,25 @@ def write_tar(folder: Path, count: int) -> tuple[str, ...]:
     return ("check", "tar://::many.tar", "--jobs", "1", "--quiet")
 
 
+def write_join(folder: Path, count: int) -> tuple[str, ...]:
+    tensor = {"DataType": "FLOAT32", "Sizes": [1]}
+    tensors = {"InputCount": count, "InputTensors": [tensor] * count, "OutputTensor": tensor | {"Sizes": [count]}}
+    bound = {"OutputTensor": "r"}
+    model = {
+        "resources": {"r": {"initialValuesDataType": "FLOAT32", "initialValues": [0] * count}},
+        "dispatchables": {"join": {"type": "JOIN", "desc": tensors | {"Axis": 0}}},
+        "commands": [{"type": "dispatch", "dispatchable": "join", "bindings": bound}] * count,
+    }
+    (folder / "model.json").write_text(json.dumps(model))
+    return ("check", "model.json", "--target", "6_2", "--format", "concise")
+
+
 PAIRS: Final = {
     "patterns of paths and folders": (write_patterns, 50, 2),
     "members and folders of a tar": (write_tar, 200, 0),
     "sizes of dimensions": (write_dimensions, 100, 1),
     "targets": (write_targets, 100, 0),
+    "commands and tensors of an array": (write_join, 100, 1),
     "a list of files": (write_list, 100, 0),
     "a capture": (write_capture, 100, 0),
     "stars in .gitignore": (write_stars, 100, 0),

@@ -61,34 +61,37 @@ def with_findings(part: ModelPart, dispatchable: ModelPart, desc: Descriptor | N
 
 def _binding_findings(part: ModelPart, desc: OperatorDesc, is_graph: bool) -> Iterator[Finding]:
     """Yield the findings; the runtime compares less where the operator is compiled as a graph."""
-    kind, points = TENSOR if part.kind == "command" else INITIALIZER_INPUT, part.bind_points
-    for name, tensor in _tensors(desc).items():
-        point, _, index = name.partition("[")
-        if point not in points:
-            continue
-        sources, i = part.sources(point), int(index.rstrip("]") or 0)
-        if sources is not None and len(sources) <= i:
-            continue  # so many resources are not taken
-        slot = Slot.tensor(name, tensor.desc, kind) if tensor and tensor.desc else Slot.absent(name, kind)
-        yield from apply_rules(SLOT_STATE_RULES, SlotState(slot, sources is not None), DEFAULT_TARGET)
-        if sources is None or not slot.size_in_bytes:
-            continue
-        slot = slot._replace(checked_by_runtime=not is_graph)
-        offset, size = bytes_of(sources[i], part.resources)
-        if offset is not None and size is not None:
-            binding = BoundRange(slot, (size - offset) & UINT64_MAX, offset)  # as DxDispatch subtracts
-            yield from apply_rules(RANGE_RULES, binding, DEFAULT_TARGET)
-        elif offset is not None:
-            yield from offset_is_aligned.findings(BoundRange(slot, slot.size_in_bytes, offset), DEFAULT_TARGET)
+    kind = TENSOR if part.kind == "command" else INITIALIZER_INPUT
+    for point in part.bind_points:
+        sources = part.sources(point)
+        for i, (name, tensor) in enumerate(_tensors(desc, point, None if sources is None else len(sources))):
+            slot = Slot.tensor(name, tensor.desc, kind) if tensor and tensor.desc else Slot.absent(name, kind)
+            yield from apply_rules(SLOT_STATE_RULES, SlotState(slot, sources is not None), DEFAULT_TARGET)
+            if sources is None or not slot.size_in_bytes:
+                continue
+            slot = slot._replace(checked_by_runtime=not is_graph)
+            offset, size = bytes_of(sources[i], part.resources)
+            if offset is not None and size is not None:
+                binding = BoundRange(slot, (size - offset) & UINT64_MAX, offset)  # as DxDispatch subtracts
+                yield from apply_rules(RANGE_RULES, binding, DEFAULT_TARGET)
+            elif offset is not None:
+                yield from offset_is_aligned.findings(BoundRange(slot, slot.size_in_bytes, offset), DEFAULT_TARGET)
 
 
-def _tensors(desc: OperatorDesc) -> dict[str, TensorDesc | None]:
-    fields = desc.desc
-    if isinstance(fields, OperatorFields):
-        from dml_tile.rules.operator_view import tensors_of  # not needed for Tile
+def _tensors(desc: OperatorDesc, point: str, count: int | None) -> Iterator[tuple[str, TensorDesc | None]]:
+    """Yield the tensors at a bind point to which ``count`` resources are bound, with their names.
 
-        inputs, outputs = tensors_of(fields)
-        return inputs | outputs
-    if isinstance(fields, TileOperatorDesc):
-        return {"InputTensor": fields.input_tensor, "OutputTensor": fields.output_tensor}
-    return {}
+    These are the first ones of an array where None is bound, so that no command costs more than it says, and none where
+    there are not as many as resources.
+    """
+    if isinstance(desc.desc, TileOperatorDesc):
+        if count != 0:
+            yield point, desc.desc.input_tensor if point == "InputTensor" else desc.desc.output_tensor
+    elif isinstance(desc.desc, OperatorFields):
+        value, field = desc.desc[point], desc.desc.operator.named[point]
+        if not field.is_array:
+            value = (value,)
+        expected = desc.desc[field.counted_by] if field.is_array else 1
+        shown = min(expected, MAX_PROBLEMS) if count is None else expected if count == expected else 0
+        for i, tensor in enumerate((value or ())[:shown]):
+            yield f"{point}[{i}]" if field.is_array else point, tensor
