@@ -30,7 +30,7 @@ _NAMES = {
     "descriptors.graph": (
         "Descriptor GraphDesc InputGraphEdge IntermediateGraphEdge NodeLike OperatorGraphNodeDesc OutputGraphEdge"
     ),
-    "descriptors.operator": "OperatorDesc OperatorFields OperatorFieldsLike ScaleBias Size2D",
+    "descriptors.operator": "FLOAT OperatorDesc OperatorFields OperatorFieldsLike ScaleBias Size2D",
     "descriptors.tile": (
         "UINT UINT64 UINTS BufferTensorDesc DataTypeLike IntegersLike TensorDesc TensorFlagsLike TileOperatorDesc"
     ),

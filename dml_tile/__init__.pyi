@@ -30,6 +30,7 @@ from dml_tile.descriptors.graph import IntermediateGraphEdge as IntermediateGrap
 from dml_tile.descriptors.graph import NodeLike as NodeLike
 from dml_tile.descriptors.graph import OperatorGraphNodeDesc as OperatorGraphNodeDesc
 from dml_tile.descriptors.graph import OutputGraphEdge as OutputGraphEdge
+from dml_tile.descriptors.operator import FLOAT as FLOAT
 from dml_tile.descriptors.operator import OperatorDesc as OperatorDesc
 from dml_tile.descriptors.operator import OperatorFields as OperatorFields
 from dml_tile.descriptors.operator import OperatorFieldsLike as OperatorFieldsLike
