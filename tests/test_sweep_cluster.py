@@ -73,6 +73,7 @@ def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> N
     assert [*found, *events] == list(checked_here(check, files))
 
 
+@pytest.mark.exhaustive  # as are the files that end processes of one machine, in test_sweep.py
 def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], client: Any, distributed: Any) -> None:
     class Deadly(distributed.WorkerPlugin):  # type: ignore[misc]  # distributed has no types
         """Lets workers end at some files, also those that take the place of others."""

@@ -153,6 +153,7 @@ sys.exit(pytest.main())
 """
 
 
+@pytest.mark.exhaustive  # the workflow collects the tests on Windows too
 def test_what_needs_posix_is_not_collected() -> None:
     done = python("-c", COLLECTING, "--collect-only", "-p", "no:cacheprovider", str(ROOT / "tests"))
     assert done.returncode == 0, done.stdout + done.stderr
