@@ -291,7 +291,7 @@ def test_models_and_problems_are_bounded_too() -> None:
     many = MAX_ON_A_PAGE + 1
     html = page([], [("a.json", Problem("", "is bad"))] * many, [SourceSummary("a.onnx", True)] * many)
     assert len(rows(html, "models")) == len([*section(html, "not-read").iter("li")]) == MAX_ON_A_PAGE
-    assert text_of(section(html, "models")).endswith("and 1 more models")
+    assert text_of(section(html, "models")).endswith("and 1 more model")
     assert text_of(section(html, "not-read")).endswith("and 1 more problem")
 
 

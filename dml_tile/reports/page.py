@@ -28,6 +28,7 @@ from dml_tile.reports.markup import (
 )
 from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, RowLowering, clipped
 from dml_tile.reports.report import ReportOptions
+from dml_tile.text import plural
 
 MAX_ON_A_PAGE: Final = 1_000
 """The limit for listed operators with findings, for those without, for models and for problems."""
@@ -62,8 +63,8 @@ def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[s
     rows, rules = report.rows, wording.greatest_first(report.rules)
     detailed, problems = sum(map(_has_details, rows)), starmap(_problem, report.problems)
     every = (
-        _Section("Not read", len(report.problems), _list("problems", len(report.problems), problems)),
-        _Section("Notices", len(report.notices), _list("notices", len(report.notices), map(_notice, report.notices))),
+        _Section("Not read", len(report.problems), _list("problem", len(report.problems), problems)),
+        _Section("Notices", len(report.notices), _list("notice", len(report.notices), map(_notice, report.notices))),
         _Section("Operators", report.counted.operators.total() or len(rows), _operators(report, rows)),
         _Section("Findings", detailed, _details(rows, are_open=detailed <= _MAX_OPEN)),
         _Section("Targets", len(report.verdicts), _target_table(report)),
@@ -179,7 +180,7 @@ def _content(row: OverviewRow) -> Iterator[Markup]:
     for finding in row.findings:
         yield element("div", *_finding(finding, row), class_=f"finding of-{wording.kind_of(finding.finding)}")
     if row.findings_left_out:
-        yield element("p", f"and {row.findings_left_out} more findings")
+        yield element("p", f"and {plural(row.findings_left_out, 'more finding')}")
     for lowering in row.lowerings:
         yield element("div", *_lowering(lowering), class_="lowering")
 
@@ -295,7 +296,7 @@ def _target_table(report: OverviewReport) -> Iterator[Markup]:
 def _model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
     """Yield the models, and where all of their tiles run."""
     yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_ON_A_PAGE)))
-    yield from _left_out("models", len(models))
+    yield from _left_out("model", len(models))
 
 
 def _problem(source: str, problem: Problem) -> Markup:
@@ -315,4 +316,4 @@ def _rule(rule: str, count: int) -> Markup:
 
 def _left_out(what: str, count: int) -> Iterator[Markup]:
     if count > MAX_ON_A_PAGE:
-        yield element("p", f"and {count - MAX_ON_A_PAGE} more {what}")
+        yield element("p", f"and {plural(count - MAX_ON_A_PAGE, f'more {what}')}")
