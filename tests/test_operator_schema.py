@@ -54,7 +54,9 @@ def agreed(
     return is_readable
 
 
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * (i % 4 > 0)) for i, name in enumerate(BASES)]
+)
 def test_each_operator_has_a_definition_of_its_fields(name: str) -> None:
     base, struct = BASES[name], f"DML_{name}_OPERATOR_DESC"
     fields = {"$ref": f"#/$defs/{struct}", "unevaluatedProperties": False}

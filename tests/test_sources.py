@@ -379,7 +379,7 @@ def deep_folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize("depth", [1200, pytest.param(3000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("depth", [1200, pytest.param(2100, marks=pytest.mark.long)])
 def test_deeply_nested_folders_give_a_result_or_a_sentence(
     check: Call, deep_folder: Path, monkeypatch: pytest.MonkeyPatch, depth: int
 ) -> None:

@@ -201,7 +201,7 @@ def test_two_processes_write_the_bytes_of_one(zoo: list[str], call: Call) -> Non
     assert outputs_of_check(call, *arguments, "2") == outputs_of_check(call, *arguments, "1")
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.exhaustive), 2])
 @pytest.mark.parametrize(
     "lost", [pytest.param(("dies once.json",), marks=pytest.mark.long), ("dies.json", "dies too.json")]
 )
