@@ -110,11 +110,6 @@ class ModelPart:
         return self.kind == "dispatchable" and not self.said_of_no_operator
 
     @property
-    def is_tile(self) -> bool:
-        """True for a dispatchable whose operator is Tile."""
-        return self.kind == "dispatchable" and operator_of(self.value) in TILE_NAMES
-
-    @property
     def fields_with_sizes(self) -> dict[str, Any]:
         """The fields of a resource whose sizes are read: it is not deferred."""
         data = self.fields if self.kind == "resource" else {}
