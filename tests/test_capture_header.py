@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
@@ -232,8 +233,14 @@ def test_the_capturing_device_is_the_device_but_for_the_lines_it_writes(
     folder.mkdir()
     subprocess.run([program, folder], check=True, timeout=300, env={"LC_ALL": "C"})
     written = {path.name: path.read_text().splitlines() for path in folder.iterdir()}
-    assert written.keys() == {"inner.jsonl", "\u00fc\u2603\U0001f9e9.jsonl", "threads.jsonl"}
+    assert written.keys() == {"inner.jsonl", "\u00fc\u2603\U0001f9e9.jsonl", "forked.jsonl", "threads.jsonl"}
     assert len(written.pop("threads.jsonl")) == 800
+    forked = [json.loads(line) for line in written.pop("forked.jsonl")]
+    assert sorted(Counter(line["session"] for line in forked).values()) == [4, 6]
+    assert len({(line["session"], line["call"]) for line in forked}) == 5
+    assert sorted(line["graph"]["Nodes"][0]["Operator"] for line in forked if "graph" in line) == [0, 1]
+    judged = check(str(folder / "forked.jsonl"), "--target", "6_2").stdout
+    assert "4 operators: 2 refused, 1 not checked, 1 accepted" in judged
     inner, outer = ([json.loads(line) for line in lines] for lines in written.values())
     sessions = {line.pop("session") for line in inner}, {line.pop("session") for line in outer}
     assert sessions[0].isdisjoint(sessions[1])

@@ -5,7 +5,9 @@
 #include <dml_tile/capturing_device.h>
 
 #include <new>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 // What is allocated, and how often there is memory. Clang's thread sanitizer lets nobody else define these operators.
 
@@ -336,6 +338,31 @@ void serves_threads(const std::string& path)
     device.Release();
 }
 
+// The parent's device and the child's stand at one address and make calls of the same numbers.
+void tells_forked_processes_apart(const std::string& path)
+{
+    StandInDevice device;
+    device.keeps_calls = false;
+    device.makes_operators = true;
+    IDMLDevice1* const made = capturing(device, path.c_str());
+    const Tile good(2), bad(3);
+    void* op = nullptr;
+    REQUIRE(made->CreateOperator(&good.desc, ids::nobodys, &op) == 0);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    const DML_OPERATOR_GRAPH_NODE_DESC node = {static_cast<IDMLOperator*>(op), nullptr};
+    const DML_GRAPH_NODE_DESC nodes[] = {{DML_GRAPH_NODE_TYPE_OPERATOR, &node}};
+    const DML_GRAPH_DESC graph = {0, 0, 1, nodes, 0, nullptr, 0, nullptr, 0, nullptr};
+    device.result = child == 0 ? invalid_argument : 0;
+    REQUIRE(made->CreateOperator(child == 0 ? &bad.desc : &good.desc, ids::nobodys, nullptr) == device.result);
+    made->CompileGraph(&graph, DML_EXECUTION_FLAG_NONE, ids::nobodys, nullptr);
+    if (child == 0) { _exit(EXIT_SUCCESS); }
+    int status = 1;
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    REQUIRE(made->Release() == 0 && device.count() == 1);
+    device.Release();
+}
+
 }  // namespace
 
 int main(int count, char** arguments)
@@ -349,6 +376,7 @@ int main(int count, char** arguments)
     std::wstring wide(folder.begin(), folder.end());
     writes_each_operator(folder + "inner.jsonl", (wide + L"\u00FC\u2603\U0001F9E9.jsonl").c_str());
     gives_lines_to_a_function();
+    tells_forked_processes_apart(folder + "forked.jsonl");
     serves_threads(folder + "threads.jsonl");
     return EXIT_SUCCESS;
 }

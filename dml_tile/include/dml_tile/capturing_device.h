@@ -290,7 +290,7 @@ public:
 
     HRESULT STDMETHODCALLTYPE CreateOperator(const DML_OPERATOR_DESC* desc, REFIID riid, void** object) override
     {
-        const UINT call = called([desc](Line& line) {
+        const Call call = called(session(), [desc](Line& line) {
             line.add(",\"operator\":");
             add_operator(line, desc, max_depth);
         });
@@ -299,7 +299,7 @@ public:
         if (hr >= 0 && object != nullptr && *object != nullptr &&
             static_cast<IUnknown*>(*object)->QueryInterface(id_of(Interface::object), &found) >= 0)
         {
-            static_cast<IDMLObject*>(found)->SetPrivateData(tag(), sizeof call, &call);
+            static_cast<IDMLObject*>(found)->SetPrivateData(tag(call.session), sizeof call.number, &call.number);
             static_cast<IDMLObject*>(found)->Release();
         }
         return hr;
@@ -351,8 +351,9 @@ public:
     HRESULT STDMETHODCALLTYPE
     CompileGraph(const DML_GRAPH_DESC* desc, DML_EXECUTION_FLAGS flags, REFIID riid, void** object) override
     {
-        const GUID id = tag();
-        const UINT call = called([desc, flags, &id](Line& line) {
+        const std::uint64_t in_session = session();
+        const GUID id = tag(in_session);
+        const Call call = called(in_session, [desc, flags, &id](Line& line) {
             line.add(",\"flags\":").number(bits_of(flags)).add(",\"graph\":");
             add_graph(line, desc, id);
         });
@@ -361,9 +362,15 @@ public:
 #endif
 
 private:
+    struct Call
+    {
+        std::uint64_t session;
+        UINT number;
+    };
+
     CapturingDevice(IDMLDevice* device, To&& to, const char* label)
         : to_(std::forward<To>(to)), label_(label), references_(1), calls_(0), device_(device), device1_(nullptr),
-          level_(level_of(device)), session_(new_session())
+          level_(level_of(device)), process_(process()), session_(new_session())
     {
         device_->AddRef();
 #if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2100
@@ -385,41 +392,63 @@ private:
         device_->Release();
     }
 
-    // Tells the lines of this device from those of others, in this process and others.
+    static std::uint64_t process() noexcept
+    {
+#if defined(_WIN32)
+        return GetCurrentProcessId();
+#else
+        return static_cast<std::uint64_t>(::getpid());
+#endif
+    }
+
     std::uint64_t new_session() const noexcept
     {
 #if defined(_WIN32)
-        const std::uint64_t process = GetCurrentProcessId();
         FILETIME time;
         GetSystemTimeAsFileTime(&time);
         const std::uint64_t now = std::uint64_t(time.dwHighDateTime) << 32 | time.dwLowDateTime;
 #else
-        const std::uint64_t process = static_cast<std::uint64_t>(::getpid());
         timespec time = {};
         ::clock_gettime(CLOCK_REALTIME, &time);
         const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1000000000u + static_cast<std::uint64_t>(time.tv_nsec);
 #endif
-        return now * 0x9E3779B97F4A7C15u ^ process << 48 ^ reinterpret_cast<std::uintptr_t>(this);
+        return now * 0x9E3779B97F4A7C15u ^ process() << 48 ^ reinterpret_cast<std::uintptr_t>(this);
+    }
+
+    // Tells the lines of this device from those of others, in this process and others. After fork(), the child has the
+    // parent's device and its number of calls, so it begins a session. Threads that do so at once do not wait for each other:
+    // each gets a session that no other process has, and all soon get the same.
+    std::uint64_t session() noexcept
+    {
+        const bool is_known = process_.load(std::memory_order_acquire) == process();
+        std::uint64_t session = session_.load(std::memory_order_acquire);
+        if (!is_known)
+        {
+            const std::uint64_t begun = new_session();
+            session = session_.compare_exchange_strong(session, begun, std::memory_order_acq_rel) ? begun : session;
+            process_.store(process(), std::memory_order_release);
+        }
+        return session;
     }
 
     // The key of the private data of operators.
-    GUID tag() const noexcept
+    static GUID tag(std::uint64_t session) noexcept
     {
         GUID id = {0x6C6D746C, 0x6C69, 0x4165, {0, 0, 0, 0, 0, 0, 0, 0}};
-        std::memcpy(id.Data4, &session_, sizeof session_);
+        std::memcpy(id.Data4, &session, sizeof session);
         return id;
     }
 
-    void begin_line(Line& line, const HRESULT* hr, UINT call) const noexcept
+    static void begin_line(Line& line, const HRESULT* hr, const Call& call) noexcept
     {
-        begin(line, hr).add(",\"session\":").hexadecimal(session_, 16).add(",\"call\":").number(call);
+        begin(line, hr).add(",\"session\":").hexadecimal(call.session, 16).add(",\"call\":").number(call.number);
     }
 
-    // Describes a call that is about to be made, and returns its number.
+    // Describes a call that is about to be made.
     template <class Describe>
-    UINT called(Describe describe) noexcept
+    Call called(std::uint64_t in_session, Describe describe) noexcept
     {
-        const UINT call = ++calls_;
+        const Call call = {in_session, ++calls_};
         Line line;
         begin_line(line, nullptr, call);
         add_level(line, level_);
@@ -432,7 +461,7 @@ private:
         return call;
     }
 
-    HRESULT returned(UINT call, HRESULT hr) noexcept
+    HRESULT returned(const Call& call, HRESULT hr) noexcept
     {
         Line line;
         begin_line(line, &hr, call);
@@ -447,7 +476,8 @@ private:
     IDMLDevice* const device_;
     HighestDevice* device1_;
     const std::uint32_t level_;
-    const std::uint64_t session_;
+    std::atomic<std::uint64_t> process_;
+    std::atomic<std::uint64_t> session_;
 };
 
 }  // namespace detail
