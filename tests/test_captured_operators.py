@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable
 from ctypes import addressof
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -169,6 +169,43 @@ def test_sessions_are_told_apart_and_a_label_is_shown(check: Call) -> None:
     result = check("-", stdin=f"{LINES[0]}\n{other}\n")
     assert "completes a call that no line before it describes" in result.stderr
     assert "encoder: GATHER InputTensor" in check("-", stdin=json.dumps(line | {"label": "encoder"}) + "\n").stdout
+
+
+REFUSED: Final = LINES[2].replace('"Repeats":[1,1,1,2]', '"Repeats":[1,1,1,3]')
+REFUSAL: Final = LINES[3].replace("0x00000000", "0x80070057")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (LINES[2], REFUSED),
+        (REFUSED, LINES[2], LINES[3], LINES[3]),
+        (LINES[2], REFUSED, LINES[3], REFUSAL),
+        (LINES[2], LINES[3], REFUSED, REFUSAL),
+    ],
+    ids=["without answers", "at once", "answers in order", "one after the other"],
+)
+def test_a_call_that_two_lines_begin_keeps_both_operators(check: Call, lines: tuple[str, ...]) -> None:
+    """As two processes wrote them in one session; which of them a graph's node names is unknown."""
+    graph = LINES[6].replace('"Operator":1', '"Operator":2').replace('"Operator":3', '"Operator":2')
+    result = check("-", "-t", "6_2", stdin="\n".join([*lines, graph, LINES[7]]))
+    assert result.exit_code == 2
+    second = max(lines.index(LINES[2]), lines.index(REFUSED))
+    assert f"-:{second + 1}:1#/{second}: call is 2" in result.stderr
+    assert "3 operators: 1 refused, 1 not checked, 1 accepted" in result.stdout
+    assert "Nodes[0].Operator" in result.stdout
+    assert "completes a call" not in result.stderr
+    assert "DML-CAPTURE-HRESULT" not in result.stdout
+
+
+@pytest.mark.parametrize("order", ["operator", "graph"])
+def test_a_line_with_an_operator_and_a_graph_is_unreadable(check: Call, order: str) -> None:
+    both = json.loads(REFUSED) | json.loads(LINES[6])
+    both = {order: both.pop(order)} | both
+    result = check("-", "-t", "6_2", stdin="\n".join([*LINES[:2], json.dumps(both)]))
+    assert result.exit_code == 2
+    assert "-:3:1#/2: operator and graph were provided; one of them was expected" in result.stderr
+    assert check("-", stdin=json.dumps(both | {"operator": None})).exit_code == 2
 
 
 @pytest.mark.parametrize("hresult", ["0x80070057", "0x00000000"])

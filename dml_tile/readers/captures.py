@@ -12,13 +12,18 @@ from dml_tile.descriptors.graph import CapturedGraph, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.errors import Problem
 from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, validated
+from dml_tile.text import json_pointer, pointer_steps
 
 _DIGEST_BYTES: Final = 8
 
 
 def joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
-    """Yield parts as they come; the two lines of a capturing device's call are one part."""
+    """Yield parts as they come; the two lines of a capturing device's call are one part.
+
+    A call that two lines begin is a problem. Its operators are kept, without an HRESULT where it may be either's.
+    """
     operators, waiting = _Operators(), dict[tuple[str, int], JsonDescriptor]()
+    begun, mixed = set[tuple[str, int]](), set[tuple[str, int]]()
     for part in parts:
         line = part.line if isinstance(part, JsonDescriptor) else None
         if isinstance(part, Problem) or line is None or line.session is None or line.call is None:
@@ -27,21 +32,36 @@ def joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem
         key = line.session, line.call
         if line.is_return:
             if first := waiting.pop(key, None):
-                returned = first.capture and replace(first.capture, hresult=line.hresult, open=False)
-                yield replace(first, capture=returned)
-            else:
-                yield Problem(part.pointer, "completes a call that no line before it describes")
+                yield _answered(first, line.hresult)
+            elif key not in mixed:
+                yield _problem(part, "completes a call that no line before it describes")
             continue
+        if is_again := key in begun:
+            yield _problem(part, f"call is {line.call}, which an earlier line of the session has begun")
+        begun.add(key)
+        desc = part.desc if isinstance(part.desc, OperatorDesc) and not is_again else None
+        operators.add(*key, desc)
         if line.graph is not None:
             graph = _captured_graph(part, line.session, line.graph, operators)
             if isinstance(graph, Problem):
                 yield graph
                 continue
             part = graph
-        elif isinstance(part.desc, OperatorDesc):
-            operators.add(*key, part.desc)
-        waiting[key] = part
+        if key in mixed or (is_again and key in waiting):
+            mixed.add(key)
+            yield from (_answered(each, None) for each in (waiting.pop(key, None), part) if each)
+        else:
+            waiting[key] = part
     yield from waiting.values()
+
+
+def _answered(part: JsonDescriptor, hresult: int | None) -> JsonDescriptor:
+    return replace(part, capture=part.capture and replace(part.capture, hresult=hresult, open=False))
+
+
+def _problem(part: JsonDescriptor, message: str) -> Problem:
+    pointer = json_pointer(pointer_steps(part.pointer)[:1])
+    return Problem(pointer, message, part.text.position(pointer) if part.text else None)
 
 
 def _captured_graph(
@@ -63,10 +83,10 @@ class _Operators:
     """The operators that a capture describes, by session and call."""
 
     def __init__(self) -> None:
-        self._descs: dict[tuple[str, int], OperatorDesc] = {}
+        self._descs: dict[tuple[str, int], OperatorDesc | None] = {}
         self._digests: dict[tuple[str, int], str] = {}
 
-    def add(self, session: str, call: int, desc: OperatorDesc) -> None:
+    def add(self, session: str, call: int, desc: OperatorDesc | None) -> None:
         self._descs[session, call] = desc
 
     def graph(self, session: str, graph: dict[str, Any]) -> tuple[dict[str, Any], str]:

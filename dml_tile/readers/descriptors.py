@@ -298,6 +298,8 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
         captured = CapturedLine.model_validate(data)
     except ValidationError as error:
         return refused(error, data, pointer)
+    if captured.model_fields_set >= {"operator", "graph"}:
+        return Problem(pointer, "operator and graph were provided; one of them was expected")
     is_of_device = captured.session is not None and captured.call is not None
     line = captured if is_of_device else None
     if captured.is_return or captured.graph is not None:
