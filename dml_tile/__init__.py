@@ -16,6 +16,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
+__version__ = "0.1.0"  # pyproject.toml's; importlib.metadata takes longer to find it than Python to start
+
 # `python -m docs.generate` writes __init__.pyi of these, for type checkers.
 _NAMES = {
     "arrays": "tile",
@@ -53,7 +55,8 @@ _NAMES = {
     "execution.mover": "BoundTile Progress",
     "findings": "Against Basis Finding Rule Severity Violation",
     "geometry.layout": "calc_buffer_tensor_size",
-    "lowering.lower": "lower run_lowering",
+    "lowering.lower": "lower",
+    "lowering.run": "run_lowering",
     "lowering.steps": "Lowering LoweringStep StepBuffer",
     "pictures.picture": "Picture show",
     "readers.c_structs": (
@@ -73,8 +76,6 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return import_module("importlib.metadata").version("dml-tile")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -56,7 +56,7 @@ _EXPECTED: Final = {
 class Record(BaseModel):
     """An object of JSON in which unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod

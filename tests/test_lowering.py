@@ -21,7 +21,8 @@ from dml_tile.dialects.tiles import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1, D
 from dml_tile.directml.targets import Target
 from dml_tile.emit.source import CodeName, Names, lowering_model, lowering_source
 from dml_tile.errors import DmlError
-from dml_tile.lowering.lower import lower, run_lowering
+from dml_tile.lowering.lower import lower
+from dml_tile.lowering.run import run_lowering
 from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.lowering import lowering_table, print_lowered

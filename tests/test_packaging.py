@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+import dml_tile
 from tests.helpers.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -59,6 +60,7 @@ def test_there_is_a_classifier_for_each_version_of_python() -> None:
 
 def test_the_version_is_the_same_everywhere() -> None:
     version = PROJECT["project"]["version"]
+    assert dml_tile.__version__ == version
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == version
     assert citation["license"] == PROJECT["project"]["license"]

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import typer
 
+from dml_tile import __version__
 from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, let_typer_take, print_stderr, with_max_time
 from dml_tile.cli.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
 from dml_tile.cli.options import CheckOptions
@@ -39,9 +40,7 @@ _EXIT_STATUS = "Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        print_text(f"dml-tile {version('dml-tile')}\n")
+        print_text(f"dml-tile {__version__}\n")
         raise typer.Exit
 
 

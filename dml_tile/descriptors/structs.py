@@ -37,7 +37,9 @@ class Struct(BaseModel):
     and reads back; ``str`` is one line. Equal structs print and copy equally.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, alias_generator=to_pascal)
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, extra="forbid", populate_by_name=True, alias_generator=to_pascal
+    )
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values, checked as the constructor checks them; names are Python's or C's.

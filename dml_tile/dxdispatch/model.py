@@ -53,7 +53,7 @@ MAX_BOUND: Final = 1000
 class JsonObject(BaseModel):
     """An object of a model: its keys are in camelCase, and unknown ones are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore", alias_generator=to_camel)
 
 
 PositiveUINT = Annotated[int, Field(strict=True, ge=1, le=UINT_MAX)]

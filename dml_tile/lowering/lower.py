@@ -1,8 +1,4 @@
-"""Lowering a tile to tiles that a target accepts.
-
-lower()            lowers a DML_TILE_OPERATOR_DESC, or a tile of another specification
-run_lowering()     runs a lowering with the executor
-"""
+"""Lowering a tile to tiles that a target accepts."""
 
 from __future__ import annotations
 
@@ -11,9 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypedDict
 
-import numpy as np
-
-from dml_tile.bindings.memory import POISON, BufferLike, byte_view, element_dtype, require_data_type
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects import directml
@@ -23,8 +16,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, Ten
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import DmlError, require_instance
-from dml_tile.execution.executor import compile_tile
+from dml_tile.errors import DmlError
 from dml_tile.findings import Finding, apply_rules
 from dml_tile.geometry.axes import TileInBytes
 from dml_tile.geometry.layout import packed_strides, round_up_4
@@ -286,23 +278,3 @@ def _values_at_stake(task: _Task) -> str:
     if ELEMENT_SIZES[task.own] == 1:  # several bytes make a float, no denormal if the fourth is above 0
         return "; bools and small integers may be denormals as floats, and would arrive as 0"
     return "; small integers are denormals as floats, and would arrive as 0"
-
-
-def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
-    """Run the steps in order, at the lowering's target. Raises as ``execute`` does, before anything is written."""
-    require_instance(lowering, Lowering)
-    if lowering.data_type is not None:
-        require_data_type(element_dtype(input, "input"), lowering.data_type, "input")
-        require_data_type(element_dtype(output, "output"), lowering.data_type, "output")
-    scratch = [np.full(size, POISON, np.uint8) for size in lowering.scratch_sizes]
-    buffers: dict[StepBuffer, BufferLike] = {
-        "input": byte_view(input, "input"),
-        "output": byte_view(output, "output", writable=True),
-        **dict(enumerate(scratch)),
-    }
-    prepared = [
-        compile_tile(step.desc, lowering.target).bind(buffers[step.reads], buffers[step.writes])
-        for step in lowering.steps
-    ]
-    for step in prepared:
-        step.run()

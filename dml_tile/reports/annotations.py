@@ -8,12 +8,12 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
-from importlib.metadata import version
 from itertools import starmap
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from dml_tile import __version__
 from dml_tile.checks.catalogue import NOTICES, RULES, RUN_TIME
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.checks.summary import Notice, SourceSummary
@@ -313,8 +313,8 @@ class SarifReport(AnnotationReport):
             invocation["toolExecutionNotifications"] = notifications
         driver = {
             "name": "dml-tile",
-            "fullName": f"dml-tile {version('dml-tile')}",
-            "version": version("dml-tile"),
+            "fullName": f"dml-tile {__version__}",
+            "version": __version__,
             "informationUri": pages.TILE,
             "rules": [_rule(rule_id) for rule_id in self._rules],
         }

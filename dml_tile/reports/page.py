@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from importlib.resources import files
 from itertools import islice, starmap
 from typing import Final
 
+from dml_tile import __version__
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.errors import Problem, location_of
@@ -144,7 +144,7 @@ def _footer(options: ReportOptions) -> Markup:
     command = [element("pre", element("code", clipped(options.command)))] if options.command else []
     explain, levels = element("code", "dml-tile explain RULE"), element("code", "dml-tile levels")
     commands = element("p", explain, " tells more of a rule, ", levels, " what takes which tile.")
-    return element("footer", element("p", f"dml-tile {version('dml-tile')}"), *command, commands)
+    return element("footer", element("p", f"dml-tile {__version__}"), *command, commands)
 
 
 class PageReport(OverviewReport):

@@ -59,7 +59,7 @@ GROUPS: Final = {
         "bindings.memory",
         "geometry.layout",
     ),
-    "Lower a tile": ("lowering.lower", "lowering.steps"),
+    "Lower a tile": ("lowering.lower", "lowering.run", "lowering.steps"),
     "Exchange structs with C": ("readers.c_structs",),
     "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),
     "Test against a device": (
