@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,29 +18,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DTYPES, NUMBER_TYPES
+from dml_tile.dxdispatch.literals import literal_values, numpy_type, resource_pointer, resource_size
 from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
     ConstantValues,
     FileValues,
-    Model,
     Resource,
     SequenceValues,
-    TypedValue,
 )
-from dml_tile.dxdispatch.rules import as_float64
-from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import open_without_waiting, read_into
-from dml_tile.geometry.layout import round_up_4
-from dml_tile.input_errors import problems_of, unreadable
-from dml_tile.text import json_pointer, shown
+from dml_tile.input_errors import unreadable
 
 MAX_RESOURCE_BYTES: Final = 2**32
 """The most memory that the resources of one model may take, with the copies of them that tiles own."""
@@ -69,8 +62,11 @@ class _CheckedValues:
 
 def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Contents]:
     """Allocate all resources. Raises InputError for values that do not fit their type, and for unusable files."""
-    values = {name: _initial_values(resource, _pointer(name), folders) for name, resource in resources.items()}
-    sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
+    values = {name: _initial_values(resource, resource_pointer(name), folders) for name, resource in resources.items()}
+    sizes = {
+        name: resource_size(resource, values[name].nbytes, resource_pointer(name))
+        for name, resource in resources.items()
+    }
     require_memory(sum(sizes.values()), "/resources")
     return {name: _contents(values[name], sizes[name]) for name in resources}
 
@@ -81,34 +77,6 @@ def require_memory(needed: int, pointer: str) -> None:
         raise unreadable(
             pointer, f"{needed} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}"
         )
-
-
-def literal_problems(model: Model) -> Iterator[Problem]:
-    """Yield the problems of initial values written in the model itself; files are not read."""
-    # an ONNX dispatchable fills deferred resources
-    fills = any(dispatchable.type.lower() == "onnx" for dispatchable in model.dispatchables.values())
-    for name, resource in model.resources.items():
-        if not (isinstance(resource.initial_values, FileValues) or (fills and resource.initial_values == "deferred")):
-            try:
-                values = _literal_values(resource, f"{_pointer(name)}/initialValues")
-                _size(resource, values.nbytes, _pointer(name))
-            except InputError as error:
-                yield from error.problems
-
-
-def _pointer(name: str) -> str:
-    return json_pointer(["resources", name])
-
-
-def _size(resource: Resource, needed: int, pointer: str) -> int:
-    offset = resource.initial_values_offset_in_bytes
-    size = resource.size_in_bytes if resource.size_in_bytes is not None else round_up_4(needed)
-    if offset + needed > size:
-        raise unreadable(
-            f"{pointer}/sizeInBytes",
-            f"sizeInBytes is {size}; the initial values need {needed} bytes at offset {offset}",
-        )
-    return size
 
 
 def _contents(values: _CheckedValues, size: int) -> Contents:
@@ -124,49 +92,30 @@ def _initial_values(resource: Resource, pointer: str, folders: AllowedFolders) -
 
 
 def _literal_values(resource: Resource, pointer: str) -> _CheckedValues:
-    values, data_type = resource.initial_values, resource.initial_values_data_type
-    if isinstance(values, str):
-        raise unreadable(pointer, "deferred resources are made by ONNX models only; a tile cannot fill them")
-    assert not isinstance(values, FileValues)
-    if isinstance(values, list) and data_type == TensorDataType.UNKNOWN:
-        mixed = _typed_values(values, pointer)
-        return _CheckedValues(data_type, mixed.nbytes, lambda place: np.copyto(place, mixed))
-    dtype = _dtype(data_type, f"{pointer}DataType")
-    if isinstance(values, list):
-        array = _array(values, dtype, pointer)
-        return _CheckedValues(data_type, array.nbytes, lambda place: np.copyto(place.view(dtype), array))
-    nbytes = values.value_count * dtype.itemsize
-    if isinstance(values, ConstantValues):
-        constant = _array([values.value], dtype, f"{pointer}/value")
-        return _CheckedValues(data_type, nbytes, lambda place: np.copyto(place.view(dtype), constant))
-    return _CheckedValues(data_type, nbytes, _sequence(values, dtype, pointer))
+    literal = literal_values(resource, pointer)
+    arrays = [_array(numbers, DTYPES[data_type]) for data_type, numbers in literal.parts]
+    if isinstance(resource.initial_values, SequenceValues):
+        return _CheckedValues(literal.data_type, literal.nbytes, _sequence(*arrays))
+    if isinstance(resource.initial_values, ConstantValues):
+        (constant,) = arrays
+        return _CheckedValues(
+            literal.data_type, literal.nbytes, lambda place: np.copyto(place.view(constant.dtype), constant)
+        )
+    memory = np.frombuffer(b"".join(array.tobytes() for array in arrays), np.uint8)
+    return _CheckedValues(literal.data_type, literal.nbytes, lambda place: np.copyto(place, memory))
 
 
-def _sequence(values: SequenceValues, dtype: np.dtype[Any], pointer: str) -> Callable[[Bytes], None]:
-    start = _array([values.value_start], dtype, f"{pointer}/valueStart")
-    delta = _array([values.value_delta], dtype, f"{pointer}/valueDelta")
-
+def _sequence(start: NDArray[Any], delta: NDArray[Any]) -> Callable[[Bytes], None]:
     def write(place: Bytes) -> None:
-        steps = place.view(dtype)
-        if dtype == np.float16:
+        steps = place.view(start.dtype)
+        if start.dtype == np.float16:
             _fill_halves(steps, start, delta)
             return
         steps[:1], steps[1:] = start, delta
         with np.errstate(all="ignore"):
-            np.cumsum(steps, dtype=dtype, out=steps)  # one by one in the type itself, as DxDispatch adds them up
+            np.cumsum(steps, dtype=steps.dtype, out=steps)  # one by one in the type itself, as DxDispatch adds them up
 
     return write
-
-
-def _typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
-    parts = []
-    for i, value in enumerate(values):
-        try:
-            typed = TypedValue.model_validate(value, context=JSON_DOCUMENT)
-        except ValidationError as error:
-            raise InputError(problems_of(error, value, f"{pointer}/{i}")) from None
-        parts.append(_array([typed.value], _dtype(typed.type, f"{pointer}/{i}/type"), f"{pointer}/{i}/value").tobytes())
-    return np.frombuffer(b"".join(parts), np.uint8)
 
 
 def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFolders) -> _CheckedValues:
@@ -184,10 +133,11 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
         if held is None:
             raise unreadable(here, f"{name!r} holds {dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
-            raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_type_name(data_type)}")
+            wanted = DATA_TYPE.write(data_type)
+            raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {wanted}")
         data_type = held
     else:
-        _dtype(data_type, f"{pointer}/initialValuesDataType")
+        numpy_type(data_type, f"{pointer}/initialValuesDataType")
         try:
             offset, nbytes = 0, path.stat().st_size
         except OSError as error:
@@ -248,39 +198,12 @@ def _file_reader(path: Path, offset: int, name: str, pointer: str) -> Callable[[
     return write
 
 
-def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any]:
-    """Return JSON values as an array of a type; floats are rounded to it, integers must fit."""
-    floating = dtype.kind == "f"
-    numbers = []
-    for i, value in enumerate(values):
-        number = _float(value) if floating else value if type(value) is int else None
-        if number is None or not (floating or np.iinfo(dtype).min <= number <= np.iinfo(dtype).max):
-            wanted = 'a number, "nan", "inf" or "-inf"' if floating else f"an integer that fits {dtype.name.upper()}"
-            at = f"{pointer}/{i}" if len(values) > 1 else pointer
-            raise unreadable(at, f"{shown(value)} was provided, but {wanted} was expected")
-        numbers.append(number)
+def _array(numbers: list[float], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return numbers as an array of a type; floats are rounded to it."""
     with np.errstate(over="ignore"):  # what is too large for a float is infinite, as in C++
         if dtype == np.float16:
             return _round_to_halves(np.array(numbers, np.float32))
-        return np.array(numbers, np.float64 if floating else dtype).astype(dtype)
-
-
-def _float(value: Any) -> float | None:
-    if type(value) in (int, float):
-        return as_float64(value)
-    spelled = value.lower() if isinstance(value, str) else None
-    return float(spelled) if spelled in ("nan", "inf", "-inf") else None
-
-
-def _dtype(data_type: int, pointer: str) -> np.dtype[Any]:
-    dtype = DTYPES.get(data_type)
-    if dtype is None:
-        raise unreadable(pointer, f"{_type_name(data_type)} was provided, but a type that NumPy has was expected")
-    return dtype
-
-
-def _type_name(data_type: int) -> str:
-    return str(DATA_TYPE.write(data_type))
+        return np.array(numbers, np.float64 if dtype.kind == "f" else dtype).astype(dtype)
 
 
 def _round_to_halves(singles: NDArray[np.float32]) -> NDArray[np.float16]:

@@ -206,11 +206,21 @@ def _pair_shares(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
     return inner[1] > outer[0] // divisor and outer[1] > inner[0] // divisor
 
 
+_FEW_ADDRESSES: Final = 4096
+"""Up to this count, Python compares addresses in less time than importing NumPy takes."""
+
+
 @lru_cache(maxsize=64)  # a descriptor may be checked at many targets
 def _has_repeated_address(dimensions: tuple[tuple[int, int], ...], budget: AddressBudget | None) -> bool | None:
     """Return True if two elements share an address; None if the budget does not last."""
-    if budget is not None and not budget.takes(math.prod(size for _, size in dimensions)):
+    count = math.prod(size for _, size in dimensions)
+    if budget is not None and not budget.takes(count):
         return None
+    if count <= _FEW_ADDRESSES:
+        few = [0]
+        for stride, size in dimensions:
+            few = [address + i * stride for address in few for i in range(size)]
+        return len({*few}) < count
     import numpy as np  # here, since most checks do not need it
 
     addresses = np.zeros(1, np.int64)

@@ -205,8 +205,8 @@ def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
 def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     # only models need it, and importing it takes longer than all other readers of descriptors
     from dml_tile.dxdispatch.bindings import binding_problems, with_findings
+    from dml_tile.dxdispatch.literals import literal_problems
     from dml_tile.dxdispatch.model import TileDispatchable, read_parts
-    from dml_tile.dxdispatch.resources import literal_problems
 
     model, problems = read_parts(document.value)
     yield from problems or literal_problems(model)
