@@ -195,13 +195,37 @@ def test_the_hook_checks_files_and_passes_over_others() -> None:
     assert [name for name in given if re.search(HOOK["files"], name)] == [*given[:-1]]
     command, *arguments = shlex.split(HOOK["entry"])
     arguments += HOOK["args"]
-    assert arguments[-2:] == ["--max-time", "600"]
+    assert arguments[-3:] == ["--max-time", "600", "--"]
     assert command in PROJECT["project"]["scripts"]
     names = [write("a.json", INT64), write("package.json", "{}"), write("lines.jsonl", "")]
     assert invoke(*arguments, *names).exit_code == 0
-    done = invoke(*arguments, "--target", "4_0", *names)
+    done = invoke(*arguments[:-1], "--target", "4_0", *arguments[-1:], *names)
     assert done.exit_code == 1
     assert re.fullmatch(r"a\.json:3:15: error\[DML-TILE-DataType-level\] .*\n", done.stdout)
+
+
+OPTIONS = ("--exclude=*.json", "--baseline=b.json", "--report=r.json", "--fail-on=never.json", "-qv.json", "--help.json")
+
+
+@pytest.mark.posix
+def test_the_hook_takes_each_name_for_a_file_s() -> None:
+    """As pre-commit starts it: the entry, the arguments, and the names of committed files."""
+    names = [*OPTIONS, "-", "--", "a b.json", "a\nb.json", "'\".json", "*.json", "[a].json", "$(touch owned).json"]
+    for name in names:
+        write(name, INT64)
+    write("pyproject.toml", '[tool.dml-tile]\ntargets = ["4_0"]\n')
+    folder = sorted(os.listdir())
+    done = invoke(*shlex.split(HOOK["entry"])[1:], *HOOK["args"], *(name for name in names if name.endswith(".json")))
+    assert done.exit_code == 1
+    assert done.stderr == ""
+    assert done.stdout.count("DML-TILE-DataType-level") == len(names) - 2
+    assert sorted(os.listdir()) == folder
+
+
+def test_the_page_s_arguments_of_the_hook_end_where_names_begin() -> None:
+    shown = re.findall(r"`args: \[(.*)\]`", PAGE)
+    assert shown
+    assert all(arguments.split(", ")[-1] == "--" for arguments in shown)
 
 
 def files_in(text: str, language: str) -> list[Any]:
