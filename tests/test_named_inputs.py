@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,56 @@ def test_a_list_adds_to_what_is_named_and_takes_the_place_of_paths(check: Call) 
     assert (result.exit_code, sources(result)) == (0, ["b.json", "in/a.json", "package.json"])
     shown = check("b.json", "--files-from", "list.txt", "--show-settings").stdout
     assert 'paths = ["b.json", "in", "package.json"]  # option\n' in shown
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("root", "title"), [(".git", "the repository"), ("pyproject.toml", "the folder of pyproject.toml"), ("", "")]
+)
+def test_names_of_a_list_lead_to_files_and_folders_of_the_project(
+    check: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, title: str
+) -> None:
+    project = tmp_path / "project"
+    write("outside/secret.json", BAD | {"Repeats": [77777]})
+    write("project/a.json", TILE)
+    write("project/in/b.json", TILE)
+    write("project/in/c.json", TILE)
+    if root == ".git":
+        (project / root).mkdir()
+    elif root:
+        write(f"project/{root}", "[tool.dml-tile]\n")
+    monkeypatch.chdir(project / "in")
+    Path("linked").symlink_to("../../outside")
+    Path("linked.json").symlink_to("../../outside/secret.json")
+    Path("inner.json").symlink_to("b.json")
+    Path("zero.json").symlink_to("/dev/zero")
+    Path("loop.json").symlink_to("loop.json")
+    os.mkfifo("fifo.json")
+    wrong = {
+        **dict.fromkeys(["linked.json", "linked/secret.json", "linked", "zero.json"], "leads out of"),
+        **dict.fromkeys(["../../outside/secret.json", str(tmp_path / "outside"), "/dev/stdin"], "leads out of"),
+        "fifo.json": "is neither a regular file nor a folder",
+        "loop.json": "is no usable path",
+    }
+    above = [] if title == "" else ["../a.json", str(project / "a.json")]
+    result = check("--files-from", "-", "--format", "json", stdin="\0".join([*wrong, *above, "b.json", "inner.json"]))
+    assert result.exit_code == 2
+    errors = {one["source"]: one["message"] for one in json.loads(result.stdout)["errors"]}
+    assert errors.keys() == wrong.keys()
+    for name, reason in wrong.items():
+        assert errors[name].startswith(reason), name
+        assert reason != "leads out of" or errors[name].endswith(title or "the current folder")
+    assert "77777" not in result.stdout + result.stderr
+    assert [one for one in sources(result) if one not in wrong] == [*above[:1], "b.json", "inner.json"]
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("path", ["fifo.json", "f*.json"])
+def test_settings_name_regular_files_and_folders(check: Call, path: str) -> None:
+    os.mkfifo("fifo.json")
+    write("pyproject.toml", f"[tool.dml-tile]\npaths = ['{path}']\n")
+    result = check()
+    assert (result.exit_code, result.stderr) == (2, "dml-tile: fifo.json: is neither a regular file nor a folder\n")
 
 
 def test_an_empty_list_checks_nothing(check: Call) -> None:

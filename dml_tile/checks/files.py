@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.errors import ConfigError, InputError, Problem
-from dml_tile.files.paths import ListedPath, Matches
+from dml_tile.files.paths import ListedPath, Matches, ProjectPath, why_refused
 from dml_tile.files.patterns import OUTSIDE, Patterns
-from dml_tile.files.repository import path_from
+from dml_tile.files.repository import list_root, path_from
 from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
 from dml_tile.files.whole import read_whole
 from dml_tile.readers.descriptors import open_source
@@ -85,12 +85,14 @@ def forbidden(reason: str) -> Problem:
     return Problem("", f"would be passed over ({reason}), which --strict-files forbids")
 
 
-def names_in(file: str) -> list[str]:
+def names_in(file: str, settings_file: str = "") -> list[str]:
     """Return the names in a list of files, or in standard input (``-``): one a line, or each ended by NUL.
 
-    Names are paths, neither patterns nor URLs. Raises ConfigError for a list that cannot be read.
+    Names are paths, neither patterns nor URLs, that lead below ``list_root(settings_file)``. Raises ConfigError for a
+    list that cannot be read.
     """
     try:
+        root = list_root(settings_file)
         with open_source(file) as opened:
             text = read_whole(opened, MAX_LIST_BYTES)
     except (OSError, InputError) as error:
@@ -99,7 +101,7 @@ def names_in(file: str) -> list[str]:
         text = os.fsencode(text.decode("utf-16", "replace"))
     text = text.removeprefix(codecs.BOM_UTF8)
     names = text.split(b"\0") if b"\0" in text else text.splitlines()
-    return [ListedPath(os.fsdecode(name)) for name in dict.fromkeys(names) if name]
+    return [ListedPath(os.fsdecode(name), root) for name in dict.fromkeys(names) if name]
 
 
 def files_named(
@@ -115,8 +117,8 @@ def files_named(
 
     What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, and
     models that the back end ``via`` does not read. ``ignores_none`` is passed to ``expanded``. ``complain`` is called
-    for each name that stands for no file, for named models that ``via`` does not read, and for links out of a
-    ProjectPath's project.
+    for each name that stands for no file, for named models that ``via`` does not read, for links out of a
+    ProjectPath's project, and for a ListedPath or ProjectPath that is special or leads out.
     """
     files: dict[Hashable, str] = {}
     over: dict[Hashable, PassedOver] = {}
@@ -130,6 +132,9 @@ def files_named(
                 continue
             if name in patterns:
                 matched.add(match)
+            if isinstance(name, ListedPath | ProjectPath) and (refused := why_refused(match)):
+                complain(match, Problem("", refused))
+                continue
             passed: list[PassedOver] = []
             try:
                 found = list(

@@ -91,7 +91,7 @@ def _names(options: CheckOptions, config: Config, deadline: Deadline) -> list[st
     elif not options.files_from:
         names += config.settings.paths
     if options.files_from:
-        names += deadline.cut(names_in, options.files_from) or ()
+        names += deadline.cut(names_in, options.files_from, config.file) or ()
     return names
 
 

@@ -133,13 +133,26 @@ def not_standard_input(path: str) -> str:
     return join(os.curdir, path) if path == "-" else path
 
 
+class ListRoot(NamedTuple):
+    """The folder that no name in a list of files leads out of, and what messages call it."""
+
+    folder: str
+    title: str
+
+
 class ListedPath(str):
     """A path in a list of files: neither a pattern, nor a URL, nor standard input."""
 
-    __slots__ = ()
+    __slots__ = ("root",)
+    root: ListRoot
 
-    def __new__(cls, path: str) -> Self:
-        return super().__new__(cls, not_standard_input(path))
+    def __new__(cls, path: str, root: ListRoot) -> Self:
+        made = super().__new__(cls, not_standard_input(path))
+        made.root = root
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), self.root
 
 
 class ProjectPath(str):
@@ -155,6 +168,19 @@ class ProjectPath(str):
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return str(self), self.project
+
+
+def why_refused(path: str) -> str:
+    """Return why nothing at a path that stands in a file is read: it is special, or leads out; ``""`` if it is read."""
+    try:
+        if isinstance(path, ListedPath) and not Path(realpath(path)).is_relative_to(path.root.folder):
+            return f"leads out of {path.root.title}"
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return ""  # its reader says so
+    except (OSError, ValueError) as error:  # a loop of links, or a NUL
+        return f"is no usable path: {error.strerror if isinstance(error, OSError) else error}"
+    return "" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "is neither a regular file nor a folder"
 
 
 class _Awaited(NamedTuple):

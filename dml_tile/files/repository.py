@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
+from dml_tile.files.paths import ListRoot
 from dml_tile.files.patterns import Patterns
 from dml_tile.files.urls import STANDARD_INPUT, Url
 from dml_tile.files.whole import open_regular
@@ -47,6 +48,20 @@ def repository_root(names: Iterable[str] = ()) -> str:
     checkouts = filter(None, map(os.environ.get, SERVERS_VARIABLES))
     holding = (folder for folder in checkouts if not path_from(folder, common).startswith((os.pardir, "/")))
     return root_above(common) or root_above(here) or next(holding, here)
+
+
+def list_root(settings_file: str) -> ListRoot:
+    """Return the repository's root; without a repository the folder of the ``settings_file``, else the current one.
+
+    Raises OSError if the current folder was removed.
+    """
+    here = os.path.realpath(os.curdir)
+    if root := root_above(here):
+        return ListRoot(root, "the repository")
+    if settings_file:
+        folder, name = os.path.split(os.path.realpath(settings_file))
+        return ListRoot(folder, f"the folder of {name}")
+    return ListRoot(here, "the current folder")
 
 
 def path_from(folder: str, source: str) -> str:
