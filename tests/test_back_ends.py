@@ -20,7 +20,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, descri
 from dml_tile.dialects.tiles import ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE, Request
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
-from dml_tile.directml.targets import ONNXRUNTIME_DIRECTML, Target, TargetLike
+from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.emit.schemas import schemas
 from dml_tile.errors import DialectError
 from dml_tile.execution.executor import execute
@@ -136,6 +136,8 @@ def test_a_finding_links_to_the_file_where_the_check_is() -> None:
         ("onnxruntime-directml-1.10.0", True, {"DML-VIA-elsewhere"}),
         ("onnxruntime-directml-1.13.1", True, set()),
         ("onnxruntime-directml-1.14.0", True, set()),
+        ("onnxruntime-node-1.18.0", True, set()),
+        ("onnxruntime-windowsml-1.30.0", True, set()),
         ("4_1", False, {"DML-VIA-refused"}),
         ("5_0", True, set()),
         ("directml-1.7.0", False, {"DML-VIA-refused"}),
@@ -150,10 +152,10 @@ def test_what_onnx_runtime_asks_of_a_device_is_that_of_the_named_release_or_of_t
 
 def test_the_release_that_is_meant_is_named() -> None:
     newest = Target.parse("3_0")
-    old = Target(newest.feature_level, "onnxruntime-directml-1.14.0")
-    assert "newest" not in BACK_ENDS[ORT].needs(old)
+    for package in ("directml", "node", "windowsml"):
+        old = Target(newest.feature_level, f"onnxruntime-{package}-1.14.0")
+        assert "newest" not in BACK_ENDS[ORT].needs(old)
     assert BACK_ENDS[ORT].needs(newest).endswith("(as of 1.24, the newest release that was read)")
-    assert [*ONNXRUNTIME_DIRECTML][-1].startswith("1.24.")
     tile = node("float32", [2, 3, 4, 5], [2, 2, 2, 2])
     for target, level in ((at("onnxruntime-directml-1.12.1"), "2_0"), (at("6_4"), "5_0")):
         assert lowest_level_through(tile, BACK_ENDS[ORT], target) == at(level).feature_level

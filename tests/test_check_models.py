@@ -457,7 +457,7 @@ def test_json_has_sizes_repeats_types_and_names_as_fields(check: Call) -> None:
         (
             ["-t", "windows-10-22h2"],
             0,
-            "windows-10-22h2 (2_0): device\n  DirectML 1.1.0, in the box of windows-10-22h2\n",
+            "windows-10-22h2 (2_0): device\n  DirectML 1.1.0, in the box of windows-10-22h2\n  note: shares the serv",
         ),
         (["-t", "5_0", "--via", "ort"], 0, "5_0 through ort: device\n  DirectML 1.8.0 or another of this level\n"),
         (["-t", "directml-1.7.0", "--via", "ort"], 1, "returns DXGI_ERROR_UNSUPPORTED 0x887A0004: ONNX Runtime's"),
@@ -466,7 +466,7 @@ def test_json_has_sizes_repeats_types_and_names_as_fields(check: Call) -> None:
             1,
             "  try: ship DirectML 1.8.0 or later with the application; if Dir",
         ),
-        (["-t", "onnxruntime-directml-1.9", "--via", "ort"], 0, "  DirectML 1.5.1, in the wheel\n"),
+        (["-t", "onnxruntime-directml-1.9", "--via", "ort"], 0, "  DirectML 1.5.1, in the package\n"),
         (
             ["-t", "windows-10-22h2", "--via", "chromium"],
             1,

@@ -177,6 +177,8 @@ def test_levels_shows_the_support_table_and_the_matrix(call: Call) -> None:
     assert "windows-10-22h2 2_0 4 float 1.1.0, inferred" in shown
     assert "directml-1.15 6_4 1 to 8 float int int64" in shown
     assert "6_4 0x6400 1.15.x" in shown
+    assert "onnxruntime-node 1.17.0 none - onnxruntime-node 1.17.3 1.13.1 6_2" in shown
+    assert "onnxruntime-genai-winml 0.15.0 to 0.18.0 1.15.4 6_4" in shown
     first = shown.index("Dimensions of the tiles that Windows takes")
     assert first < shown.index("Tile, input and output") < shown.index("What accepts which tile")
 

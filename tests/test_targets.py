@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from enum import IntEnum, IntFlag
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -16,9 +14,9 @@ from dml_tile.checking import check
 from dml_tile.directml import enums
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, FeatureLevel
+from dml_tile.directml.packages import PACKAGES
 from dml_tile.directml.targets import (
     DIRECTML_VERSIONS,
-    ONNXRUNTIME_DIRECTML,
     WINDOWS_RELEASES,
     Target,
     target_names,
@@ -67,8 +65,12 @@ TARGETS: Final = {
     "5_2": "directml-1.10.1 5_2",
     "6_0": "directml-1.11.0",
     "6_1": "directml-1.12.1 onnxruntime-directml-1.16.3 onnxruntime-directml-1.16",
-    "6_2": "directml-1.13.1 windows-11-24h2 windows-server-2025 windows-11-25h2",
-    "6_4": "directml-1.15.4 directml-1.15 onnxruntime-directml-1.24.4",
+    "6_2": "directml-1.13.1 windows-11-24h2 windows-server-2025 windows-11-25h2 windows-11-26h2 "
+    "onnxruntime-node-1.17.3 onnxruntime-node-1.17 onnxruntime-node-1.18.0 "
+    "onnxruntime-genai-directml-0.2.0 onnxruntime-genai-directml-0.3",
+    "6_4": "directml-1.15.4 directml-1.15 onnxruntime-directml-1.24.4 onnxruntime-node-1.19.1 "
+    "onnxruntime-node-1.20.1 onnxruntime-node-1.25 "
+    "onnxruntime-windowsml-1.23.2 onnxruntime-windowsml-1.30.0 onnxruntime-genai-winml-0.15.0",
 }
 
 
@@ -88,6 +90,15 @@ def test_a_target_is_found_by_its_name(level: str) -> None:
         ("onnxruntime-directml-1.18.1", "no version table"),
         ("onnxruntime-directml-1.14.9", "1.14.9 was not read; taken to carry what 1.14.1 carries"),
         ("onnxruntime-directml-1.14.0", ""),
+        ("windows-11-26h2", "inferred; build 26300, announced for the fall of 2026"),
+        ("onnxruntime-genai-directml-0.2.0", "no version table"),
+        ("onnxruntime-node-1.17", "onnxruntime-node-1.17 was not read; taken to carry what 1.17.3 carries"),
+        ("onnxruntime-node-1.24.1", ""),
+        *(
+            (f"onnxruntime-{release}", "its DirectML provider was not read; --via ort is that of 1.24")
+            for release in ("node-1.25.1", "windowsml-1.30")
+        ),
+        ("onnxruntime-genai-winml-0.18.0", ""),
     ],
 )
 def test_what_is_not_documented_of_a_target_is_noted(name: str, note: str) -> None:
@@ -107,6 +118,22 @@ NONSENSE: Final = "vista,,directml-,directml-1.x,directml-1.15.04,directml-1.１
         ("directml-1.3.0", "is no known target.*directml-1.13.0"),
         ("directml-1.8.3", "is no known target.*directml-1.8.2"),
         ("onnxruntime-directml-2.0.0", "is no known target.*onnxruntime-directml-1.10.0"),
+        ("onnxruntime-node-1.31", "is no known target.*onnxruntime-node-1.30.0"),
+        (
+            "ort-1.20.1",
+            r"is no known target.*: did you mean onnxruntime-node-1\.20\.1, onnxruntime-directml-1\.20\.1\?$",
+        ),
+        ("onnxruntime-node-1.16.3", "is no target: there is no DirectML in it; it has no DirectML provider"),
+        ("onnxruntime-node-1.17.0", "no DirectML in it; its provider loads that of Windows: name windows-RELEASE$"),
+        ("onnxruntime-genai-directml-0.14.1", "no DirectML in it; that of onnxruntime-directml, which it requires, is"),
+        (
+            "onnxruntime-genai-winml-0.10",
+            "no DirectML in it; that of the onnxruntime beside it is loaded, else that of",
+        ),
+        (
+            "windows-11-26h1",
+            "'windows-11-26h1' is no target: its build, 28000, is of another servicing branch, for part",
+        ),
         ("widnows-10-2004", "is no known target.*windows-10-2004"),
         ("4_2", "is no known target.*4_1"),
         ("ort-1.20", r"is no known target.*: did you mean onnxruntime-directml-1\.20\?$"),
@@ -138,9 +165,11 @@ def test_a_target_has_the_capabilities_that_it_is_given() -> None:
     assert Target.parse(limited) is limited
 
 
-def test_the_onnxruntime_versions_are_those_that_were_read() -> None:
-    recorded = json.loads((Path(__file__).parent / "data" / "onnxruntime_directml_versions.json").read_text())
-    assert recorded["directml_version"] == ONNXRUNTIME_DIRECTML
+def test_a_package_has_releases_in_order_each_with_a_directml_or_what_is_loaded_instead() -> None:
+    for package, rows in itertools.groupby(PACKAGES, key=lambda each: each.package):
+        ends = [tuple(map(int, end.split("."))) for each in rows for end in dict.fromkeys((each.first, each.last))]
+        assert ends == sorted(set(ends)), package
+    assert all(bool(each.directml) != bool(each.instead) for each in PACKAGES)
 
 
 @pytest.mark.parametrize(

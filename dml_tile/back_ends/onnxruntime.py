@@ -13,7 +13,6 @@ and MLOperatorAuthorImpl.cpp, OperatorAuthorHelper/OperatorHelper.h, dml_provide
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from operator import mul
 from typing import Final
@@ -23,6 +22,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.dialects.tiles import ONNX_TILE_6, ONNX_TILE_13, Request
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
+from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
 from dml_tile.directml.targets import Target
 
 _L = FeatureLevel.parse
@@ -49,13 +49,6 @@ RELEASES: Final = (
     Release((1, 11), _L("2_0"), f"{_ISSUES}14172"),
     Release((1, 14), _L("5_0"), f"{_ISSUES}14172"),
 )
-NEWEST: Final = "1.24"
-"""The newest release whose wheel was read."""
-
-
-def _release_named(target: Target) -> tuple[int, int] | None:
-    named = re.match(r"onnxruntime-directml-([0-9]+)\.([0-9]+)", target.name)
-    return (int(named[1]), int(named[2])) if named else None
 
 
 def _squeezed_tile(request: Request, target: Target) -> BackEndResult:
@@ -108,8 +101,8 @@ ORT: Final = BackEnd(
     f"{_SOURCES}Operators/DmlOperatorTile.cpp",
     _squeezed_tile,
     RELEASES,
-    NEWEST,
-    _release_named,
+    ".".join(map(str, NEWEST_PROVIDER)),
+    lambda target: provider_release(target.name),
     advice="ship DirectML 1.8.0 or later beside the executable, or onnxruntime-directml, whose wheel brings one: take "
     "onnxruntime-directml-VERSION as the target",
     dialects=(ONNX_TILE_6, ONNX_TILE_13),

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.directml.enums import HRESULT, FeatureLevel
-from dml_tile.directml.targets import DIRECTML_VERSIONS, ONNXRUNTIME_DIRECTML, WINDOWS_RELEASES, Target, oldest_windows
+from dml_tile.directml.packages import packaged_directml
+from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows
 from dml_tile.input_errors import Record
 from dml_tile.rules.tile import upgrade_advice
 
@@ -28,6 +29,7 @@ class DeviceOutput(Record):
     reason: str | None = Field(description="Why no device comes into being; null if one does.")
     ship: str | None = Field(description="What to ship if not; null if one does.")
     url: str | None = Field(description="The page of what the back end needs; null without one.")
+    note: str = Field(description="What about the target is inferred; empty if nothing is.")
 
 
 def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
@@ -45,20 +47,19 @@ def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
         reason=via.needs(target) if via and lacks else None,
         ship=_what_to_ship(via, target) if via and lacks else None,
         url=release.page if release else None,
+        note=target.note,
     )
 
 
 def directml_of(target: Target) -> str:
     """Return a target's DirectML and its origin."""
-    kind, is_named, version = target.name.partition("+")[0].lower().rpartition("directml-")
-    if row := next((row for row in WINDOWS_RELEASES if row.name == version), None):
+    name = target.name.partition("+")[0].lower()
+    if row := next((row for row in WINDOWS_RELEASES if row.name == name), None):
         return f"DirectML {row.directml}, in the box of {row.name}"
-    if kind == "onnxruntime-":
-        minor = ".".join(version.split(".")[:2])
-        *_, read = (each for each in ONNXRUNTIME_DIRECTML if each == version or each.rpartition(".")[0] == minor)
-        return f"DirectML {ONNXRUNTIME_DIRECTML.get(version, ONNXRUNTIME_DIRECTML[read])}, in the wheel"
-    if is_named:
-        return f"DirectML {version}, which the application ships"
+    if found := packaged_directml(name):
+        return f"DirectML {found.row.directml}, in the package"
+    if name.startswith("directml-"):
+        return f"DirectML {name.removeprefix('directml-')}, which the application ships"
     first = next((row.version for row in DIRECTML_VERSIONS if row.level >= target.feature_level), None)
     return f"DirectML {first}.0 or another of this level" if first else "a DirectML of this level"
 

@@ -34,7 +34,7 @@ def levels(
         autocompletion=options.complete_target,
     ),
 ) -> None:
-    """Show which tiles each Windows release and DirectML version accepts, and Tile's support table.
+    """Show which tiles each Windows release and DirectML version accepts, and which packages carry which DirectML.
 
     With an operator, show what its reference page documents of it, level by level.
     """
@@ -57,7 +57,8 @@ def levels(
     else:
         console = console_of()
         matrix, support = tables.matrix_table(console.width), tables.support_table()
-        console.print(matrix, "", support, "", tables.target_table(), "", tables.levels_table(), sep="\n")
+        others = tables.target_table(), "", tables.package_table(), "", tables.levels_table()
+        console.print(matrix, "", support, "", *others, sep="\n")
 
 
 def _show_operator(name: str, output_format: str) -> None:

@@ -19,6 +19,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS, Level
 from dml_tile.directml.operator_table import operator_table
+from dml_tile.directml.packages import NEWEST_PROVIDER, PACKAGES, packaged_directml, provider_release
 from dml_tile.text import did_you_mean
 
 _L = FeatureLevel.parse
@@ -98,6 +99,8 @@ _BASE: Final = "shares the servicing base of {}: the DirectML version is inferre
 
 _BUILD_26100: Final = "has the build of windows-11-24h2, 26100: the DirectML version is inferred"
 
+_ANNOUNCED: Final = "build 26300, announced for the fall of 2026"
+
 WINDOWS_RELEASES: Final = (
     WindowsRelease("windows-10-1903", "1.0.0", pages.VERSION),
     WindowsRelease("windows-10-1909", "1.0.0", pages.VERSION, _BASE.format("windows-10-1903")),
@@ -112,38 +115,20 @@ WINDOWS_RELEASES: Final = (
     WindowsRelease("windows-11-24h2", "1.13.1", pages.RELEASES),
     WindowsRelease("windows-server-2025", "1.13.1", pages.RELEASES, _BUILD_26100),
     WindowsRelease("windows-11-25h2", "1.13.1", pages.RELEASES, _BASE.format("windows-11-24h2")),
+    WindowsRelease("windows-11-26h2", "1.13.1", pages.RELEASES, f"{_BASE.format('windows-11-24h2')}; {_ANNOUNCED}"),
 )
 
 _BEFORE_DIRECTML: Final = "DirectML begins with windows-10-1903 (build 18362)"
+_NAME_THE_LEVEL: Final = "name the feature level that IDMLDevice::CheckFeatureSupport reports there"
 
 NO_TARGETS: Final = {
     **{f"windows-10-{version}": _BEFORE_DIRECTML for version in (1507, 1511, 1607, 1703, 1709, 1803, 1809)},
     **{f"windows-server-{year}": _BEFORE_DIRECTML for year in (2016, 2019)},
-    "windows-server-2022": "Microsoft's tables do not say which DirectML is in its build, 20348; name the feature "
-    "level that IDMLDevice::CheckFeatureSupport reports there",
+    "windows-server-2022": f"Microsoft's tables do not say which DirectML is in its build, 20348; {_NAME_THE_LEVEL}",
+    "windows-11-26h1": "its build, 28000, is of another servicing branch, for particular hardware, and Microsoft's "
+    f"tables do not say which DirectML is in it; {_NAME_THE_LEVEL}",
 }
 """The Windows releases that are no targets, and why."""
-
-ONNXRUNTIME_DIRECTML: Final = {
-    # onnxruntime-directml: the version resource of the DirectML.dll in its Windows wheel
-    "1.9.0": "1.5.1",
-    "1.10.0": "1.8.0",
-    "1.11.1": "1.8.0",
-    "1.12.1": "1.9.0",
-    "1.13.1": "1.9.1",
-    "1.14.0": "1.10.1",
-    "1.14.1": "1.10.1",
-    "1.15.1": "1.12.0",
-    "1.16.3": "1.12.1",
-    "1.17.3": "1.13.1",
-    "1.18.1": "1.14.1",
-    "1.19.2": "1.15.1",
-    "1.20.1": "1.15.2",
-    "1.21.0": "1.15.4",
-    "1.22.0": "1.15.4",
-    "1.23.0": "1.15.4",
-    "1.24.4": "1.15.4",
-}
 
 
 @dataclass(frozen=True)
@@ -245,15 +230,15 @@ class Target:
 
     @classmethod
     def parse(cls, value: TargetLike) -> Target:
-        """Return the target named by a level, a DirectML version, a Windows release or an onnxruntime-directml release.
+        """Return the target named by a level, a DirectML version, a Windows release, or a package and its release.
 
             >>> [str(Target.parse(name)) for name in ("4_1", 0x4100, "directml-1.6.0", "windows-10-22h2")]
             ['4_1', '4_1', 'directml-1.6.0 (4_0)', 'windows-10-22h2 (2_0)']
             >>> Target.parse("onnxruntime-directml-1.16.3+no-double-precision").double_precision
             False
 
-        Upper and lower case are the same. A Target is returned as it is. Raises ValueError, with the nearest known
-        names, for anything else.
+        Upper and lower case are the same. A Target is returned as it is. Raises ValueError for anything else, with the
+        nearest known names, or with what a release of Windows or of a package that has no known DirectML loads.
         """
         if isinstance(value, Target):
             return value
@@ -285,7 +270,8 @@ def target_names() -> list[str]:
     for row in DIRECTML_VERSIONS:
         names += [f"directml-{row.version}.{patch}" for patch in row.patches or (1,)]
     names += [release.name for release in WINDOWS_RELEASES]
-    names += [f"onnxruntime-directml-{version}" for version in ONNXRUNTIME_DIRECTML]
+    rows = (row for row in PACKAGES if row.directml)
+    names += [f"{row.package}-{version}" for row in rows for version in dict.fromkeys((row.first, row.last))]
     return names
 
 
@@ -311,21 +297,22 @@ def _parsed(text: str) -> Target:
 
 @lru_cache(maxsize=256)
 def _named(name: str) -> Target:
+    if why := NO_TARGETS.get(name):
+        raise ValueError(f"{name!r} is no target: {why}")
+    if target := _directml_target(name) or _windows_target(name) or _packaged_target(name):
+        return target
     try:
-        target = _directml_target(name) or _windows_target(name) or _onnxruntime_target(name)
-        return target or Target(FeatureLevel.parse(name))
+        return Target(FeatureLevel.parse(name))
     except ValueError:
-        if why := NO_TARGETS.get(name):
-            raise ValueError(f"{name!r} is no target: {why}") from None
         names = target_names()
         version = name.removeprefix("ort-").removeprefix("onnxruntime-")
         meant = [known for known in names if known.endswith(f"-{version}")]
-        if not meant and _onnxruntime_target(wheel := f"onnxruntime-directml-{version}"):
+        if not meant and packaged_directml(wheel := f"onnxruntime-directml-{version}"):
             meant = [wheel]
         hint = did_you_mean(name, meant or names, "see `dml-tile levels`", count=4, cutoff=0 if meant else 0.5)
         raise ValueError(
-            f"{name!r} is no known target; expected a feature level such as 4_1, directml-VERSION, windows-RELEASE "
-            f"or onnxruntime-directml-VERSION: {hint}"
+            f"{name!r} is no known target; expected a feature level such as 4_1, directml-VERSION, windows-RELEASE or "
+            f"a package with a DirectML, such as onnxruntime-directml-VERSION: {hint}"
         ) from None
 
 
@@ -342,17 +329,17 @@ def _windows_target(name: str) -> Target | None:
     return release and Target(_named(f"directml-{release.directml}").feature_level, name, note=release.note)
 
 
-def _onnxruntime_target(name: str) -> Target | None:
-    parts = re.fullmatch(r"onnxruntime-directml-([0-9]+\.[0-9]+)(?:\.(0|[1-9][0-9]{0,4}))?", name)
-    if not parts:
+def _packaged_target(name: str) -> Target | None:
+    """Return the target of a package's release. Raises ValueError for one without a DirectML."""
+    if not (found := packaged_directml(name)):
         return None
-    patches = [int(read.rpartition(".")[2]) for read in ONNXRUNTIME_DIRECTML if read.rpartition(".")[0] == parts[1]]
-    if not patches:
-        return None
-    asked = int(parts[2]) if parts[2] else max(patches)
-    nearest = f"{parts[1]}.{min(patches, key=lambda patch: abs(patch - asked))}"
-    library = _named(f"directml-{ONNXRUNTIME_DIRECTML[nearest]}")
+    row, read = found
+    if row.directml is None:
+        raise ValueError(f"{name!r} is no target: there is no DirectML in it; {row.instead}")
+    library = _named(f"directml-{row.directml}")
     notes = [library.note] if library.note else []
-    if not name.endswith(f"-{nearest}"):
-        notes.append(f"{name} was not read; taken to carry what {nearest} carries")
+    if read:
+        notes.append(f"{name} was not read; taken to carry what {read} carries")
+    if (provider_release(name) or NEWEST_PROVIDER) > NEWEST_PROVIDER:
+        notes.append(f"its DirectML provider was not read; --via ort is that of {'.'.join(map(str, NEWEST_PROVIDER))}")
     return Target(library.feature_level, name, note="; ".join(notes))

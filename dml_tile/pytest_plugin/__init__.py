@@ -36,7 +36,7 @@ _USE_TARGET: Final = pytest.mark.usefixtures("dml_target")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     PROCESS.is_watched = True  # before any conftest.py is imported
-    targets = "the targets to simulate: feature levels, DirectML versions, Windows or onnxruntime-directml releases"
+    targets = "the targets to simulate: feature levels, DirectML versions, releases of Windows or of packages"
     every = "run every test at each target, without a marker"
     group = parser.getgroup("dml-tile")
     group.addoption(

@@ -16,6 +16,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import Column, OperatorTable, Row, tables_of
 from dml_tile.directml.operators import Operator, operators
+from dml_tile.directml.packages import PACKAGES
 from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
 from dml_tile.reports.markup import Markup, element, html_page, region, table_head
 
@@ -41,6 +42,16 @@ def target_table() -> Table:
         name = f"directml-{version.version}"
         table.add_row(name, *_accepted(name), version.remark)
     table.caption = "int: 8 to 32 bits, signed and unsigned; int64: signed and unsigned"
+    return table
+
+
+def package_table() -> Table:
+    """Return the packages that carry a DirectML, and their releases that carry none; narrow enough for 80 columns."""
+    table = Table("package", "releases", "DirectML", "level", title="The DirectML in packages")
+    for row in PACKAGES:
+        releases = row.first if row.first == row.last else f"{row.first} to {row.last}"
+        level = Target.parse(f"directml-{row.directml}").feature_level.short if row.directml else "-"
+        table.add_row(row.package, releases, row.directml or "none", level)
     return table
 
 

@@ -182,6 +182,8 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
     word = ("device", "green") if answer.created else ("no device", "red")
     yield Line(0, Text.assemble((at, "bold"), f"{through}: ", word))
     yield Line(2, Text(answer.directml))
+    if answer.note:
+        yield Line(2, Text(f"note: {answer.note}", "dim"))
     if answer.reason:
         yield Line(2, Text(f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: {answer.reason}"))
         yield Line(2, Text(answer.url or "", "blue"))

@@ -1,0 +1,109 @@
+"""The packages that carry a DirectML.dll, release by release: its version, from the version resource of the file.
+
+The packages are PyPI's wheels for Windows and npm's onnxruntime-node; those for x64 and arm64 carry the same version.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+
+class Packaged(NamedTuple):
+    """The releases of a package from ``first`` to ``last`` and the DirectML in each; ``instead`` is for those without.
+
+    ``instead`` says which DirectML such a release loads.
+    """
+
+    package: str
+    first: str
+    last: str
+    directml: str | None
+    instead: str = ""
+
+
+_NODE: Final = "onnxruntime-node"
+_WHEEL: Final = "onnxruntime-directml"
+_GENAI: Final = "onnxruntime-genai-directml"
+_WINML: Final = "onnxruntime-genai-winml"
+
+PACKAGES: Final = (
+    Packaged(_WHEEL, "1.9.0", "1.9.0", "1.5.1"),
+    Packaged(_WHEEL, "1.10.0", "1.10.0", "1.8.0"),
+    Packaged(_WHEEL, "1.11.1", "1.11.1", "1.8.0"),
+    Packaged(_WHEEL, "1.12.1", "1.12.1", "1.9.0"),
+    Packaged(_WHEEL, "1.13.1", "1.13.1", "1.9.1"),
+    Packaged(_WHEEL, "1.14.0", "1.14.1", "1.10.1"),
+    Packaged(_WHEEL, "1.15.1", "1.15.1", "1.12.0"),
+    Packaged(_WHEEL, "1.16.3", "1.16.3", "1.12.1"),
+    Packaged(_WHEEL, "1.17.3", "1.17.3", "1.13.1"),
+    Packaged(_WHEEL, "1.18.1", "1.18.1", "1.14.1"),
+    Packaged(_WHEEL, "1.19.2", "1.19.2", "1.15.1"),
+    Packaged(_WHEEL, "1.20.1", "1.20.1", "1.15.2"),
+    Packaged(_WHEEL, "1.21.0", "1.21.0", "1.15.4"),
+    Packaged(_WHEEL, "1.22.0", "1.22.0", "1.15.4"),
+    Packaged(_WHEEL, "1.23.0", "1.23.0", "1.15.4"),
+    Packaged(_WHEEL, "1.24.4", "1.24.4", "1.15.4"),
+    Packaged(_NODE, "1.13.1", "1.16.3", None, "it has no DirectML provider, and loads none"),
+    Packaged(_NODE, "1.17.0", "1.17.0", None, "its provider loads that of Windows: name windows-RELEASE"),
+    Packaged(_NODE, "1.17.3", "1.17.3", "1.13.1"),
+    Packaged(_NODE, "1.18.0", "1.18.0", "1.14.1"),
+    Packaged(_NODE, "1.19.0", "1.19.2", "1.15.1"),
+    Packaged(_NODE, "1.20.0", "1.20.1", "1.15.2"),
+    Packaged(_NODE, "1.21.0", "1.30.0", "1.15.4"),
+    Packaged("onnxruntime-windowsml", "1.23.2", "1.30.0", "1.15.4"),
+    Packaged(_GENAI, "0.2.0", "0.3.0", "1.14.2"),
+    Packaged(_GENAI, "0.4.0", "0.14.1", None, f"that of {_WHEEL}, which it requires, is loaded: name {_WHEEL}-VERSION"),
+    Packaged(
+        _WINML,
+        "0.10.0",
+        "0.14.1",
+        None,
+        "that of the onnxruntime beside it is loaded, else that of Windows: name onnxruntime-windowsml-VERSION or "
+        "windows-RELEASE",
+    ),
+    Packaged(_WINML, "0.15.0", "0.18.0", "1.15.4"),
+)
+"""A row a package and range of releases, the oldest first."""
+
+NEWEST_PROVIDER: Final = (1, 24)
+"""The newest release of ONNX Runtime whose DirectML provider was read, for ``--via ort``."""
+
+_PROVIDERS: Final = frozenset({_WHEEL, _NODE, "onnxruntime-windowsml"})
+"""The packages whose version is that of the provider in them."""
+
+_PACKAGE: Final = "|".join(dict.fromkeys(row.package for row in PACKAGES))
+_NAME: Final = re.compile(rf"({_PACKAGE})-([0-9]{{1,5}})\.([0-9]{{1,5}})(?:\.(0|[1-9][0-9]{{0,4}}))?")
+_NO_PATCH: Final = 10**5
+"""Stands for the patch of a name without one: beyond all, so that the newest is the nearest."""
+
+
+class PackagedDirectML(NamedTuple):
+    """The row of a named release, and the release of the same minor version that was read in its place, if any."""
+
+    row: Packaged
+    read: str | None
+
+
+def packaged_directml(name: str) -> PackagedDirectML | None:
+    """Return the row of ``PACKAGE-VERSION``; None for other names, and minor versions of which nothing was read."""
+    if not (parts := _NAME.fullmatch(name)):
+        return None
+    version = (int(parts[2]), int(parts[3]), int(parts[4]) if parts[4] else _NO_PATCH)
+    near = []
+    for row in PACKAGES:
+        nearest = max(_numbers(row.first), min(version, _numbers(row.last)))
+        if row.package == parts[1] and nearest[:2] == version[:2]:
+            read = None if nearest == version else ".".join(map(str, nearest))
+            near.append((abs(nearest[2] - version[2]), PackagedDirectML(row, read)))
+    return min(near, key=lambda each: each[0])[1] if near else None
+
+
+def provider_release(name: str) -> tuple[int, int] | None:
+    """Return the release of ONNX Runtime's DirectML provider in ``PACKAGE-VERSION``; None for other names."""
+    parts = _NAME.match(name)
+    return (int(parts[2]), int(parts[3])) if parts and parts[1] in _PROVIDERS else None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
