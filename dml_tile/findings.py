@@ -46,7 +46,7 @@ class Severity(IntEnum):
     NOTE = 1
     """No refusal: DirectML takes it, or is not called for it, or it is not checked."""
     WARNING = 2
-    """Only the documentation rules it out: DirectML was measured to take it."""
+    """Only the documentation rules it out, which DirectML does not notice; or DirectML refused it, and no rule does."""
     ERROR = 3
     """DirectML refuses it or crashes, or a specification or a back end raises an error."""
 

@@ -23,7 +23,7 @@ from dml_tile.readers.json_descriptor import JsonDescriptor
 from docs.generator.cpp_fields import cpp_fields
 from tests.helpers.command_line import Call
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, compiled, needs_compiler, real_headers, stand_in_headers
-from tests.helpers.paths import EXAMPLES
+from tests.helpers.paths import EXAMPLES, ROOT
 from tests.test_operator_desc import descriptors
 
 CAPTURE = """
@@ -192,7 +192,7 @@ def test_a_call_that_two_lines_begin_keeps_both_operators(check: Call, lines: tu
     assert result.exit_code == 2
     second = max(lines.index(LINES[2]), lines.index(REFUSED))
     assert f"-:{second + 1}:1#/{second}: call is 2" in result.stderr
-    assert "3 operators: 1 refused, 1 not checked, 1 accepted" in result.stdout
+    assert "3 operators: 1 refused, 1 accepted in part, 1 accepted" in result.stdout
     assert "Nodes[0].Operator" in result.stdout
     assert "completes a call" not in result.stderr
     assert "DML-CAPTURE-HRESULT" not in result.stdout
@@ -226,13 +226,47 @@ def test_tensors_of_a_refused_operator_are_not_compared_in_its_graph(check: Call
     assert "graph of 3 nodes" in result.stdout
 
 
-def test_a_graph_with_an_operator_that_was_not_captured_is_not_checked(check: Call) -> None:
+def test_a_graph_is_checked_without_its_unknown_operators(check: Call) -> None:
     of_another_device = LINES[6].replace('"Operator":2', '"Operator":0')
     printed = check("-", stdin="\n".join([*LINES[2:6], of_another_device, LINES[7]])).stdout
-    assert "the fields of Nodes[0].Operator of a graph are not given, or not read; it is not checked" in printed
+    assert (
+        "graph of 3 nodes, 2 inputs, 1 output; not looked at: the operators of its nodes, which have lines of their "
+        "own, Nodes[0].Operator and 1 more, which are not known; lowest level at least 2_1"
+    ) in printed
     assert "DML-CAPTURE" not in printed
     opened = check("-", stdin="\n".join([*LINES[2:6], of_another_device])).stdout
     assert "CompileGraph has not returned" in opened
+
+
+@pytest.mark.parametrize(
+    ("change", "target", "rule"),
+    [
+        (("", ""), "windows-10-22h2", "DML-GRAPH-IDMLDevice1"),
+        (('"ToNodeIndex":0', '"ToNodeIndex":1'), "6_2", "DML-GRAPH-index"),
+        (('"NodeCount":1', '"NodeCount":2'), "6_2", "DML-GRAPH-array"),
+        (("", ""), "6_2", None),
+        (('"hresult":"0x00000000"', '"hresult":"0x80070057"'), "6_2", "DML-CAPTURE-unexplained"),
+    ],
+)
+def test_a_graph_of_unknown_operators_is_held_to_what_is_known(
+    check: Call, change: tuple[str, str], target: str, rule: str | None
+) -> None:
+    text = (ROOT / "tests" / "data" / "graph_unknown_operator.jsonl").read_text().replace(*change)
+    result = check("-", "-t", target, "--format", "json", stdin=text)
+    (found,) = json.loads(result.stdout)["results"]
+    assert [finding["rule"] for finding in found["findings"] if finding["severity"] != "note"] == [rule] * bool(rule)
+    assert found["not_looked_at"] == ["Nodes[0].Operator, which is not known"]
+    assert result.exit_code == bool(rule)
+
+
+@pytest.mark.parametrize("hresult", ["0x80070057", "0x00000000"])
+def test_a_captured_null_graph_is_a_graph_that_is_null(check: Call, hresult: str) -> None:
+    null = json.dumps(json.loads(LINES[6]) | {"graph": None})
+    result = check("-", "-t", "6_2", stdin=f"{null}\n{LINES[7].replace('0x00000000', hresult)}\n")
+    assert "error[DML-GRAPH-null]" in result.stdout
+    assert "CreateOperator returned" not in result.stdout
+    assert ("CompileGraph returned S_OK 0x00000000" in result.stdout) == (hresult == "0x00000000")
+    assert result.exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -240,7 +274,7 @@ def test_a_graph_with_an_operator_that_was_not_captured_is_not_checked(check: Ca
     [
         ("0x00000000", ""),
         ("0x80070057", "E_INVALIDARG 0x80070057 at feature level 6_2, and no rule says why; not looked at: Sizes"),
-        ("0x80004005", "0x80004005 at feature level 6_2; the emulator gives S_OK 0x00000000"),
+        ("0x80004005", "0x80004005 at feature level 6_2, and no rule says why; not looked at: Sizes"),
     ],
 )
 def test_a_refusal_without_a_rule_is_told_with_what_was_not_looked_at(check: Call, hresult: str, said: str) -> None:

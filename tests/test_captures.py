@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dml_tile.emit.cpp import get_include
+from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import captured
 from tests.helpers.command_line import Call
 from tests.helpers.paths import ROOT
@@ -37,8 +38,7 @@ def line(tile: Any, hresult: str | None = "0x00000000", level: str | None = "0x0
     ("captured", "message"),
     [
         (line(WRONG), "CreateOperator returned S_OK 0x00000000 at feature level 6_2; the emulator gives E_INVALIDARG"),
-        (line(TILE, "0x80070057"), "returned E_INVALIDARG 0x80070057 at feature level 6_2; the emulator gives S_OK"),
-        (line(TILE, "0x80004005"), "returned 0x80004005 at feature level 6_2; the emulator gives S_OK"),
+        (line(WRONG, "0x80004005"), "returned 0x80004005 at feature level 6_2; the emulator gives E_INVALIDARG"),
         # what says nothing about a descriptor: E_OUTOFMEMORY, DXGI_ERROR_DEVICE_REMOVED, _HUNG, E_NOINTERFACE
         *((line(TILE, code), "") for code in ("0x8007000E", "0x887A0005", "0x887A0006", "0x80004002")),
         (line(WRONG, None), ""),
@@ -56,6 +56,42 @@ def test_an_answer_that_the_emulator_does_not_give_is_reported(check: Call, capt
     printed = " ".join(check("-", stdin=captured).stdout.split())
     assert ("note[DML-CAPTURE-HRESULT]" in printed) == bool(message)
     assert message in printed
+
+
+@pytest.mark.parametrize(
+    ("captured", "message"),
+    [
+        (line(TILE, "0x80070057"), "returned E_INVALIDARG 0x80070057 at feature level 6_2, and no rule says why"),
+        (line(TILE, "0x80004005"), "returned 0x80004005 at feature level 6_2, and no rule says why"),
+        (
+            line(None, "0x80070057", None, operator={"Type": 67}),
+            "returned E_INVALIDARG 0x80070057, and no rule says why",
+        ),
+        (line(None, "0x80070057", operator={"Type": 67}), "the fields of the operator, which were not captured"),
+        (line(None, operator={"Type": 67}), ""),
+        (line(WRONG, "0x80070057"), ""),
+        (line(INT64, "0x80070057", None), ""),
+        *((line(TILE, code), "") for code in ("0x00000000", "0x8007000E", "0x887A0005", "0x887A0006", "0x80004002")),
+    ],
+)
+def test_a_refusal_that_no_rule_explains_fails(check: Call, captured: str, message: str) -> None:
+    result = check("-", "-t", "4_1,6_4", stdin=captured)
+    assert (result.stdout.count("warning[DML-CAPTURE-unexplained]") == 2) == bool(message)
+    assert result.stdout.count("; fails: DirectML refused it where it was captured") == 2 * bool(message)
+    assert message in result.stdout
+    assert not message or result.exit_code == 1
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "text"])
+def test_no_format_is_silent_about_an_unexplained_refusal(check: Call, name: str) -> None:
+    result = check("-", "-t", "6_2", "--format", name, stdin=line(TILE, "0x80070057"))
+    assert (result.exit_code, "DML-CAPTURE-unexplained" in result.stdout) == (1, True)
+
+
+def test_an_unexplained_refusal_changes_no_verdict_and_passes_where_warnings_pass(check: Call) -> None:
+    result = check("-", "-t", "6_2", "--fail-on", "error", stdin=line(TILE, "0x80070057"))
+    assert "accepted at 6_2; DirectML refused it where it was captured; lowest level 3_1" in result.stdout
+    assert result.exit_code == 0
 
 
 def test_equal_lines_are_reported_once_with_their_number(check: Call) -> None:
@@ -88,7 +124,7 @@ def test_an_accepted_line_of_a_capture_is_printed_in_one_line(check: Call, optio
 
 
 def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
-    other = line(None, operator={"Type": 67})
+    other = line(None, None, operator={"Type": 67})
     result = check("-", stdin=line(TILE) + other + other + line(None, operator=None))
     assert "the fields of DML_OPERATOR_GATHER are not given" in result.stdout
     assert "3 operators: 1 refused, 1 not checked, 1 accepted" in result.stdout

@@ -22,8 +22,8 @@ from dml_tile.errors import Position, require_instance
 from dml_tile.findings import Against, Finding, Severity, apply_rules, bases_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import NodeFields, TileNode
-from dml_tile.rules.capture import CAPTURE_RULES
-from dml_tile.rules.check import DISTINCT_LEVELS, lowest_level, not_checked, not_looked_at
+from dml_tile.rules.capture import CAPTURE_RULES, refusal_is_explained
+from dml_tile.rules.check import DISTINCT_LEVELS, findings_of_null_graph, lowest_level, not_checked, not_looked_at
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.simulation.target import resolve
 
@@ -67,10 +67,13 @@ _VERDICTS_WITHOUT_DIRECTML: Final = {
 def verdict_of(findings: Iterable[Finding], unknown: Sequence[str] = (), not_looked_at: Sequence[str] = ()) -> Verdict:
     """Return the verdict on an operator with these findings.
 
-    ``unknown`` fields are known at run time only; rules do not cover ``not_looked_at``.
+    ``unknown`` fields are known at run time only; rules do not cover ``not_looked_at``. A captured refusal that no rule
+    explains does not change the verdict.
     """
     severities, without_directml = set(), None
     for finding in findings:
+        if finding.rule == refusal_is_explained.id:  # which says nothing of the rules
+            continue
         severities.add(finding.severity)
         without_directml = without_directml or _VERDICTS_WITHOUT_DIRECTML.get(finding.rule)
     if Severity.ERROR in severities:
@@ -237,6 +240,7 @@ def _document_results(
         own += tuple(apply_rules(CAPTURE_RULES, part.capture, DEFAULT_TARGET))
     positions: dict[str, Position | None] = {}
     is_read = part.other is None and part.is_operator
+    is_null_graph = part.capture is not None and part.capture.is_null_graph
     part_kind = part.part.kind if part.part and not is_read else ""
     if part.other is not None:
         own += (not_checked(part.other),)
@@ -249,7 +253,10 @@ def _document_results(
         findings = (part_findings(part.part, target) if part.part else ()) + own
         if part_kind and not findings:
             continue
-        findings += check(part.desc, target, against) if is_read else ()
+        if is_null_graph:
+            findings += findings_of_null_graph(target, against)
+        elif is_read:
+            findings += check(part.desc, target, against)
         for finding in findings:
             if part.text and finding.path not in positions:
                 positions[finding.path] = part.text.position(part.pointer, finding.path)

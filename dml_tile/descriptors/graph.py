@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, Ty
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import Enumerator, Ordered, Struct, left_out
 from dml_tile.descriptors.tile import UINT, UINT64, TileOperatorDesc
 from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
@@ -169,7 +169,13 @@ class GraphDesc(Struct):
 
 
 class CapturedGraph(GraphDesc):
-    """A graph of a capture, whose operators are described, and judged, on lines of their own."""
+    """A graph of a capture, whose operators are described, and judged, on lines of their own.
+
+    ``UNKNOWN_OPERATOR`` stands for an operator that is not known.
+    """
+
+
+UNKNOWN_OPERATOR: Final = OperatorDesc(type=OperatorType.INVALID, desc=UNKNOWN_STRUCT)
 
 
 Descriptor: TypeAlias = OperatorDesc | TileOperatorDesc | GraphDesc

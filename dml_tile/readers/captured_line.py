@@ -49,6 +49,11 @@ class CapturedLine(Record):
         """True for the second line of a call."""
         return not self.model_fields_set & {"operator", "graph"}
 
+    @property
+    def is_graph(self) -> bool:
+        """True for a call of CompileGraph, also one with a null pointer."""
+        return "graph" in self.model_fields_set
+
 
 def is_capture(data: Any) -> bool:
     """Return True for the JSON value of a captured line."""

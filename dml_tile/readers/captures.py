@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final
 
-from dml_tile.descriptors.graph import CapturedGraph, GraphDesc
+from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, CapturedGraph, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.errors import Problem
 from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, validated
@@ -67,11 +67,7 @@ def _problem(part: JsonDescriptor, message: str) -> Problem:
 def _captured_graph(
     part: JsonDescriptor, session: str, data: dict[str, Any], operators: _Operators
 ) -> DescriptorOrProblem:
-    try:
-        graph, content = operators.graph(session, data)
-    except LookupError as error:
-        capture = part.capture and replace(part.capture, feature_level=None)  # so that its HRESULT is not compared
-        return replace(part, other=f"{error.args[0]} of a graph", capture=capture)
+    graph, content = operators.graph(session, data)
     read = validated(CapturedGraph, graph, part.pointer)
     if isinstance(read, Problem):
         return read
@@ -92,22 +88,22 @@ class _Operators:
     def graph(self, session: str, graph: dict[str, Any]) -> tuple[dict[str, Any], str]:
         """Return a graph with its nodes' operators in place, and its content, independent of the calls' numbers.
 
-        The operators are shared, not copied. Raises LookupError, with the path of a node, for an unknown operator.
+        The operators are shared, not copied.
         """
         nodes = graph.get("Nodes")
         if not isinstance(nodes, list):
             return graph, json.dumps(graph)
-        named = [self._node(session, i, node) for i, node in enumerate(nodes)]
+        named = [self._node(session, node) for node in nodes]
         content = json.dumps(graph | {"Nodes": [digest for _, digest in named]})
         return graph | {"Nodes": [node for node, _ in named]}, content
 
-    def _node(self, session: str, i: int, node: Any) -> tuple[Any, Any]:
+    def _node(self, session: str, node: Any) -> tuple[Any, Any]:
         call = node.get("Operator") if isinstance(node, dict) else None
         if type(call) is not int:
             return node, node
         desc = self._descs.get((session, call))
         if desc is None:
-            raise LookupError(f"Nodes[{i}].Operator")
+            return node | {"Operator": UNKNOWN_OPERATOR}, node | {"Operator": 0}
         return node | {"Operator": desc}, node | {"Operator": self._digest(session, call, desc)}
 
     def _digest(self, session: str, call: int, desc: OperatorDesc) -> str:

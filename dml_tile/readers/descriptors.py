@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
-from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, GraphDesc
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
@@ -37,7 +37,7 @@ from dml_tile.readers.captures import joined
 from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, why_unread
 from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, refused, validated
-from dml_tile.rules.capture import Capture
+from dml_tile.rules.capture import Capture, Method
 from dml_tile.text import json_pointer, shown
 
 _SKIPPED_AT_ONCE: Final = 2**20
@@ -302,7 +302,7 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
         return Problem(pointer, "operator and graph were provided; one of them was expected")
     is_of_device = captured.session is not None and captured.call is not None
     line = captured if is_of_device else None
-    if captured.is_return or captured.graph is not None:
+    if captured.is_return or captured.is_graph:
         if line is None:
             return Problem(pointer, "operator is missing; a graph has session and call")
         pointer = pointer if captured.is_return else f"{pointer}/graph"
@@ -311,13 +311,13 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
     if not isinstance(part, JsonDescriptor):
         return part
     if part.other is not None:  # its fields were not captured
-        return replace(part, capture=Capture(None, None, None), line=line)
+        return replace(part, capture=_capture_of(UNKNOWN_OPERATOR, captured), line=line)
     desc = part.desc if isinstance(part.desc, OperatorDesc) else None
     return replace(part, capture=_capture_of(desc, captured), line=line)
 
 
 def _capture_of(desc: OperatorDesc | None, line: CapturedLine) -> Capture:
-    method = "CreateOperator" if line.graph is None else "CompileGraph"
+    method: Method = "CompileGraph" if line.is_graph else "CreateOperator"
     return Capture(desc, line.hresult, line.feature_level, line.label or "", line.session is not None, method)
 
 

@@ -35,7 +35,7 @@ class FindingRecord(Record):
     message: str
     severity: Annotated[Literal["error", "warning", "note"], BeforeValidator(str)] = Field(
         description="error: DirectML refuses it or crashes, or a specification or a back end raises; warning: only the "
-        "documentation rules it out; note: no refusal."
+        "documentation rules it out, or DirectML refused it where it was captured; note: no refusal."
     )
     basis: Annotated[tuple[Literal["documented", "runtime", "inferred"], ...], BeforeValidator(attrgetter("names"))] = (
         Field(description="What the finding rests on.")

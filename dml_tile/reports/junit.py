@@ -48,7 +48,8 @@ class JunitReport(Report):
 
     def add(self, results: Sequence[Result]) -> None:
         for result in results:
-            lines = result_lines(result, with_lowest_level=self.options.with_lowest_level)
+            options = self.options
+            lines = result_lines(result, with_lowest_level=options.with_lowest_level, fail_on=options.fail_on)
             text = "".join(f"{' ' * line.indent}{line.text.plain}\n" for line in lines)
             name = f"{result.name or 'operator'} at {result.target.label}"
             kind, outcome = "", f"<system-out>{escape(text)}</system-out>"

@@ -25,6 +25,7 @@ from dml_tile.findings import Finding, Rule, Severity
 from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
 from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.rules.capture import refusal_is_explained
 from dml_tile.text import printable, printable_line_start, shortened_within
 
 if TYPE_CHECKING:
@@ -95,11 +96,16 @@ def has_width(console: Console) -> bool:
 
 
 def result_lines(
-    result: Result, *, with_lowest_level: bool, with_target_note: bool = True, with_operator: bool = True
+    result: Result,
+    *,
+    with_lowest_level: bool,
+    with_target_note: bool = True,
+    with_operator: bool = True,
+    fail_on: Severity | None = Severity.WARNING,
 ) -> Iterator[Line]:
     """Yield a result as lines of text, without the operator and the target's note if they are printed elsewhere."""
     shown = verdict(result.source, result.pointer, result.verdict, wording.target_of(result), result.first_position)
-    yield Line(0, shown + _remarks(result, with_lowest_level))
+    yield Line(0, shown + _remarks(result, with_lowest_level, fail_on))
     if with_operator and result.verdict is not Verdict.NOT_CHECKED:
         yield Line(2, Text(printable_line_start(result.operator)))
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
@@ -117,10 +123,13 @@ def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Ite
         yield Line(0, shown + _remarks(first, with_lowest_level))
 
 
-def _remarks(result: Result, with_lowest_level: bool) -> Text:
+def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None = None) -> Text:
     """Return what follows a verdict in its line."""
+    is_unexplained = any(finding.rule == refusal_is_explained.id for finding in result.findings)
+    fails = "fails: " if not result.passes(fail_on) else ""
     has_part = result.not_looked_at and (result.lowest_level is not None or result.verdict != Verdict.REFUSED)
     remarks = (
+        f"{fails}{wording.REFUSED_WHERE_CAPTURED}" if is_unexplained and result.verdict != Verdict.REFUSED else "",
         wording.not_looked_at(result.not_looked_at) if has_part else "",  # what no level takes needs no other reason
         _lowest(result) if with_lowest_level else "",
         wording.remarks(result),
@@ -267,7 +276,13 @@ class TextReport(Report):
                 continue
             print_lines(
                 self._console,
-                result_lines(result, with_lowest_level=with_level, with_target_note=False, with_operator=with_operator),
+                result_lines(
+                    result,
+                    with_lowest_level=with_level,
+                    with_target_note=False,
+                    with_operator=with_operator,
+                    fail_on=self.options.fail_on,
+                ),
             )
             with_operator = False
 

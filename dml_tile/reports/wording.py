@@ -16,6 +16,7 @@ from dml_tile.findings import Basis, Finding, Rule, Severity
 from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
 from dml_tile.readers.sources import PassedOver
 from dml_tile.reports.report import Problems
+from dml_tile.rules.capture import refusal_is_explained
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural
 
@@ -23,6 +24,8 @@ NOWHERE: Final = "none"
 AT_LEAST: Final = "at least "
 """Before a lowest level and a release of Windows where what is open may raise them."""
 UNNOTICED: Final = "documented only: DirectML does not notice"
+
+REFUSED_WHERE_CAPTURED: Final = "DirectML refused it where it was captured"
 
 _FIXED_BY: Final = re.compile(
     r"(^InputTensor\.Sizes\[\d+\] \(|the dimension ')(?P<name>[^*()'\s]+)['\)]$"
@@ -101,7 +104,7 @@ def kind_of(finding: Finding) -> str:
 def outcome_of(finding: Finding) -> str:
     """Return the outcome of a finding: ``E_INVALIDARG 0x80070057``."""
     if finding.severity is Severity.WARNING:
-        return UNNOTICED
+        return UNNOTICED if finding.basis & Basis.DOCUMENTED else REFUSED_WHERE_CAPTURED
     if finding.rule == operator_is_checked.id:
         return "not emulated"
     if finding.severity is Severity.NOTE:
@@ -121,11 +124,10 @@ def outcome(hresult: HRESULT | None, crash: bool) -> str:
 
 def outcome_of_rule(rule: Rule[Any]) -> str:
     """Return what DirectML does about a broken rule, in words; empty for a note, which DirectML does not refuse."""
-    match rule.usual_severity:
-        case Severity.NOTE:
-            return ""
-        case Severity.WARNING:
-            return "does not notice"
+    if rule.usual_severity is Severity.NOTE or rule.id == refusal_is_explained.id:
+        return ""
+    if rule.usual_severity is Severity.WARNING:
+        return "does not notice"
     return outcome(rule.hresult, rule.crash)
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
-from dml_tile.rules.check import findings_of, not_looked_at
+from dml_tile.rules.check import findings_of, findings_of_null_graph, not_looked_at
+
+Method: TypeAlias = Literal["CreateOperator", "CompileGraph"]
 
 _OF_THE_MACHINE: Final = {
     0x80070008,  # ERROR_NOT_ENOUGH_MEMORY
@@ -28,12 +30,17 @@ _OF_THE_MACHINE: Final = {
 }
 """HRESULTs about lost devices, memory or the requested interface, not about a descriptor."""
 
+_FIRST_FAILURE: Final = 0x80000000
+_UNKNOWN_FIELDS: Final = ("the fields of the operator, which were not captured",)
+_PLEASE_REPORT: Final = "please report it, with the captured line: one of the two is wrong"
+
 
 @dataclass(frozen=True, slots=True)
 class Capture:
     """An operator or a graph that an application described, and its HRESULT, if captured.
 
-    ``hresult`` is that of the ``method``; an ``open`` call has not returned.
+    ``hresult`` is that of the ``method``; an ``open`` call has not returned. ``desc`` is ``UNKNOWN_OPERATOR`` where the
+    fields of an operator were not captured.
     """
 
     desc: OperatorDesc | GraphDesc | None
@@ -41,7 +48,12 @@ class Capture:
     feature_level: FeatureLevel | None
     label: str = ""
     open: bool = False
-    method: str = "CreateOperator"
+    method: Method = "CreateOperator"
+
+    @property
+    def is_null_graph(self) -> bool:
+        """True for CompileGraph with a null pointer."""
+        return self.method == "CompileGraph" and self.desc is None
 
 
 CAPTURE_RULES: Final = Rules[Capture](url=pages.CREATE_OPERATOR, basis=Basis.RUNTIME, hresult=None)
@@ -63,19 +75,32 @@ def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violatio
     level = capture.feature_level
     if level is None or capture.hresult is None or capture.hresult in _OF_THE_MACHINE:
         return
-    results = set[int | None]()
-    for adapter in _adapters(level):
-        results.add(_emulated_result(capture.desc, adapter))
-        if capture.hresult in results:
-            return
-    returned = f"{capture.method} returned {_result_text(capture.hresult)} at feature level {level.short}"
-    unseen = not_looked_at(capture.desc)
-    if unseen and capture.hresult == HRESULT.E_INVALIDARG:
-        yield Violation("", f"{returned}, and no rule says why; not looked at: {', '.join(unseen)}")
+    if any(_emulated_result(capture, adapter) == capture.hresult for adapter in _adapters(level)):
         return
-    expected = " or ".join(sorted(_result_text(result) for result in results))
-    suggestion = "please report it, with the captured line: one of the two is wrong"
-    yield Violation("", f"{returned}; the emulator gives {expected}", suggestion)
+    results = _emulated_results(capture, [level])
+    if _is_unexplained(capture, results):
+        return
+    expected = " or ".join(sorted(map(_result_text, results)))
+    yield Violation("", f"{_returned(capture)}; the emulator gives {expected}", _PLEASE_REPORT)
+
+
+@CAPTURE_RULES.add(
+    "DML-CAPTURE-unexplained",
+    says="CreateOperator or CompileGraph failed for a reason that a rule states, at the device's feature level, or at "
+    "any if that is unknown.",
+    severity=Severity.WARNING,
+)
+def refusal_is_explained(capture: Capture, target: Target) -> Iterator[Violation]:
+    if capture.hresult is None or capture.hresult < _FIRST_FAILURE or capture.hresult in _OF_THE_MACHINE:
+        return
+    levels = list(FeatureLevel) if capture.feature_level is None else [capture.feature_level]
+    if _is_unexplained(capture, _emulated_results(capture, levels)):
+        unseen = _UNKNOWN_FIELDS if capture.desc is UNKNOWN_OPERATOR else not_looked_at(capture.desc)
+        message = f"{_returned(capture)}, and no rule says why"
+        if unseen:
+            yield Violation("", f"{message}; not looked at: {', '.join(unseen)}")
+        else:
+            yield Violation("", message, _PLEASE_REPORT)
 
 
 @CAPTURE_RULES.add(
@@ -88,11 +113,32 @@ def call_returned(capture: Capture, target: Target) -> Iterator[Violation]:
         yield Violation("", f"{capture.method} has not returned")
 
 
-def _emulated_result(desc: OperatorDesc | GraphDesc | None, target: Target) -> int | None:
-    """Return the HRESULT of the emulated runtime; None where it would crash."""
-    findings = [each for each in findings_of(desc, target, "runtime") if each.severity is Severity.ERROR]
+def _emulated_results(capture: Capture, levels: Iterable[FeatureLevel]) -> set[int | None]:
+    """Return the HRESULTs of the emulated runtime, by each kind of adapter; None where it would crash."""
+    return {_emulated_result(capture, adapter) for level in levels for adapter in _adapters(level)}
+
+
+def _emulated_result(capture: Capture, target: Target) -> int | None:
+    if capture.desc is UNKNOWN_OPERATOR:
+        return 0
+    if capture.is_null_graph:
+        found = findings_of_null_graph(target, "runtime")
+    else:
+        found = findings_of(capture.desc, target, "runtime")
+    findings = [each for each in found if each.severity is Severity.ERROR]
     returned = next((finding.hresult for finding in findings if finding.hresult is not None), None)
     return returned if findings else 0
+
+
+def _is_unexplained(capture: Capture, results: set[int | None]) -> bool:
+    """Return True for a failed call that the emulated runtime accepts."""
+    return results == {0} and capture.hresult is not None and capture.hresult >= _FIRST_FAILURE
+
+
+def _returned(capture: Capture) -> str:
+    level = capture.feature_level
+    at = f" at feature level {level.short}" if level else ""
+    return f"{capture.method} returned {_result_text(capture.hresult)}{at}"
 
 
 def _result_text(hresult: int | None) -> str:

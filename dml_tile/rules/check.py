@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
 from operator import mul
 from types import NoneType
 from typing import Any, Final
 
-from dml_tile.descriptors.graph import CapturedGraph, Descriptor, GraphDesc
+from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, CapturedGraph, Descriptor, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import (
@@ -72,6 +72,12 @@ def findings_of(desc: Descriptor | None, target: Target, against: Against = "bot
     return tuple(found if bases == BASES["both"] else (finding for finding in found if finding.basis & bases))
 
 
+def findings_of_null_graph(target: Target, against: Against = "both") -> tuple[Finding, ...]:
+    """Return the findings of CompileGraph for a null DML_GRAPH_DESC."""
+    found = apply_rules(GRAPH_CALL_RULES, None, target)
+    return tuple(finding for finding in found if finding.basis & bases_of(against))
+
+
 def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
     """Return the findings that prevent execution even if the runtime accepts the descriptor."""
     documented = findings_of(desc, target, "documentation")
@@ -125,7 +131,7 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
         nodes = [(i, node.operator) for i, node in enumerate(entries_of(desc, "nodes")) if node is not None]
         fields = [f"Nodes[{i}].Operator.{field}" for i, operator in nodes for field in not_looked_at(operator)]
         if isinstance(desc, CapturedGraph):
-            fields = ["the operators of its nodes, which have lines of their own"]
+            fields = [*_operators_elsewhere([(i, operator) for i, operator in nodes if operator is not None])]
         has_others = any(not tile_of(operator) for _, operator in nodes)
         return (*fields, *(edges_without_rules(graph_view(desc)) if has_others else ()))
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
@@ -133,6 +139,16 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
 
         return fields_without_rules(desc.desc)
     return ()
+
+
+def _operators_elsewhere(nodes: Sequence[tuple[int, OperatorDesc]]) -> Iterator[str]:
+    """Yield where the operators of a captured graph's nodes are described, if anywhere."""
+    unknown = [i for i, operator in nodes if operator is UNKNOWN_OPERATOR]
+    if len(unknown) < len(nodes):
+        yield "the operators of its nodes, which have lines of their own"
+    if unknown:
+        more = f" and {len(unknown) - 1} more, which are" if len(unknown) > 1 else ", which is"
+        yield f"Nodes[{unknown[0]}].Operator{more} not known"
 
 
 def blocks_creation(finding: Finding) -> bool:

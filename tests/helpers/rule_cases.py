@@ -353,12 +353,12 @@ DXDISPATCH_CASES: Final[list[tuple[str, ...]]] = [
 ]  # fmt: skip
 
 
-def captured_line(hresult: str) -> str:
+def captured_line(hresult: str, repeats: int = 2) -> str:
     """A line of dml_tile/capture.h, in several."""
     return f"""\
 {{"dml_tile_capture": 1, "hresult": "{hresult}", "feature_level": "0x00006200",
  "operator": {{"Type": 70, "Desc": {{"InputTensor": {{"DataType": 1, "Sizes": [2]}},
-   "OutputTensor": {{"DataType": 1, "Sizes": [4]}}, "RepeatsCount": 1, "Repeats": [2]}}}}}}
+   "OutputTensor": {{"DataType": 1, "Sizes": [4]}}, "RepeatsCount": 1, "Repeats": [{repeats}]}}}}}}
 """
 
 
@@ -369,6 +369,7 @@ _OPEN: Final = " ".join(_CALL.split()) + "\n"
 _RETURN: Final = '{"dml_tile_capture": 1, "hresult": "0x00000000", "session": "0x18F2A6C05D73B94E", "call": 1}\n'
 
 CAPTURE_CASES: Final = [
-    ("DML-CAPTURE-HRESULT", captured_line("0x80070057"), captured_line("0x00000000")),
+    ("DML-CAPTURE-HRESULT", captured_line("0x00000000", repeats=3), captured_line("0x00000000")),
+    ("DML-CAPTURE-unexplained", captured_line("0x80070057"), captured_line("0x00000000")),
     ("DML-CAPTURE-open", _OPEN, _OPEN + _RETURN),
 ]
