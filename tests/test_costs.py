@@ -470,6 +470,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     ),
     "members of an archive that a URL names, and of those within it": (urls.MAX_NESTING // 16**2, 16),
     "waiting for a pipe that is named as a file": (whole.MAX_SECONDS_WITHOUT_WRITER,),
+    "`run`: the bytes that its dispatches write, together": (runner.MAX_MOVED_BYTES,),
     "`run`: its files, of which each, like each of their folders, counts as 4 KiB at least": (
         runner.MAX_WRITTEN_BYTES,
     ),

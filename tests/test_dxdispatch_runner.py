@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from dml_tile.dxdispatch import runner
 from dml_tile.errors import InputError, RefusedModelError
 from tests.helpers.command_line import Call
 from tests.helpers.costs import at_most
@@ -265,6 +266,43 @@ def test_only_a_file_of_this_run_is_written_again(run: Callable[..., str], tmp_p
         run(twice)
     run(model(commands=[write]), overwrite=True)
     assert (tmp_path / "x.bin").stat().st_size == 8
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("a", "a/b", "a folder of it is another file that is written"),
+        ("a/b/c", "a", "it is a folder of another file that is written"),
+        ("a/b", "a/x/../b/c.npy", "a folder of it is another file that is written"),
+    ],
+)
+def test_targets_of_which_one_is_a_folder_of_another_are_refused_beforehand(
+    run: Callable[..., str], tmp_path: Path, first: str, second: str, message: str
+) -> None:
+    run(model(commands=[write_file("In", f"good/{name}") for name in ("a/b", "a/b2", "c")]))
+    with pytest.raises(InputError, match=f"^/commands/1/targetPath: '{second}' cannot be written: {message}$"):
+        run(model(commands=[write_file("In", first), write_file("In", second)]))
+    assert [path.name for path in tmp_path.iterdir()] == ["good"]
+
+
+def test_dispatches_write_so_many_bytes_together(run: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    data = model(commands=[*model()["commands"][:1] * 3, show("Out")])
+    monkeypatch.setattr(runner, "MAX_MOVED_BYTES", 48)
+    assert run(data) == "Resource 'Out': 1, 2, 1, 2\n"
+    monkeypatch.setattr(runner, "MAX_MOVED_BYTES", 47)
+    with pytest.raises(InputError, match=r"^/commands: the dispatches would write 48 bytes .* at most 47 are written$"):
+        run(data)
+
+
+def test_a_small_model_of_many_large_dispatches_is_refused(call: Call, tmp_path: Path) -> None:
+    large = model(
+        resources={"In": zeros(1, "INT8"), "Out": zeros(2**28, "INT8")},
+        dispatchables={"tile": {"type": "TILE", "desc": tile_json([1], [2**28], "INT8")}},
+    )
+    (tmp_path / "m.json").write_text(json.dumps(large | {"commands": large["commands"][:1] * 257}))
+    result = call("run", str(tmp_path / "m.json"))
+    numbers = "68987912192 bytes together; at most 68719476736 are written"
+    assert (result.exit_code, numbers in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

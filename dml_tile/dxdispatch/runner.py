@@ -65,6 +65,9 @@ MAX_WRITTEN_BYTES: Final = 2**30
 MAX_PRINTED_BYTES: Final = 2**26
 """The most bytes that one run prints."""
 
+MAX_MOVED_BYTES: Final = 2**36
+"""The most bytes that the dispatches of one run write, together."""
+
 _BLOCK: Final = 2**12
 """The bytes that a small file, or a folder, takes on a disk."""
 
@@ -89,7 +92,7 @@ def run_model(
 
     Nothing is printed or written before all tiles, resources, bindings and paths are known to be good. Raises
     RefusedModelError with the findings of its tiles and bindings, InputError for values, names and paths that cannot be
-    used, and for more than may be written (before the run) or printed (after it), OSError, which ends the run.
+    used, and for more than may be moved or written (before the run) or printed (after it), OSError, which ends the run.
     """
     target = resolve(target)
     _require_tiles(model, target, against, found)
@@ -117,6 +120,9 @@ def run_model(
     steps = [prepared(command, json_pointer(["commands", i])) for i, command in enumerate(model.commands)]
     if bound.results:
         raise RefusedModelError(bound.results)
+    if bound.moved > MAX_MOVED_BYTES:
+        message = f"the dispatches would write {bound.moved} bytes together; at most {MAX_MOVED_BYTES} are written"
+        raise unreadable("/commands", message)
     for step in steps:
         step()
     bounds.require_all_printed()
@@ -144,10 +150,14 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
 
 
 class _BoundTiles:
-    """The model's tiles with their resources; ``results`` collects the findings of the bindings."""
+    """The model's tiles with their resources; ``results`` collects the findings of the bindings.
+
+    ``moved`` counts the bytes that all dispatches write.
+    """
 
     def __init__(self, model: Model, memory: Mapping[str, Contents], target: Target, against: Against) -> None:
         self.results: dict[str, tuple[Finding, ...]] = {}
+        self.moved = 0
         self._memory = memory
         self._target = target
         self._tiles: dict[str, TileOperatorDesc] = {}
@@ -180,7 +190,8 @@ class _BoundTiles:
                 bind = partial(
                     self._compiled(command.dispatchable).bind, source, self._range(command.bindings["OutputTensor"])
                 )
-                bind()  # for its findings; what it takes would add up over all commands
+                # for its findings and size; what it takes would add up over all commands
+                self.moved += bind().size
             except DmlError as error:
                 findings = error.findings
             else:

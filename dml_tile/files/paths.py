@@ -53,6 +53,9 @@ class AllowedFolders:
     overwrite: bool = False
     follow_links: bool = False
     _protected: set[tuple[int, int]] = field(default_factory=set)
+    _files: set[str] = field(default_factory=set)
+    _folders: set[str] = field(default_factory=set)
+    """The paths that are written, and the folders above them."""
 
     def readable(self, name: str, pointer: str) -> Path:
         """Return the regular file called ``name`` in the first source folder that has one. Raises InputError."""
@@ -72,7 +75,10 @@ class AllowedFolders:
         raise unreadable(pointer, f"{name!r} does not exist{where}")
 
     def writable(self, name: str, pointer: str) -> Path:
-        """Return the path to write ``name`` to, once all files have been read. Raises InputError."""
+        """Return the path to write ``name`` to, once all files have been read. Raises InputError.
+
+        No file that is written is a folder of another one.
+        """
         path = self._path_below((self.outputs,), self.outputs, name, pointer, "the folder for outputs")
         try:
             if path.exists():
@@ -83,6 +89,7 @@ class AllowedFolders:
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             reason = f"{folder.name!r} is no folder that can be written to"
             raise unreadable(pointer, f"{name!r} cannot be written: {reason}")
+        self._require_apart(path, name, pointer)
         return path
 
     def protect(self, status: os.stat_result) -> None:
@@ -101,6 +108,16 @@ class AllowedFolders:
             raise unreadable(pointer, f"{name!r} exists; --overwrite replaces it")
         if not os.access(path, os.W_OK):
             raise unreadable(pointer, f"{name!r} is read-only")
+
+    def _require_apart(self, path: Path, name: str, pointer: str) -> None:
+        """Add a path to those that are written, unless it is the folder of one, or one is a folder of it."""
+        file, folders = normcase(path), {normcase(each) for each in path.parents}
+        if file in self._folders:
+            raise unreadable(pointer, f"{name!r} cannot be written: it is a folder of another file that is written")
+        if not self._files.isdisjoint(folders):
+            raise unreadable(pointer, f"{name!r} cannot be written: a folder of it is another file that is written")
+        self._files.add(file)
+        self._folders.update(folders)
 
     def _path_below(self, allowed: tuple[Path, ...], folder: Path, name: str, pointer: str, label: str) -> Path:
         """Return the path of ``name``, relative to a folder; ``label`` is what messages call the allowed folders."""
