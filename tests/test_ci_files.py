@@ -96,7 +96,7 @@ def test_the_action_works_in_a_folder_and_gives_its_log_and_its_page() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert outputs() == {"status": "0", "refused": "0", "sarif": "in/out.sarif"}
     assert Path("in/out.sarif").exists()
-    assert "check --max-time 600 " in Path("in/page.html").read_text()
+    assert "dml-tile check --format" in Path("in/page.html").read_text()
 
 
 def test_an_absolute_path_of_sarif_stays_and_lines_are_trimmed(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_the_hook_checks_files_and_passes_over_others() -> None:
     assert [name for name in given if re.search(HOOK["files"], name)] == [*given[:-1]]
     command, *arguments = shlex.split(HOOK["entry"])
     arguments += HOOK["args"]
-    assert arguments[-3:] == ["--max-time", "600", "--"]
+    assert arguments[-3:] == ["--format", "concise", "--"]
     assert command in PROJECT["project"]["scripts"]
     names = [write("a.json", INT64), write("package.json", "{}"), write("lines.jsonl", "")]
     assert invoke(*arguments, *names).exit_code == 0

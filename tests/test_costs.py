@@ -7,7 +7,6 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from time import process_time
 from typing import Any, Final
@@ -20,7 +19,6 @@ from dml_tile import input_errors, json_text
 from dml_tile.checking import check
 from dml_tile.checks import baseline, files
 from dml_tile.cli import config
-from dml_tile.cli.run import run
 from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, OutputGraphEdge
 from dml_tile.descriptors.structs import Struct
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
@@ -39,7 +37,7 @@ from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
 from tests.helpers.costs import Cost, cost_of, grows_at_most
-from tests.helpers.dxdispatch_models import Json, dispatch, model, show, tile_json, write_file, zeros
+from tests.helpers.dxdispatch_models import Json, dispatch, model, show, write_file, zeros
 from tests.helpers.paths import ROOT
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
@@ -402,19 +400,6 @@ def test_a_small_model_prints_64_mebibytes_and_writes_a_gibibyte_at_most(tmp_pat
     assert b"m.json#/commands/2/resource: the model would write more than 1073741824 bytes" in writing.printed
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("command", [write_file("Out", "out.bin"), dispatch(InputTensor="In", OutputTensor="Out")])
-def test_a_run_ends_in_time_and_leaves_no_part_of_a_file(tmp_path: Path, command: Any) -> None:
-    data = model(
-        resources={"In": zeros(2**24), "Out": zeros(2**26)},
-        dispatchables={"tile": {"type": "TILE", "desc": tile_json([2**24], [4])}},
-        commands=[*[dispatch(InputTensor="In", OutputTensor="Out")] * 3000, command],
-    )
-    spent = cost(tmp_path, data, "--max-time", "2")
-    assert spent.printed == b"dml-tile: m.json: the run took longer than 2 s; --max-time allows more\n"
-    assert spent.is_within(20)
-
-
 # The figures of docs/limits.md
 
 
@@ -475,7 +460,6 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         runner.MAX_WRITTEN_BYTES,
     ),
     "`run`: what it prints": (runner.MAX_PRINTED_BYTES,),
-    "a command's time": (signature(run).parameters["max_time"].default,),
 }
 """Each row of the table, with the constants that its figures begin with."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -15,8 +14,6 @@ import pytest
 from dml_tile.cli import formats
 from tests.helpers.check_files import BAD, INT64, TILE, write
 from tests.helpers.command_line import Call
-from tests.helpers.dxdispatch_models import dispatch, tile_json, zeros
-from tests.helpers.dxdispatch_models import model as dxdispatch_model
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.plugin_runs import OTHERS, without
 
@@ -103,25 +100,6 @@ def test_a_command_does_the_same(arguments: list[str], call: Call) -> None:
     done = python("-m", "dml_tile", *arguments)
     assert (done.stdout, done.stderr, done.returncode) == (expected.stdout, expected.stderr, expected.exit_code)
     assert {path: path.read_bytes() for path in Path().glob("out.*")} == outputs
-
-
-def test_a_run_is_bounded_in_time(tmp_path: Path) -> None:
-    tile = {"type": "TILE", "desc": tile_json([2**22], [4])}
-    commands = [dispatch(InputTensor="In", OutputTensor="Out")] * 10_000
-    resources = {"In": zeros(2**22), "Out": zeros(2**24)}
-    (tmp_path / "m.json").write_text(
-        json.dumps(dxdispatch_model(resources=resources, dispatchables={"tile": tile}, commands=commands))
-    )
-    done = python("-m", "dml_tile", "run", str(tmp_path / "m.json"), "--max-time", "1")
-    assert (done.stdout, done.returncode) == ("", 2)
-    assert done.stderr.endswith("m.json: the run took longer than 1 s; --max-time allows more\n")
-
-
-def test_a_check_is_bounded_in_time(tmp_path: Path) -> None:
-    (tmp_path / "many.json").write_text(json.dumps([TILE] * 40_000))
-    done = python("-m", "dml_tile", "check", str(tmp_path / "many.json"), "--max-time", "1", "--format", "json")
-    assert done.returncode == 2
-    assert json.loads(done.stdout)["complete"] is False
 
 
 PLUGIN: Final = """

@@ -17,8 +17,9 @@ from typing import Any, Final
 
 import typer
 
+
 from dml_tile import __version__
-from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, let_typer_take, print_stderr, with_max_time
+from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, let_typer_take, print_stderr
 from dml_tile.cli.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
 from dml_tile.cli.options import CheckOptions
 from dml_tile.cli.reference import cmake_dir, device, explain, include_dir, levels, schema
@@ -57,8 +58,8 @@ def check(context: typer.Context, **options: Any) -> None:
     """Say which operators DirectML would accept at each target, and why it would refuse the others.
 
     The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
-    select, ignore, baseline, against, via, dim, input-shape, exclude, strict-files, fail-on and max-time; an option
-    replaces its setting. per-file-ignores has rules by patterns of files.
+    select, ignore, baseline, against, via, dim, input-shape, exclude, strict-files and fail-on; an option replaces
+    its setting. per-file-ignores has rules by patterns of files.
     """
     from dml_tile.cli.check_run import run_check
 
@@ -84,8 +85,7 @@ _COMMANDS = (
 """The commands, each with its line in the list of all."""
 
 for command, line in _COMMANDS:
-    has_max_time = "max_time" in signature(command).parameters
-    app.command(short_help=line, epilog=_EXIT_STATUS)(command if has_max_time else with_max_time(command))
+    app.command(short_help=line, epilog=_EXIT_STATUS)(command)
 
 
 _INTERRUPTED: Final = 130

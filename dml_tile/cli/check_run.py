@@ -17,9 +17,7 @@ from dml_tile.checks.summary import Notice, SourceSummary, Suppression, baseline
 from dml_tile.cli.config import Config, chosen_targets, nearest_config
 from dml_tile.cli.console import (
     CLEAN,
-    Deadline,
     ExitStatus,
-    at_most,
     complain,
     count_passed_over,
     exit_on_file_errors,
@@ -57,17 +55,16 @@ def run_check(context: typer.Context, options: CheckOptions) -> int:
     _require_compatible(options)
     with exit_on_file_errors():
         config = nearest_config().with_options(context.params)
-        with at_most(config.settings.max_time, ends_block=False) as deadline:
-            run = CheckRun(options, config, deadline)
-            if options.show_settings:
-                print_text(run.setting_lines())
-                return CLEAN
-            files = run.listed_files(deadline)
-            # empty where another program calls this function
-            command = as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else ""
-            run.check(files, deadline, command)
-            if options.write_baseline and not deadline.has_cut:
-                run.write_baseline(options.write_baseline)
+        run = CheckRun(options, config)
+        if options.show_settings:
+            print_text(run.setting_lines())
+            return CLEAN
+        files = run.listed_files()
+        # empty where another program calls this function
+        command = as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else ""
+        run.check(files, command)
+        if options.write_baseline:
+            run.write_baseline(options.write_baseline)
     run.print_remarks()
     return run.status.code
 
@@ -84,14 +81,14 @@ def _require_compatible(options: CheckOptions) -> None:
         raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
 
 
-def _names(options: CheckOptions, config: Config, deadline: Deadline) -> list[str]:
+def _names(options: CheckOptions, config: Config) -> list[str]:
     names = list[str]()
     if "paths" in config.options:
         names += map(source_named, config.settings.paths)
     elif not options.files_from:
         names += config.settings.paths
     if options.files_from:
-        names += deadline.cut(names_in, options.files_from, config.file) or ()
+        names += names_in(options.files_from, config.file)
     return names
 
 
@@ -117,13 +114,13 @@ class CheckRun:
     Findings go to the reports as they come; summaries of files, and entries for a baseline, are kept for the end.
     Reports name files from ``root`` on. ``old_baseline`` is what the file of --write-baseline holds already.
 
-    Raises typer.BadParameter, and ConfigError; the deadline may cut a list of files.
+    Raises typer.BadParameter, and ConfigError.
     """
 
-    def __init__(self, options: CheckOptions, config: Config, deadline: Deadline) -> None:
+    def __init__(self, options: CheckOptions, config: Config) -> None:
         self.options, self.config = options, config
         self.formats = wanted_formats(options)
-        self.names = _names(options, config, deadline)
+        self.names = _names(options, config)
         stdin_name = _stdin_name(options.stdin_filename, self.names)
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
         self.root = repository_root(shown_names) if options.root is None else options.root
@@ -175,7 +172,7 @@ class CheckRun:
         }
         return "".join(self.config.lines(in_force))
 
-    def listed_files(self, deadline: Deadline) -> list[str]:
+    def listed_files(self) -> list[str]:
         """Return the files to check; complains of names that stand for nothing to check."""
         options, config = self.options, self.config
         if not (self.names or options.files_from):
@@ -183,15 +180,14 @@ class CheckRun:
         named = [self.questions.name_of(name) for name in self.names]
         require_other_files(self.formats, [*named, *filter(None, [options.files_from])])
         exclusion = config.exclusion()
-        files, self._passed_over = deadline.cut(
-            files_named,
+        files, self._passed_over = files_named(
             self.names,
             self.status.complain,
             exclusion=exclusion,
             skips_others=options.skip_others,
             ignores_none=options.no_ignore,
             via=self.questions.via,
-        ) or ([], [])
+        )
         excluding = "--exclude" if "exclude" in config.options else f"exclude in {config.file}"
         for one in self._passed_over:
             if one.reason == EXCLUDED and one.name in self.names:
@@ -207,7 +203,7 @@ class CheckRun:
             self._passed_over = [one for one in self._passed_over if one.is_left_out]
         return files
 
-    def check(self, files: Sequence[str], deadline: Deadline, command: str) -> None:
+    def check(self, files: Sequence[str], command: str) -> None:
         """Check files, and write the reports, which name the ``command``."""
         options, questions = self.options, self.questions
         report_options = partial(
@@ -227,15 +223,9 @@ class CheckRun:
             for name, problem in self.status.problems:
                 self._report_problem(name, problem)
             events = workers.events(questions, files) if workers else checked_here(questions, files)
-            for file, event in counted_files(deadline.cut_short(events), len(files)):
+            for file, event in counted_files(events, len(files)):
                 self._take(questions.name_of(file), event)
-            if deadline.has_cut:
-                if workers:
-                    from dml_tile.checks.sweep import end_processes  # most checks have no workers
-
-                    end_processes()
-                self._report_cut(files)
-            self._take_notices(is_whole=self.is_project and not deadline.has_cut)
+            self._take_notices()
             for report in self._reports:
                 report.passed_over = self._passed_over
                 report.end(self._sources)
@@ -278,12 +268,12 @@ class CheckRun:
         for report in self._reports:
             report.add_notice(notice)
 
-    def _take_notices(self, *, is_whole: bool) -> None:
-        """Take the notices about settings and about the baseline; where ``is_whole``, the project was checked."""
+    def _take_notices(self) -> None:
+        """Take the notices about settings and about the baseline."""
         questions, config, known = self.questions, self.config, self.questions.baseline
         met = set[Suppression]().union(*(source.met for source in self._sources))
         matching = frozenset[int]().union(*(source.patterns for source in self._sources))
-        for notice in file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=is_whole):
+        for notice in file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=self.is_project):
             self._take_notice(notice)
         if known:
             self._missing = known.missing(self._sources, self._target_names, questions.selection)
@@ -294,17 +284,6 @@ class CheckRun:
     @property
     def _target_names(self) -> list[str]:
         return [target.name for target in self.questions.targets]
-
-    def _report_cut(self, files: Sequence[str]) -> None:
-        """Report the first file that was not checked to its end."""
-        left = len(files) - len(self._sources)
-        first = self.questions.name_of([*files[len(self._sources) :], *self.names, "check"][0])
-        others = f"; nor {'was 1 file' if left == 2 else f'were {left - 1} files'} after it" if left > 1 else ""
-        seconds = self.config.settings.max_time
-        message = f"was not checked to its end: the check took longer than {seconds} s (--max-time){others}"
-        self._complain(first, Problem("", message))
-        for report in self._reports:
-            report.is_complete = False
 
     def write_baseline(self, file: str) -> None:
         """Write the entries found, and the old ones that this run did not look for.

@@ -23,7 +23,7 @@ from dml_tile.back_ends import BackEnd, back_end_named
 from dml_tile.checks.catalogue import Selection, known_rules
 from dml_tile.checks.files import Exclusion
 from dml_tile.checks.summary import FileIgnores
-from dml_tile.cli.console import MAX_SECONDS, FailOn
+from dml_tile.cli.console import FailOn
 from dml_tile.directml.targets import Target
 from dml_tile.errors import ConfigError, TargetError
 from dml_tile.files.paths import MAX_PARTS, ProjectPath
@@ -101,7 +101,6 @@ class Settings(Record):
     strict_files: bool = Field(default=False, strict=True)
     per_file_ignores: Annotated[dict[str, _Texts], _Bounded] = Field(default_factory=dict)
     fail_on: FailOn = "warning"
-    max_time: Annotated[int, Field(ge=1, le=MAX_SECONDS)] | None = None
     baseline: Annotated[str, AfterValidator(_inside)] = ""
     paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], Field(fail_fast=True), _Bounded] = ()
 

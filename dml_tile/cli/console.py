@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from _thread import interrupt_main
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from threading import Timer
+from inspect import Parameter, Signature
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 import typer
 
@@ -20,23 +17,7 @@ from dml_tile.errors import ConfigError, OutputError, Problem, location_of
 if TYPE_CHECKING:
     from dml_tile.readers.sources import PassedOver
 
-Returned = TypeVar("Returned")
-
 FailOn = Literal["error", "warning", "note", "never"]
-
-MAX_SECONDS: Final = 10**6
-"""The longest time that may be given."""
-
-MaxTimeOption = Annotated[
-    int | None,
-    typer.Option(
-        "--max-time",
-        min=1,
-        max=MAX_SECONDS,
-        metavar="SECONDS",
-        help="The longest that the command may take; it then ends with status 2, and reports say what was left.",
-    ),
-]
 
 CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 """The exit status of a command."""
@@ -94,7 +75,6 @@ def exit_on_file_errors() -> Iterator[None]:
 
 
 _ENDING: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_ALARM: Final = next(getattr(signal, name) for name in ("SIGALRM", "SIGBREAK", "SIGINT") if hasattr(signal, name))
 
 
 class _EndedError(BaseException):
@@ -116,94 +96,6 @@ def ending_by_exceptions() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class _OutOfTimeError(BaseException):
-    """Ends a block, whatever errors that one handles."""
-
-
-class Deadline:
-    """Ends the block of ``at_most``, or only the calls that it makes, so that what the block writes stays whole.
-
-    ``has_cut`` is True if a call was ended, or not made.
-    """
-
-    def __init__(self, *, ends_block: bool = True) -> None:
-        self.has_cut = False
-        self._is_over = False
-        self._may_break_in = ends_block
-
-    def ring(self, number: int, frame: FrameType | None) -> None:
-        """Handle the signal of the end."""
-        self._is_over = True
-        if self._may_break_in:
-            raise _OutOfTimeError
-
-    def cut(self, function: Callable[..., Returned], *arguments: Any, **options: Any) -> Returned | None:
-        """Return what a function returns in time, else None."""
-        try:
-            try:
-                self._may_break_in = True
-                if self._is_over:
-                    raise _OutOfTimeError
-                return function(*arguments, **options)
-            finally:
-                self._may_break_in = False
-        except _OutOfTimeError:
-            self.has_cut = True
-            return None
-
-    def cut_short(self, items: Iterator[Returned]) -> Iterator[Returned]:
-        """Yield the items that come in time."""
-        while (item := self.cut(next, items, None)) is not None:
-            yield item
-
-
-@contextmanager
-def at_most(seconds: float | None, *, ends_block: bool = True) -> Iterator[Deadline]:
-    """End the block, which the main thread runs, or the calls of its deadline, after so many seconds.
-
-    Raises TimeoutError if it ends the block.
-    """
-    deadline = Deadline(ends_block=ends_block)
-    if seconds is None:
-        yield deadline
-        return
-    before = signal.signal(_ALARM, deadline.ring)
-    timer = None
-    try:
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-        else:  # on Windows: a block that waits for another program is not interrupted
-            timer = Timer(seconds, interrupt_main, [_ALARM])
-            timer.daemon = True
-            timer.start()
-        yield deadline
-    except _OutOfTimeError:
-        raise TimeoutError from None
-    finally:
-        if timer is None:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        else:
-            timer.cancel()
-        signal.signal(_ALARM, before)
-
-
-def with_max_time(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the option ``--max-time``."""
-
-    @wraps(command)
-    def bounded(*arguments: Any, max_time: int | None = None, **options: Any) -> None:
-        try:
-            with at_most(max_time):
-                command(*arguments, **options)
-        except TimeoutError:
-            print_stderr(f"dml-tile: the command took longer than {max_time} s; --max-time allows more")
-            raise typer.Exit(UNREADABLE) from None
-
-    option = Parameter("max_time", Parameter.KEYWORD_ONLY, default=None, annotation=MaxTimeOption)
-    let_typer_take(bounded, [*signature(command, eval_str=True).parameters.values(), option])
-    return bounded
 
 
 def let_typer_take(command: Any, parameters: Sequence[Parameter]) -> None:

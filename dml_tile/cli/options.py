@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dml_tile.cli.console import FailOn, MaxTimeOption
+from dml_tile.cli.console import FailOn
 from dml_tile.directml.targets import DEFAULT_TARGET, target_names
 from dml_tile.findings import Against
 from dml_tile.readers.file_kinds import read_kinds
@@ -190,7 +190,6 @@ class CheckOptions:
         "pip install distributed.",
     )
     via: ViaOption = None
-    max_time: MaxTimeOption = None
 
     @property
     def accepts_findings(self) -> bool:

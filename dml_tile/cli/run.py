@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from dml_tile.cli.console import FINDINGS, UNREADABLE, MaxTimeOption, at_most, complain, print_stderr
+from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, print_stderr
 from dml_tile.cli.formats import console_of, print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption
 
@@ -47,7 +47,6 @@ def run(
         help="Print exactly what DxDispatch prints: 8-bit integers as characters, and no rows on a terminal.",
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Let the model replace files that were there before."),
-    max_time: MaxTimeOption = 600,
 ) -> None:
     """Check the tiles of a DxDispatch model, then run its commands in order.
 
@@ -66,24 +65,23 @@ def run(
 
     target = one_target(targets, "a model is run at one target")
     model = source_named(model)
-    with _exit_on_errors(model, target, max_time):
+    with _exit_on_errors(model, target):
         if is_model_file(model):
             raise unreadable("", _NO_DXDISPATCH_MODEL)
-        with at_most(max_time):
-            document = parse_source(model)
-            read = read_model(document.value)
-            found = model_findings(document, target)
-            run_model(
-                read,
-                _allowed_folders(model, output_dir, allow_hidden, overwrite),
-                print_bytes if dxdispatch_output else print_text,
-                target,
-                against or "both",
-                dispatch=partial(run_tile, explain_plan=explain_plan),
-                found=found,
-                as_dxdispatch=dxdispatch_output,
-                in_rows=sys.stdout.isatty(),
-            )
+        document = parse_source(model)
+        read = read_model(document.value)
+        found = model_findings(document, target)
+        run_model(
+            read,
+            _allowed_folders(model, output_dir, allow_hidden, overwrite),
+            print_bytes if dxdispatch_output else print_text,
+            target,
+            against or "both",
+            dispatch=partial(run_tile, explain_plan=explain_plan),
+            found=found,
+            as_dxdispatch=dxdispatch_output,
+            in_rows=sys.stdout.isatty(),
+        )
         print_refusals(console_of(stderr=True), model, found, target)
 
 
@@ -116,7 +114,7 @@ def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite
 
 
 @contextmanager
-def _exit_on_errors(model: str, target: Target, max_time: int | None) -> Iterator[None]:
+def _exit_on_errors(model: str, target: Target) -> Iterator[None]:
     """Print why a model was not run, or not to its end, and exit with the status for that."""
     from dml_tile.errors import InputError, Problem, RefusedModelError
     from dml_tile.reports.text import print_refusals
@@ -130,11 +128,7 @@ def _exit_on_errors(model: str, target: Target, max_time: int | None) -> Iterato
         complain(model, error.problems)
         raise typer.Exit(UNREADABLE) from None
     except OSError as error:
-        if error.filename is not None:
-            message = f"{error.filename}: {error.strerror}"
-        elif isinstance(error, TimeoutError):
-            message = f"the run took longer than {max_time} s; --max-time allows more"
-        else:
+        if error.filename is None:
             raise  # it is standard output's
-        complain(model, [Problem("", message)])
+        complain(model, [Problem("", f"{error.filename}: {error.strerror}")])
         raise typer.Exit(UNREADABLE) from None

@@ -155,7 +155,6 @@ class CheckOutput(Record):
     statistics: dict[str, Annotated[int, Field(ge=1)]] | None = Field(
         default=None, description="How many findings there are of each rule; there only if asked for."
     )
-    complete: bool = Field(default=True, description="false, and there only then, if --max-time ended the check.")
 
 
 class JsonReport(Report):
@@ -189,8 +188,6 @@ class JsonReport(Report):
             self._write_list("notices", map(notice_record, self.notices))
         if self.options.with_statistics:
             self._write_json(f', "statistics": {json.dumps(greatest_first(self._rules))}')
-        if not self.is_complete:
-            self._write_json(', "complete": false')
         self._write_json("}\n")
 
     def _write_list(self, name: str, records: Iterable[Record]) -> None:

@@ -69,8 +69,6 @@ class Report(ABC):
         self.notices: list[Notice] = []
         self.passed_over: Sequence[PassedOver] = ()
         """What the check passes over, at the end."""
-        self.is_complete = True
-        """False at the end if ``--max-time`` ended the check."""
         self._separator = "\n"
         """What precedes the next item of an array of JSON."""
 
