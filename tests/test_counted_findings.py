@@ -103,19 +103,6 @@ def test_a_run_whose_findings_are_all_known_is_headed_as_passed(check: Call) -> 
     assert "passed" not in check("a.json", write("b.json", BAD), *options).stdout
 
 
-def test_pruning_takes_out_what_is_fixed_and_adds_nothing(check: Call) -> None:
-    write("a.json", [BAD, WIDE])
-    written(check, "a.json", write("b.json", BAD), "-t", "6_4,5_0")
-    before = entries()
-    write("a.json", [WIDE, BAD | {"Repeats": [4]}])
-    write("b.json", TILE)
-    result = check("a.json", "b.json", "-t", "6_4", "--write-baseline", "base.json", "--prune")
-    assert (result.exit_code, COUNTS.findall(result.stderr)) == (1, [("4", "3", "2")])
-    fixed = ("a.json", "6_4", KNOWN_AS), ("b.json", "6_4", "")
-    assert entries() == [one for one in before if (one["source"], one["target"], one["operator"]) not in fixed]
-    assert check("a.json", "--prune").exit_code == 2
-
-
 def test_sources_are_known_from_any_folder(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     write("models/a.json", BAD)
     written(check, "models/a.json")

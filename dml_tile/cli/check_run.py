@@ -75,8 +75,6 @@ def _require_compatible(options: CheckOptions) -> None:
         raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
     if options.files_from == STANDARD_INPUT and STANDARD_INPUT in (options.paths or ()):
         raise typer.BadParameter("- is checked, and cannot also be a list of files", param_hint="--files-from")
-    if options.prune and not options.write_baseline:
-        raise typer.BadParameter("takes entries out of the file of --write-baseline", param_hint="--prune")
     if options.root is not None and not Path(options.root).is_dir():
         raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
 
@@ -124,30 +122,26 @@ class CheckRun:
         stdin_name = _stdin_name(options.stdin_filename, self.names)
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
         self.root = repository_root(shown_names) if options.root is None else options.root
-        known_file = options.write_baseline if options.prune else config.settings.baseline
-        known = Baseline(known_file) if known_file and not options.accepts_findings else None
+        known_file = None if options.write_baseline else config.settings.baseline
         self.questions = FileCheck(
             targets=tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
             against=config.settings.against,
             known_shapes=config.known_shapes(),
             via=config.back_end(),
             selection=config.selection(),
-            baseline=known,
+            baseline=Baseline(known_file) if known_file else None,
             fail_on=None if config.settings.fail_on == "never" else Severity[config.settings.fail_on.upper()],
             file_ignores=config.file_ignores(),
             is_strict=config.settings.strict_files,
             names_all=any(one.names_all for one in self.formats),
             stdin_name=stdin_name,
         )
-        self.old_baseline = known
-        if options.write_baseline and not options.prune:
-            self.old_baseline = written_before(options.write_baseline)
+        self.old_baseline = written_before(options.write_baseline) if options.write_baseline else None
         self.status = ExitStatus()
         self._passed_over: list[PassedOver] = []
         self._reports: Sequence[Report] = ()
         self._sources: list[SourceSummary] = []
         self._entries = set[Entry]()
-        self._missing: Sequence[Entry] = ()
 
     @property
     def is_project(self) -> bool:
@@ -259,7 +253,7 @@ class CheckRun:
                     report.add(results)
 
     def _count(self, *, are_failing: bool) -> None:
-        self.status.count_findings(are_failing=are_failing and not self.options.accepts_findings)
+        self.status.count_findings(are_failing=are_failing and not self.options.write_baseline)
 
     def _take_notice(self, notice: Notice) -> None:
         if not self.questions.selection.takes(notice.rule):
@@ -276,26 +270,22 @@ class CheckRun:
         for notice in file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=self.is_project):
             self._take_notice(notice)
         if known:
-            self._missing = known.missing(self._sources, self._target_names, questions.selection)
-            if not self.options.prune:
-                for notice in baseline_notices(config.settings.baseline, self._missing):
-                    self._take_notice(notice)
+            missing = known.missing(self._sources, self._target_names, questions.selection)
+            for notice in baseline_notices(config.settings.baseline, missing):
+                self._take_notice(notice)
 
     @property
     def _target_names(self) -> list[str]:
         return [target.name for target in self.questions.targets]
 
     def write_baseline(self, file: str) -> None:
-        """Write the entries found, and the old ones that this run did not look for.
-
-        With --prune, write the old ones that still occur.
-        """
+        """Write the entries found, and the old ones that this run did not look for."""
         old, entries = self.old_baseline, self._entries
         selection = self.questions.selection
         old_entries = old.entries if old else frozenset[Entry]()
         looked_for = old.looked_for(self._sources, self._target_names, selection) if old else frozenset[Entry]()
         unchecked = old_entries - looked_for
-        written = old_entries.difference(self._missing) if self.options.prune else entries | unchecked
+        written = entries | unchecked
         with replaced(file) as replacing:
             replacing.write(baseline_text(written))
         kept, dropped = len(unchecked - entries), len(old_entries - written)

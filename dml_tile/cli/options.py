@@ -137,9 +137,6 @@ class CheckOptions:
     write_baseline: str | None = typer.Option(
         None, metavar="FILE", help="Write all findings that count to this file, and let them pass."
     )
-    prune: bool = typer.Option(
-        False, "--prune", help="With --write-baseline: only take out of the file what no longer occurs."
-    )
     fail_on: FailOn | None = typer.Option(
         None,
         metavar="SEVERITY",
@@ -190,8 +187,3 @@ class CheckOptions:
         "pip install distributed.",
     )
     via: ViaOption = None
-
-    @property
-    def accepts_findings(self) -> bool:
-        """True where all findings are written to a baseline, and so fail nothing."""
-        return bool(self.write_baseline) and not self.prune
