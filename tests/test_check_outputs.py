@@ -1,4 +1,4 @@
-"""Several formats at once, each with its file, whole or not at all; the statistics; the summary."""
+"""Several formats at once, each with its file, whole or not at all; the summary."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from pathlib import Path
 
 import onnx
 import pytest
-from jsonschema import Draft202012Validator
 from rich.console import Console
 
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.emit.schemas import schemas
 from dml_tile.reports.report import FORMATS, ReportOptions
 from dml_tile.reports.text import TextReport
-from tests.helpers.check_files import BAD, INT64, TILE, model, write
+from tests.helpers.check_files import BAD, TILE, model, write
 from tests.helpers.command_line import Call, bash
 from tests.helpers.onnx_graphs import constant, node, tile_node
 from tests.helpers.onnx_graphs import model as onnx_model
@@ -34,10 +32,8 @@ def files() -> set[str]:
     ("options", "form", "file"),
     [
         ("--format json:out.json", "json", "out.json"),
-        ("--format json --output out.json", "json", "out.json"),
-        ("--format json -o out.json", "json", "out.json"),
         ("--format json:a:b.json", "json", "a:b.json"),
-        ("--output out.txt", "text", "out.txt"),  # which no colour gets into
+        ("--format text:out.txt", "text", "out.txt"),  # which no colour gets into
     ],
 )
 def test_a_format_may_have_a_file(
@@ -64,12 +60,8 @@ def test_a_report_beside_checked_files_is_not_checked_the_next_time(check: Call)
         (["--format", "xml"], f"'xml' is not one of {', '.join(FORMATS)}"),
         (["--format", "sarif:"], "'sarif:' is not one of"),
         (["--format", "json:x", "--format", "sarif:x"], "several formats have the same file"),
-        (["--format", "json:x", "--report", "./x"], "several formats have the same file"),
-        (["--output", "./a.json"], "a.json is checked; a report would take its place"),
-        (["--format", "json:x", "--output", "y"], "is the file of a single --format that names none"),
-        (["--format", "json", "--format", "sarif:x", "--output", "y"], "is the file of a single --format"),
-        (["--output", ""], "is the file of a single --format"),
-        (["--format", "sarif", "--statistics"], "they are part of text and json"),
+        (["--format", "json:x", "--format", "html:./x"], "several formats have the same file"),
+        (["--format", "text:./a.json"], "a.json is checked; a report would take its place"),
         (["--baseline", "a", "--write-baseline", "b"], "--write-baseline"),
         (["--write-baseline", "missing/base.json"], "dml-tile: missing/base.json: "),
         (["--select", "DML-BUFER"], "did you mean DML-BUFFER"),
@@ -123,19 +115,6 @@ def test_the_other_formats_are_whole_or_absent_whatever_becomes_of_standard_outp
     assert (tmp_path / "out.json").exists() == (status == 1)
     if status == 1:
         assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == lines
-
-
-def test_statistics_count_findings_by_rule(check: Call) -> None:
-    write("a.json", [BAD] * 11 + [TILE, INT64])
-    options = ("-t", "4_0", "--statistics")
-    assert check("a.json", *options).stdout.endswith(
-        "11 DML-TILE-OutputTensor-Sizes\n 2 DML-TILE-DataType-level\n13 operators: 12 refused, 1 accepted\n"
-    )
-    output = json.loads(check("a.json", *options, "--format", "json").stdout)
-    assert output["statistics"] == {"DML-TILE-OutputTensor-Sizes": 11, "DML-TILE-DataType-level": 2}
-    Draft202012Validator(schemas()["check_output"]).validate(output)
-    assert "statistics" not in json.loads(check("a.json", "--format", "json").stdout)
-    assert json.loads(check(write("b.json", TILE), "--statistics", "--format", "json").stdout)["statistics"] == {}
 
 
 def test_files_without_tiles_may_be_skipped(check: Call) -> None:

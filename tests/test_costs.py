@@ -99,7 +99,7 @@ def write_wrong_edges(folder: Path, count: int) -> tuple[str, ...]:
     edge = {"GraphInputIndex": 0, "ToNodeIndex": 9, "ToNodeInputIndex": 0}
     graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}], "InputEdges": [edge] * count}
     (folder / "graph.json").write_text(json.dumps(graph))
-    return ("check", "graph.json", "--format", "concise", "--output", "out.txt")
+    return ("check", "graph.json", "--format", "concise:out.txt")
 
 
 @pytest.mark.long

@@ -264,7 +264,7 @@ def test_few_descriptors_are_told_of_the_model(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         ("check a.json --format json:sub/out.json", b"sub/out.json: Permission denied"),
-        ("check a.json --report sub/out.html", b"sub/out.html: Permission denied"),
+        ("check a.json --format html:sub/out.html", b"sub/out.html: Permission denied"),
         ("show a.json -o sub/out.svg", b"sub/out.svg: Permission denied"),
         ("run m.json --output-dir sub", b"'sub' is no folder that can be written to"),
         ("run m.json", b"r.bin: File too large"),
@@ -349,7 +349,7 @@ def test_the_surroundings_do_not_change_the_answer(tmp_path: Path, options: list
         ("check a.json", 2, "dml-tile: a.json: No such file or directory"),
         ("check ../a.json --format github", 2, "::error file=../a.json,"),
         ("check .", 2, "dml-tile: .: "),
-        ("check - --output a.json --format json", 2, "dml-tile: a.json: No such file or directory"),
+        ("check - --format json:a.json", 2, "dml-tile: a.json: No such file or directory"),
         ("check - --write-baseline a.json", 2, "dml-tile: a.json: No such file or directory"),
         ("show - --output a.svg", 2, "dml-tile: a.svg: No such file or directory"),
     ],

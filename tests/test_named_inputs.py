@@ -186,7 +186,7 @@ def test_standard_input_has_the_ignores_the_baseline_and_the_kind_of_its_name(ch
         (["a.json", "--stdin-filename", "b.json"], "no file is -"),
         (["-", "--stdin-filename", ""], "names no file"),
         (["-", "--stdin-filename", "a.onnx"], "models are read from files"),
-        (["-", "--stdin-filename", "a.json", "-o", "a.json"], "a report would take its place"),
+        (["-", "--stdin-filename", "a.json", "--format", "json:a.json"], "a report would take its place"),
     ],
 )
 def test_a_name_that_standard_input_cannot_have_is_an_error(check: Call, arguments: list[str], message: str) -> None:

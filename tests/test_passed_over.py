@@ -234,7 +234,7 @@ def test_each_format_says_how_many_files_are_passed_over_or_standard_error_does(
 def test_the_count_goes_with_what_is_printed_and_quiet_says_none(check: Call, project: dict[str, str]) -> None:
     assert LINE in check(*CHECK, "--format", "concise", "--format", "json:a.json").stderr
     assert "passed over" not in check(*CHECK, "--format", "text", "--format", "sarif:a.sarif").stderr
-    assert LINE in check(*CHECK, "--format", "sarif", "--output", "a.sarif").stderr
+    assert LINE in check(*CHECK, "--format", "sarif:a.sarif").stderr
     result = check(*CHECK, "--quiet")
     assert "passed over" not in result.stdout + result.stderr
     assert LINE not in check("in/good.json").stdout

@@ -207,7 +207,7 @@ def test_parts_that_cannot_be_read_are_listed() -> None:
 def test_a_field_has_its_line_where_the_source_is_json(check: Call) -> None:
     write("a.json", BAD)
     Path("b.json").write_text('[\n{"InputTensor": 3}]')
-    check("a.json", "b.json", "--report", "report.html", "--format", "markdown:summary.md")
+    check("a.json", "b.json", "--format", "html:report.html", "--format", "markdown:summary.md")
     assert "was expected (line 11)" in Path("summary.md").read_text("utf-8")
     html = Path("report.html").read_text("utf-8")
     assert "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected (line 11)" in details(html)[0]
@@ -216,7 +216,7 @@ def test_a_field_has_its_line_where_the_source_is_json(check: Call) -> None:
 
 def test_a_page_of_a_command_names_its_version_and_its_command(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     write("a b.json", TILE)
-    arguments = ["check", "a b.json", "--report", "report.html"]
+    arguments = ["check", "a b.json", "--format", "html:report.html"]
     monkeypatch.setattr(sys, "argv", ["dml-tile", *arguments])
     for name in ("PYTHONSAFEPATH", "OPENBLAS_NUM_THREADS"):  # which main sets
         monkeypatch.setenv(name, "")
@@ -224,7 +224,7 @@ def test_a_page_of_a_command_names_its_version_and_its_command(check: Call, monk
         main()
     (footer,) = parsed(Path("report.html").read_text("utf-8")).iter("footer")
     assert texts(footer, ".//p")[0] == f"dml-tile {version('dml-tile')}"  # no time: equal results are equal bytes
-    assert texts(footer, ".//pre") == ["dml-tile check 'a b.json' --report report.html"]
+    assert texts(footer, ".//pre") == ["dml-tile check 'a b.json' --format html:report.html"]
 
 
 @pytest.mark.parametrize(

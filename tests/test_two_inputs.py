@@ -64,8 +64,8 @@ def write_edges(folder: Path, count: int) -> tuple[str, ...]:
     graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}]}
     graph["InputEdges"] = [edge | {"ToNodeIndex": 9 + i} for i in range(count)]
     (folder / "graph.json").write_text(json.dumps(graph))
-    cost_of("check", "graph.json", "--write-baseline", "known.json", "--output", "out.txt", folder=folder)
-    return ("check", "graph.json", "--baseline", "known.json", "--output", "out.txt")
+    cost_of("check", "graph.json", "--write-baseline", "known.json", "--format", "text:out.txt", folder=folder)
+    return ("check", "graph.json", "--baseline", "known.json", "--format", "text:out.txt")
 
 
 def write_list(folder: Path, count: int) -> tuple[str, ...]:
@@ -83,8 +83,8 @@ def write_list(folder: Path, count: int) -> tuple[str, ...]:
 def write_capture(folder: Path, count: int) -> tuple[str, ...]:
     lines = [captured(BROKEN | {"Repeats": [i + 2]}) for i in range(count)]
     (folder / "many.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines * 3))
-    cost_of("check", "many.jsonl", "--write-baseline", "known.json", "--output", "out.txt", folder=folder)
-    return ("check", "many.jsonl", "--baseline", "known.json", "--output", "out.txt")
+    cost_of("check", "many.jsonl", "--write-baseline", "known.json", "--format", "text:out.txt", folder=folder)
+    return ("check", "many.jsonl", "--baseline", "known.json", "--format", "text:out.txt")
 
 
 def write_dimensions(folder: Path, count: int) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ class CheckRun:
 
     def __init__(self, options: CheckOptions, config: Config) -> None:
         self.options, self.config = options, config
-        self.formats = wanted_formats(options)
+        self.formats = wanted_formats(options.formats)
         self.names = _names(options, config)
         stdin_name = _stdin_name(options.stdin_filename, self.names)
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
@@ -203,7 +203,6 @@ class CheckRun:
         report_options = partial(
             ReportOptions,
             against=questions.against,
-            with_statistics=options.statistics,
             fail_on=questions.fail_on,
             is_quiet=options.quiet,
             is_verbose=options.verbose,

@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
 import typer
 
-from dml_tile.cli.options import CheckOptions
 from dml_tile.errors import OutputError
 from dml_tile.files.whole import replacement
 from dml_tile.reports.report import FORMATS, Format
@@ -84,8 +83,7 @@ def print_text(text: str) -> None:
 def print_bytes(text: str) -> None:
     """Write text in UTF-8 to standard output, lone surrogates as the bytes that they stand for."""
     if sys.stdout.isatty():  # which gets escapes for what would move its cursor
-        print_text("".join(f"{printable(line.rstrip(chr(10)))}{chr(10) * line.endswith(chr(10))}"
-                           for line in text.splitlines(keepends=True)))  # fmt: skip
+        print_text("\n".join(map(printable, text.split("\n"))))
         return
     output = Output(codecs.getwriter("utf-8")(sys.stdout.buffer, "surrogateescape"))
     output.write(text)
@@ -130,26 +128,13 @@ def _named(name: str) -> Iterator[None]:
         raise OutputError(name, error.strerror or str(error)) from None
 
 
-def wanted_formats(options: CheckOptions) -> list[Format]:
-    """Return the formats asked for. ``output`` is the file of the only one, ``page`` that of another HTML report."""
-    wanted = [_wanted(value) for value in options.formats or [*FORMATS][:1]]
-    if options.statistics and not any(one.has_statistics for one in wanted):
-        raise typer.BadParameter(
-            f"they are part of {' and '.join(name for name, row in FORMATS.items() if row.has_statistics)}",
-            param_hint="--statistics",
-        )
+def wanted_formats(values: Sequence[str] | None) -> list[Format]:
+    """Return the formats that values of ``--format`` ask for, the first of all without one. Raises BadParameter."""
+    wanted = [_wanted(value) for value in values or [*FORMATS][:1]]
     printed = [one for one in wanted if not one.file]
     if len(printed) > 1:
         names = " and ".join(one.name for one in printed)
         raise typer.BadParameter(f"{names} would both be printed; give one a file, FORMAT:FILE", param_hint="--format")
-    if options.output is not None:
-        if len(wanted) > 1 or not printed or not options.output:
-            raise typer.BadParameter("is the file of a single --format that names none", param_hint="--output")
-        wanted = [replace(wanted[0], file=options.output)]
-    if options.page == "":
-        raise typer.BadParameter("names no file", param_hint="--report")
-    if options.page:
-        wanted.append(replace(FORMATS["html"], file=options.page))
     files = [_real_path(one.file) for one in wanted if one.file]
     if len(set(files)) < len(files):
         raise typer.BadParameter("several formats have the same file", param_hint="--format")

@@ -112,12 +112,6 @@ class CheckOptions:
         help=f"{', '.join(FORMATS)}; the first by default. Several may be given, all but one with a file.",
         autocompletion=complete_format,
     )
-    output: str | None = typer.Option(
-        None, "--output", "-o", metavar="FILE", help="Write the output to this file; whole, or not at all."
-    )
-    page: str | None = typer.Option(
-        None, "--report", metavar="FILE", help="Also write a page for a browser: --format html:FILE."
-    )
     select: list[str] | None = typer.Option(
         None,
         metavar="RULE",
@@ -148,7 +142,6 @@ class CheckOptions:
     verbose: bool = typer.Option(
         False, "--verbose", help="Print more than a line of a captured operator; name each file that is passed over."
     )
-    statistics: bool = typer.Option(False, "--statistics", help="Count the findings of each rule (text and json).")
     exclude: list[str] | None = typer.Option(
         None, metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -19,7 +17,6 @@ from dml_tile.errors import Position, Problem
 from dml_tile.findings import Finding, Severity
 from dml_tile.input_errors import Record
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.wording import greatest_first
 from dml_tile.text import encodable, printable
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
@@ -152,9 +149,6 @@ class CheckOutput(Record):
     notices: tuple[NoticeRecord, ...] = Field(
         default=(), description="There only if a comment, a pattern or the baseline has one."
     )
-    statistics: dict[str, Annotated[int, Field(ge=1)]] | None = Field(
-        default=None, description="How many findings there are of each rule; there only if asked for."
-    )
 
 
 class JsonReport(Report):
@@ -162,11 +156,9 @@ class JsonReport(Report):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        self._rules = Counter[str]()
         self._write_json('{"version": 1, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
-        self._rules.update(finding.rule for result in results for finding in result.findings)
         for result in results:
             self._write_item(result_record(result, self.options.fail_on).model_dump_json())
 
@@ -186,8 +178,6 @@ class JsonReport(Report):
             self._write_list("errors", (error_record(source, problem) for source, problem in self.problems))
         if self.notices:
             self._write_list("notices", map(notice_record, self.notices))
-        if self.options.with_statistics:
-            self._write_json(f', "statistics": {json.dumps(greatest_first(self._rules))}')
         self._write_json("}\n")
 
     def _write_list(self, name: str, records: Iterable[Record]) -> None:

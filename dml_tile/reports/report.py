@@ -39,7 +39,6 @@ class ReportOptions:
     write: Callable[[str], object]
     open_console: Callable[[], Console]
     against: Against = "both"
-    with_statistics: bool = False
     fail_on: Severity | None = Severity.WARNING
     is_quiet: bool = False
     is_verbose: bool = False
@@ -100,15 +99,14 @@ class Report(ABC):
 class Format:
     """A format, the class that writes it, and the file that it is written to; ``""`` is standard output.
 
-    ``has_statistics`` tells whether it can count the findings of each rule, ``has_passed_over`` whether it has a place
-    for what was passed over, ``is_for_terminals`` whether it is printed in the terminal's encoding; any other is UTF-8;
-    ``names_all`` whether it names each operator, and its location, also one without findings.
+    ``has_passed_over`` is True if it has a place for what was passed over, ``is_for_terminals`` if it is printed in the
+    terminal's encoding; any other is UTF-8; ``names_all`` if it names each operator, and its location, also one without
+    findings.
     """
 
     name: str
     module: str
     class_name: str
-    has_statistics: bool = False
     has_passed_over: bool = False
     is_for_terminals: bool = False
     names_all: bool = False
@@ -120,9 +118,9 @@ class Format:
 
 
 _ALL: Final = (
-    Format("text", "text", "TextReport", has_statistics=True, has_passed_over=True, is_for_terminals=True),
+    Format("text", "text", "TextReport", has_passed_over=True, is_for_terminals=True),
     Format("concise", "annotations", "ConciseReport", is_for_terminals=True),
-    Format("json", "json", "JsonReport", has_statistics=True, has_passed_over=True),
+    Format("json", "json", "JsonReport", has_passed_over=True),
     Format("jsonl", "json", "JsonLinesReport"),
     Format("markdown", "markdown", "MarkdownReport", has_passed_over=True),
     Format("github", "annotations", "GithubReport"),

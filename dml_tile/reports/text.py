@@ -248,7 +248,6 @@ class TextReport(Report):
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
         self._console = options.open_console()
-        self._rules = Counter[str]()
         self._notices = Counter[str]()
         self._counted = wording.VerdictCounts()
         self._count = 0
@@ -257,7 +256,6 @@ class TextReport(Report):
 
     def add(self, results: Sequence[Result]) -> None:
         """Print the results of the next operator; the operator itself once."""
-        self._rules.update(finding.rule for result in results for finding in result.findings)
         self._counted.add(results)
         self._count += len(results)
         with_operator, with_level = True, self.options.with_lowest_level
@@ -296,11 +294,6 @@ class TextReport(Report):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
-        if self.options.with_statistics:
-            counts = wording.greatest_first(self._rules)
-            width = max((len(str(count)) for count in counts.values()), default=0)
-            lines = (Line(0, Text(f"{count:>{width}} {rule}")) for rule, count in counts.items())
-            print_lines(self._console, lines)
         others = {rule: count - MAX_IN_A_LINE for rule, count in self._notices.items() if count > MAX_IN_A_LINE}
         lines = (Line(0, Text(f"and {count} more of {rule}")) for rule, count in others.items())
         print_lines(self._console, lines)

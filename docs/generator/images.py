@@ -45,7 +45,7 @@ def _write_report(browser: str, image: Path) -> None:
     with TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
         examples = ["examples/int64.json", "examples/strided.json", "examples/models", "examples/tile.json"]
-        CliRunner().invoke(app, ["check", *examples, "--target", _TARGETS, "--report", str(page)])
+        CliRunner().invoke(app, ["check", *examples, "--target", _TARGETS, "--format", f"html:{page}"])
         options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={_SIZE}")
         profile = f"--user-data-dir={folder}/profile"
         command = [browser, *options, profile, f"--screenshot={image}", page.as_uri()]
