@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import typer
 
-
 from dml_tile import __version__
 from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, let_typer_take, print_stderr
 from dml_tile.cli.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
