@@ -33,26 +33,16 @@
 #include <unistd.h>
 #endif
 
-#if defined(__cpp_exceptions) || defined(__EXCEPTIONS) || defined(_CPPUNWIND)
-#define DML_TILE_TRY try
-#define DML_TILE_CATCH_ALL catch (...)
-#else
-#define DML_TILE_TRY if (true)
-#define DML_TILE_CATCH_ALL else
-#endif
-
-// What depends on DML_TARGET_VERSION has another name where that differs, so that translation units may differ in it.
-#if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2100
-#define DML_TILE_SINCE since_2_1
-#elif DML_TARGET_VERSION >= 0x2000
-#define DML_TILE_SINCE since_2_0
-#else
-#define DML_TILE_SINCE since_1_0
-#endif
-
 namespace dml_tile
 {
-inline namespace DML_TILE_SINCE
+// What depends on DML_TARGET_VERSION has another name where that differs, so that translation units may differ in it.
+#if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2100
+inline namespace since_2_1
+#elif DML_TARGET_VERSION >= 0x2000
+inline namespace since_2_0
+#else
+inline namespace since_1_0
+#endif
 {
 namespace detail
 {
@@ -378,6 +368,25 @@ inline Line& add_fields(Line& line, const char* fields, const void* desc, int de
     return line.add("}");
 }
 
+// Calls a function of the application's, and drops what it throws. Returns whether it came to its end.
+template <class Function>
+bool completes(Function function) noexcept
+{
+#if defined(__cpp_exceptions) || defined(__EXCEPTIONS) || defined(_CPPUNWIND)
+    try
+    {
+        function();
+    }
+    catch (...)
+    {
+        return false;
+    }
+#else
+    function();
+#endif
+    return true;
+}
+
 // The highest feature level of a device; 0 where there is none, or the device does not say.
 inline std::uint32_t level_of(std::nullptr_t) noexcept { return 0; }
 
@@ -386,11 +395,10 @@ std::uint32_t level_of(const Device& device) noexcept
 {
     std::uint32_t level = 0;
 #if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2000
-    DML_TILE_TRY
-    {
+    completes([&device, &level] {
         if (!device)
         {
-            return 0;
+            return;
         }
         // Those that an older DirectML does not know are passed over.
         static const std::uint32_t numbers[] = {
@@ -408,10 +416,7 @@ std::uint32_t level_of(const Device& device) noexcept
         {
             level = bits_of(data.MaxSupportedFeatureLevel);
         }
-    }
-    DML_TILE_CATCH_ALL
-    {
-    }
+    });
 #else
     static_cast<void>(device);
 #endif
@@ -613,18 +618,7 @@ auto give(Path& to, Line& line, Ways<2>) noexcept -> decltype(append(to.c_str(),
 template <class Sink>
 auto give(Sink& to, Line& line, Ways<1>) noexcept -> decltype(static_cast<void>(to(line.text(), line.size())), true)
 {
-    DML_TILE_TRY
-    {
-        if (line.is_whole())
-        {
-            to(line.text(), line.size());
-            return true;
-        }
-    }
-    DML_TILE_CATCH_ALL
-    {
-    }
-    return false;
+    return line.is_whole() && completes([&to, &line] { to(line.text(), line.size()); });
 }
 
 template <class To>
@@ -680,7 +674,7 @@ bool capture(To&& to, const DML_OPERATOR_DESC& desc) noexcept
     return detail::give_to(to, &desc, nullptr, 0);
 }
 
-}  // namespace DML_TILE_SINCE
+}  // inline namespace
 }  // namespace dml_tile
 
 #endif  // DML_TILE_CAPTURE_H

@@ -25,7 +25,13 @@
 
 namespace dml_tile
 {
-inline namespace DML_TILE_SINCE
+#if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2100
+inline namespace since_2_1
+#elif DML_TARGET_VERSION >= 0x2000
+inline namespace since_2_0
+#else
+inline namespace since_1_0
+#endif
 {
 namespace detail
 {
@@ -203,13 +209,7 @@ public:
     static HRESULT create(IDMLDevice* device, To&& to, const char* label, REFIID riid, void** capturing) noexcept
     {
         CapturingDevice* made = nullptr;
-        DML_TILE_TRY
-        {
-            made = new (std::nothrow) CapturingDevice(device, std::forward<To>(to), label);
-        }
-        DML_TILE_CATCH_ALL
-        {
-        }
+        completes([&] { made = new (std::nothrow) CapturingDevice(device, std::forward<To>(to), label); });
         if (made == nullptr)
         {
             return out_of_memory;
@@ -505,7 +505,7 @@ HRESULT CreateCapturingDevice(
                              : detail::CapturingDevice<To>::create(device, std::forward<To>(to), label, riid, capturing);
 }
 
-}  // namespace DML_TILE_SINCE
+}  // inline namespace
 }  // namespace dml_tile
 
 #endif  // DML_TILE_CAPTURING_DEVICE_H
