@@ -521,18 +521,89 @@ def test_volatile_bindings_of_another_operator_are_not_those_of_the_recorded_one
     assert life.written == NOTHING
 
 
-def test_other_bindings_are_those_of_the_recording() -> None:
-    life = Life()
+def test_the_last_volatile_binding_before_the_execution_counts() -> None:
+    life, second = Life(volatile=True), Buffer(8)
     commands = life.record()
-    life.table.bind_outputs([BufferBinding(Buffer(8))])
+    life.table.bind_outputs([BufferBinding(second)])
     commands.execute()
-    assert life.written == DONE
+    assert (life.written, second.memory.tolist()) == (NOTHING, DONE)
+    assert life.device.removal is None
+
+
+def test_static_bindings_are_those_of_the_recording() -> None:
+    life, second = Life(against="runtime"), Buffer(8)
+    commands = life.record()
+    with record_calls() as calls:
+        life.table.bind_outputs([BufferBinding(second)])
+        commands.execute()
+    assert (life.written, second.memory.tolist()) == (DONE, NOTHING)
+    assert life.device.removal is None
+    rules = {call.name: [(finding.rule, finding.path) for finding in call.findings] for call in calls}
+    assert rules == {"BindOutputs": [("DML-BINDING-recorded", "OutputTensor")], "ExecuteCommandLists": []}
     unbound = Life(bound=False)
     commands = unbound.record()
     assert unbound.device.removal
     assert unbound.device.removal.call == "RecordDispatch"
     commands.execute()
     assert unbound.written == NOTHING
+
+
+def test_a_table_is_not_bound_again_before_its_dispatch_is_executed() -> None:
+    life = Life()
+    commands = life.record()
+    life.table.bind_inputs([BufferBinding(Buffer.wrap(SOURCE.copy()))])
+    commands.execute()
+    assert life.device.removal
+    (finding,) = life.device.removal.findings
+    assert (life.device.removal.call, finding.rule, finding.path) == (
+        "BindInputs",
+        "DML-BINDING-recorded",
+        "InputTensor",
+    )
+    assert "wrote to the buffer that was bound last" in finding.message
+    assert life.written == NOTHING
+    unbound = Life()
+    commands = unbound.record()
+    unbound.table.bind_outputs([])
+    assert removing_rules(unbound.device) == {"DML-BINDING-recorded"}
+
+
+def test_a_table_is_bound_again_once_no_list_waits_for_its_bindings() -> None:
+    life = Life()
+    executed, other = life.record(), compiled(life.device, TILE)
+    initialise(life.device, [other])
+    executed.execute()
+    life.bind()
+    life.record().reset()
+    life.bind()
+    life.record()  # this list is gone
+    life.bind()
+    commands = life.record()
+    life.table.bind_outputs([BufferBinding(life.output)])  # as it was
+    commands.execute()
+    life.table.reset(BindingTableDesc(other))
+    life.bind()
+    life.recorder.record_dispatch(other, life.table)
+    life.bind()
+    assert life.device.removal is None
+
+
+def test_a_table_that_is_described_anew_may_lie_elsewhere() -> None:
+    life = Life()
+    commands = life.record()
+    life.table.reset(BindingTableDesc(life.compiled, 0x2000, 0x2000))
+    life.bind()
+    commands.execute()
+    assert life.device.removal is None
+    assert life.written == DONE
+
+
+def test_a_removed_direct3d_device_records_nothing_at_once() -> None:
+    life = Life(direct3d_device=Direct3DDevice())
+    life.device.direct3d_device.remove()
+    life.recorder.record_dispatch(life.compiled, life.table)
+    life.bind()
+    assert life.device.removal is None
 
 
 def test_an_operator_is_initialised_when_the_list_is_executed() -> None:

@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from numpy.typing import NDArray
 
-from dml_tile import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Device
+from dml_tile import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, CommandList, Device
 from dml_tile.checking import check
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.graph import (
@@ -323,6 +323,23 @@ def test_sizes_of_what_a_graph_is_bound_to_are_documented_only(name: str) -> Non
 )
 def test_pieces_of_memory_lie_at_multiples_of_256_bytes(graph: GraphDesc, properties: tuple[int, int, int]) -> None:
     assert astuple(Device().compile_graph(graph).get_binding_properties()) == properties
+
+
+def test_a_graph_s_temporary_resource_is_not_bound_again_before_its_dispatch_is_executed() -> None:
+    device = Device()
+    compiled = device.compile_graph(of("A", "B"))
+    initialise(device, [compiled])
+    bindings = table(device, compiled)
+    bindings.bind_inputs([BufferBinding(Buffer.wrap(NUMBERS.copy()))])
+    bindings.bind_outputs([BufferBinding(Buffer(432))])
+    bindings.bind_temporary_resource(BufferBinding(Buffer(256)))
+    commands = CommandList()
+    device.create_command_recorder().record_dispatch(compiled, bindings, commands)
+    bindings.bind_temporary_resource(BufferBinding(Buffer(256)))
+    assert device.removal
+    assert [finding.path for finding in device.removal.findings] == ["TemporaryResource"]
+    assert removing_rules(device) == {"DML-BINDING-recorded"}
+    commands.reset()
 
 
 @pytest.mark.parametrize(("binds", "rules"), [(False, {"DML-BINDING-missing"}), (True, {"DML-BINDING-owned"})])

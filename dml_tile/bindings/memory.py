@@ -26,7 +26,7 @@ Padding = Literal["preserve", "poison"]
 """The treatment of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
 
 POISON: Final = 0xCD
-"""The byte for what DirectML may leave between elements; debuggers mark unset memory with it."""
+"""The byte for what the documentation lets DirectML leave between elements; debuggers mark unset memory with it."""
 
 _DLPACK_CPU: Final = 1
 """kDLCPU, of https://dmlc.github.io/dlpack/latest/c_api.html"""

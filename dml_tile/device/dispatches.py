@@ -87,8 +87,8 @@ class Execution:
         self._state = state
         self._compiled = compiled
         self._table = table
-        self._is_volatile = bool(int(compiled.flags) & _DESCRIPTORS_VOLATILE)
-        self._recorded = None if self._is_volatile else self._accesses()
+        self.is_volatile = bool(int(compiled.flags) & _DESCRIPTORS_VOLATILE)
+        self._recorded = None if self.is_volatile else self._accesses()
 
     def missing(self) -> list[Finding]:
         """Return the findings of missing bindings that recording requires."""
@@ -96,6 +96,7 @@ class Execution:
 
     def execute(self, call: str) -> None:
         """Write the outputs; findings remove the device, and name ``call``. Does nothing on a removed device."""
+        self._table.recorded.discard(self)
         if self._state.is_removed(call) or self._state.direct3d_device.removed_reason:
             return
         compiled, state = self._compiled, self._state
@@ -121,7 +122,7 @@ class Execution:
         """Return what is read, the persistent resource last, and what is written, the temporary resource last."""
         plan, table = self._compiled.plan, self._table
         is_own_table = table.dispatchable is self._compiled  # unless it was reset since
-        why_unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
+        why_unnoticed = "DirectML does not notice: the descriptors are volatile" if self.is_volatile else ""
 
         def accesses(slots: Iterable[Slot], bound: Bindings) -> Iterator[_BoundSlot]:
             for slot, binding in zip(slots, chain(bound if is_own_table else (), repeat(None)), strict=False):
@@ -234,11 +235,12 @@ class CommandRecorder:
         """Initialise operators, or execute one, with the buffers that are bound to its table.
 
         By default this happens at once; with a command list, when the list is executed. Until then, the table of an
-        operator that was compiled with DESCRIPTORS_VOLATILE may still be bound. A dispatch with findings removes the
-        device and writes nothing. If the device's ``against`` is ``"runtime"``, a dispatch that lacks bindings, or
-        whose ranges overlap or exceed their buffers, goes unnoticed as in the runtime, and writes nothing. Raises
-        DmlError where DirectML would crash, or if the device raises removals; MemoryError if a bound buffer does not
-        fit into memory; NotImplementedError for another operator than Tile.
+        operator that was compiled with DESCRIPTORS_VOLATILE may still be bound; binding that of another again removes
+        the device, or is a finding of the recorded call if ``against`` is ``"runtime"``. A dispatch with findings
+        removes the device and writes nothing. If the device's ``against`` is ``"runtime"``, a dispatch that lacks
+        bindings, or whose ranges overlap or exceed their buffers, goes unnoticed as in the runtime, and writes nothing.
+        Raises DmlError where DirectML would crash, or if the device raises removals; MemoryError if a bound buffer does
+        not fit into memory; NotImplementedError for another operator than Tile.
         """
         state = self.state
         _require_kinds(dispatchable, bindings, command_list)
@@ -272,7 +274,10 @@ class CommandRecorder:
             state.remove(_CALL, missing, desc)
         else:
             state.record(_CALL, desc)
-            command_list.append(recorded)
+            if command_list is not IMMEDIATE:
+                command_list.append(recorded)
+                if isinstance(recorded, Execution) and not recorded.is_volatile:
+                    bindings.recorded.add(recorded)
 
 
 def _require_kinds(

@@ -83,7 +83,11 @@ class DeviceState:
 
     def findings(self, rules: Iterable[Rule[Subject]], subject: Subject) -> list[Finding]:
         """Return the rules' findings on a subject, as the device's contract has them."""
-        return [finding for finding in apply_rules(rules, subject, self.target) if finding.basis & self._bases]
+        return [finding for finding in apply_rules(rules, subject, self.target) if self.enforces(finding)]
+
+    def enforces(self, finding: Finding) -> bool:
+        """Return True if the finding is of the device's contract."""
+        return bool(finding.basis & self._bases)
 
     def require(self, call: str, rules: Iterable[Rule[Subject]], subject: Subject) -> None:
         """Raise DmlError with the findings if there are any."""

@@ -6,10 +6,12 @@ ns-directml-dml_binding_table_desc)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from types import NoneType
 from typing import Final, TypeAlias
+from weakref import WeakSet
 
 from dml_tile.bindings.memory import require_data_type
 from dml_tile.bindings.resources import (
@@ -28,8 +30,15 @@ from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operat
 from dml_tile.device.state import DeviceState
 from dml_tile.directml.enums import BindingType
 from dml_tile.errors import require_instance, require_uint
-from dml_tile.findings import Finding
-from dml_tile.rules.binding import BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES, SLOT_STATE_RULES, is_ordinary_binding
+from dml_tile.findings import Finding, apply_rules
+from dml_tile.rules.binding import (
+    BINDING_COUNT_RULES,
+    RANGE_RULES,
+    REBINDING_RULES,
+    SLOT_RULES,
+    SLOT_STATE_RULES,
+    is_ordinary_binding,
+)
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, is_ordinary_table
 
 Bindings: TypeAlias = list[BufferBinding | None]
@@ -134,6 +143,8 @@ class BindingTable:
         self.outputs = []
         self.temporary = None
         self.persistent = None
+        # dispatches with these bindings that wait in a command list, but volatile ones; a reset may move the table
+        self.recorded = WeakSet[object]()
         self.state.record(call, self._desc)
 
     def _bind(
@@ -164,8 +175,19 @@ class BindingTable:
         if findings:
             self.state.remove(call, findings, self._desc)
             return before
-        self.state.record(call, self._desc)
-        return [(range_ := one.range) and range_[0] for one in bound]
+        bindings = [(range_ := one.range) and range_[0] for one in bound]
+        if self.recorded and bindings != before:
+            findings = self._rebindings(chain.from_iterable(slots), before, bindings)
+            if any(map(self.state.enforces, findings)):
+                self.state.remove(call, findings, self._desc)
+                return before
+        self.state.record(call, self._desc, findings)
+        return bindings
+
+    def _rebindings(self, slots: Iterable[Slot], before: Bindings, after: Bindings) -> list[Finding]:
+        """Return the findings on slots whose bindings change, of any basis."""
+        changed = (slot.name for slot, old, new in zip_longest(slots, before, after) if old != new)
+        return [found for name in changed for found in apply_rules(REBINDING_RULES, name, self.state.target)]
 
     @property
     def _desc(self) -> OperatorDesc | TileOperatorDesc | GraphDesc | None:

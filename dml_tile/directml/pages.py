@@ -33,6 +33,9 @@ BIND_OUTPUTS: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindoutputs"
 BIND_PERSISTENT: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindpersistentresource"
 DISPATCH: Final = f"{_REFERENCE}/nf-directml-idmlcommandrecorder-recorddispatch"
 
+# Direct3D 12
+STATIC_DESCRIPTORS: Final = "https://learn.microsoft.com/en-us/windows/win32/direct3d12/root-signature-version-1-1"
+
 # the guide
 BINDING: Final = f"{_GUIDE}/dml-binding"
 ERRORS: Final = f"{_GUIDE}/dml-errors"

@@ -148,9 +148,9 @@ def execute(
     """Tile ``input`` into ``output``: any contiguous objects with the buffer protocol, read and written from byte 0.
 
     Nothing is written before the descriptor, the buffers' sizes and their overlap are checked. In ``output``, only the
-    bytes of the output tensor's elements are written. DirectML may clobber the bytes between elements, within
-    TotalTensorSizeInBytes: ``padding="poison"`` fills them with the byte POISON, 0xCD, so that code which relies on
-    them fails here too.
+    bytes of the output tensor's elements are written. DirectML was not seen to write the bytes between elements, within
+    TotalTensorSizeInBytes, but its documentation allows it: ``padding="poison"`` fills them with the byte POISON, 0xCD,
+    so that code which relies on them fails.
 
     Bytes, memoryviews of bytes and arrays of uint8 are raw memory; other arrays have the tensors' dtype.
 

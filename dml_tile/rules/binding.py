@@ -33,6 +33,8 @@ SLOT_STATE_RULES: Final = Rules[SlotState](url=pages.BINDING, hresult=DEVICE_REM
 RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=DEVICE_REMOVED)
 OVERLAP_RULES: Final = Rules[tuple[str, str]](url=pages.BIND_OUTPUTS, hresult=DEVICE_REMOVED)
 """Each subject names an output, and a binding that shares memory with the output, "" if none does."""
+REBINDING_RULES: Final = Rules[str](url=pages.STATIC_DESCRIPTORS, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)
+"""Each subject names a slot of a recorded dispatch that is bound to something else; "" if none is."""
 BINDING_COUNT_RULES: Final = Rules[tuple[int | None, int]](url=pages.BIND_INPUTS, hresult=DEVICE_REMOVED)
 """Each subject is the number of bindings given, None for a null array, and expected."""
 SLOT_RULES: Final = Rules[SlotBinding](hresult=DEVICE_REMOVED)
@@ -270,7 +272,26 @@ def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation
 def output_is_apart(names: tuple[str, str], target: Target) -> Iterator[Violation]:
     output, other = names
     if other:
-        yield Violation(output, f"the bound range overlaps that of {other} (DirectML does not notice)")
+        yield Violation(
+            output,
+            f"the bound range overlaps that of {other} (DirectML does not notice: on a software driver, an output in "
+            "its input's range was right, one that was shifted over its input was wrong)",
+        )
+
+
+@REBINDING_RULES.add(
+    "DML-BINDING-recorded",
+    says="A table is not bound again before its recorded dispatch is executed, unless the operator was compiled with "
+    "DESCRIPTORS_VOLATILE: Direct3D 12 takes other descriptors as static, and does not define which buffer is used.",
+)
+def recorded_binding_stays(slot: str, target: Target) -> Iterator[Violation]:
+    if slot:
+        yield Violation(
+            slot,
+            "is bound again, though a recorded dispatch of the table is not executed yet (DirectML does not notice: on "
+            "a software driver it wrote to the buffer that was bound last, not to the one that was recorded)",
+            "execute the list first, bind another table, or compile with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE",
+        )
 
 
 @SLOT_RULES.add(

@@ -180,6 +180,16 @@ CALLS: Final = {
         "table.bind_outputs([BufferBinding(memory, 32, 48)])\n"
         "recorder.record_dispatch(plain, table)",
     ),
+    "DML-BINDING-recorded": Calls(
+        "commands = CommandList()\n"
+        "recorder.record_dispatch(plain, table, commands)\n"
+        "table.bind_outputs([BufferBinding(Buffer(48))])\n"
+        "commands.execute()",
+        "commands = CommandList()\n"
+        "recorder.record_dispatch(plain, table, commands)\n"
+        "commands.execute()\n"
+        "table.bind_outputs([BufferBinding(Buffer(48))])",
+    ),
     "DML-BINDING-persistent": Calls(
         "owner_table.bind_persistent_resource(BufferBinding(Buffer(24)))\nrecorder.record_dispatch(owner, owner_table)",
         "owner_table.bind_persistent_resource(persistent)\nrecorder.record_dispatch(owner, owner_table)",
