@@ -27,7 +27,7 @@ from dml_tile.directml.enums import HRESULT, ExecutionFlags, Feature
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.mover import Mover
-from dml_tile.findings import Against
+from dml_tile.findings import Against, Basis
 from dml_tile.testing import record_calls
 from tests.helpers.descriptors import GOOD, at, page_tile, row
 from tests.helpers.devices import (
@@ -221,6 +221,33 @@ def test_a_removed_device_does_nothing_and_says_why() -> None:
     assert repr(device) == "<Device at 6_4, removed by BindOutputs>"
 
 
+def test_a_device_is_made_by_the_function_that_takes_a_minimum_or_by_the_one_that_does_not() -> None:
+    with record_calls() as calls:
+        Device("windows-10-1903")
+        Device("2_0", "2_0")
+        with pytest.raises(
+            DmlError, match=r"^DMLCreateDevice1: no HRESULT, the process dies\n.*-DMLCreateDevice1\]"
+        ) as no:
+            Device("windows-10-1903", "1_0", flags=2)
+    assert [call.name for call in calls] == ["DMLCreateDevice", "DMLCreateDevice1", "DMLCreateDevice1"]
+    assert (no.value.crash, no.value.hresult, len(no.value.findings)) == (True, None, 1)
+
+
+@pytest.mark.parametrize(("target", "minimum", "is_made"), [
+    ("directml-1.10.0", "5_1", False), ("directml-1.10.0+no-double-precision", "5_2", False),
+    ("directml-1.10.0", "5_0", True), ("directml-1.10.0", None, True), ("directml-1.10.1", "5_2", True),
+    ("directml-1.10", "5_2", True), ("5_2", "5_2", True),
+])  # fmt: skip
+def test_directml_1_10_0_takes_no_minimum_above_5_0(target: str, minimum: str | None, is_made: bool) -> None:
+    if is_made:
+        Device(target, minimum)
+        return
+    with pytest.raises(DmlError, match=r"takes none above DML_FEATURE_LEVEL_5_0\n.*1\.10\.1") as error:
+        Device(target, minimum)
+    assert error.value.hresult == HRESULT.DXGI_ERROR_UNSUPPORTED
+    assert error.value.findings[0].basis == Basis.DOCUMENTED | Basis.INFERRED
+
+
 def test_each_error_names_the_call() -> None:
     device = Device(raise_on_removal=True)
     operator = compiled(device, GOOD)
@@ -228,7 +255,8 @@ def test_each_error_names_the_call() -> None:
     empty = device.create_binding_table(None)
     bad_size = BindingTableDesc(operator, size_in_descriptors=1)
     calls: dict[str, Callable[[], object]] = {
-        "DMLCreateDevice1": lambda: Device("1_0", "2_0"),
+        "DMLCreateDevice": lambda: Device("1_0", flags=2),
+        "DMLCreateDevice1": lambda: Device("2_0", "2_1"),
         "CheckFeatureSupport": lambda: device.check_feature_support(7, 0),
         "CreateOperator": lambda: device.create_operator(None),
         "CompileOperator": lambda: device.compile_operator(None),

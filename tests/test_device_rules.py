@@ -54,7 +54,7 @@ from dml_tile.rules.dispatch import (
 )
 from tests.helpers.descriptors import at
 
-D, R = Basis.DOCUMENTED, Basis.RUNTIME
+D, R, INFERRED = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED
 INPUT, FIRST_INPUT = "InputTensor", "operators[0].InputTensor"
 RESOURCE, FIRST_RESOURCE = "PersistentResource", "operators[0].PersistentResource"
 TEMPORARY_RESOURCE: Final = "TemporaryResource"
@@ -180,6 +180,10 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-BINDING-null": [
         (bound(KEPT, None), bound(KEPT, GOOD), RESOURCE, None, "6_4", "null was provided; DirectML would")
     ],
+    "DML-DEVICE-DMLCreateDevice1": [
+        (Creation(2, 0x1000), Creation(2, None), "", None, target, "the DirectML of ")
+        for target in ("1_0", "windows-10-1903", "windows-10-1909", "directml-1.0.0")
+    ],
     "DML-DEVICE-flags": [
         (Creation(2, None), Creation(1, None), "flags"),
         (Creation(0x80000000, None), Creation(0, None), "flags", D, "5_0"),
@@ -191,6 +195,14 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (Creation(0, 0x7FFFFFFF), Creation(0, 0), "minimumFeatureLevel", None, "6_4", "0x7fffffff"),
         (Creation(0, 0x5100), Creation(0, 0x5000), "minimumFeatureLevel", None, "5_0"),
         (Creation(0, 0xFFFFFFFF), Creation(0, None), "minimumFeatureLevel", D, "5_0"),
+        (
+            Creation(0, 0x5100),
+            Creation(0, 0x5000),
+            "minimumFeatureLevel",
+            D | INFERRED,
+            "directml-1.10.0",
+            "DML_FEATURE_LEVEL_5_1 was provided, but directml-1.10.0 takes none above DML_FEATURE_LEVEL_5_0",
+        ),
     ],
     "DML-COMPILE-flags": [(8, 7, "flags")],
     "DML-INITIALIZER-operators-device": [((COMPILED, InitializerObject(False, True)), (COMPILED,), "operators[1]")],

@@ -209,7 +209,7 @@ def test_it(dml_calls, dml_target):
     Device().execute(TILE, bytes(24), bytearray(216))
     assert [call.name for call in dml_calls] == [
         "check", "tile", "execute",
-        "DMLCreateDevice1", "CreateOperator", "CompileOperator", "CreateOperatorInitializer", "CreateBindingTable",
+        "DMLCreateDevice", "CreateOperator", "CompileOperator", "CreateOperatorInitializer", "CreateBindingTable",
         "RecordDispatch", "Reset", "BindInputs", "BindOutputs", "RecordDispatch",
     ]
     assert {call.target for call in dml_calls} == {dml_target}
@@ -234,7 +234,7 @@ def test_refused(dml_calls):
     ):
         with pytest.raises(DmlError): refused()
     refused = [call for call in dml_calls if call.findings]
-    assert {call.name for call in dml_calls if not call.findings} == {"DMLCreateDevice1"}
+    assert {call.name for call in dml_calls if not call.findings} == {"DMLCreateDevice"}
     assert [call.name for call in refused] == [
         "tile", "execute", "execute", "CreateOperator", "CompileOperator", "DMLCreateDevice1", "CheckFeatureSupport",
         "CreateOperatorInitializer", "CreateBindingTable", "lower",
@@ -251,7 +251,7 @@ def test_accepted(dml_calls):
     assert device.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, 1)
     lower(LONGS, device.target)
     lower(ONNX_TILE_13.request("float32", [2], [3]), device.target)
-    names = ["DMLCreateDevice1", "CheckFeatureSupport", "lower", "lower"]
+    names = ["DMLCreateDevice", "CheckFeatureSupport", "lower", "lower"]
     assert [call.name for call in dml_calls] == names
     assert dml_calls[2].desc is LONGS and not any(call.findings for call in dml_calls)
     assert {call.target for call in dml_calls} == {device.target}
@@ -259,7 +259,7 @@ def test_accepted(dml_calls):
 def test_removed(dml_calls):
     assert swallow().removal
     assert [(call.name, bool(call.findings)) for call in dml_calls] == [
-        ("DMLCreateDevice1", False), ("CreateOperator", False), ("CompileOperator", False),
+        ("DMLCreateDevice", False), ("CreateOperator", False), ("CompileOperator", False),
         ("CreateBindingTable", False), ("BindInputs", True),
     ]
 

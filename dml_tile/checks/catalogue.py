@@ -29,7 +29,7 @@ _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
     (*DXDISPATCH_RULES, *CAPTURE_RULES, *LOWERING_RULES),
     (*binding.BINDING_COUNT_RULES, *binding.SLOT_RULES, *binding.SLOT_STATE_RULES),
     (*binding.RANGE_RULES, *binding.OVERLAP_RULES, *binding.REBINDING_RULES),
-    (*device.CREATION_RULES, *device.FEATURE_RULES, *device.REQUESTED_LEVEL_RULES),
+    (*device.EXPORT_RULES, *device.CREATION_RULES, *device.FEATURE_RULES, *device.REQUESTED_LEVEL_RULES),
     (*device.FAULT_RULES, *device.REMOVAL_RULES),
     (*device.COMPILATION_RULES, *device.COMPILATION_FLAG_RULES, *device.INITIALIZER_RULES),
     (*graph.GRAPH_CALL_RULES, *graph.GRAPH_RULES, *graph.CONNECTION_RULES),

@@ -10,7 +10,9 @@ from dml_tile.back_ends import BackEnd
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.packages import packaged_directml
 from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows
+from dml_tile.findings import apply_rules
 from dml_tile.input_errors import Record
+from dml_tile.rules.device import EXPORT_RULES, Creation
 from dml_tile.rules.tile import upgrade_advice
 
 _LOADED: Final = "if DirectML.dll of Microsoft.AI.DirectML is not beside the executable, that of Windows is loaded"
@@ -25,7 +27,9 @@ class DeviceOutput(Record):
     via: str = Field(description="The back end that asks for the device; empty for an application itself.")
     created: bool = Field(description="Whether the device comes into being.")
     needed: str | None = Field(description="The lowest feature level that is taken; null if any is.")
-    hresult: str | None = Field(description="What DMLCreateDevice1 returns if not; null if it succeeds.")
+    hresult: str | None = Field(
+        description="What DMLCreateDevice1 returns if not; null if it succeeds, or if DirectML does not have it."
+    )
     reason: str | None = Field(description="Why no device comes into being; null if one does.")
     ship: str | None = Field(description="What to ship if not; null if one does.")
     url: str | None = Field(description="The page of what the back end needs; null without one.")
@@ -36,6 +40,7 @@ def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
     """Return whether a target has a device; an application without a back end needs no feature level."""
     release = via.release_at(target) if via else None
     lacks = via is not None and not via.creates_a_device(target)
+    is_exported = target.level.exports_create_device1
     return DeviceOutput(
         target=target.name,
         feature_level=target.feature_level.short,
@@ -43,12 +48,17 @@ def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
         via=via.name if via else "",
         created=not lacks,
         needed=release.minimum_level.short if release else None,
-        hresult=HRESULT.DXGI_ERROR_UNSUPPORTED.hex if lacks else None,
-        reason=via.needs(target) if via and lacks else None,
+        hresult=HRESULT.DXGI_ERROR_UNSUPPORTED.hex if lacks and is_exported else None,
+        reason=_why_not(via, target) if via and lacks else None,
         ship=_what_to_ship(via, target) if via and lacks else None,
         url=release.page if release else None,
         note=target.note,
     )
+
+
+def _why_not(via: BackEnd, target: Target) -> str:
+    without = apply_rules(EXPORT_RULES, Creation(0, via.release_at(target).minimum_level), target)
+    return next((finding.message for finding in without), via.needs(target))
 
 
 def directml_of(target: Target) -> str:

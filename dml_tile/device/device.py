@@ -37,6 +37,7 @@ from dml_tile.rules.device import (
     COMPILATION_FLAG_RULES,
     COMPILATION_RULES,
     CREATION_RULES,
+    EXPORT_RULES,
     FALLIBLE_CALLS,
     FEATURE_RULES,
     REQUESTED_LEVEL_RULES,
@@ -55,7 +56,8 @@ LevelLike = FeatureLevel | int | str
 class Device:
     """IDMLDevice, of the DirectML that ``target`` names; None means the current target.
 
-    Creation fails if DirectML's feature level is below ``minimum_feature_level``, which has no other effect.
+    It is made by DMLCreateDevice1, or by DMLCreateDevice if there is no ``minimum_feature_level``. Creation fails if
+    DirectML's feature level is below that, which has no other effect; at 1_0 there is no DMLCreateDevice1.
     ``against`` is the contract that is enforced: the default is stricter than any real device, since it includes
     documented requirements that nothing checks at run time. ``padding`` is for the bytes between an output's elements,
     as in ``execute``. With ``raise_on_removal``, the call that removes the device raises DmlError, and so does each
@@ -68,7 +70,7 @@ class Device:
     A device may be used from many threads. If its target was not named, or is ``current_target()``, it raises
     TargetError in a later test of pytest at another target: something kept it, as ``lru_cache`` does.
 
-    Raises DmlError if DMLCreateDevice1 would fail, ValueError for an unknown target, feature level, contract or
+    Raises DmlError if the function would fail, ValueError for an unknown target, feature level, contract or
     padding.
     """
 
@@ -91,8 +93,10 @@ class Device:
         self._state = DeviceState(target, direct3d_device, against, padding, raise_on_removal, origin)
         minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
         creation = Creation(require_uint("flags", flags), minimum, direct3d_device.removed_reason)
-        self._state.require("DMLCreateDevice1", CREATION_RULES, creation)
-        self._state.record("DMLCreateDevice1")
+        call = "DMLCreateDevice" if minimum is None else "DMLCreateDevice1"
+        for rules in (EXPORT_RULES, CREATION_RULES):
+            self._state.require(call, rules, creation)
+        self._state.record(call)
 
     def __repr__(self) -> str:
         call = self._state.removing_call

@@ -53,6 +53,8 @@ class Level(NamedTuple):
     """True if Tile, graphs and adapters were measured, at this level or by the next older build."""
     operators_are_measured: bool = False
     """True if other operators were measured at this very level."""
+    exports_create_device1: bool = True
+    """Its DirectML.dll has the function DMLCreateDevice1, which DirectML.h declares from 2_0 on."""
     has_graphs: bool = True
     """IDMLDevice1, with CompileGraph, is there."""
     new_types: tuple[str, ...] = ()
@@ -62,7 +64,7 @@ class Level(NamedTuple):
 LEVELS: Final = {
     row.level: row
     for row in (
-        Level(_L("1_0"), _AS_5_0, has_graphs=False, new_types=("float", "int")),
+        Level(_L("1_0"), _AS_5_0, exports_create_device1=False, has_graphs=False, new_types=("float", "int")),
         Level(_L("2_0"), _AS_5_0, has_graphs=False),
         Level(_L("2_1"), _AS_5_0),
         Level(_L("3_0"), _AS_5_0, new_types=("float64", "int64")),

@@ -53,7 +53,10 @@ def tile_support(level: FeatureLevel) -> TileSupport:
 
 
 class DirectMLVersion(NamedTuple):
-    """A minor version of DirectML and its patch releases, or None if any is accepted; ``remark`` shortens ``note``."""
+    """A minor version of DirectML and its patch releases, or None if any is accepted; ``remark`` shortens ``note``.
+
+    ``highest_minimum`` is of a patch release in which DMLCreateDevice1 fails with any minimum feature level above that.
+    """
 
     version: str
     patches: tuple[int, ...] | None
@@ -61,6 +64,7 @@ class DirectMLVersion(NamedTuple):
     page: str
     remark: str = ""
     note: str = ""
+    highest_minimum: tuple[int, FeatureLevel] | None = None
 
 
 _UNLISTED_1_14: Final = (
@@ -77,13 +81,20 @@ DIRECTML_VERSIONS: Final = (
     DirectMLVersion("1.7", (0,), _L("4_1"), pages.VERSION),
     DirectMLVersion("1.8", (0, 1, 2), _L("5_0"), pages.VERSION),
     DirectMLVersion("1.9", (0, 1), _L("5_1"), pages.VERSION),
-    DirectMLVersion("1.10", (0, 1), _L("5_2"), pages.VERSION),
+    DirectMLVersion("1.10", (0, 1), _L("5_2"), pages.VERSION, highest_minimum=(0, _L("5_0"))),  # by pages.RELEASES
     DirectMLVersion("1.11", (0,), _L("6_0"), pages.VERSION),
     DirectMLVersion("1.12", (0, 1), _L("6_1"), pages.VERSION),
     DirectMLVersion("1.13", (0, 1), _L("6_2"), pages.VERSION),
     DirectMLVersion("1.14", None, _L("6_2"), pages.RELEASES, "in no table", _UNLISTED_1_14),
     DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), pages.VERSION),
 )
+
+
+_HIGHEST_MINIMUMS: Final = {
+    f"directml-{row.version}.{patch}": level
+    for row in DIRECTML_VERSIONS
+    for patch, level in filter(None, [row.highest_minimum])
+}
 
 
 class WindowsRelease(NamedTuple):
@@ -166,7 +177,11 @@ class Target:
 
     def simulates_as(self, other: Target) -> bool:
         """Return True if both simulate the same, whatever their names."""
-        return self.feature_level == other.feature_level and self.capabilities == other.capabilities
+        return (
+            self.feature_level == other.feature_level
+            and self.capabilities == other.capabilities
+            and self.highest_minimum == other.highest_minimum
+        )
 
     @property
     def label(self) -> str:
@@ -194,6 +209,11 @@ class Target:
     def level(self) -> Level:
         """The facts of the feature level."""
         return LEVELS[self.feature_level]
+
+    @property
+    def highest_minimum(self) -> FeatureLevel:
+        """The highest minimum feature level that DMLCreateDevice1 takes: its own level, but for one patch release."""
+        return _HIGHEST_MINIMUMS.get(self.name.partition("+")[0].lower(), self.feature_level)
 
     def supports_data_type(self, data_type: int) -> bool:
         """Return True if tensors can have a data type, by CheckFeatureSupport; an operator may take fewer types."""

@@ -194,7 +194,8 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
     if answer.note:
         yield Line(2, Text(f"note: {answer.note}", "dim"))
     if answer.reason:
-        yield Line(2, Text(f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: {answer.reason}"))
+        returned = f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: " if answer.hresult else ""
+        yield Line(2, Text(f"{returned}{answer.reason}"))
         yield Line(2, Text(answer.url or "", "blue"))
         yield Line(2, Text.assemble(("try: ", "green"), answer.ship or ""))
 

@@ -75,6 +75,8 @@ InitializerOperators: TypeAlias = Sequence[InitializerObject | None] | None
 """The array of an initializer's operators; None is a null array, or a null element in it."""
 
 
+EXPORT_RULES: Final = Rules[Creation](url=pages.CREATE_DEVICE)
+"""Applied before the others: without the function, no argument is looked at."""
 CREATION_RULES: Final = Rules[Creation](url=pages.CREATE_DEVICE)
 FEATURE_RULES: Final = Rules[int](url=pages.FEATURE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
 REQUESTED_LEVEL_RULES: Final = Rules[int](url=pages.FEATURE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
@@ -84,6 +86,22 @@ COMPILATION_RULES: Final = Rules[bool | None](url=pages.COMPILE)
 """Each subject is True if the operator is the device's own; None if it is null."""
 COMPILATION_FLAG_RULES: Final = Rules[int](url=pages.COMPILE)
 INITIALIZER_RULES: Final = Rules[InitializerOperators](url=pages.CREATE_INITIALIZER)
+
+
+@EXPORT_RULES.add(
+    "DML-DEVICE-DMLCreateDevice1",
+    basis=Basis.INFERRED,
+    crash=True,
+    says="DirectML exports DMLCreateDevice1, which DirectML.h declares from 2_0 on. Before it, there is only "
+    "DMLCreateDevice, which takes no minimum feature level.",
+)
+def create_device1_is_exported(creation: Creation, target: Target) -> Iterator[Violation]:
+    if creation.minimum_feature_level is not None and not target.level.exports_create_device1:
+        yield Violation(
+            "",
+            f"the DirectML of {target.label} has no DMLCreateDevice1: an application that delay-loads it ends there",
+            "ship a newer DirectML with the application, or call DMLCreateDevice",
+        )
 
 
 @CREATION_RULES.add(
@@ -119,7 +137,8 @@ def debug_layers_are_installed(creation: Creation, target: Target) -> Iterator[V
 
 @CREATION_RULES.add(
     "DML-DEVICE-minimumFeatureLevel",
-    says="DirectML has at least the minimum feature level; the runtime compares them as signed integers.",
+    says="DirectML has at least the minimum feature level; the runtime compares them as signed integers. DirectML "
+    "1.10.0 takes no minimum above 5_0; its release notes do not say what it returns.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
 def minimum_feature_level_is_supported(creation: Creation, target: Target) -> Iterator[Violation]:
@@ -131,6 +150,13 @@ def minimum_feature_level_is_supported(creation: Creation, target: Target) -> It
             f"{_level(minimum)} was provided, but {target.name} has {target.feature_level.name}"
             f"{'' if noticed else ' (DirectML compares signed integers, and accepts it)'}",
             basis=None if noticed else Basis.DOCUMENTED,
+        )
+    elif minimum is not None and minimum > target.highest_minimum:
+        yield Violation(
+            "minimumFeatureLevel",
+            f"{_level(minimum)} was provided, but {target.name} takes none above {target.highest_minimum.name}",
+            "ship DirectML 1.10.1 or later with the application",
+            basis=Basis.DOCUMENTED | Basis.INFERRED,
         )
 
 

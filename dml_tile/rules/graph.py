@@ -456,7 +456,8 @@ def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation
     "DML-GRAPH-IDMLDevice1",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=pages.COMPILE_GRAPH,
-    says="CompileGraph is called from feature level 2_1 on; before it, there is no IDMLDevice1.",
+    says="CompileGraph is called from feature level 2_1 on; before it, there is no IDMLDevice1. So says DirectML.h; "
+    "the interface's page says from DirectML 1.1.0, which has 2_0, and from build 20348.",
     hresult=HRESULT.E_NOINTERFACE,
 )
 def device_has_the_interface(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:

@@ -207,6 +207,7 @@ CALLS: Final = {
         "recorder.record_dispatch(plain, table)\n"
         "recorder.record_dispatch(plain, table)  # executed as often as you like",
     ),
+    "DML-DEVICE-DMLCreateDevice1": Calls('Device("1_0", "1_0")', 'Device("1_0")'),
     "DML-DEVICE-flags": Calls("Device(flags=2)", "Device(flags=0)"),
     "DML-DEVICE-debug-layer": Calls("Device(flags=1)", "Device(flags=0)"),
     "DML-DEVICE-minimumFeatureLevel": Calls('Device("5_0", "5_1")', 'Device("5_0", "4_0")'),
