@@ -38,8 +38,11 @@ from dml_tile.findings import BOTH, Basis
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.rules.equations import EQUATION
 from dml_tile.rules.operator_fields import FIELD_SENTENCE, SIZES_SENTENCE, fields_without_rules
+from dml_tile.rules.shapes import SHAPE
+from docs.generator.operators_page import operator_index
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
+from tests.helpers.recorded_answers import rows_of
 from tests.helpers.rule_cases import gather, other, padding
 from tests.test_operator_schema import BASES
 
@@ -57,12 +60,15 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
         assert min(table.rows) <= operator.level
         for shared in table.same:
             assert {*shared.tensors} <= tensors
-        for sentence in (*table.fields, *table.runtime_fields):
-            found = FIELD_SENTENCE.fullmatch(sentence)
+        for sentence in table.fields:
+            found = FIELD_SENTENCE.fullmatch(sentence.text)
             assert found, sentence
             assert found["field"] in names
-        for sentence in (*table.sizes, *table.runtime_sizes):
-            assert SIZES_SENTENCE.fullmatch(sentence) or EQUATION.fullmatch(sentence), sentence
+        for sentence in table.sizes:
+            assert SIZES_SENTENCE.fullmatch(sentence.text) or EQUATION.fullmatch(sentence.text), sentence
+        for sentence in table.shapes:
+            assert (shape := SHAPE.fullmatch(sentence.text)), sentence
+            assert shape["tensor"] in tensors
         newest = [*table.rows.values()]
         for older, newer in pairwise(newest):
             assert older.keys() == newer.keys() == tensors
@@ -217,30 +223,52 @@ def test_coordinates_have_a_row_for_each_element_of_the_input(rows: int, refused
     assert [(finding.path, finding.message) for finding in findings] == refused * [
         (
             "OutputCoordinatesTensor.Sizes[2]",
-            "OutputCoordinatesTensor[-2] = InputTensor[*] was expected, but 5 and 6 were provided",
+            "OutputCoordinatesTensor[-2] = prod(InputTensor) was expected, but 5 and 6 were provided",
         )
     ]
 
 
+def case(name: str) -> OperatorDesc:
+    """The descriptor of a recorded case."""
+    (found,) = (row for row in rows_of("operator_cases.jsonl") if row["id"] == name)
+    return OperatorDesc.model_validate(found["desc"])
+
+
 @pytest.mark.parametrize(
-    ("sizes", "path"),
+    ("name", "path", "basis"),
     [
-        ([2, 3, 4], ""),
-        ([2, 3, 5], "OutputTensor.Sizes[2]"),  # behind the axis
-        ([2, 6, 4], "OutputTensor.Sizes"),
+        ("convolution-backward", None, None),
+        ("convolution-backward-as-forward", "InputTensor.Sizes[1]", BOTH),
+        ("gather-nested", None, None),
+        ("gather-crops", "OutputTensor.Sizes", Basis.DOCUMENTED),
+        ("gather-without-index-dimensions", "OutputTensor.Sizes", Basis.DOCUMENTED),
+        ("gather-batches-of-indices-and-input", "IndicesTensor.Sizes", Basis.DOCUMENTED),
+        ("gather-indices-before", "IndicesTensor.Sizes", BOTH),
+        ("gather-behind-axis", "OutputTensor.Sizes", BOTH),
+        ("scales-of-other-ranks-and-sizes", "OutputScaleTensor.Sizes[1]", BOTH),
+        ("axes-beyond-the-count", "OutputTensor.Sizes[0]", BOTH),
+        ("scatter-nd-without-indices-dimensions", "IndicesDimensionCount", BOTH),
+        ("slice1-window-over-stride", "OutputTensor.Sizes[0]", BOTH),
+        ("slice1-stride-0", "InputWindowStrides[0]", BOTH),
+        ("slice-grad-window-0", None, None),
+        ("slice-grad-beyond-the-tensor", "InputGradientTensor.Sizes[0]", Basis.RUNTIME),
     ],
 )
-def test_what_is_gathered_has_the_sizes_of_the_indices_and_of_the_rest(sizes: list[int], path: str) -> None:
-    desc = {
-        "InputTensor": {"DataType": "FLOAT32", "Sizes": [1, 9, 4]},
-        "IndicesTensor": {"DataType": "UINT32", "Sizes": [7, 2, 3]},
-        "OutputTensor": {"DataType": "FLOAT32", "Sizes": sizes},
-        "Axis": 1,
-        "IndexDimensions": 2,
-    }
-    found = check(OperatorDesc(type="GATHER", desc=desc), "6_2")
-    assert [finding.path for finding in found][:1] == [path][: bool(path)]
-    assert all(finding.basis == Basis.RUNTIME for finding in found)
+def test_what_page_and_runtime_say_of_sizes_is_found_where_it_is(
+    name: str, path: str | None, basis: Basis | None
+) -> None:
+    found = [(finding.path, finding.basis) for finding in check(case(name), "6_2")]
+    assert (path, basis) in found if path else not found
+    assert all(each in (basis, Basis.DOCUMENTED) for _, each in found)
+
+
+def test_the_page_of_operators_names_those_that_a_check_does_not_look_at_whole() -> None:
+    names = {operator.name for operator, _, is_whole in operator_index() if not is_whole}
+    assert "GEMM" in names
+    assert not {"DYNAMIC_QUANTIZE_LINEAR", "FILL_VALUE_CONSTANT"} & names
+    for name, base in BASES.items():
+        desc = OperatorDesc(type=name, desc=base).desc
+        assert not isinstance(desc, OperatorFields) or not fields_without_rules(desc) or name in names
 
 
 FUSING: dict[str, dict[str, Any]] = {

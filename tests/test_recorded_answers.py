@@ -117,6 +117,13 @@ def test_a_sample_of_all_operators_is_answered_as_well_as_is_claimed() -> None:
     assert [str(each) for each in accepted if not each.is_taken] == [], "of these, all was looked at"
 
 
+@pytest.mark.parametrize("level", ["5_1", "5_2", "6_2"])
+def test_each_case_of_an_operator_is_answered_as_recorded(level: str) -> None:
+    for case in rows_of("operator_cases.jsonl"):
+        findings = check(OperatorDesc.model_validate(case["desc"]), level, against="runtime")
+        assert answer(findings) == at(case["hresult"], level), case
+
+
 def test_the_lowest_level_of_an_operator_is_that_of_a_check_at_each_level() -> None:
     for recorded in rows_of("operators.jsonl.xz")[::50]:
         desc = OperatorDesc.model_validate(recorded["desc"])

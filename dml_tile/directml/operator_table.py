@@ -25,6 +25,8 @@ from dml_tile.directml.operators import Operator, enumerations
 
 TABLE: Final = Path(__file__).with_name("operators.toml")
 _RUNTIME: Final = "runtime_"
+_PREFIXES: Final = {"": (True, True), "page_": (True, False), _RUNTIME: (False, True), "guard_": (False, False)}
+"""Of keys of sentences: whether the page has them, and whether the runtime looks at them."""
 _DECODER: Final = json.JSONDecoder()
 """Reads the values of the table, which are both TOML and JSON, in a fraction of a TOML parser's time."""
 
@@ -40,12 +42,21 @@ Row: TypeAlias = Mapping[str, Column]
 """The columns of tensors by the names of their fields."""
 
 
+class Sentence(NamedTuple):
+    """A requirement, as text; one that is neither documented nor checked by the runtime guards it against a crash."""
+
+    text: str
+    is_documented: bool = True
+    is_checked: bool = True
+
+
 class Shared(NamedTuple):
     """DataType, DimensionCount or Sizes, and the tensors that have it in common."""
 
     field: str
     tensors: tuple[str, ...]
     is_documented: bool = True
+    is_checked: bool = True
 
 
 @dataclass(frozen=True)
@@ -55,16 +66,15 @@ class OperatorTable:
     rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
     runtime: Mapping[FeatureLevel, Row] = field(default_factory=dict)
     same: tuple[Shared, ...] = ()
-    fields: tuple[str, ...] = ()
-    runtime_fields: tuple[str, ...] = ()
-    """Requirements of the runtime beyond ``fields``."""
-    sizes: tuple[str, ...] = ()
-    runtime_sizes: tuple[str, ...] = ()
-    """Sentences of the runtime's beyond ``sizes``."""
+    fields: tuple[Sentence, ...] = ()
+    sizes: tuple[Sentence, ...] = ()
+    shapes: tuple[Sentence, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Of names in shapes, what they are."""
     unchecked: frozenset[str] = frozenset()
-    """Fields whose rules the runtime does not check."""
+    """Enumerators of which the runtime takes any value."""
     without_rule: frozenset[str] = frozenset()
-    """Fields of which the runtime demands more than the entry says."""
+    """Fields of which DirectML may want more than the entry says."""
     optional_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
     fused: bool = False
     """The operator is an activation that can be fused into any other with a field for one."""
@@ -135,13 +145,19 @@ def _rows(groups: tuple[str, ...], names: tuple[str, ...], cells: tuple[str, ...
     return {name: column for group, column in columns for name in (names if group == "*" else group.split())}
 
 
-def _shared(sentences: Iterable[str], names: tuple[str, ...], *, is_documented: bool = True) -> Iterator[Shared]:
-    for sentence in sentences:
-        words = sentence.split()
+def _sentences(values: Mapping[str, Any], key: str) -> tuple[Sentence, ...]:
+    """Return the sentences of a key, with and without prefixes, in the order of the entry."""
+    prefixes = {f"{prefix}{key}": held for prefix, held in _PREFIXES.items()}
+    return tuple(Sentence(text, *prefixes[each]) for each in values if each in prefixes for text in values[each])
+
+
+def _shared(sentences: Iterable[Sentence], names: tuple[str, ...]) -> Iterator[Shared]:
+    for text, *held in sentences:
+        words = text.split()
         fields = [word for word in words if word in ("DataType", "DimensionCount", "Sizes")]
         tensors = tuple(words[len(fields) :])
         for each in fields:
-            yield Shared(each, names if tensors == ("*",) else tensors, is_documented)
+            yield Shared(each, names if tensors == ("*",) else tensors, *held)
 
 
 def _levels(sentences: Iterable[str]) -> dict[str, FeatureLevel]:
@@ -171,14 +187,11 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
     return OperatorTable(
         rows=rows[""],
         runtime=rows[_RUNTIME],
-        same=(
-            *_shared(values.get("same", ()), names),
-            *_shared(values.get("runtime_same", ()), names, is_documented=False),
-        ),
-        fields=tuple(values.get("fields", ())),
-        runtime_fields=tuple(values.get("runtime_fields", ())),
-        sizes=tuple(values.get("sizes", ())),
-        runtime_sizes=tuple(values.get("runtime_sizes", ())),
+        same=tuple(_shared(_sentences(values, "same"), names)),
+        fields=_sentences(values, "fields"),
+        sizes=_sentences(values, "sizes"),
+        shapes=_sentences(values, "shapes"),
+        names=dict(each.split(": ") for each in values.get("names", ())),
         unchecked=frozenset(values.get("unchecked", ())),
         without_rule=frozenset(values.get("without_rule", ())),
         optional_from=_levels(values.get("optional_from", ())),

@@ -177,6 +177,14 @@ def operator_json(operator: Operator) -> str:
     return f"{json.dumps(record, indent=2)}\n"
 
 
+_HELD: Final = {
+    (True, True): "",
+    (True, False): " (by its page only)",
+    (False, True): " (runtime only)",
+    (False, False): " (else DirectML may crash)",
+}
+"""Words for who holds a descriptor to a sentence: whether its page has it, and whether the runtime looks at it."""
+
 _PAGE_TITLE: Final = "What each DirectML feature level accepts"
 
 
@@ -275,13 +283,12 @@ def types_text(data_types: Collection[TensorDataType]) -> str:
 
 
 def _sentences(table: OperatorTable) -> Iterator[str]:
-    for field, tensors, is_documented in table.same:
+    for field, tensors, is_documented, is_checked in table.same:
         if len(tensors) > 1:
-            yield f"the same {field}: {', '.join(tensors)}{'' if is_documented else ' (runtime only)'}"
-    yield from table.fields
-    yield from (f"{sentence} (runtime only)" for sentence in table.runtime_fields)
-    yield from (f"Sizes {sentence}" for sentence in table.sizes)
-    yield from (f"Sizes {sentence} (runtime only)" for sentence in table.runtime_sizes)
+            yield f"the same {field}: {', '.join(tensors)}{_HELD[is_documented, is_checked]}"
+    for prefix, sentences in (("", table.fields), ("Sizes ", table.shapes), ("Sizes ", table.sizes)):
+        for text, is_documented, is_checked in sentences:
+            yield f"{prefix}{text}{_HELD[is_documented, is_checked]}"
 
 
 def _row_record(row: Row) -> dict[str, Any]:

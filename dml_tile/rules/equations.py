@@ -1,158 +1,174 @@
-"""Equations between Sizes and other fields, as in "OutputTensor[i] = InputTensor[i] + StartPadding[i] + EndPadding[i]".
+"""Equations between Sizes and other fields, such as "OutputTensor[i] = InputTensor[i] + StartPadding[i]".
 
-Each side is a sum of products of numbers, fields, members of fields (``ScaleSize.Width``), and entries: of arrays, of a
-tensor's Sizes, or, summed up, of the Sizes of an array of tensors. An index is a number (a negative one counts from the
-end), a field, ``i`` for each dimension, or ``*`` for the product of all entries; ``[-IndexDimensions:]`` is the product
-of that many last entries (of all if it is 0). An equation says nothing if a value is missing, or if tensors whose
-dimensions are counted from the first differ in their number of dimensions.
+Each side is an expression in Python's syntax of numbers, enumerators, fields, their members (``ScaleSize.Height``), and
+entries of arrays and of tensors' Sizes; ``i`` is each index that the first of them has. Functions are those of
+``_FUNCTIONS``. Behind ", modulo 2^32" are equations that the runtime computes in 32 bits, and the page does not.
+
+An equation says nothing if a value is missing, or if tensors whose dimensions are counted from the first differ in
+their number of dimensions.
 """
 
 from __future__ import annotations
 
+import ast
 import operator as comparisons
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from math import prod
-from typing import Any, Final, NamedTuple, TypeAlias
+from math import inf, prod
+from typing import Any, Final, NamedTuple
 
-from dml_tile.descriptors.operator import OperatorFields
+from dml_tile.directml.operators import Operator, enumerations
+from dml_tile.rules.operator_view import OperatorView
 
-EQUATION: Final = re.compile(r"(?P<left>.+?) (?P<relation>=|<=|<) (?P<right>.+)")
-_FACTOR: Final = re.compile(r"(?P<name>\w+)(?:\.(?P<member>\w+))?(?:\[(?P<index>-?\w+:?|\*)\])?")
-_RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
-    "=": comparisons.eq,
-    "<=": comparisons.le,
-    "<": comparisons.lt,
+EQUATION: Final = re.compile(r"(?P<left>.+?) (?P<relation>=|<=|<|>=|>) (?P<right>.+?)(?P<modulo>, modulo 2\^32)?")
+_BROKEN_IF: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "=": comparisons.ne,
+    "<=": comparisons.gt,
+    "<": comparisons.ge,
+    ">=": comparisons.lt,
+    ">": comparisons.le,
 }
-Sizes: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
-"""The Sizes of each tensor of a field, by its name: of one, or of an array."""
-_Value: TypeAlias = Callable[[OperatorFields, Sizes, int], int | None]
-"""Returns the value of a side, or of a part of it, for a dimension ``i``; None where it is missing."""
+"""The opposite of each relation, so that nothing is said of a NaN."""
+_WRAP: Final = 2**32
+
+
+def _uint32(number: int) -> int:
+    return number % _WRAP
+
+
+_FUNCTIONS: Final[dict[str, Any]] = {
+    "abs": abs,
+    "Infinity": inf,
+    "len": len,
+    "max": max,
+    "min": min,
+    "prod": prod,
+    "sum": sum,
+    "uint32": _uint32,
+}
+
+
+class Broken(NamedTuple):
+    """A place at which an equation does not hold."""
+
+    path: str
+    message: str
+    is_taken: bool
+    """It holds modulo 2^32, which is all that the runtime looks at."""
 
 
 class _Equation(NamedTuple):
-    left: _Value
-    holds: Callable[[int, int], bool]
-    right: _Value
-    name: str
-    """The field that is blamed: the first one."""
-    entry: str | None
-    """The entry of it that is blamed."""
-    from_the_first: tuple[str, ...]
-    """The tensors that must have the same number of dimensions."""
+    names: tuple[str, ...]
+    sides: Callable[..., tuple[Any, Any, int | None]]
+    """Takes the values of the names and ``i``; returns the sides, and the index that is blamed."""
+    is_broken: Callable[[Any, Any], bool]
+    blamed: str
+    """The first field."""
+    suffix: str
+    """What of it is blamed, where not an entry."""
+    aligned: tuple[str, ...]
+    """The tensors whose dimensions are counted from the first."""
     is_of_each: bool
-    """True if it holds for each dimension ``i``."""
+    is_modulo: bool
+
+
+def names_in(expression: str) -> tuple[str, ...]:
+    """Return the names in an expression, without functions, in their order."""
+    return tuple(dict.fromkeys(node.id for node in _nodes(expression) if node.id not in _FUNCTIONS))
+
+
+def _nodes(expression: str) -> list[ast.Name]:
+    found = [node for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name)]
+    return sorted(found, key=lambda node: node.col_offset)
+
+
+def function_of(names: tuple[str, ...], *expressions: str) -> Callable[..., Any]:
+    """Return a function of values by name that returns those of expressions, which are the package's own."""
+    source = f"lambda {', '.join(names)}: ({', '.join(expressions)})"
+    source = re.sub(r"\.[A-Z]", lambda found: found[0].lower(), source)  # members, which Size2D spells as Python does
+    function: Callable[..., Any] = eval(source, {"__builtins__": {}, **_FUNCTIONS})  # noqa: S307
+    return function
 
 
 @cache
 def _parsed(equation: str) -> _Equation:
     found = EQUATION.fullmatch(equation)
     assert found, equation
-    factors = [_factor(text) for text in re.split(r" [+*=<]=? ", equation)]
-    counted = dict.fromkeys(each["name"] for each in factors if each["index"] and each["index"][0] not in "-*")
-    blamed = factors[0]
-    left, right = _sum(found["left"]), _sum(found["right"])
-    is_of_each = "[i]" in equation
-    holds = _RELATIONS[found["relation"]]
-    return _Equation(left, holds, right, blamed["name"], blamed["index"], tuple(counted), is_of_each)
+    left, right = found["left"], found["right"]
+    names = tuple(name for name in names_in(f"({left}), ({right})") if name != "i")
+    blamed = names_in(left)[0]
+    index, suffix, aligned = "None", "", list[str]()
+    for node in ast.walk(ast.parse(f"({left}), ({right})", mode="eval")):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            if index == "None" and node.value.id == blamed:
+                index = ast.unparse(node.slice)
+            if not isinstance(node.slice, ast.UnaryOp):
+                aligned.append(node.value.id)
+        if isinstance(node, ast.Call) and not suffix and ast.unparse(node.args[0]) == blamed:
+            suffix = ".DimensionCount" if ast.unparse(node.func) == "len" else ".Sizes"
+    return _Equation(
+        names,
+        function_of((*names, "i"), left, right, index),
+        _BROKEN_IF[found["relation"]],
+        blamed,
+        suffix,
+        tuple(dict.fromkeys(aligned)),
+        "i" in names_in(f"({left}), ({right})"),
+        found["modulo"] is not None,
+    )
 
 
-def _factor(text: str) -> re.Match[str]:
-    found = _FACTOR.fullmatch(text)
-    assert found, text
-    return found
+class _Entries:
+    """The Sizes of an array of tensors; an index gives that size of each."""
+
+    def __init__(self, sizes: Sequence[Sequence[int]]) -> None:
+        self._sizes = sizes
+
+    def __getitem__(self, index: int) -> list[int]:
+        return [sizes[index] for sizes in self._sizes]
 
 
-def violations(equation: str, fields: OperatorFields, sizes: Sizes) -> Iterator[tuple[str, str]]:
-    """Yield the path of each value that breaks an equation, and the reason."""
+def value_of(op: OperatorView, name: str) -> Any:
+    """Return a field: a tensor's Sizes, an array's counted entries, or a number; None where it is missing."""
+    field = op.operator.named.get(name)
+    if field is None:
+        return _enumerator(op.operator, name)
+    if field.is_tensor:
+        sizes = op.sizes.get(name)
+        return None if sizes is None else sizes[0] if field.kind == "t" else _Entries(sizes)
+    value = op.fields[name]
+    return value[: op.fields[field.counted_by]] if field.is_array and value is not None else value
+
+
+@cache
+def _enumerator(operator: Operator, name: str) -> int | None:
+    known = [enumerations()[field.enumeration].names for field in operator.fields if field.kind == "e"]
+    return next((names.index(name) for names in known if name in names), None)
+
+
+def violations(equation: str, op: OperatorView) -> Iterator[Broken]:
+    """Yield the places that break an equation."""
     parsed = _parsed(equation)
-    if not (parsed.is_of_each or _broken(parsed, fields, sizes, 0)):  # as most hold, whatever the ranks
+    values = [value_of(op, name) for name in parsed.names]
+    if None in values:
         return
-    ranks = {len(each) for name in parsed.from_the_first for each in sizes.get(name, ())}
+    ranks = {len(sizes) for name in parsed.aligned for sizes in op.sizes.get(name, ())}
     if len(ranks) > 1:
         return
-    for i in range(max(ranks, default=0)) if parsed.is_of_each else (0,):
-        numbers = _broken(parsed, fields, sizes, i)
-        if numbers is None:
+    count = len(values[parsed.names.index(parsed.blamed)]) if parsed.is_of_each else 1
+    for i in range(count):
+        try:
+            left, right, index = parsed.sides(*values, i)
+        except (LookupError, ArithmeticError):
             continue
-        path, arrays = parsed.name, sizes.get(parsed.name)
-        if parsed.entry == "*":
-            path += ".Sizes"
-        elif parsed.entry is not None:
-            index = _position(parsed.entry)(fields, i)
-            path += f".Sizes[{index % len(arrays[0])}]" if arrays else f"[{index}]"
-        yield path, f"{equation.replace('[i]', f'[{i}]')} was expected, but {numbers[0]} and {numbers[1]} were provided"
-
-
-def _broken(equation: _Equation, fields: OperatorFields, sizes: Sizes, i: int) -> tuple[int, int] | None:
-    """Return the numbers of the two sides for a dimension if they break the equation."""
-    left, right = equation.left(fields, sizes, i), equation.right(fields, sizes, i)
-    return None if left is None or right is None or equation.holds(left, right) else (left, right)
-
-
-def _sum(text: str) -> _Value:
-    return _combined([_product(each) for each in text.split(" + ")], sum)
-
-
-def _product(text: str) -> _Value:
-    return _combined([_value(_factor(each)) for each in text.split(" * ")], prod)
-
-
-def _combined(values: Sequence[_Value], combine: Callable[[Sequence[int]], int]) -> _Value:
-    if len(values) == 1:
-        return values[0]
-
-    def combined(fields: OperatorFields, sizes: Sizes, i: int) -> int | None:
-        numbers = [number for value in values if (number := value(fields, sizes, i)) is not None]
-        return combine(numbers) if len(numbers) == len(values) else None
-
-    return combined
-
-
-def _value(factor: re.Match[str]) -> _Value:
-    name, member, index = factor["name"], (factor["member"] or "").lower(), factor["index"]
-    if name.isdecimal():
-        number = int(name)
-        return lambda fields, sizes, i: number
-    if index is None:
-        return lambda fields, sizes, i: _number(fields[name], member)
-    position, taken = _position(index), _product_of_last if index[-1] in "*:" else _entry
-
-    def summed(fields: OperatorFields, sizes: Sizes, i: int) -> int | None:
-        arrays = sizes.get(name) or _array(fields[name])
-        at, total = position(fields, i), 0
-        for array in arrays:
-            value = taken(array, at)
-            if value is None:
-                return None
-            total += value
-        return total if arrays else None
-
-    return summed
-
-
-def _number(value: Any, member: str) -> int | None:
-    return None if value is None else int(getattr(value, member) if member else value)
-
-
-def _array(value: Any) -> Sequence[Sequence[int]]:
-    return (value,) if isinstance(value, tuple) and value and isinstance(value[0], int) else ()
-
-
-def _position(index: str) -> Callable[[OperatorFields, int], int]:
-    if index == "i":
-        return lambda fields, i: i
-    if index == "*" or index.lstrip("-").isdecimal():
-        number = 0 if index == "*" else int(index)
-        return lambda fields, i: number
-    name = index.strip("-:")
-    return lambda fields, i: int(fields[name])
-
-
-def _entry(array: Sequence[int], at: int) -> int | None:
-    return array[at] if -len(array) <= at < len(array) else None
-
-
-def _product_of_last(array: Sequence[int], count: int) -> int:
-    return prod(array[-count:])  # array[-0:] is the whole array
+        if parsed.is_broken(left, right):
+            path = parsed.blamed + parsed.suffix
+            if index is not None:
+                sizes = op.sizes.get(parsed.blamed)
+                path += f".Sizes[{index % len(sizes[0])}]" if sizes else f"[{index}]"
+            said = equation.partition(", modulo")[0]
+            for name in ("[2 + i]", "[i]") if parsed.is_of_each else ():
+                said = said.replace(name, f"[{i + 2 if '2' in name else i}]")
+            message = f"{said} was expected, but {left} and {right} were provided"
+            yield Broken(path, message, parsed.is_modulo and (left - right) % _WRAP == 0)

@@ -18,7 +18,7 @@ from dml_tile.directml.operators import enumerations, operator_name, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
-from dml_tile.rules.operator_view import OperatorView, viewed
+from dml_tile.rules.operator_view import OperatorView, basis, viewed
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
 from dml_tile.rules.tile import target_level_text, upgrade_advice
 
@@ -26,6 +26,7 @@ _INFERRED: Final = {
     Basis.DOCUMENTED: Basis.DOCUMENTED,
     Basis.RUNTIME: Basis.INFERRED,
     BOTH: Basis.DOCUMENTED | Basis.INFERRED,
+    Basis.INFERRED: Basis.INFERRED,
 }
 """The bases of findings at levels at which operators were not measured."""
 
@@ -39,7 +40,7 @@ def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violati
     since = op.operator.level
     if target.feature_level < since:
         message = f"{op.operator.c_name} needs {since.name}; {target_level_text(target)}"
-        yield Violation("Type", message, upgrade_advice(since), op.basis())
+        yield Violation("Type", message, upgrade_advice(since), basis())
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -51,12 +52,13 @@ def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violatio
             continue
         value = op.fields[field.name]
         enumeration = enumerations()[field.enumeration]
+        rests_on = basis(is_checked=field.name not in op.table.unchecked)
         if value >= len(enumeration.names):
             message = f"{int(value)} is no enumerator of {enumeration.prefix.removesuffix('_')}"
-            yield Violation(field.name, message, basis=op.basis(field.name))
+            yield Violation(field.name, message, basis=rests_on)
         elif (since := enumeration.levels[value]) > max(target.feature_level, op.operator.level):
             message = f"{enumeration.names[value]} needs {since.name}; {target_level_text(target)}"
-            yield Violation(field.name, message, upgrade_advice(since), op.basis(field.name))
+            yield Violation(field.name, message, upgrade_advice(since), rests_on)
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType", says="A tensor's data type is in the operator's row of the level.")
@@ -82,8 +84,8 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
         )
         cast = _cast(data_type, column.data_types)
         suggestions = [*([f"cast it to {cast.name}"] if cast else []), *([upgrade_advice(since)] if since else [])]
-        basis = op.basis(documented=not is_documented, refused=not is_taken)
-        yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, basis)
+        rests_on = basis(not is_documented, not is_taken)
+        yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, rests_on)
 
 
 def _cast(data_type: TensorDataType, documented: Collection[TensorDataType]) -> TensorDataType | None:
@@ -111,7 +113,7 @@ def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Ite
             yield Violation(
                 view.path("DataType"),
                 f"{type_name(view.desc.data_type)} needs an adapter with {needed}, which the target's adapter lacks",
-                basis=op.basis(documented=False),
+                basis=basis(is_documented=False),
             )
 
 
@@ -137,9 +139,9 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
             has_level = target_level_text(target)
             message = f"a dimension count of {count} needs {since.name}; {has_level}, where it takes {expected}"
         leading = f"give the tensor leading sizes of 1, up to {low} dimensions" if count < low else None
-        basis = op.basis(documented=not is_documented, refused=not is_taken)
+        rests_on = basis(not is_documented, not is_taken)
         yield Violation(
-            view.path("DimensionCount"), message, leading or (upgrade_advice(since) if since else None), basis
+            view.path("DimensionCount"), message, leading or (upgrade_advice(since) if since else None), rests_on
         )
 
 
@@ -150,7 +152,7 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
     for view in op.views.values() if op.table.never_owned else ():
         if not view.operand.is_output and int(view.desc.flags) & OWNED_BY_DML:
             message = f"{op.operator.c_name} does not support DML_TENSOR_FLAG_OWNED_BY_DML"
-            yield Violation(view.path("Flags"), message, basis=op.basis())
+            yield Violation(view.path("Flags"), message, basis=basis())
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -164,7 +166,7 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
         since = op.table.fused_from.get(known.name) if known else None
         if not table.fused and (since is None or since > level):
             message = f"{operator_name(int(activation.type))} cannot be fused into {op.operator.c_name}"
-            yield Violation(f"{path}.Type", message, basis=op.basis(refused=not table.runtime_fused))
+            yield Violation(f"{path}.Type", message, basis=basis(is_checked=not table.runtime_fused))
 
 
 @lru_cache(maxsize=8)

@@ -17,16 +17,18 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operator_table import OperatorTable
-from dml_tile.directml.operators import enumerations
+from dml_tile.directml.operators import Operator, enumerations
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.rules import equations
-from dml_tile.rules.operator_view import OperatorView, table_of
+from dml_tile.rules.operator_functions import FUNCTIONS
+from dml_tile.rules.operator_view import OperatorView, basis, table_of
+from dml_tile.rules.shapes import shape_violations
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
 FIELD_SENTENCE: Final = re.compile(
-    r"(?P<field>\w+) (?P<relation><=|>=|<|>|=|within|in) "
+    r"(?P<field>\w+) (?P<relation>!=|<=|>=|<|>|=|within|in) "
     r"(?:(?P<of>DimensionCount|DataType) of (?P<tensor>\w+)(?: - (?P<less>[0-9]))?|(?P<words>[\w ]+))"
 )
 SIZES_SENTENCE: Final = re.compile(
@@ -39,6 +41,7 @@ _RELATIONS: Final[dict[str, tuple[Callable[[Any, Any], bool], str]]] = {
     ">": (comparisons.gt, "more than {} was expected"),
     ">=": (comparisons.ge, "at least {} was expected"),
     "=": (comparisons.eq, "{} was expected"),
+    "!=": (comparisons.ne, "another number was expected"),
     "within": (comparisons.lt, "less than {} was expected"),
     "in": (comparisons.eq, "one of {} was expected"),
 }
@@ -68,15 +71,14 @@ OPERATOR_FIELD_RULES: Final = Rules[OperatorView](
     "DML-OPERATOR-same", says="Tensors that share a field, by the operator's page, have it equal."
 )
 def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for field, tensors, is_documented in op.table.same:
+    for field, tensors, is_documented, is_checked in op.table.same:
         views = [view for tensor in tensors for view in op.of(tensor)]
         for view in views[1:]:
             value, first = _value_of(view, field), _value_of(views[0], field)
             if value is None or first is None or value == first:
                 continue
             message = f"{_shown(value)} was provided, but {views[0].operand.name} has {_shown(first)}"
-            basis = op.basis(field if is_documented else "", documented=is_documented)
-            yield Violation(view.path(field), message, basis=basis)
+            yield Violation(view.path(field), message, basis=basis(is_documented, is_checked))
 
 
 def _value_of(view: TensorView, field: str) -> Any:
@@ -101,15 +103,15 @@ def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Viol
             value, count = op.fields[field.name], op.fields[field.counted_by]
             if value is None and count and not field.is_optional:
                 message = f"null was provided, but {field.counted_by} promises {count} entries"
-                yield Violation(field.name, message, basis=op.basis())
+                yield Violation(field.name, message, basis=basis())
             elif value is not None and len(value) < count:
                 message = f"an array of {len(value)} was provided, but {field.counted_by} promises {count}"
-                yield Violation(field.name, message, basis=op.basis())
+                yield Violation(field.name, message, basis=basis())
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-field", says="Fields fit the tensors, as their descriptions say.")
 def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for sentence in (*op.table.fields, *op.table.runtime_fields):
+    for sentence, is_documented, is_checked in op.table.fields:
         found = _match(FIELD_SENTENCE, sentence)
         assert found, sentence
         name, relation = found["field"], found["relation"]
@@ -127,9 +129,8 @@ def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
             if any(holds(each, bound) for bound in allowed):
                 continue
             given = enumerations()[field.enumeration].names[each] if relation == "in" else _shown(each)
-            is_documented = sentence in op.table.fields
-            basis = op.basis(name if is_documented else "", documented=is_documented)
-            yield Violation(path, f"{given} was provided, but {words.format(shown)}", basis=basis)
+            message = f"{given} was provided, but {words.format(shown)}"
+            yield Violation(path, message, basis=basis(is_documented, is_checked))
 
 
 def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] | None:
@@ -165,22 +166,25 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
     data_type = view.desc.data_type
     if isinstance(data_type, TensorDataType) and data_type.bits == 64:
         message = f"a scale and a bias were provided, but null was expected for tensors of {data_type.name}"
-        yield Violation("ScaleBias", message, basis=op.basis(documented=False))
+        yield Violation("ScaleBias", message, basis=basis(is_documented=False))
 
 
 @OPERATOR_FIELD_RULES.add(
     "DML-OPERATOR-Sizes", says="Tensors have the Sizes that the operator's page, or the runtime, asks for."
 )
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for sentence in (*op.table.sizes, *op.table.runtime_sizes):
+    for sentence, *held in op.table.sizes:
         if found := _match(SIZES_SENTENCE, sentence):
-            yield from _misfits(op, found, documented=sentence in op.table.sizes)
+            yield from _misfits(op, found, basis(*held))
             continue
-        for path, message in equations.violations(sentence, op.fields, op.sizes):
-            yield Violation(path, message, basis=op.basis(documented=sentence in op.table.sizes))
+        for path, message, is_taken in equations.violations(sentence, op):
+            yield Violation(path, message, basis=Basis.DOCUMENTED if is_taken else basis(*held))
+    yield from shape_violations(op, {})
+    if function := FUNCTIONS.get(op.operator.name):
+        yield from function(op)
 
 
-def _misfits(op: OperatorView, found: re.Match[str], *, documented: bool) -> Iterator[Violation]:
+def _misfits(op: OperatorView, found: re.Match[str], rests_on: Basis) -> Iterator[Violation]:
     """Yield the Sizes that break a sentence, such as ``1 or equal except Axis to InputTensor: ScaleTensor``."""
     views = [view for tensor in found["tensors"].split() for view in op.of(tensor)]
     reference = next(iter(op.of(found["of"]) if found["of"] else views), None)
@@ -190,7 +194,7 @@ def _misfits(op: OperatorView, found: re.Match[str], *, documented: bool) -> Ite
         return
     for view in views:
         sizes = view.sizes or ()
-        if expected and len(expected) != len(sizes):
+        if is_compared and expected and len(expected) != len(sizes):
             continue  # a rule of dimension counts refuses it
         for i in _dimensions(op, found, len(sizes)):
             allowed = {expected[i]} if is_compared and expected else set()
@@ -199,7 +203,7 @@ def _misfits(op: OperatorView, found: re.Match[str], *, documented: bool) -> Ite
             if sizes[i] not in allowed:
                 of = f", as in {reference.operand.name}" if is_compared and reference else ""
                 message = f"{sizes[i]} was provided, but {' or '.join(map(str, sorted(allowed)))} was expected{of}"
-                yield Violation(view.path(f"Sizes[{i}]"), message, basis=op.basis(documented=documented))
+                yield Violation(view.path(f"Sizes[{i}]"), message, basis=rests_on)
 
 
 def _dimensions(op: OperatorView, found: re.Match[str], count: int) -> Iterable[int]:
@@ -208,37 +212,44 @@ def _dimensions(op: OperatorView, found: re.Match[str], count: int) -> Iterable[
         return range(count - 2)
     if not found["axes"]:
         return range(count)
-    value = op.fields[found["axes"]]
+    value = equations.value_of(op, found["axes"])
     axes = value if isinstance(value, tuple) else (value,) if value is not None else ()
     return [i for i in range(count) if _WHERE[found["where"]](i, axes)]
 
 
 @lru_cache(maxsize=8)
 def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
-    """Return the fields of which DirectML may want more than the rules know."""
-    table, operator = table_of(fields), fields.operator
-    sentences = (*table.fields, *table.runtime_fields)
-    ruled = {found["field"] for sentence in sentences if (found := _match(FIELD_SENTENCE, sentence))}
+    """Return the fields of which DirectML may want more than the rules know, if they hold a value."""
+    given = [field.name for field in fields.operator.fields if fields[field.name] not in (None, ())]
+    return unruled(fields.operator, table_of(fields), given)
+
+
+def unruled(operator: Operator, table: OperatorTable, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the fields of an operator that the rules do not cover, of those that are given."""
+    ruled = {found["field"] for sentence in table.fields if (found := _match(FIELD_SENTENCE, sentence.text))}
     newest = table.documented(max(FeatureLevel)) or {}
     has_types = all(column.data_types for column in newest.values())
-    unknown = [*(["DataType"] if not has_types else []), *(["Sizes"] if not _sizes_are_ruled(fields, table) else [])]
+    unknown = [
+        *(["DataType"] if not has_types else []),
+        *(["Sizes"] if not _sizes_are_ruled(operator, table, given) else []),
+    ]
     for field in operator.fields:
         is_free = field.is_tensor or field.kind in _FREE_KINDS or field.name in operator.arrays or field.name in ruled
-        if field.name in table.without_rule or (not is_free and fields[field.name] not in (None, ())):
+        if field.name in table.without_rule or (not is_free and field.name in given):
             unknown.append(field.name)
     return tuple(dict.fromkeys(unknown))
 
 
-def _sizes_are_ruled(fields: OperatorFields, table: OperatorTable) -> bool:
+def _sizes_are_ruled(operator: Operator, table: OperatorTable, given: Sequence[str]) -> bool:
     """Return True if sentences tie the Sizes of all tensors to each other's, or to 1; equations do not count."""
-    given = [field.name for field in fields.operator.fields if field.is_tensor and fields[field.name]]
-    groups = [{*tensors} for field, tensors, _ in table.same if field == "Sizes"]
+    given = [name for name in operator.tensors if name in given]
+    groups = [{*shared.tensors} for shared in table.same if shared.field == "Sizes"]
     for sentence in table.sizes:
-        found = _match(SIZES_SENTENCE, sentence)
+        found = _match(SIZES_SENTENCE, sentence.text)
         if found and not found["axes"]:
             constant = given[:1] if found["relation"] != "same" else []
             groups.append({*found["tensors"].split(), *([found["of"]] if found["of"] else constant)})
     tied = {*given[:1]}
     for _ in given:  # as often as a chain of groups can be long
         tied |= {name for group in groups if group & tied for name in group}
-    return tied >= {*given} and not any(field.kind == "T" for field in fields.operator.fields)
+    return tied >= {*given} and not any(field.kind == "T" for field in operator.fields)

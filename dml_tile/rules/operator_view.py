@@ -11,7 +11,7 @@ from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.operator_table import OperatorTable, Row, operator_table
 from dml_tile.directml.operators import Field
-from dml_tile.findings import Basis
+from dml_tile.findings import BOTH, Basis
 from dml_tile.rules.tensor import Operand, TensorView, ordinary_buffer, view_of
 
 
@@ -65,11 +65,18 @@ class OperatorView:
         """Return the row that the runtime takes: measured, or else documented."""
         return self.table.measured(level) or self.documented(level)
 
-    def basis(self, field: str = "", *, documented: bool = True, refused: bool = True) -> Basis:
-        """Return a finding's basis: documented, and runtime if DirectML refuses it, as measured at some level."""
-        basis = Basis.DOCUMENTED if documented else Basis(0)
-        return basis | Basis.RUNTIME if refused and field not in self.table.unchecked else basis
 
+def basis(is_documented: bool = True, is_checked: bool = True) -> Basis:
+    """Return the basis of what a page says and the runtime looks at, as measured; that of a guard is inferred."""
+    return _BASES[is_documented, is_checked]
+
+
+_BASES: Final = {
+    (True, True): BOTH,
+    (True, False): Basis.DOCUMENTED,
+    (False, True): Basis.RUNTIME,
+    (False, False): Basis.INFERRED,
+}
 
 viewed: Final = lru_cache(maxsize=8)(OperatorView)
 """An OperatorView of fields; the last few are kept, since a check looks at an operator several times."""

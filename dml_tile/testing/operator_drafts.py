@@ -63,11 +63,7 @@ def _fields(draw: st.DrawFn, operator: Operator, table: OperatorTable, level: Fe
     alike = {name for shared in table.same if shared.field == "Sizes" for name in shared.tensors}
     is_alike = not table.sizes and alike == {*operator.tensors}
     sizes = [draw(_SIZES) if is_alike else 1 for _ in range(max(counts.values()))]
-    said = {
-        found["field"]: found
-        for each in (*table.runtime_fields, *table.fields)
-        if (found := FIELD_SENTENCE.fullmatch(each))
-    }
+    said = {found["field"]: found for each in table.fields if (found := FIELD_SENTENCE.fullmatch(each.text))}
     fields: Draft = {}
     for field in operator.fields:
         if field.is_tensor:

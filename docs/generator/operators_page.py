@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import Operator, operators
+from dml_tile.rules.operator_fields import unruled
 
 _ABOUT = """\
 # Operators
@@ -16,7 +17,7 @@ dimension counts by the operator's page, what tensors share, enumerators, counts
 fields that its page names. TILE is emulated whole. Where the last column says *in part*, some Sizes or attributes are
 not looked at: `check` then says "accepted in part", and names them.
 
-| operator | value | since | Sizes |
+| operator | value | since | looked at |
 |---|---|---|---|
 """
 
@@ -24,17 +25,18 @@ _NEXT = "\n\nNext: [rules](rules.md), for what findings say; [check descriptors]
 
 
 def operator_index() -> Iterator[tuple[Operator, str, bool]]:
-    """Yield each operator, its page, and whether its Sizes follow from rules."""
+    """Yield each operator, its page, and whether rules look at all its fields."""
     for operator in operators().values():
-        _, table = next(tables_of(operator))
-        yield operator, table.page, any(field == "Sizes" for field, _, _ in table.same)
+        tables = [table for _, table in tables_of(operator)]
+        given = [field.name for field in operator.fields]
+        yield operator, tables[0].page, not any(unruled(operator, table, given) for table in tables)
 
 
 def operators_page() -> str:
     """The page."""
     rows = [
         f"| [{operator.name}]({page}) | {operator.value} | {operator.level.short} | "
-        f"{'whole' if operator.name == 'TILE' else 'the same' if are_ruled else 'in part'} |"
-        for operator, page, are_ruled in operator_index()
+        f"{'whole' if operator.name == 'TILE' or is_whole else 'in part'} |"
+        for operator, page, is_whole in operator_index()
     ]
     return _ABOUT.format(count=len(rows)) + "\n".join(rows) + _NEXT

@@ -28,6 +28,16 @@ def answered_operators(rows: Sequence[Row]) -> Iterator[Row]:
             yield row | {"hresult": f"CRASH:{answer.signal}" if isinstance(answer, Crash) else answer}
 
 
+def answered_cases(rows: Sequence[Row]) -> Iterator[Row]:
+    """What the releases answer to each case: one value where all agree, else one for each level."""
+    levels = [release.operator_level.short for release in RELEASES]
+    asked = [{"level": level, "desc": row["desc"]} for level in levels for row in rows]
+    answers = [row["hresult"] for row in answered_operators(asked)]
+    for i, row in enumerate(rows):
+        by_level = dict(zip(levels, answers[i :: len(rows)], strict=True))
+        yield row | {"hresult": by_level if len({*by_level.values()}) > 1 else answers[i]}
+
+
 @cache
 def _creation(release: Release) -> Callable[[OperatorDesc], str]:
     """What a device answers. Unlike ``runtime.creation``, it compiles nothing: at some operators that is a crash."""

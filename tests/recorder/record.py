@@ -18,7 +18,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from tests.helpers.recorded_answers import rows_of
 from tests.recorder import calls, random_lives
 from tests.recorder.compare import ask_runtime
-from tests.recorder.operators import answered_operators
+from tests.recorder.operators import answered_cases, answered_operators
 from tests.recorder.releases import RELEASES, RELEASES_OF_LEVELS
 from tests.recorder.runtime import Adapter, Answer
 from tests.recorder.workers import Crash, ask_each
@@ -88,4 +88,5 @@ RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
     "binding.jsonl": answered_lives,
     "lives.jsonl": answered_lives,
     "operators.jsonl.xz": answered_operators,
+    "operator_cases.jsonl": answered_cases,
 }
