@@ -9,8 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import jiter
 from pydantic.alias_generators import to_snake
@@ -126,14 +125,6 @@ _STEP: Final = re.compile(r"[^.\[\]]+")
 _BESIDE_DESC: Final = ("Type", "Desc", "NullDesc")
 
 
-class IgnoreComment(NamedTuple):
-    """A comment that silences findings of rules, its position and its text; one without rules is malformed."""
-
-    rules: tuple[str, ...]
-    position: Position
-    text: str = ""
-
-
 _WORD: Final = rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+'
 _TOKEN: Final = re.compile(_WORD, re.DOTALL | re.ASCII)
 _FLAT: Final = r'\{(?:[^\[\]{}"/]++|"(?:[^"\\]++|\\.)*+")*+\}'
@@ -143,9 +134,6 @@ _VALUE: Final = re.compile(f"{_FLAT}|{_WORD}", re.DOTALL | re.ASCII)
 """A flat object, or a token."""
 _MEMBER: Final = re.compile(rf'({STRING})\s*+:\s*+((?>{STRING})|[^\s\[\]{{}}:,"/]++)', re.DOTALL | re.ASCII)
 """A name and its value in a flat object."""
-_IGNORE: Final = re.compile(r"dml-tile:[ \t]*+(?:ignore\[([^\]\n]{0,200}+)\]|([^\n*]{0,40}+))")
-MAX_COMMENTS: Final = 100
-"""The most comments of a text that silence findings: each tile of a line may meet all."""
 _CONTAINERS_REMEMBERED: Final = 32
 
 
@@ -172,18 +160,6 @@ class SourceText:
         return position and replace(position, line=self.line_number, end_line=self.line_number)
 
     @cached_property
-    def comments(self) -> tuple[IgnoreComment, ...]:
-        """The comments ``dml-tile: ignore[RULE, RULE]``, and malformed ones."""
-        return tuple(islice(self._comments(), MAX_COMMENTS)) if b"dml-tile" in self.content else ()
-
-    def comments_on(self, pointer: str) -> tuple[IgnoreComment, ...]:
-        """Return the comments in the lines of the value at a JSON pointer; all, for the whole text."""
-        if not (self.comments and pointer) or self.line_number is not None:
-            return self.comments
-        place = self.position(pointer)
-        return tuple(one for one in self.comments if place and place.line <= one.position.line <= place.end_line)
-
-    @cached_property
     def _text(self) -> str:
         return self.content.decode("utf-8-sig", errors="replace")
 
@@ -196,14 +172,6 @@ class SourceText:
     def _children(self) -> Callable[[int], dict[str, int]]:
         """Returns, by a container's offset, the offsets of its values by name or index; none for another value."""
         return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: self._flat(offset) or dict(self._scanned(offset)))
-
-    def _comments(self) -> Iterator[IgnoreComment]:
-        for token in _TOKEN.finditer(self._text):
-            if token[0].startswith("/") and (found := _IGNORE.search(token[0])):
-                line, column = self._line_and_column(token.start())
-                rules = filter(None, re.split(r"[\s,]+", found[1] or ""))
-                position = Position(*(line + (self.line_number or 1) - 1, column) * 2)
-                yield IgnoreComment(tuple(rules), position, found[0].strip())
 
     def _position(self, steps: list[str], path: str) -> Position | None:
         offset = self._root

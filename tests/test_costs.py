@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 import dml_tile
-from dml_tile import input_errors, json_text
+from dml_tile import input_errors
 from dml_tile.checking import check
 from dml_tile.checks import baseline, files
 from dml_tile.cli import config
@@ -432,7 +432,6 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     "folders looked at for a pattern": (),
     "a baseline, a list of files": (baseline.MAX_BASELINE_BYTES, files.MAX_LIST_BYTES),
     "a .gitignore": (repository.MAX_GITIGNORE_BYTES, repository.MAX_PATTERNS),
-    "comments of a JSON text, or of a JSON line, that silence findings": (json_text.MAX_COMMENTS,),
     "for each byte of a JSON document, besides its tiles, or of a baseline": (
         round(SECONDS_PER_BYTE * 1e6),
         BYTES_PER_BYTE,

@@ -1,4 +1,4 @@
-"""Findings that count: not those that a baseline knows, a comment or a pattern silences, or whose rule is left out."""
+"""Findings that count: not those that a baseline knows, a pattern silences, or whose rule is left out."""
 
 from __future__ import annotations
 
@@ -186,40 +186,11 @@ def test_a_baseline_that_cannot_be_read_is_an_error(check: Call, text: str | Non
     assert message in result.stderr
 
 
-# Comments and patterns that silence rules
-
-TEXT = json.dumps(BAD)
+# Patterns that silence rules
 
 
-def comment(*rules: str) -> str:
-    return f"// dml-tile: ignore[{', '.join(rules)}]"
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "silenced", "unmet"),
-    [
-        ("a.json", f"{comment(SIZES)} users have it\n{TEXT}", [True], []),
-        ("a.json", f"{TEXT} /* dml-tile:ignore[DML-TILE] */", [True], []),
-        ("a.json", f"{TEXT} {comment(COUNT)}", [False], [f"1:127: ignore[{COUNT}]"]),
-        ("a.json", f"{TEXT} {comment(COUNT, SIZES)}", [True], [f"1:127: ignore[{COUNT}]"]),
-        ("a.json", f"[{TEXT}, {comment(SIZES)}\n{TEXT},\n{comment(SIZES)}\n{TEXT}]", [True, False, False],
-         [f"3:1: ignore[{SIZES}]"]),
-        ("a.jsonl", f"{TEXT}\n{TEXT} {comment(SIZES)}\n", [False, True], []),
-        ("a.json", json.dumps(model(t=BAD, u=BAD), indent=1).replace('"u": {', f'"u": {{ {comment(SIZES)}'),
-         [False, True], []),
-        ("a.json", json.dumps(BAD | {"$schema": comment(SIZES)}), [False], []),  # a string
-        ("a.json", f"{json.dumps(TILE)} {comment('nonsense')}", [True], ["1:127: ignore[nonsense]"]),
-    ],
-)  # fmt: skip
-def test_a_comment_silences_a_rule_in_the_lines_of_its_tile(
-    check: Call, name: str, text: str, silenced: list[bool], unmet: list[str]
-) -> None:
-    result = check(write(name, text), "--format", "json")
-    assert [record["ok"] for record in json.loads(result.stdout)["results"]] == silenced
-    notices = json.loads(result.stdout).get("notices", [])
-    assert [f"{one['line']}:{one['column']}: {one['message']}" for one in notices] == [
-        f"{place} silences nothing" for place in unmet
-    ]
+def silencing(pattern: str, rule: str) -> str:
+    return f'[tool.dml-tile.per-file-ignores]\n"{pattern}" = ["{rule}"]\n'
 
 
 def test_patterns_silence_rules_in_files(check: Call) -> None:
@@ -251,46 +222,31 @@ paths = ["in", "b.json"]
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["ignore", "ignore[]", "ignore DML-TILE", "disable[DML-TILE]", "ignore[DML-TILE", f"ignore[{'x' * 201}]", ""],
-)
-def test_a_malformed_comment_is_a_warning(check: Call, text: str) -> None:
-    write("a.json", f"// dml-tile: {text}\n{json.dumps(TILE)}")
-    result = check("a.json", "--format", "concise")
-    assert result.exit_code == 1
-    assert result.stdout.startswith("a.json:1:1: warning[malformed-ignore] 'dml-tile:")
-    assert check("a.json", "--fail-on", "error").exit_code == 0
-    assert check("a.json", "--ignore", "malformed-ignore").exit_code == 0
-
-
-@pytest.mark.parametrize(
     ("form", "shown"),
     [
-        ("text", "a.json:1:1: warning[malformed-ignore] '"),
-        ("concise", "a.json:2:1: note[unused-ignore] ignore[DML-TILE] silences nothing\n"),
-        ("json", '"rule":"malformed-ignore","severity":"warning"'),
+        ("text", "pyproject.toml: note[unused-ignore] per-file-ignores: 'a.json': DML-TILE silences nothing\n"),
+        ("concise", "base.json: note[unused-baseline-entry] no longer occurs: "),
+        ("json", '"rule":"unused-ignore","severity":"note"'),
         ("jsonl", '"rule":"unused-baseline-entry","severity":"note"'),
-        ("markdown", "- note unused-ignore in **a.json\\:2\\:1**: ignore\\[DML-TILE\\] silences nothing\n"),
-        ("github", "::warning file=a.json,line=1,col=1,title=malformed-ignore::"),
-        (
-            "azure",
-            "##vso[task.logissue type=warning;sourcepath=a.json;linenumber=1;columnnumber=1;code=malformed-ignore;]",
-        ),
+        ("markdown", "- note unused-ignore in **pyproject.toml**: per-file-ignores"),
+        ("github", "::notice file=pyproject.toml,title=unused-ignore::"),
+        ("azure", "pyproject.toml: note: per-file-ignores: 'a.json': DML-TILE silences nothing\n"),
         ("gitlab", '"check_name": "unused-baseline-entry"'),
         ("sarif", '"ruleId": "unused-ignore"'),
-        ("junit", '<failure type="malformed-ignore"'),
+        ("junit", '<failure type="unused-ignore"'),
         ("html", "<code>unused-baseline-entry</code>"),
     ],
 )
 def test_notices_are_in_each_format(check: Call, form: str, shown: str) -> None:
     written(check, write("a.json", BAD))
-    write("a.json", f"// dml-tile: ignore\n// dml-tile: ignore[DML-TILE]\n{json.dumps(TILE)}")
-    result = check("a.json", "--baseline", "base.json", "--format", form)
+    write("a.json", TILE)
+    write("pyproject.toml", silencing("a.json", "DML-TILE"))
+    options = "--baseline", "base.json", "--fail-on", "note"
+    result = check("a.json", *options, "--format", form)
     assert result.exit_code == 1
     assert shown in result.stdout
-    if form != "azure":  # whose notes are lines of the log
-        for name in ("malformed-ignore", "unused-ignore", "unused-baseline-entry"):
-            assert name in result.stdout
+    assert "a.json: [DML-TILE-OutputTensor-Sizes] OutputTensor.Sizes[0] at 6_4" in result.stdout.replace("\\", "")
+    assert check("a.json", *options, "--ignore", "unused-ignore,unused-baseline-entry").exit_code == 0
 
 
 def test_a_notice_is_explained(call: Call) -> None:
@@ -298,16 +254,18 @@ def test_a_notice_is_explained(call: Call) -> None:
     assert (printed[0], printed[-1]) == ("unused-ignore", "  severity: note")
 
 
-def test_an_ignore_of_a_file_that_was_not_read_whole_is_not_called_unused(check: Call) -> None:
-    write("a.json", f"[{json.dumps(TILE)}, 7] // dml-tile: ignore[DML-TILE]")
-    assert "unused-ignore" not in check("a.json").stdout
-
-
 @pytest.mark.parametrize(("targets", "is_unused"), [("4_0,6_4", False), ("6_4,4_0", False), ("6_4", True)])
 def test_an_ignore_that_any_target_uses_is_not_called_unused(check: Call, targets: str, is_unused: bool) -> None:
-    write("a.json", f"{comment('DML-TILE-DataType-level')}\n{json.dumps(INT64)}")
+    write("a.json", INT64)
+    write("pyproject.toml", silencing("a.json", "DML-TILE-DataType-level"))
     result = check("a.json", "-t", targets)
     assert (result.exit_code, "unused-ignore" in result.stdout) == (0, is_unused)
+
+
+def test_a_comment_silences_nothing(check: Call) -> None:
+    write("a.json", f"// dml-tile: ignore[{SIZES}]\n{json.dumps(BAD)}")
+    result = check("a.json", "--format", "json")
+    assert (result.exit_code, "notices" in json.loads(result.stdout)) == (1, False)
 
 
 DYNAMIC = str(EXAMPLES / "models" / "two_tiles.onnx")

@@ -42,13 +42,14 @@ RULES: Final[dict[str, Rule[Any]]] = {rule.id: rule for rules in _RULES for rule
 
 
 RUN_TIME: Final = "known-at-run-time"
-MALFORMED_IGNORE: Final = "malformed-ignore"
 UNUSED_IGNORE: Final = "unused-ignore"
 UNUSED_BASELINE_ENTRY: Final = "unused-baseline-entry"
 
 
-def _notice(rule_id: str, says: str, severity: Severity = Severity.NOTE) -> Rule[Any]:
-    return Rule(rule_id, says, Basis.INFERRED, pages.TILE, lambda subject, target: (), hresult=None, severity=severity)
+def _notice(rule_id: str, says: str) -> Rule[Any]:
+    return Rule(
+        rule_id, says, Basis.INFERRED, pages.TILE, lambda subject, target: (), hresult=None, severity=Severity.NOTE
+    )
 
 
 NOTICES: Final[dict[str, Rule[Any]]] = {
@@ -57,8 +58,7 @@ NOTICES: Final[dict[str, Rule[Any]]] = {
         _notice(
             RUN_TIME, "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open."
         ),
-        _notice(MALFORMED_IGNORE, "A comment `dml-tile:` reads ignore[RULE, RULE].", Severity.WARNING),
-        _notice(UNUSED_IGNORE, "A rule that a comment or per-file-ignores silences has a finding there at a target."),
+        _notice(UNUSED_IGNORE, "A rule that per-file-ignores silences has a finding there at a target."),
         _notice(UNUSED_BASELINE_ENTRY, "An entry of the baseline occurs, where its file and target are checked."),
     )
 }

@@ -1,7 +1,4 @@
-"""Checks one file: the questions, the events in which the answers come, and a summary.
-
-Comments in files, and patterns of pyproject.toml, suppress findings of rules.
-"""
+"""Checks one file: the questions, the events in which the answers come, and a summary."""
 
 from __future__ import annotations
 
@@ -21,12 +18,11 @@ from dml_tile.back_ends import BackEnd, back_end_named
 from dml_tile.checks.catalogue import RUN_TIME, Selection
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
-from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions, comment_notices
+from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, Problem, location_of, require_instance
 from dml_tile.files.urls import STANDARD_INPUT, Url, source_named
 from dml_tile.findings import Against, Severity, bases_of
-from dml_tile.json_text import IgnoreComment
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
@@ -52,8 +48,8 @@ Event: TypeAlias = tuple[Result, ...] | Problem | SourceSummary
 class FileCheck:
     """The questions asked of each file, and the findings that count. It pickles.
 
-    Findings count if the ``selection`` takes them, no comment and none of ``file_ignores`` suppresses them, and the
-    ``baseline`` does not have them; ``fail_on`` is the least severity that fails a tile. With ``is_strict``, a file
+    Findings count if the ``selection`` takes them, none of ``file_ignores`` suppresses them, and the ``baseline`` does
+    not have them; ``fail_on`` is the least severity that fails a tile. With ``is_strict``, a file
     without descriptors is a problem. ``names_all`` gives all results a name and a position. ``stdin_name`` is the file
     whose text standard input holds; ``-`` is none.
     """
@@ -93,10 +89,9 @@ class FileCheck:
                 continue
             if isinstance(part, TileNode):
                 summary.contradictions += part.contradictions
-            on = suppressions.on(part)
             if any(result.findings or result.unknown for result in of_part):
                 content = _content(part, equals)
-                of_part = [self._counted(replace(result, content=content), suppressions, on) for result in of_part]
+                of_part = [self._counted(replace(result, content=content), suppressions) for result in of_part]
             if self.names_all:
                 position = part.text.position(part.pointer) if isinstance(part, JsonDescriptor) and part.text else None
                 name = _content(part, all_equals) or part.pointer
@@ -120,19 +115,17 @@ class FileCheck:
         summary.is_whole = not problems
         summary.names = sources.new_names()
         summary.patterns, summary.met = suppressions.patterns, suppressions.met
-        notices = comment_notices(file, suppressions, is_whole=summary.is_whole)
-        summary.notices = tuple(each for each in notices if self.selection.takes(each.rule))
         yield summary
 
-    def _counted(self, result: Result, suppressions: Suppressions, on: Sequence[IgnoreComment]) -> Result:
+    def _counted(self, result: Result, suppressions: Suppressions) -> Result:
         rules = {finding.rule for finding in result.findings}
-        counted = {rule for rule in rules if not suppressions.suppress(rule, on) and self.selection.takes(rule)}
+        counted = {rule for rule in rules if not suppressions.suppress(rule) and self.selection.takes(rule)}
         selected = tuple(finding for finding in result.findings if finding.rule in counted)
         if deselected := len(result.findings) - len(selected):
             is_judged = result.verdict not in NOT_FOR_DIRECTML
             verdict = verdict_of(selected, result.unknown, result.not_looked_at) if is_judged else result.verdict
             result = replace(result, verdict=verdict, findings=selected, deselected=deselected)
-        if result.unknown and (suppressions.suppress(RUN_TIME, on) or not self.selection.takes(RUN_TIME)):
+        if result.unknown and (suppressions.suppress(RUN_TIME) or not self.selection.takes(RUN_TIME)):
             result = replace(result, unknown_is="ignored", deselected=result.deselected + 1)
         return self.baseline.with_known(result) if self.baseline else result
 

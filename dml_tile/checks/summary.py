@@ -1,32 +1,25 @@
-"""The summary of a file that was checked, its suppressions of findings, and the notices about it.
-
-Comments in the file, and patterns of files in pyproject.toml, suppress findings of rules.
-"""
+"""The summary of a file that was checked, its suppressions of findings by per-file-ignores, and the notices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from dml_tile.checks.catalogue import MALFORMED_IGNORE, NOTICES, UNUSED_BASELINE_ENTRY, UNUSED_IGNORE, beginnings
+from dml_tile.checks.catalogue import NOTICES, UNUSED_BASELINE_ENTRY, UNUSED_IGNORE, beginnings
 from dml_tile.checks.files import Exclusion
 from dml_tile.checks.result import Result
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Position
 from dml_tile.findings import Severity
-from dml_tile.json_text import IgnoreComment, SourceText
-from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import ModelNames, TileNode
-
-_Source = TypeVar("_Source")
+from dml_tile.readers.model_tile import ModelNames
 
 
 class Suppression(NamedTuple):
-    """A rule, or the first words of several, that a comment, or a pattern by its number, suppresses."""
+    """A rule, or the first words of several, that a pattern, by its number, suppresses."""
 
     rule: str
-    by: IgnoreComment | int
+    pattern: int
 
 
 class FileIgnores:
@@ -35,63 +28,34 @@ class FileIgnores:
     def __init__(self, files: Exclusion | None = None, rules: Sequence[Sequence[str]] = ()) -> None:
         self.files = files or Exclusion()
         self.rules = tuple(map(tuple, map(dict.fromkeys, rules)))
-        self.by_rule = _by_rule((rule, number) for number, each in enumerate(self.rules) for rule in each)
+        self.by_rule: dict[str, list[int]] = {}
         """The numbers of the patterns that ignore each rule, or the first words of several."""
+        for number, each in enumerate(self.rules):
+            for rule in each:
+                self.by_rule.setdefault(rule, []).append(number)
 
 
 class Suppressions:
-    """The suppressions of one file: its comments, and the ``patterns`` that match it. ``met`` suppressed something."""
+    """The suppressions of one file by the ``patterns`` that match it. ``met`` suppressed something."""
 
-    def __init__(self, matching: frozenset[int], by_rule: dict[str, list[int]]) -> None:
-        self.patterns = matching
+    def __init__(self, patterns: frozenset[int], by_rule: dict[str, list[int]]) -> None:
+        self.patterns = patterns
         self.met: set[Suppression] = set()
-        self.malformed: list[IgnoreComment] = []
-        self._comments: dict[tuple[str, IgnoreComment], None] = {}
         self._by_rule = by_rule
-        self._text: SourceText | None = None
-        self._of_comments: dict[tuple[int, ...], dict[str, list[IgnoreComment]]] = {}
-        """The comments that suppress each rule, for each set of comments on a part of the text."""
-        self._known: dict[tuple[tuple[int, ...], str], bool] = {}
+        self._known: dict[str, bool] = {}
 
-    @property
-    def unmet(self) -> list[tuple[str, IgnoreComment]]:
-        """The rules in comments that suppressed nothing, in the order of the text."""
-        return [each for each in self._comments if Suppression(*each) not in self.met]
-
-    def on(self, part: JsonDescriptor | TileNode) -> tuple[IgnoreComment, ...]:
-        """Return the comments that hold for a part of the file."""
-        text = part.text if isinstance(part, JsonDescriptor) else None
-        if text is None or not text.comments:
-            return ()
-        if text is not self._text:
-            self._text = text
-            self._of_comments.clear()
-            self._known.clear()
-            self.malformed += [comment for comment in text.comments if not comment.rules]
-            self._comments.update(dict.fromkeys((rule, one) for one in text.comments for rule in one.rules))
-        return text.comments_on(part.pointer)
-
-    def suppress(self, rule_id: str, on: Sequence[IgnoreComment]) -> bool:
-        """Return True if a pattern or a comment suppresses findings of a rule, and remember which."""
-        key = tuple(map(id, on))
-        if (key, rule_id) not in self._known:
-            if key not in self._of_comments:
-                self._of_comments[key] = _by_rule((rule, one) for one in on for rule in dict.fromkeys(one.rules))
-            of_comments = self._of_comments[key]
-            met: set[Suppression] = set()
-            for rule in beginnings(rule_id):
-                met.update(Suppression(rule, comment) for comment in of_comments.get(rule, ()))
-                met.update(Suppression(rule, one) for one in self._by_rule.get(rule, ()) if one in self.patterns)
+    def suppress(self, rule_id: str) -> bool:
+        """Return True if a pattern suppresses findings of a rule, and remember which."""
+        if rule_id not in self._known:
+            met = {
+                Suppression(rule, pattern)
+                for rule in beginnings(rule_id)
+                for pattern in self._by_rule.get(rule, ())
+                if pattern in self.patterns
+            }
             self.met |= met
-            self._known[key, rule_id] = bool(met)
-        return self._known[key, rule_id]
-
-
-def _by_rule(pairs: Iterable[tuple[str, _Source]]) -> dict[str, list[_Source]]:
-    by_rule: dict[str, list[_Source]] = {}
-    for rule, source in pairs:
-        by_rule.setdefault(rule, []).append(source)
-    return by_rule
+            self._known[rule_id] = bool(met)
+        return self._known[rule_id]
 
 
 class Notice(NamedTuple):
@@ -110,16 +74,6 @@ class Notice(NamedTuple):
     def passes(self, fail_on: Severity | None) -> bool:
         """Return True if the severity is below ``fail_on``, or if that is None."""
         return fail_on is None or self.severity < fail_on
-
-
-def comment_notices(file: str, suppressions: Suppressions, *, is_whole: bool) -> Iterator[Notice]:
-    """Yield notices of malformed comments, and of comments that suppress nothing in a file that ``is_whole``."""
-    for comment in suppressions.malformed:
-        message = f"{comment.text!r} silences nothing; dml-tile: ignore[RULE, RULE] was expected, in 200 characters"
-        yield Notice(MALFORMED_IGNORE, file, message, comment.position)
-    if is_whole:
-        for rule, comment in suppressions.unmet:
-            yield Notice(UNUSED_IGNORE, file, f"ignore[{rule}] silences nothing", comment.position)
 
 
 def file_ignore_notices(
@@ -148,7 +102,6 @@ class SourceSummary:
     False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor. ``names`` are the
     names by which a model's sizes may be given, ``contradictions`` of its declared shapes fail nothing. ``patterns``
     are the numbers of the patterns that ignore rules in the file, ``met`` the suppressions that have a finding.
-    ``notices`` are about its comments.
     """
 
     name: str
@@ -162,7 +115,6 @@ class SourceSummary:
     names: ModelNames = field(default=ModelNames(), compare=False)
     patterns: frozenset[int] = frozenset()
     met: set[Suppression] = field(default_factory=set)
-    notices: tuple[Notice, ...] = ()
     contradictions: tuple[str, ...] = ()
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:

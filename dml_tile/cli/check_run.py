@@ -237,8 +237,6 @@ class CheckRun:
                 self._complain(file, event)
             case SourceSummary():
                 self._sources.append(event)
-                for notice in event.notices:
-                    self._take_notice(notice)
                 if event.is_empty and not self.questions.is_strict:
                     self._passed_over.append(PassedOver(file, EMPTY))
             case results:

@@ -112,11 +112,11 @@ class ErrorRecord(Record):
 
 
 class NoticeRecord(Record):
-    """A notice about an ignore comment, per-file-ignores or the baseline."""
+    """A notice about per-file-ignores or the baseline."""
 
     source: str = Field(description="The file; - is standard input.")
-    rule: Literal["malformed-ignore", "unused-ignore", "unused-baseline-entry"]
-    severity: Annotated[Literal["warning", "note"], BeforeValidator(str)]
+    rule: Literal["unused-ignore", "unused-baseline-entry"]
+    severity: Annotated[Literal["note"], BeforeValidator(str)]
     message: str
     line: Line = None
     column: Line = None
@@ -147,7 +147,7 @@ class CheckOutput(Record):
     )
     errors: tuple[ErrorRecord, ...] = Field(default=(), description="There only if something cannot be read.")
     notices: tuple[NoticeRecord, ...] = Field(
-        default=(), description="There only if a comment, a pattern or the baseline has one."
+        default=(), description="There only if per-file-ignores or the baseline has one."
     )
 
 

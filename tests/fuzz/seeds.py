@@ -54,19 +54,12 @@ def operators() -> Iterator[bytes]:
 
 
 def captures() -> Iterator[bytes]:
-    """Captured lines: those of the example, and of tiles with comments that silence findings."""
+    """Captured lines: those of the example, and of tiles."""
     lines = (EXAMPLES / "operators.jsonl").read_bytes().splitlines(keepends=True)
     yield from lines
     yield b"".join(lines)
     tile = json.dumps(captured(BAD))
-    yield f"{tile} // dml-tile: ignore[DML-TILE]\n{tile}\n{json.dumps(captured(TILE, None))}\n".encode()
-
-
-def commented() -> Iterator[bytes]:
-    """Refused tiles with comments that silence findings, or try to."""
-    tile = json.dumps(BAD, indent=1)
-    for word in ("ignore[DML-TILE]", "ignore[DML-TILE-OutputTensor-Sizes, X]", "ignore[]", "ignore DML", "ignore[*/"):
-        yield f"// dml-tile: {word}\n[{tile}, /* dml-tile: {word} */ {tile}]".encode()
+    yield f"{tile} // a comment\n{tile}\n{json.dumps(captured(TILE, None))}\n".encode()
 
 
 def patterns() -> Iterator[bytes]:

@@ -230,12 +230,6 @@ def _check_capture(data: bytes) -> None:
         assert ": error[DML-" not in printed, printed
 
 
-def _check_commented(data: bytes) -> None:
-    Path("a.json").write_bytes(data)
-    form = _FORMATS[len(data) % len(_FORMATS)]
-    require_well_formed(form, _called("check", "a.json", "--format", form))
-
-
 def _ignore_patterns(data: bytes) -> None:
     """Checks a folder with patterns in its .gitignore, and the same in `exclude`."""
     for name in ("a/b/x.json", "build/[a].json", "keep.json", "ab7.json"):
@@ -435,7 +429,6 @@ TARGETS: Final[dict[str, FuzzTarget]] = {
     "documents": FuzzTarget(_check_document, seeds.documents, is_json=True),
     "operators": FuzzTarget(_check_document, seeds.operators, is_json=True),
     "captures": FuzzTarget(_check_capture, seeds.captures, is_json=True),
-    "comments": FuzzTarget(_check_commented, seeds.commented),
     "patterns": FuzzTarget(_ignore_patterns, seeds.patterns),
     "lists": FuzzTarget(_check_list, seeds.lists),
     "uses": FuzzTarget(_use_document, seeds.documents, is_json=True),
