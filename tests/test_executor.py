@@ -19,15 +19,17 @@ from numpy.typing import NDArray
 
 from dml_tile import Device
 from dml_tile.bindings.memory import POISON, Padding
-from dml_tile.checking import check
+from dml_tile.checking import check, require
 from dml_tile.cli import run as run_module
 from dml_tile.cli.run import run_tile
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile, execute
 from dml_tile.geometry.layout import round_up_4
+from dml_tile.lowering.lower import lower
 from dml_tile.simulation.calls import record_calls
 from dml_tile.simulation.target import simulate
+from dml_tile.testing import assert_accepts, assert_rejects
 from tests.helpers.descriptors import GOOD, changed, row
 
 DOCS = json.loads((Path(__file__).parent / "data" / "ms_docs_dml_tile.json").read_text())["cases"][0]
@@ -112,7 +114,7 @@ def test_a_refused_buffer_can_be_closed_while_the_error_is_handled() -> None:
 
 def test_astronomic_sizes_take_no_memory() -> None:
     huge = TileOperatorDesc.from_input(data_type="UINT8", sizes=[2**16 - 1], repeats=[2**16])
-    assert not check(huge)
+    require(huge)
     error = refused(huge, bytes(2**16), bytearray(8))
     assert [finding.rule for finding in error.findings] == ["DML-BINDING-SizeInBytes"]
 
@@ -260,6 +262,28 @@ def test_unfit_buffers_are_refused_beforehand(source: Any, output: Any, error: t
         with pytest.raises(error, match=message):
             call(source, output)
     assert repr(output) == before
+
+
+def test_all_bits_of_float16_are_kept() -> None:
+    bits = np.arange(2**16, dtype=np.uint16)
+    desc = TileOperatorDesc.from_input(data_type="FLOAT16", sizes=[256, 256], repeats=[2, 1], strides=[1, 256])
+    output = np.empty(2**17, np.float16)
+    execute(desc, bits.view(np.float16), output)
+    assert np.array_equal(output.view(np.uint16).reshape(2, 256, 256), np.tile(bits.reshape(256, 256).T, (2, 1, 1)))
+
+
+def test_a_note_prevents_no_execution() -> None:
+    """A typed view that is larger than Direct3D 12 guarantees."""
+    sparse = row("UINT8", [2], [2], OutputTensor__TotalTensorSizeInBytes=2**27 + 4)
+    (note,) = check(sparse)
+    assert note.rule == "DML-TILE-typed-view"
+    assert_accepts(sparse)
+    with pytest.raises(AssertionError, match="accepted at 6_4; it should be refused"):
+        assert_rejects(sparse)
+    assert assert_rejects(sparse, rule=note.rule) == (note,)
+    assert lower(sparse, "6_4").is_original
+    assert compile_tile(sparse).desc is sparse
+    assert Device().create_operator(sparse).desc is sparse
 
 
 def test_a_file_that_is_mapped_is_an_output(tmp_path: Path) -> None:

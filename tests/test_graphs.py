@@ -261,7 +261,11 @@ def test_a_graph_does_what_its_tiles_do_one_after_another(first: TileOperatorDes
         np.testing.assert_array_equal(output, expected.ravel())
 
 
-def test_bytes_are_passed_on_as_they_are_and_shapes_are_not_compared() -> None:
+def test_bytes_are_passed_on_as_they_are_and_shapes_and_types_are_not_compared() -> None:
+    graph = TWO.replace(nodes=[GRAPH_TILES["A"], row("FLOAT16", [12, 9], [1, 2])])
+    (output,) = run(Device(raise_on_removal=True), graph, [NUMBERS], [432])
+    halves = np.tile(NUMBERS.reshape(2, 3), (3, 3)).view(np.uint16).reshape(12, 9)
+    np.testing.assert_array_equal(output.view(np.uint16).reshape(12, 18), np.tile(halves, (1, 2)))
     (output,) = run(Device(raise_on_removal=True), of("A", "B turned"), [NUMBERS], [432])
     turned = np.tile(NUMBERS.reshape(2, 3), (3, 3)).reshape(9, 6)
     np.testing.assert_array_equal(output.reshape(18, 6), np.tile(turned, (2, 1)))

@@ -32,7 +32,7 @@ from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, 
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Against
-from dml_tile.rules.check import blocks_creation, findings_of
+from dml_tile.rules.check import blocks_creation, findings_of, refusals_of
 from dml_tile.rules.device import (
     COMPILATION_FLAG_RULES,
     COMPILATION_RULES,
@@ -184,7 +184,7 @@ class Device:
         """
         call = "CreateOperator"
         self._state.require_present(call)
-        self._state.refuse(call, findings_of(desc, self.target, self._state.against), desc)
+        self._state.refuse(call, refusals_of(desc, self.target, self._state.against), desc)
         assert desc is not None, "check refuses null"
         self._state.record(call, desc)
         return Operator(self._state, tile_of(desc) or desc)

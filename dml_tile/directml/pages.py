@@ -34,6 +34,7 @@ BIND_PERSISTENT: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindpersist
 DISPATCH: Final = f"{_REFERENCE}/nf-directml-idmlcommandrecorder-recorddispatch"
 
 # Direct3D 12
+DIRECT3D_CONSTANTS: Final = "https://learn.microsoft.com/en-us/windows/win32/direct3d12/constants"
 STATIC_DESCRIPTORS: Final = "https://learn.microsoft.com/en-us/windows/win32/direct3d12/root-signature-version-1-1"
 
 # the guide

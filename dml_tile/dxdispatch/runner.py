@@ -52,7 +52,7 @@ from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, apply_rules
 from dml_tile.input_errors import unreadable
 from dml_tile.rules.binding import RANGE_RULES, SLOT_STATE_RULES
-from dml_tile.rules.check import not_a_tile
+from dml_tile.rules.check import blocks_creation, not_a_tile
 from dml_tile.simulation.target import resolve
 from dml_tile.text import json_pointer, printable
 
@@ -141,7 +141,7 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
         if isinstance(dispatchable, OtherDispatchable):
             findings: tuple[Finding, ...] = (not_a_tile(dispatchable.type),)
         else:
-            findings = check(dispatchable.operator, target, against)
+            findings = tuple(filter(blocks_creation, check(dispatchable.operator, target, against)))
         if findings:
             pointer = json_pointer(["dispatchables", name])
             results[pointer] = results.get(pointer, ()) + findings

@@ -32,7 +32,7 @@ from dml_tile.execution.mover import BoundTile, Mover, mover_of
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.binding import buffer_findings
-from dml_tile.rules.check import findings_of, why_never_executed
+from dml_tile.rules.check import refusals_of, why_never_executed
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import Origin, origin_of, resolve
 
@@ -185,7 +185,7 @@ def _require_tile(desc: object) -> None:
 
 def require_executable(call: str, desc: TileOperatorDesc, target: Target, against: Against) -> None:
     """Raise DmlError unless the descriptor passes, also without 32-bit arithmetic."""
-    findings = findings_of(desc, target, against)
+    findings = refusals_of(desc, target, against)
     if not findings and against == "runtime":
         findings = why_never_executed(desc, target)
     if findings:

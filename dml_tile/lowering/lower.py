@@ -33,7 +33,7 @@ from dml_tile.lowering.steps import (
     steps_are_few_enough,
     with_dimensions_of,
 )
-from dml_tile.rules.check import findings_of, not_a_tile
+from dml_tile.rules.check import not_a_tile, refusals_of
 from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of
 from dml_tile.rules.tile import (
     data_type_is_ever_supported,
@@ -115,7 +115,7 @@ def lower(
 def _lower(desc: OperatorDesc | TileOperatorDesc | None, target: Target, options: LoweringOptions) -> Lowering:
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
         raise DmlError([not_a_tile(operator_name(desc.type))])
-    findings = findings_of(desc, target)
+    findings = refusals_of(desc, target)
     tile = tile_of(desc)
     source = view_of(Operand("InputTensor", tile.input_tensor)) if tile else None
     destination = view_of(Operand("OutputTensor", tile.output_tensor, is_output=True)) if tile else None
@@ -150,7 +150,7 @@ def _lower_request(request: Request, target: Target, options: LoweringOptions) -
         return _lower(desc, target, options)
     strides = packed_strides(request.shape), packed_strides(request.output_shape)
     walk = TileInBytes.from_elements(element_size, request.shape, request.repeats, *strides)
-    if not directml.findings(request) and not findings_of(desc := directml.tile_desc(request), target):
+    if not directml.findings(request) and not refusals_of(desc := directml.tile_desc(request), target):
         return _identity_lowering(request, desc, target, walk)
     input, output = (  # noqa: A001
         TensorMemory(round_up_4(math.prod(shape) * element_size)) for shape in (request.shape, request.output_shape)

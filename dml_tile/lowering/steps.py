@@ -19,7 +19,7 @@ from dml_tile.findings import Basis, Rule, Rules, Violation
 from dml_tile.geometry.axes import Axis, Dimension, TileInBytes, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
 from dml_tile.lowering.chains import MAX_STEPS, ChainTile
-from dml_tile.rules.check import findings_of
+from dml_tile.rules.check import refusals_of
 from dml_tile.simulation.target import Origin
 
 
@@ -259,7 +259,7 @@ def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, 
             "GuaranteedBaseOffsetAlignment": held.alignment,
         }
     desc = TileOperatorDesc.model_validate(fields)
-    if refused := findings_of(desc, target):
+    if refused := refusals_of(desc, target):
         raise DmlError(refused)
     return desc
 

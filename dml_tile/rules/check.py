@@ -40,6 +40,7 @@ from dml_tile.rules.tensor import (
 )
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
+    MAX_TEXELS,
     OPERATOR_RULES,
     REPEATS_RULES,
     TILE_BUFFER_RULES,
@@ -76,6 +77,11 @@ def findings_of_null_graph(target: Target, against: Against = "both") -> tuple[F
     """Return the findings of CompileGraph for a null DML_GRAPH_DESC."""
     found = apply_rules(GRAPH_CALL_RULES, None, target)
     return tuple(finding for finding in found if finding.basis & bases_of(against))
+
+
+def refusals_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:
+    """Return the findings of a descriptor that prevent creating it at a target; raises as ``dml_tile.check`` does."""
+    return tuple(filter(blocks_creation, findings_of(desc, target, against)))
 
 
 def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
@@ -207,6 +213,8 @@ def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
     source = ordinary_buffer(tile.input_tensor, OWNED_BY_DML)
     destination = ordinary_buffer(tile.output_tensor, _NO_FLAGS)
     if source is None or destination is None:
+        return False
+    if source.total_tensor_size_in_bytes > MAX_TEXELS or destination.total_tensor_size_in_bytes > MAX_TEXELS:
         return False
     return _is_supported(source, target) and _fits(tile, source, destination)  # so the output is supported too
 

@@ -171,6 +171,32 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
     )
 
 
+MAX_TEXELS: Final = 2**27
+"""D3D12_REQ_BUFFER_RESOURCE_TEXEL_COUNT_2_TO_EXP is 27."""
+
+
+@TILE_BUFFER_RULES.add(
+    "DML-TILE-typed-view",
+    basis=Basis.DOCUMENTED,
+    url=pages.DIRECT3D_CONSTANTS,
+    says="TotalTensorSizeInBytes has room for at most 2^27 elements where DirectML accesses them through a typed view: "
+    "those of 8 bits, and those of 16 without Native16BitShaderOpsSupported. Direct3D 12 guarantees no larger view "
+    "(D3D12_REQ_BUFFER_RESOURCE_TEXEL_COUNT_2_TO_EXP). The runtime was seen to make larger ones, on a software driver.",
+    severity=Severity.NOTE,
+)
+def typed_view_is_guaranteed(view: TensorView, target: Target) -> Iterator[Violation]:
+    element_size = view.element_size
+    if element_size != 1 and (element_size != 2 or target.native_16_bit_ops):
+        return
+    elements = view.desc.total_tensor_size_in_bytes // element_size
+    if elements > MAX_TEXELS:
+        yield Violation(
+            view.path("TotalTensorSizeInBytes"),
+            f"a typed view has {elements} elements of {8 * element_size} bits, but Direct3D 12 guarantees {MAX_TEXELS} "
+            "(DirectML makes the view)",
+        )
+
+
 @INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType", says="InputTensor and OutputTensor have the same DataType.")
 def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.output and tile.input.desc.data_type != tile.output.desc.data_type:

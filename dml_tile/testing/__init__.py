@@ -1,7 +1,7 @@
 """Help for tests of code that makes operator descriptors.
 
-assert_accepts()    the descriptor has no findings
-assert_rejects()    it has some, of the rules that are named
+assert_accepts()    the descriptor has no findings but notes
+assert_rejects()    it has others, or those of the rules that are named
 simulate()          a target for where none is named
 record_calls()      the Calls that are made: a list of which each is a Call
 strategies          random tiles and operators for hypothesis; to be imported, needs hypothesis
@@ -12,7 +12,7 @@ The marker ``dml`` and the fixtures ``dml_target``, ``dml_device``, ``dml_calls`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from dml_tile.checking import check
@@ -23,6 +23,7 @@ from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, finding_lines
 from dml_tile.lowering.lower import lower
+from dml_tile.rules.check import blocks_creation
 from dml_tile.simulation.calls import Call, Calls, record_calls
 from dml_tile.simulation.target import resolve, simulate
 
@@ -32,10 +33,11 @@ __all__ = ["Call", "Calls", "assert_accepts", "assert_rejects", "record_calls", 
 def assert_accepts(
     desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None = None, against: Against = "both"
 ) -> None:
-    """Raise AssertionError, which shows all findings, if ``check`` has any. Raises what ``check`` raises."""
+    """Raise AssertionError, which shows all findings, if ``check`` has any but notes. Raises what ``check`` raises."""
     __tracebackhide__ = True
     target = resolve(target)
-    if findings := check(desc, target, against):
+    findings = check(desc, target, against)
+    if any(map(blocks_creation, findings)):
         raise AssertionError(_message("it should be accepted", desc, target, against, findings))
 
 
@@ -45,9 +47,9 @@ def assert_rejects(
     rule: str | Collection[str] | None = None,
     against: Against = "both",
 ) -> tuple[Finding, ...]:
-    """Raise AssertionError unless ``check`` has findings, among them one of each ``rule``; gives all findings.
+    """Raise AssertionError unless ``check`` has a finding of each ``rule``, or any but notes if none is named.
 
-    Raises ValueError, with the nearest ids, for a rule that there is not, and what ``check`` raises.
+    Gives all findings. Raises ValueError, with the nearest ids, for an unknown rule, and what ``check`` raises.
     """
     __tracebackhide__ = True
     if target in RULES:
@@ -57,7 +59,7 @@ def assert_rejects(
     findings = check(desc, target, against)
     broken = {finding.rule for finding in findings}
     missing = [rule for rule in rules if rule not in broken]
-    if missing or not findings:
+    if missing or not (rules or any(map(blocks_creation, findings))):
         expected = f"it should break {', '.join(missing)}" if missing else "it should be refused"
         raise AssertionError(_message(expected, desc, target, against, findings))
     return findings
@@ -68,13 +70,14 @@ def _message(
     desc: OperatorDesc | TileOperatorDesc | None,
     target: Target,
     against: Against,
-    findings: Iterable[Finding],
+    findings: Sequence[Finding],
 ) -> str:
     lines = finding_lines(findings)
     contract = "" if against == "both" else f" against the {against}"
-    verdict = f"{desc or 'null'}: {'refused' if lines else 'accepted'} at {target.label}{contract}; {expected}"
+    is_refused = any(map(blocks_creation, findings))
+    verdict = f"{desc or 'null'}: {'refused' if is_refused else 'accepted'} at {target.label}{contract}; {expected}"
     with suppress(DmlError):
-        if lines:
+        if is_refused:
             steps = len(lower(desc, target).steps)
             where = f"{steps} tile{'s' * (steps > 1)} that write{'s' * (steps == 1)} the same bytes there"
             lines.append(f"  try: dml_tile.lower, which finds {where}")

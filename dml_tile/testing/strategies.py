@@ -26,7 +26,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, DataTypeLike, TileOperat
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 from dml_tile.directml.operators import operator_named, operator_names
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.rules.check import findings_of
+from dml_tile.rules.check import refusals_of
 from dml_tile.simulation.target import resolve
 from dml_tile.testing.drafts import Draft, drafts, faulty_drafts
 from dml_tile.testing.operator_drafts import operator_drafts
@@ -90,7 +90,7 @@ def invalid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOpe
     Null pointers, unknown enumerators, counts that lie, extreme integers. Raises ValueError for an unknown target.
     """
     parsed = _parsed(target)
-    return _made(_ANY_TILE).filter(lambda desc: bool(findings_of(desc, resolve(parsed))))
+    return _made(_ANY_TILE).filter(lambda desc: bool(refusals_of(desc, resolve(parsed))))
 
 
 def nearly_valid_operators(
