@@ -177,7 +177,8 @@ def test_standard_input_has_the_ignores_the_baseline_and_the_kind_of_its_name(ch
     assert check("-", "--stdin-filename", "b.json", "--baseline", "base.json", stdin=text).exit_code == 1
     lines = f"{json.dumps(TILE)}\n{text}\n"
     assert check("-", "--stdin-filename", "a.jsonl", stdin=lines).stdout.startswith("a.jsonl#/0: accepted")
-    assert "1 file passed over: 1 without descriptors" in check("-", "--stdin-filename", "a.jsonl", stdin="").stdout
+    empty = check("-", "--stdin-filename", "a.jsonl", stdin="")
+    assert (empty.exit_code, empty.stderr) == (2, "dml-tile: a.jsonl: holds nothing to check\n")
 
 
 @pytest.mark.parametrize(

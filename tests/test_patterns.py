@@ -13,6 +13,7 @@ import pytest
 from dml_tile.checks.files import Exclusion
 from dml_tile.files.patterns import Patterns
 from dml_tile.files.repository import GITIGNORE, ignores_within, is_ignored
+from tests.helpers.paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,16 @@ from dml_tile.files.repository import GITIGNORE, ignores_within, is_ignored
 def test_a_pattern_matches_what_gitignore_s_does(pattern: str, matching: list[str], others: list[str]) -> None:
     exclusion = Exclusion([pattern])
     assert [path for path in (*matching, *others) if exclusion.leaves_out(path)] == matching
+
+
+def test_the_page_s_patterns_match_where_it_says() -> None:
+    page = (ROOT / "docs" / "ci.md").read_text()
+    deep = "in/models/old/a.onnx"
+    for pattern, is_deep in (("build", True), ("models/old", False), ("**/models/old", True)):
+        assert f"`{pattern}`" in page
+        file = deep if "models" in pattern else "in/build/a.onnx"
+        assert Exclusion([pattern]).leaves_out(file) is is_deep
+        assert Exclusion([pattern]).leaves_out(file.removeprefix("in/"))
 
 
 def test_the_last_pattern_decides_but_nothing_returns_from_a_folder_that_is_left_out() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 from xml.etree import ElementTree
 
 import numpy as np
@@ -22,7 +23,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Severity
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
-from tests.helpers.check_files import BAD, FLAT, TILE, WITHOUT_FIELDS, model, write
+from tests.helpers.check_files import BAD, FLAT, TILE, WITHOUT_FIELDS, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import GOOD, row
 from tests.helpers.onnx_graphs import model as onnx_model
@@ -216,12 +217,53 @@ def test_json_distinguishes_a_tile_that_passes_at_no_level_from_what_is_not_judg
 
 
 def test_a_run_that_checked_no_tile_says_so(check: Call) -> None:
-    onnx.save(onnx_model(inputs=[typed("x", [2])]), "none.onnx")
-    for name in (write("a.json", WITHOUT_FIELDS), "none.onnx"):
-        result = check(name)
-        assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no operator was checked\n")
+    result = check(write("a.json", WITHOUT_FIELDS))
+    assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no operator was checked\n")
     assert check("a.json", "--require-operators").exit_code == 2
     assert check(write("b.json", TILE), "--require-operators").exit_code == 0
-    output = json.loads(check("none.onnx", write("m.json", model(t=TILE)), "--format", "json").stdout)
-    sources = [(source["source"], source["operators"]) for source in output["sources"]]
-    assert sources == [("none.onnx", 0), ("m.json", 1)]
+
+
+NOTHING: Final[dict[str, tuple[str, str]]] = {
+    # the arguments, and the name of which the check complains; empty where it does not
+    "a list without descriptors": ("empty.json", "empty.json"),
+    "lines without descriptors": ("empty.jsonl", "empty.jsonl"),
+    "a model without a Tile": ("none.onnx", "none.onnx"),
+    "a model without a Tile, through Chromium": ("none.onnx --via chromium", "none.onnx"),
+    "one of two": ("b.json empty.json", "empty.json"),
+    "a folder of both": ("both", "both"),
+    "a pattern": ("emp*.json", "emp*.json"),
+    "an empty folder": ("nothing", "nothing"),
+    "a folder of models that ort does not read": ("ir --via ort", "ir"),
+    "a list of files": ("--files-from list.txt", "empty.json"),
+    "a folder with something": ("some", ""),
+    "a model of other nodes, through ort": ("none.onnx --via ort", ""),
+    "all of it excluded": ("empty.json none.onnx both ir --exclude=*.json --exclude=*.onnx --exclude=*.xml", ""),
+    "all of a folder excluded": ("both --exclude both", ""),
+    "an empty list of files": ("--files-from empty.txt", ""),
+    "paths of the settings": ("", ""),
+    "what is no descriptor, skipped": ("empty.json none.onnx both nothing ir --skip-others", ""),
+    "IR that ort does not read, skipped": ("ir --via ort --skip-others", ""),
+}
+
+
+@pytest.mark.parametrize(("arguments", "name"), NOTHING.values(), ids=NOTHING)
+def test_a_name_that_holds_nothing_to_check_is_an_error(check: Call, arguments: str, name: str) -> None:
+    for folder in ("both", "some", "nothing", "ir"):
+        Path(folder).mkdir()
+    for file in ("none.onnx", "both/none.onnx", "some/none.onnx"):
+        onnx.save(onnx_model(inputs=[typed("x", [2])]), file)
+    write("ir/model.xml", "<net name='x' version='11'/>")
+    for file in ("empty.json", "both/empty.json", "some/empty.json"):
+        write(file, [])
+    for file in ("empty.jsonl", "empty.txt"):
+        write(file, "")
+    write("list.txt", "b.json\nempty.json\n")
+    for file in ("b.json", "some/b.json"):
+        write(file, TILE)
+    write("pyproject.toml", '[tool.dml-tile]\npaths = ["both", "nothing", "empty.json"]\n')
+    result = check(*arguments.split())
+    complaints = [line.split(": ")[1] for line in result.stderr.splitlines() if "holds no" in line]
+    assert complaints == [name] * bool(name)
+    assert result.exit_code == 2 * bool(name), result.stderr
+    if not name:
+        assert check(*arguments.split(), "--require-operators").exit_code == 2 * ("some" not in arguments)

@@ -108,8 +108,9 @@ class FileCheck:
         for first, *others in problems.values():
             also = f"; also at {listed([other.pointer for other in others])}" if others else ""
             yield replace(first, message=first.message + also, reason=first.message)
-        summary.is_empty = not (first_own or summary.is_model)
-        if summary.is_empty and self.is_strict:
+        places_nodes = summary.is_model and self.via is not None and self.via.name == "ort"
+        summary.is_empty = not (first_own or places_nodes)
+        if summary.is_empty and self.is_strict and not summary.is_model:
             problems[EMPTY] = [forbidden(EMPTY)]
             yield from problems[EMPTY]
         summary.is_whole = not problems

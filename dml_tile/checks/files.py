@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from glob import has_magic
 from pathlib import PurePath
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.errors import ConfigError, InputError, Problem
@@ -43,6 +43,8 @@ MAX_IN_A_LINE: Final = 10
 
 MAX_LIST_BYTES: Final = 2**24
 """The size of the largest list of files that is read."""
+
+HOLDS_NOTHING: Final = Problem("", "holds nothing to check")
 
 _NO_MATCH: Final = Problem("", "no file matches the pattern")
 _OUTSIDE: Final = Problem("", "leads out of the folder of pyproject.toml, which names it in paths")
@@ -104,6 +106,14 @@ def names_in(file: str, settings_file: str = "") -> list[str]:
     return [ListedPath(os.fsdecode(name), root) for name in dict.fromkeys(names) if name]
 
 
+class NamedFiles(NamedTuple):
+    """The files to check, each once; what is passed over; and the files of each name that has to hold something."""
+
+    files: list[str]
+    passed_over: list[PassedOver]
+    of_names: dict[str, list[str]]
+
+
 def files_named(
     names: Sequence[str],
     complain: Complain,
@@ -112,14 +122,16 @@ def files_named(
     skips_others: bool = False,
     ignores_none: bool = False,
     via: BackEnd | None = None,
-) -> tuple[list[str], list[PassedOver]]:
-    """Return the files to check, each once, of names, patterns and folders; and what is passed over.
+) -> NamedFiles:
+    """Return the files to check, of names, patterns and folders, and what is passed over.
 
     What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, and
     models that the back end ``via`` does not read. ``ignores_none`` is passed to ``expanded``. ``complain`` is called
     for each name that stands for no file, for named models that ``via`` does not read, for links out of a
-    ProjectPath's project, and for a ListedPath or ProjectPath that is special or leads out.
+    ProjectPath's project, and for a ListedPath or ProjectPath that is special or leads out. Each name but a ProjectPath
+    has to hold something to check, unless all of it is excluded, or with ``skips_others``.
     """
+    of_names: dict[str, list[str]] = {}
     files: dict[Hashable, str] = {}
     over: dict[Hashable, PassedOver] = {}
     walked: set[PurePath] = set()
@@ -149,7 +161,10 @@ def files_named(
             except InputError as error:
                 complain(match, *error.problems)
                 continue
-            if not found and all(one.reason != EXCLUDED for one in passed):
+            has_to_hold = not (skips_others or isinstance(name, ProjectPath))
+            if found and has_to_hold:
+                of_names.setdefault(name, []).extend(found)
+            elif has_to_hold and all(one.reason != EXCLUDED for one in passed):
                 complain(match, _NO_MATCH if isinstance(match, Url) and has_magic(match.file) else EMPTY_FOLDER)
             if found == [match] and skips_others and (skipped := why_skipped(match)):
                 found, passed = [], [skipped]
@@ -162,7 +177,8 @@ def files_named(
                     passed.append(PassedOver(file, unread))
             for one in passed:
                 over.setdefault(_identity(one.name), one)
-    return [*files.values()], [one for identity, one in over.items() if identity not in files]
+    passed_over = [one for identity, one in over.items() if identity not in files]
+    return NamedFiles([*files.values()], passed_over, of_names)
 
 
 def _matched(name: str, matches: Matches, complain: Complain, exclusion: Exclusion) -> list[str]:

@@ -99,9 +99,10 @@ class SourceSummary:
     """The operators of one file; ``lowest_level`` is the lowest level at which all pass, None if there is none.
 
     ``unknown`` tiles are known in part only before they are run, ``failing`` tiles fail at a target; ``is_whole`` is
-    False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor. ``names`` are the
-    names by which a model's sizes may be given, ``contradictions`` of its declared shapes fail nothing. ``patterns``
-    are the numbers of the patterns that ignore rules in the file, ``met`` the suppressions that have a finding.
+    False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor and a model without a
+    Tile. ``names`` are the names by which a model's sizes may be given, ``contradictions`` of its declared shapes fail
+    nothing. ``patterns`` are the numbers of the patterns that ignore rules in the file, ``met`` the suppressions that
+    have a finding.
     """
 
     name: str

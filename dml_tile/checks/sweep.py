@@ -97,7 +97,7 @@ def sweep(
 
 def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | None) -> Iterator[CheckedFile]:
     unread: list[CheckedFile] = []
-    files, _ = files_named(
+    files, *_ = files_named(
         paths, lambda name, problem: unread.append(CheckedFile(name, problems=(problem,))), via=check.via
     )
     yield from unread

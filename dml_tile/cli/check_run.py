@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ import typer
 
 from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of, written_before
 from dml_tile.checks.file_check import Event, FileCheck, checked_here
-from dml_tile.checks.files import files_named, forbidden, names_in, unknown_names
+from dml_tile.checks.files import HOLDS_NOTHING, files_named, forbidden, names_in, unknown_names, unread_through
 from dml_tile.checks.summary import Notice, SourceSummary, Suppression, baseline_notices, file_ignore_notices
 from dml_tile.cli.config import Config, chosen_targets, nearest_config
 from dml_tile.cli.console import (
@@ -139,6 +139,7 @@ class CheckRun:
         self.old_baseline = written_before(options.write_baseline) if options.write_baseline else None
         self.status = ExitStatus()
         self._passed_over: list[PassedOver] = []
+        self._of_names: Mapping[str, Sequence[str]] = {}
         self._reports: Sequence[Report] = ()
         self._sources: list[SourceSummary] = []
         self._entries = set[Entry]()
@@ -174,7 +175,7 @@ class CheckRun:
         named = [self.questions.name_of(name) for name in self.names]
         require_other_files(self.formats, [*named, *filter(None, [options.files_from])])
         exclusion = config.exclusion()
-        files, self._passed_over = files_named(
+        files, self._passed_over, self._of_names = files_named(
             self.names,
             self.status.complain,
             exclusion=exclusion,
@@ -219,6 +220,7 @@ class CheckRun:
             for file, event in counted_files(events, len(files)):
                 self._take(questions.name_of(file), event)
             self._take_notices()
+            self._complain_of_empty_names()
             for report in self._reports:
                 report.passed_over = self._passed_over
                 report.end(self._sources)
@@ -237,7 +239,7 @@ class CheckRun:
                 self._complain(file, event)
             case SourceSummary():
                 self._sources.append(event)
-                if event.is_empty and not self.questions.is_strict:
+                if event.is_empty and not (event.is_model or self.questions.is_strict):
                     self._passed_over.append(PassedOver(file, EMPTY))
             case results:
                 if self.questions.baseline:
@@ -248,6 +250,17 @@ class CheckRun:
                 self._count(are_failing=not all(result.passes(self.questions.fail_on) for result in results))
                 for report in self._reports:
                     report.add(results)
+
+    def _complain_of_empty_names(self) -> None:
+        """Complain of names that have to hold something to check, and hold nothing."""
+        name_of = self.questions.name_of
+        empty = {source.name for source in self._sources if source.is_empty and source.is_whole}
+        for name, files in self._of_names.items():
+            read = [name_of(file) for file in files if not unread_through(file, self.questions.via)]
+            is_complained_of = files == [name] and not read
+            if empty.issuperset(read) and not is_complained_of:
+                self._complain(name_of(name), HOLDS_NOTHING)
+                self._passed_over = [one for one in self._passed_over if one.name != name_of(name)]
 
     def _count(self, *, are_failing: bool) -> None:
         self.status.count_findings(are_failing=are_failing and not self.options.write_baseline)
