@@ -449,10 +449,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         folding.MAX_FOLDED_NODES,
     ),
     "fetching a file, or a model with its weights, from a URL": (urls.MAX_SECONDS, remote.MAX_FETCHED_BYTES + 1),
-    "the files of a folder, a pattern or an archive of a URL together, from the list on": (
-        remote.MAX_SECONDS_OF_SEVERAL,
-    ),
-    "members of an archive that a URL names, and of those within it": (urls.MAX_NESTING // 16**2, 16),
+    "the files of a folder or a pattern of a URL together, from the list on": (remote.MAX_SECONDS_OF_SEVERAL,),
     "waiting for a pipe that is named as a file": (whole.MAX_SECONDS_WITHOUT_WRITER,),
     "`run`: the bytes that its dispatches write, together": (runner.MAX_MOVED_BYTES,),
     "`run`: its files, of which each, like each of their folders, counts as 4 KiB at least": (

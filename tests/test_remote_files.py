@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import pickle
@@ -10,15 +9,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
-from io import BytesIO
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
@@ -75,19 +71,6 @@ def encoded(content: Any) -> bytes:
     return content if isinstance(content, bytes) else json.dumps(content).encode()
 
 
-def pack(name: str, members: Mapping[str, Any]) -> None:
-    """Write an archive, whose kind is its suffix."""
-    with zipfile.ZipFile(name, "w") if name.endswith("zip") else tarfile.open(name, "w") as archive:
-        for member, content in members.items():
-            data = encoded(content)
-            if isinstance(archive, zipfile.ZipFile):
-                archive.writestr(member, data)
-            else:
-                entry = tarfile.TarInfo(member)
-                entry.size = len(data)
-                archive.addfile(entry, BytesIO(data))
-
-
 def put(system: Any, path: str, content: Any) -> None:
     system.pipe_file(path, encoded(content))
 
@@ -107,9 +90,8 @@ def sources(check: Call, *arguments: str) -> list[tuple[str, int]]:
     [
         # what is the same without credentials is empty
         ("s3://bucket/a.onnx", "", "bucket/a.onnx"),
-        ("zip://in/a.onnx::archive.zip", "", "in/a.onnx"),
         ("simplecache::s3://bucket/a.onnx", "", "bucket/a.onnx"),
-        ("simplecache::zip://a::gs://b/c.zip", "", "a"),
+        ("filecache://x::simplecache::gs://b/c", "", "b/c"),
         ("https://h:8080/p@1/a.onnx", "", "h:8080/p@1/a.onnx"),
         ("s3://b/day=0?/part=1/*.onnx", "", "b/day=0?/part=1/*.onnx"),
         ("abfs://container@account.host/a", "", "container@account.host/a"),
@@ -119,7 +101,7 @@ def sources(check: Call, *arguments: str) -> list[tuple[str, int]]:
         ("https://token@h/a.onnx", "https://***@h/a.onnx", "h/a.onnx"),
         ("https://me:se::cret@h/a", "https://***@h/a", "h/a"),
         ("s3://key:se/cret@b/a?versionId=1", "s3://***@b/a?***", "b/a"),
-        ("zip://a::https://me:secret@h/z.zip?sig=1", "zip://a::https://***@h/z.zip?***", "a"),
+        ("simplecache::https://me:secret@h/z?sig=1", "simplecache::https://***@h/z?***", "h/z"),
         *((name, None, name) for name in ("a.onnx", r"C:\models\a.onnx", "C:/a.onnx", "c://a.onnx", r"\\?\C:\a", "-")),
         *((name, None, name) for name in ("plain::y.json", "zip::a.zip", "dask::x.json", "./s3://a", "a/b://c")),
     ],
@@ -138,15 +120,15 @@ def test_an_argument_is_a_url_or_a_path_and_shows_no_credentials(argument: str, 
     "url",
     [
         *("dask::memory://a.json", "reference://a.json", "reference::memory://a.json", "github://o:r@main/a.json"),
-        *("HTTPS://h/a.json", "zip://a.json", "simplecache://a.json", "zip://a.json::dask::a.zip", "libarchive://a::z"),
-        *("memory://a.json::s3://b/c", "s3://b::zip://c::d.zip"),
+        *("HTTPS://h/a.json", "simplecache://a.json", "simplecache://x::a.json", "libarchive://a::z", "tar://a::b.tar"),
+        *("zip://a.json::https://h/b.zip", "simplecache::zip://a::s3://b/c", "memory://a.json::s3://b/c"),
     ],
 )
 def test_protocols_that_are_not_listed_are_an_error_that_names_those_that_are(
     check: Call, memory: Any, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *_: pytest.fail("a store is opened"))
-    listed = "; https, http, s3, gs, gcs, az, abfs, hf, memory, file are read, and zip, tar, "
+    listed = "; https, http, s3, gs, gcs, az, abfs, hf, memory, file are read, and simplecache and filecache "
     assert listed in errors_of(check, url)
 
 
@@ -158,6 +140,7 @@ SECRETS: Final = ("hush", "token", "AKIA")
     [
         "http://me:hush/token@127.0.0.1:1/a.onnx?sig=AKIA",
         "http://me:hush@127.0.0.1:1/a.json?token",
+        "simplecache::http://hush@127.0.0.1:1/a.json?X-Amz-Signature=AKIA",
         "zip://a.json::http://hush@127.0.0.1:1/z.zip?X-Amz-Signature=AKIA",
         "s3://AKIA:hush@b/a.onnx",
         "dask://me:hush@h/a?token=AKIA",
@@ -195,90 +178,40 @@ def test_hidden_credentials_make_no_pattern_of_a_url(check: Call) -> None:
 
 def test_credentials_are_looked_for_in_linear_time() -> None:
     started = time.process_time()
-    assert Url("zip://::e.zip", "://:" * 10**6).file == "://:" * 10**6
+    assert Url("memory://e", "://:" * 10**6).file == "://:" * 10**6
     assert "hush" not in source_named("s3://me:hush@b/" + "://:" * 10**6)
     assert time.process_time() - started < 5
 
 
-MEMBERS: Final = ("http://127.0.0.1:{port}/x.json", "file://{folder}/x.json", "plain::y.json", "reference::x.json")
+NAMES: Final = ("http://127.0.0.1:{port}/x.json", "file://{folder}/x.json", "plain::y.json", "reference::x.json")
 
 
-@pytest.mark.parametrize("suffix", ["zip", "tar"])
-def test_members_of_an_archive_are_read_from_it_whatever_their_names(check: Call, tmp_path: Path, suffix: str) -> None:
+def test_files_of_a_folder_are_read_from_its_store_whatever_their_names(
+    memory: Any, check: Call, tmp_path: Path
+) -> None:
     write("x.json", BAD)
     with served(tmp_path) as (root, requested):
         port = root.rpartition(":")[2]
-        names = [name.format(port=port, folder=tmp_path) for name in MEMBERS]
-        pack(f"e.{suffix}", dict.fromkeys([*names, "../x.json", "a.json"], TILE))
-        result = check(f"{suffix}://::e.{suffix}", "--format", "json")
+        names = [name.format(port=port, folder=tmp_path) for name in NAMES]
+        for name in (*names, "a.json"):
+            put(memory, f"/zoo/{name}", TILE)
+        output = json.loads(check("memory://zoo", "--format", "json").stdout)
     assert not requested
-    output = json.loads(result.stdout)
     assert {one["verdict"] for one in output["results"]} == {"accepted"}
     found = [source["source"] for source in output["sources"] if not source["passed_over"]]
-    assert f"{suffix}://a.json::e.{suffix}" in found
-    assert f"{suffix}://plain::y.json::e.{suffix}" in found
-    assert len(found) == len(names) + 1  # .. is a hidden folder
+    assert sorted(found) == sorted(f"memory:///zoo/{name}" for name in (*names, "a.json"))
 
 
-def test_a_member_whose_name_its_store_takes_for_another_is_an_error(check: Call) -> None:
-    pack("e.zip", {"a.json": BAD, "zip://a.json": TILE, "/a.json": TILE})
-    result = check("zip://::e.zip")
+def test_a_file_whose_name_its_store_takes_for_another_is_an_error(
+    memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(memory, "/zoo/a.json", TILE)
+    found = {f"/zoo/{name}": {"type": "file"} for name in ("a.json", "a.json/")}
+    monkeypatch.setattr(type(memory), "glob", lambda *_, **__: found)
+    result = check("memory://zoo/*")
     assert result.exit_code == 2
-    assert "zip://zip://a.json::e.zip: its store takes this name for another one" in result.stderr
-    assert "zip:///a.json::e.zip: its store takes this name for another one" in result.stderr
-    assert result.stdout.count("zip://a.json::e.zip:1:106: refused") == 1
-    assert ": accepted" not in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("kind", "link", "is_read"),
-    [
-        *((kind, "", False) for kind in (tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE)),
-        *((kind, link, link == "b.json") for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) for link in ("b.json", "../c")),
-        (tarfile.SYMTYPE, "a.json", False),
-    ],
-)
-def test_a_tar_s_member_is_a_regular_file_or_a_link_to_one(check: Call, kind: bytes, link: str, is_read: bool) -> None:
-    pack("e.tar", {"b.json": TILE})
-    with tarfile.open("e.tar", "a") as tar:
-        entry = tarfile.TarInfo("a.json")
-        entry.type, entry.linkname = kind, link
-        tar.addfile(entry)
-    result = check("tar://::e.tar")
-    assert result.stderr == ("" if is_read else "dml-tile: tar://a.json::e.tar: is not a regular file\n")
-    assert result.stdout.count(": accepted") == 1 + is_read
-
-
-@pytest.mark.parametrize(("depth", "is_read"), [(5, True), (900, False)])
-@pytest.mark.parametrize(
-    "layers",
-    [
-        *("{0}://::e.{0}", "{0}://0/a/x.json::e.{0}", "simplecache::{0}://::e.{0}"),
-        *("{0}://::zip://e.{0}::outer.zip", "simplecache::{0}://0/a/x.json::tar://in/outer.zip::outer.tar"),
-    ],
-)
-def test_an_archive_of_deeply_nested_members_is_refused(check: Call, depth: int, is_read: bool, layers: str) -> None:
-    for kind in ("zip", "tar"):
-        pack(f"e.{kind}", dict.fromkeys([*(f"{i}/{'a/' * depth}x.json" for i in range(40)), "0/a/x.json"], TILE))
-        pack("outer.zip", {f"e.{kind}": Path(f"e.{kind}").read_bytes()})
-        pack("outer.tar", {"in/outer.zip": Path(f"e.{kind}").read_bytes()})
-        result = check(layers.format(kind))
-        assert result.exit_code == (0 if is_read else 2)
-        assert is_read or "has too many members in folders that are nested too deep" in result.stderr
-
-
-def test_an_archive_of_many_members_is_opened_twice(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    pack("e.zip", {f"{i}.json": TILE for i in range(100)})
-    opened: list[object] = []
-
-    class Archive(zipfile.ZipFile):
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            opened.append(self)
-            super().__init__(*arguments, **options)
-
-    monkeypatch.setattr(zipfile, "ZipFile", Archive)
-    assert len(sources(check, "zip://::e.zip")) == 100
-    assert len(opened) == 2
+    assert result.stderr == "dml-tile: memory:///zoo/a.json/: its store takes this name for another one\n"
+    assert result.stdout.startswith("memory:///zoo/a.json: accepted")
 
 
 # Models
@@ -345,29 +278,11 @@ def test_the_files_of_a_folder_share_one_deadline(memory: Any, check: Call, monk
     assert "d.jsonl: fetching it took longer than 1 s" in result.stderr
 
 
-def test_a_compressed_tar_is_read_forwards(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Going back would decompress it anew for each member."""
-    names = [f"{name}.json" for name in "cab"]
-    pack("e.tar", dict.fromkeys(names, TILE) | {"m.bin": b"", "a.txt": b""})
-    Path("e.tar.gz").write_bytes(gzip.compress(Path("e.tar").read_bytes()))
-    rewinds: list[object] = []
-    rewind = gzip._GzipReader._rewind  # type: ignore[attr-defined]
-
-    def counted(reader: Any) -> None:
-        rewinds.append(reader)
-        rewind(reader)
-
-    monkeypatch.setattr(gzip._GzipReader, "_rewind", counted)
-    result = check("tar://::e.tar.gz")
-    assert re.findall(r"tar://(.*)::e.tar.gz: accepted", result.stdout) == names
-    assert len(rewinds) <= 2  # after the list, and after looking into the members
-
-
 @pytest.mark.parametrize("text", ["<net>" + "<data " * 200_000, "<net>" + '<data offset="1" ' * 100_000])
-def test_a_fetched_xml_file_is_looked_at_in_linear_time(check: Call, text: str) -> None:
-    pack("e.zip", {"m.xml": text.encode()})
+def test_a_fetched_xml_file_is_looked_at_in_linear_time(memory: Any, check: Call, text: str) -> None:
+    put(memory, "/zoo/m.xml", text.encode())
     started = time.process_time()
-    assert errors_of(check, "zip://::e.zip")
+    assert errors_of(check, "memory://zoo")
     assert time.process_time() - started < 15
 
 
@@ -424,23 +339,13 @@ def test_folders_and_patterns_are_expanded(memory: Any, check: Call) -> None:
     assert "memory://bare: the folder holds no models" in check("memory://bare").stderr
 
 
-def test_an_archive_s_files_are_checked(check: Call) -> None:
-    pack("zoo.zip", {"in/two_tiles.onnx": MODEL, "a.json": TILE})
-    found = [("zip://a.json::zoo.zip", 1), ("zip://in/two_tiles.onnx::zoo.zip", 2)]
-    for arguments in (["zip://::zoo.zip"], ["zip://*.json::zoo.zip", "zip://in/*.onnx::zoo.zip", "zip://::zoo.zip"]):
-        assert sources(check, *arguments) == found
-
-
 def test_a_server_s_files_are_checked(check: Call, tmp_path: Path) -> None:
     shutil.copy(MODELS / "two_tiles.onnx", tmp_path)
     write("a.json", BAD)
     write("[a].json", TILE)
-    pack("e.zip", {"a.json": TILE})
     with served(tmp_path) as (root, _):
         names = [(f"{root}/a.json", 1), (f"simplecache::{root}/two_tiles.onnx", 2), (f"{root}/%5Ba].json", 1)]
         assert sources(check, *(name for name, _ in names)) == names
-        archive = f"simplecache::{root}/e.zip"
-        assert sources(check, f"zip://*.json::{archive}") == [(f"zip://a.json::{archive}", 1)]
         assert sources(check, f"{root}/two_tiles.onnx?token=1") == [(f"{root}/two_tiles.onnx?***", 2)]
 
 
@@ -454,7 +359,7 @@ MISSING: Final = "there is no such file"
     [
         *((url, LISTS_NO_FILES) for url in ("{}/", "{}/*.json", "{}/in/[ab].json", "simplecache://x::{}/*.json")),
         *((url, FILECACHE) for url in ("filecache::{}/a.json", "simplecache::filecache://x::{}/a.json")),
-        *((url, MISSING) for url in ("{}/a.json", "simplecache://x::{}/a.json", "zip://*.json::{}/*.zip")),
+        *((url, MISSING) for url in ("{}/a.json", "simplecache://x::{}/a.json")),
         ("{}/saved_model.pb", ""),
     ],
 )
@@ -487,15 +392,13 @@ def test_reports_give_the_url(memory: Any, check: Call) -> None:
         ("memory://bad.json", b"{", "unreadable JSON"),
         ("nowhere://a.json", None, "has the protocol 'nowhere'"),
         ("http://127.0.0.1:1/a.onnx", None, "cannot be read: ClientConnectorError: Cannot connect to host 127.0.0.1:1"),
-        ("zip://a.json::missing.zip", None, "there is no such file"),
-        ("zip://a.json::broken.zip", None, "cannot be read: BadZipFile"),
+        ("zip://a.json::a.zip", None, "has the protocol 'zip'"),
     ],
 )
 def test_what_cannot_be_read_is_that_file_s_problem(
     url: str, content: bytes | None, problem: str, memory: Any, check: Call
 ) -> None:
     put(memory, "/good.json", TILE)
-    Path("broken.zip").write_bytes(b"no archive")
     if content is not None:
         put(memory, url.removeprefix("memory:/"), content)
     result = check(url, "memory://good.json")

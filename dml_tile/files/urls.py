@@ -1,4 +1,4 @@
-"""Names of files in stores that fsspec opens: ``s3://bucket/model.onnx``, ``zip://model.onnx::archive.zip``.
+"""Names of files in stores that fsspec opens: ``s3://bucket/model.onnx``, ``simplecache::https://host/model.onnx``.
 
 The meaning of a name is decided once, where it comes in, and its type keeps it: a ``Url`` is in a store, any other
 string is a path, whatever it looks like.
@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final, Self
 
 from dml_tile.errors import InputError
@@ -23,16 +22,12 @@ STANDARD_INPUT: Final = "-"
 STORES: Final = ("https", "http", "s3", "gs", "gcs", "az", "abfs", "hf", "memory", "file")
 """The protocols of URLs that are read."""
 
-LAYERS: Final = ("zip", "tar", "simplecache", "filecache")
-"""The protocols that are read over a URL or a path: ``zip://a.json::https://host/archive.zip``."""
+CACHES: Final = ("simplecache", "filecache")
+"""The protocols that may stand before a URL, with ``::`` between, and keep a copy of its file."""
 
 MAX_SECONDS: Final = 60
 """Seconds that fetching a file which a URL names, or a model with its weights, may take."""
 
-MAX_NESTING: Final = 2**24
-"""The most for the sum of squared depths of an archive's members: fsspec looks at each part of each folder."""
-
-_CACHES: Final = ("simplecache", "filecache")  # which have the paths of what they are over
 _MEMORY: Final = "memory"  # whose paths may begin with a slash or not
 _SERVERS: Final = ("https", "http")
 _PROTOCOL: Final = r"[A-Za-z][A-Za-z0-9+.\-]+"  # of two letters or more: one and a colon are a drive of Windows
@@ -69,17 +64,16 @@ class Url(str):
 
     def __new__(cls, typed: str, member: str | None = None, time_left: TimeLeft | None = None) -> Self:
         links = _links(typed)
-        place = next((i for i, link in enumerate(links) if link.split("://")[0] not in _CACHES), -1)  # whose path it is
-        protocol, _, path = links[place].partition("://")
+        protocol, _, path = links[-1].partition("://")
         shown = list(map(_without_credentials, links))
         if member is not None:
             path = member
-            links[place] = shown[place] = f"{protocol}://{path}"  # it may look like one with credentials
+            links[-1] = shown[-1] = f"{protocol}://{path}"  # it may look like one with credentials
         url = super().__new__(cls, "::".join(shown))
         url.typed, url.member, url.can_list = typed, member, protocol not in _SERVERS
         url.time_left = time_left or TimeLeft(MAX_SECONDS)
-        url.file = shown[place].partition("://")[2].removeprefix(f"{_HIDDEN}@").partition(f"?{_HIDDEN}")[0]
-        links[place] = f"{protocol}://{path.lstrip('/') if protocol == _MEMORY else path}"
+        url.file = shown[-1].partition("://")[2].removeprefix(f"{_HIDDEN}@").partition(f"?{_HIDDEN}")[0]
+        links[-1] = f"{protocol}://{path.lstrip('/') if protocol == _MEMORY else path}"
         url.identity = tuple(links)
         return url
 
@@ -105,36 +99,12 @@ def opened_store(typed: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise unreadable("", "is a URL, which fsspec reads: pip install fsspec") from None
-    links = _allowed(typed)
-    archives = [i for i, link in enumerate(links) if link.startswith(("zip", "tar"))]
-    for first in (*reversed(archives[1:]), 0):  # each before what it holds
-        try:
-            system, path = url_to_fs("::".join(links[first:]))
-        except ImportError as error:  # which package is missing
-            raise unreadable("", str(error)) from None
-        inner = getattr(system, "fs", system)
-        names = inner.zip.namelist() if inner.protocol == "zip" else inner.index if inner.protocol == "tar" else ()
-        if sum(name.count("/") ** 2 for name in names) > MAX_NESTING:
-            raise unreadable("", "has too many members in folders that are nested too deep")
-        if inner.protocol == "tar":
-            inner.find = partial(_found_in_tar, inner)
+    _require_known(typed)
+    try:
+        system, path = url_to_fs(typed)
+    except ImportError as error:  # which package is missing
+        raise unreadable("", str(error)) from None
     return system, path
-
-
-def _found_in_tar(
-    tar: Any, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False
-) -> dict[str, Any]:
-    """Return what is below a folder, as fsspec's ``find``, which looks at all members for each of their folders."""
-    root = tar._strip_protocol(path).rstrip("/")
-    start = len(root) + bool(root)
-    tar._get_dirs()
-    return {
-        name: info
-        for name, info in tar.dir_cache.items()
-        if name[:start].rstrip("/") == root
-        and (withdirs or info["type"] != "directory")
-        and (maxdepth is None or name.count("/", start) < maxdepth)
-    }
 
 
 @contextmanager
@@ -157,9 +127,9 @@ def reported(url: Url) -> Iterator[None]:
 
 
 def _links(typed: str) -> list[str]:
-    """Return the parts of a chain: layers, then the URL or path below them."""
+    """Return the parts of a chain: caches, then the URL below them."""
     links, rest = [], typed
-    while rest.partition("::")[1] and re.split("::|://", rest, maxsplit=1)[0] in LAYERS:
+    while rest.partition("::")[1] and re.split("::|://", rest, maxsplit=1)[0] in CACHES:
         link, _, rest = rest.partition("::")
         links.append(link)
     return [*links, rest]
@@ -168,21 +138,17 @@ def _links(typed: str) -> list[str]:
 def _without_credentials(link: str) -> str:
     """Return a part of a chain without a password, the user of a server, and a query's values."""
     link = _PASSWORD.sub(rf"\1{_HIDDEN}@", link)
-    if link.startswith(tuple(f"{protocol}://" for protocol in _SERVERS)):
+    if "::" in link or link.startswith(tuple(f"{protocol}://" for protocol in _SERVERS)):  # or a chain that is refused
         return re.sub(r"[?#].*", f"?{_HIDDEN}", _USER.sub(f"{_HIDDEN}@", link))
     return _QUERY.sub(_HIDDEN, link)
 
 
-def _allowed(typed: str) -> list[str]:
-    """Return the parts of a chain, ``file://`` before a path. Raises InputError for a protocol that is not read."""
-    *layers, store = _links(typed)
-    if layers and "://" not in store and "::" not in store:
-        store = f"file://{store}"
+def _require_known(typed: str) -> None:
+    """Raise InputError for a protocol that is not read."""
+    *caches, store = _links(typed)
     protocol = re.split("::|://", store, maxsplit=1)[0]
     if protocol not in STORES or "::" in store:
         wrong = f"{protocol} over something else" if protocol in STORES else f"the protocol {protocol!r}"
-        layered = f"{', '.join(LAYERS[:-1])} and {LAYERS[-1]} over one of these or over a path"
-        raise unreadable("", f"has {wrong}; {', '.join(STORES)} are read, and {layered}")
-    if any(layer.startswith("filecache") for layer in layers) and not Url(typed).can_list:
+        raise unreadable("", f"has {wrong}; {', '.join(STORES)} are read, and {' and '.join(CACHES)} over one of these")
+    if any(cache.startswith("filecache") for cache in caches) and not Url(typed).can_list:
         raise unreadable("", "has filecache over a web server, whose files it would list; simplecache does not")
-    return [*layers, store]

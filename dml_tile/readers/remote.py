@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import tarfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryDirectory
@@ -34,7 +32,6 @@ class RemoteFiles:
 
     def __init__(self) -> None:
         self._store = cache(opened_store)
-        self._members = cache(_members)
 
     def found_in(self, url: Url) -> tuple[list[Url], bool]:
         """Return the files of a folder or a pattern, else the URL, and True if it is a folder. Raises InputError."""
@@ -49,7 +46,7 @@ class RemoteFiles:
                 return [url], False
             found = (system.glob if is_pattern else system.find)(path, detail=True)
             paths = sorted(path for path in found if found[path]["type"] == "file")
-            return [Url(url.typed, path, time_left) for path in self._in_order(system, paths)], not is_pattern
+            return [Url(url.typed, path, time_left) for path in paths], not is_pattern
 
         return self._in_time(url, time_left, found)
 
@@ -57,7 +54,7 @@ class RemoteFiles:
         """Return the answer to a question that reads a file. Raises InputError."""
 
         def read(system: Any, path: str) -> str:
-            with self._opened(system, path) as file:
+            with system.open(path, "rb") as file:
                 return question(file)
 
         return self._in_time(url, url.time_left, read)
@@ -69,7 +66,7 @@ class RemoteFiles:
             copy = Path(folder, PureWindowsPath(url.file).name[-_MAX_NAME_LENGTH:] or "file")  # safe on any system
 
             def fetched(system: Any, path: str) -> Path:
-                self._fetch(system, _copies(system, path, copy, can_list=url.can_list))
+                _fetch(system, _copies(system, path, copy, can_list=url.can_list))
                 return copy
 
             yield self._in_time(url, url.time_left, fetched)
@@ -100,40 +97,18 @@ class RemoteFiles:
             raise unreadable("", "its store takes this name for another one")
         return system, path if url.member is None else url.member
 
-    def _in_order(self, system: Any, paths: list[str]) -> list[str]:
-        """Return the paths in the order of their tar, since going back decompresses it from the beginning."""
-        members = self._members(system)
-        return sorted(paths, key=lambda path: members[path].offset if path in members else 0)
 
-    def _opened(self, system: Any, path: str) -> Any:
-        """Return a file opened for reading. Raises InputError for a device, FIFO or dangling link of a tar."""
-        if not hasattr(system, "tar"):
-            return system.open(path, "rb")
-        with suppress(AttributeError, KeyError, RecursionError):
-            if (member := self._members(system)[path]).isreg() or member.islnk() or member.issym():
-                return system.tar.extractfile(member)  # fsspec would search the list from its end
-        raise unreadable("", "is not a regular file")
-
-    def _fetch(self, system: Any, copies: dict[str, Path]) -> None:
-        """Copy files of at most MAX_FETCHED_BYTES together; stop if the folder of the copies is removed."""
-        left = MAX_FETCHED_BYTES
-        for source in self._in_order(system, [*copies]):
-            target = copies[source]
-            is_too_large = (system.info(source)["size"] or 0) > left
-            with self._opened(system, source) as file, target.open("wb") as copy:
-                while not is_too_large and target.exists() and (part := file.read(2**20)):
-                    left -= copy.write(part)
-                    is_too_large = left < 0
-            if is_too_large:
-                raise unreadable(
-                    "", f"has more than {MAX_FETCHED_BYTES} bytes with its weights, the most that is fetched"
-                )
-
-
-def _members(system: Any) -> dict[str, tarfile.TarInfo]:
-    """Return the members of a tar by path, in order; none for another file system."""
-    tar = getattr(system, "tar", None)
-    return {re.sub("/+", "/", each.name.rstrip("/")): each for each in tar.getmembers()} if tar else {}
+def _fetch(system: Any, copies: dict[str, Path]) -> None:
+    """Copy files of at most MAX_FETCHED_BYTES together; stop if the folder of the copies is removed."""
+    left = MAX_FETCHED_BYTES
+    for source, target in copies.items():
+        is_too_large = (system.info(source)["size"] or 0) > left
+        with system.open(source, "rb") as file, target.open("wb") as copy:
+            while not is_too_large and target.exists() and (part := file.read(2**20)):
+                left -= copy.write(part)
+                is_too_large = left < 0
+        if is_too_large:
+            raise unreadable("", f"has more than {MAX_FETCHED_BYTES} bytes with its weights, the most that is fetched")
 
 
 def _copies(system: Any, path: str, copy: Path, *, can_list: bool) -> dict[str, Path]:

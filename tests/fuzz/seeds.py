@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import lzma
 import random
-import tarfile
 from collections.abc import Iterator
-from io import BytesIO
 from itertools import islice
 from typing import Any, Final
-from zipfile import ZipFile
 
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import DIALECTS, TileNode
@@ -122,25 +119,6 @@ def baselines() -> Iterator[bytes]:
         {"version": 1, "findings": [entry, entry | {"target": "4_0"}, entry | {"source": "../b"}]}
     ).encode()
     yield b'{"version": 1, "findings": []}'
-
-
-def archives() -> Iterator[bytes]:
-    """Archives of a tile, a model's folder and a link, as zip and as tar, the latter compressed or not."""
-    tile = json.dumps(TILE).encode()
-    names = ("a.json", "b/c.json", "b/saved_model.pb", "../d.json")
-    with ZipFile(stream := BytesIO(), "w") as archive:
-        for name in names:
-            archive.writestr(name, tile)
-    yield stream.getvalue()
-    for mode in ("w", "w:gz", "w:xz"):
-        with tarfile.open(fileobj=(stream := BytesIO()), mode=mode) as tar:
-            for name in names:
-                (member := tarfile.TarInfo(name)).size = len(tile)
-                tar.addfile(member, BytesIO(tile))
-            (link := tarfile.TarInfo("e.json")).type = tarfile.SYMTYPE
-            link.linkname = "a.json"
-            tar.addfile(link)
-        yield stream.getvalue()
 
 
 def answers() -> Iterator[bytes]:

@@ -19,7 +19,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final, get_args
 from xml.etree import ElementTree
-from zipfile import ZipFile
 
 import atheris
 import numpy as np
@@ -257,13 +256,9 @@ def _check_list(data: bytes) -> None:
 
 
 def _check_named_files(data: bytes) -> None:
-    """Checks a folder and an archive whose files have any names: nothing but these files is opened."""
+    """Checks a folder whose files have any names: nothing but these files is opened."""
     shutil.rmtree("tree", ignore_errors=True)
     names = [os.fsdecode(name) for name in data.split(b"\n")[:8]]
-    with ZipFile("a.zip", "w") as archive:
-        for name in names:
-            member = name.partition("\0")[0] or "a.json"
-            archive.writestr(member.encode(errors="replace").decode(), _TILE)
     for name in names:
         parts = [part for part in name.split("/") if part.strip("\0") not in ("", ".", "..")]
         path = Path("tree", *parts or ["a.json"])
@@ -273,17 +268,8 @@ def _check_named_files(data: bytes) -> None:
     (top := Path("tree")).mkdir(exist_ok=True)
     files = [str(path) for path in top.rglob("*.json") if path.is_file() and "://" not in str(path)]
     with _nothing_reached():
-        for arguments in (["tree"], ["tree/**/*.json"], ["zip://::a.zip"], ["zip://**.json::a.zip"], ["--", *files]):
+        for arguments in (["tree"], ["tree/**/*.json"], ["--", *files]):
             require_safe_log(_called("check", *arguments))
-
-
-def _check_archive(data: bytes) -> None:
-    """Checks what an archive holds: its members are read from it alone."""
-    for layer in ("zip", "tar"):
-        Path(f"a.{layer}").write_bytes(data)
-        with _nothing_reached():
-            for pattern in ("", "**.json"):
-                require_safe_log(_called("check", f"{layer}://{pattern}::a.{layer}"))
 
 
 def _read_answer(data: bytes) -> None:
@@ -438,7 +424,6 @@ TARGETS: Final[dict[str, FuzzTarget]] = {
     "tflite": FuzzTarget(_reader_of("m.tflite"), lambda: seeds.files("*.tflite")),
     "tensorflow": FuzzTarget(_reader_of("m.pb"), lambda: seeds.files("*.pb")),
     "paddle": FuzzTarget(_reader_of("m.pdmodel"), lambda: seeds.files("*.pdmodel")),
-    "archives": FuzzTarget(_check_archive, seeds.archives),
     "answers": FuzzTarget(_read_answer, seeds.answers, is_json=True),
     "settings": FuzzTarget(_read_settings, seeds.settings),
     "baselines": FuzzTarget(_read_baseline, seeds.baselines, is_json=True),
