@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +25,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.pictures.labels import COLOURS, CellLabel, TilePicture, letters, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
-from dml_tile.pictures.picture import picture_html, picture_svg
+from dml_tile.pictures.picture import picture_svg
 from dml_tile.pictures.table import MemoryTable, copies, legend, picture_lines, table_of
 from dml_tile.reports.text import Line, print_lines
 from tests.helpers.check_files import write
@@ -35,7 +35,6 @@ from tests.helpers.descriptors import GOOD, page_tile
 from tests.helpers.dxdispatch_models import model, tile_json
 from tests.helpers.onnx_graphs import save, typed
 from tests.helpers.paths import EXAMPLES, ROOT
-from tests.helpers.report_pages import parsed, text_of, texts
 
 SHARED: Final = tile_json([2, 3], [1, 2], output={"Strides": [3, 1]})
 HUGE: Final = tile_json([1] * 8, [1] * 8, input={"Sizes": [UINT_MAX] * 8}, output={"Sizes": [UINT_MAX] * 8})
@@ -368,44 +367,14 @@ def test_all_parts_of_an_svg_stay_within_it(name: str) -> None:
             assert float(text.attrib["x"]) + 8.5 * len(text.text or "") <= width
 
 
-def test_an_html_page_has_all_of_the_picture_and_needs_no_other_file(show: Call) -> None:
-    result = show(STRIDED, "--output", "tile.html")
-    assert (result.exit_code, result.output) == (0, "")
-    text = Path("tile.html").read_text()
-    assert not OUTSIDE_THE_FILE.search(text)
-    page = parsed(text)
-    assert page.find("html[@lang='en']") is not None
-    assert texts(page, ".//title") == texts(page, ".//h1")
-    assert texts(page, ".//h2")[:2] == [
-        "InputTensor: UINT8, 6 elements of 1 byte",
-        "OutputTensor: UINT8, 24 elements of 1 byte",
-    ]
-    assert texts(page, ".//th[@scope='row']") == ["0", "4", "0", "8", "16", "24"]
-    title = "byte 29: OutputTensor[0, 0, 3, 5] shows InputTensor[0, 0, 1, 2], copy D"
-    assert texts(page, f".//td[@title='{title}']") == ["5D"]
-    assert texts(page, ".//td[@class='padding']") == ["."] * 10
-    cells = {cell.get("class"): text_of(cell)[-1] for cell in page.iter("td")}
-    legend = {symbol.attrib["class"]: text_of(symbol) for symbol in page.iter("span")}
-    assert {f"symbol {kind}": letter for kind, letter in cells.items() if str(kind).startswith("copy")} == legend
-
-
-@pytest.mark.parametrize("name", ["a.svg", "a.html"])
 @pytest.mark.parametrize(
     ("value", "text"), [(SHARED, "error[DML-BUFFER-Strides-overlap]"), (ONE_TENSOR, NO_OUTPUT.strip())]
 )
-def test_findings_and_reasons_stand_in_the_files_too(show: Call, value: Any, text: str, name: str) -> None:
-    result = show(write("a.json", value), "--output", name)
+def test_findings_and_reasons_stand_in_the_image_too(show: Call, value: Any, text: str) -> None:
+    result = show(write("a.json", value), "--output", "a.svg")
     assert result.exit_code == 1
     assert text in result.stderr
-    assert text in Path(name).read_text()
-
-
-def test_a_page_marks_what_is_wrong_and_links_to_the_rule(show: Call) -> None:
-    show(write("shared.json", SHARED), "--output", "shared.html")
-    page = parsed(Path("shared.html").read_text())
-    assert texts(page, ".//td[@class='wrong']") == ["0B=3A!", "1B=4A!", "2B=5A!"]
-    (link,) = page.iter("a")
-    assert text_of(link) == link.attrib["href"]
+    assert text in Path("a.svg").read_text()
 
 
 @pytest.mark.parametrize(
@@ -424,8 +393,8 @@ def test_a_page_marks_what_is_wrong_and_links_to_the_rule(show: Call) -> None:
         ([PAIR, SHARED], "--output a.svg", 2, "", "an image is of one tile; choose it with --pointer: /0, /1"),
         ([], "--output a.svg", 2, "", "dml-tile: a.json: "),
         ('"no descriptor"', "--output a.svg", 2, "", "dml-tile: a.json: "),
-        (PAIR, "--output a.png", 2, "", "does not end in .svg or .html"),
-        (PAIR, "--output svg", 2, "", "does not end in .svg or .html"),
+        (PAIR, "--output a.html", 2, "", "does not end in .svg"),
+        (PAIR, "--output svg", 2, "", "does not end in .svg"),
         (PAIR, "--output nowhere/a.svg", 2, "", "nowhere/a.svg: No such file or directory"),
     ],
 )
@@ -496,15 +465,12 @@ NASTY: Final = 'a\x1b[31m<script>alert("&")</script>\x00\u202e]]>'
 def test_names_from_files_are_escaped_everywhere(show: Call) -> None:
     dispatchables = {NASTY: {"type": "TILE", "desc": tile_json([2], [2])}}
     name = write("nasty.json", model(dispatchables=dispatchables, commands=[]))
-    for file in "nasty.svg", "nasty.html":
-        assert show(name, "--output", file).exit_code == 0
-        text = Path(file).read_text()
-        assert "<script" not in text
-        assert "&lt;script&gt;" in text
-        assert not any(sign in text for sign in "\x1b\x00\u202e")
-    ElementTree.fromstring(Path("nasty.svg").read_text())
-    (heading,) = texts(parsed(Path("nasty.html").read_text()), ".//h1")
-    assert r'<script>alert("&")<' in heading
+    assert show(name, "--output", "nasty.svg").exit_code == 0
+    text = Path("nasty.svg").read_text()
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert not any(sign in text for sign in "\x1b\x00\u202e")
+    ElementTree.fromstring(text)
 
 
 def test_a_long_name_takes_a_bounded_part_of_an_image() -> None:
@@ -518,9 +484,8 @@ def test_text_in_an_image_wraps_beside_a_narrow_table(name: str) -> None:
     assert float(image.attrib["width"]) < 530  # of which a phone shows 390, so that its text has 10 pixels
 
 
-@pytest.mark.parametrize("draw", [picture_svg, picture_html])
-def test_the_largest_of_tensors_makes_no_large_file(draw: Callable[..., str]) -> None:
-    assert len(draw(picture(HUGE), said("huge"))) < 500_000
+def test_the_largest_of_tensors_makes_no_large_file() -> None:
+    assert len(picture_svg(picture(HUGE), said("huge"))) < 500_000
 
 
 # In Python and in notebooks
@@ -531,7 +496,6 @@ def test_a_notebook_draws_a_tile() -> None:
     assert isinstance(picture, dml_tile.Picture)
     assert ElementTree.fromstring(picture.svg).tag.endswith("svg")
     assert picture.svg in picture._repr_html_()
-    assert picture.html.startswith("<!DOCTYPE html>")
 
 
 def test_a_picture_is_what_the_command_line_draws(show: Call) -> None:
@@ -543,7 +507,7 @@ def test_a_picture_is_what_the_command_line_draws(show: Call) -> None:
 def test_a_picture_has_the_findings_at_its_target() -> None:
     assert "DML-TILE-DataType-level" not in dml_tile.show(INT64).svg
     with dml_tile.simulate("windows-11-21h2"):
-        assert "DML-TILE-DataType-level" in dml_tile.show(INT64).html
+        assert "DML-TILE-DataType-level" in dml_tile.show(INT64).svg
     with pytest.raises(ValueError, match="windows-12"):
         dml_tile.show(INT64, "windows-12")
 

@@ -16,9 +16,7 @@ from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.levels import levels_html
-from tests.helpers.command_line import invoke
 from tests.helpers.packages import npm_file
-from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
 
 if TYPE_CHECKING:
@@ -280,12 +278,10 @@ def pages(report: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
     """Return the addresses of a page of each kind."""
     folder = tmp_path_factory.mktemp("pages")
     (folder / "levels.html").write_text(levels_html(), "utf-8")
-    tile = str(EXAMPLES / "broken.json")
-    invoke("show", tile, "--output", str(folder / "show.html"))
-    return {"report": report, **{name: (folder / f"{name}.html").as_uri() for name in ("levels", "show")}}
+    return {"report": report, "levels": (folder / "levels.html").as_uri()}
 
 
-@pytest.mark.parametrize("kind", ["report", "levels", "show"])
+@pytest.mark.parametrize("kind", ["report", "levels"])
 def test_each_page_has_a_dark_theme_and_one_main_heading(opened: Chrome, pages: dict[str, str], kind: str) -> None:
     opened.get(pages[kind])
     background = "return getComputedStyle(document.body).backgroundColor"
@@ -298,7 +294,7 @@ def test_each_page_has_a_dark_theme_and_one_main_heading(opened: Chrome, pages: 
 @pytest.mark.skipif(AXE is None, reason="needs npm's axe-core in a folder that the variable NODE_PATH names")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("kind", ["report", "levels", "show"])
+@pytest.mark.parametrize("kind", ["report", "levels"])
 def test_axe_finds_nothing(opened: Chrome, pages: dict[str, str], kind: str, width: int, theme: str) -> None:
     assert AXE
     set_theme(opened, theme)

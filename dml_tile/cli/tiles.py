@@ -40,9 +40,6 @@ MAX_TILES: Final = 10
 
 NO_TILE: Final = Problem("", "there is no tile to draw")
 
-IMAGES: Final = (".svg", ".html")
-"""The suffixes of images."""
-
 
 def show(
     file: options.FileArgument,
@@ -51,7 +48,7 @@ def show(
     ),
     targets: options.TargetsOption = None,
     output: str | None = typer.Option(
-        None, "--output", "-o", metavar="FILE.svg|FILE.html", help="Draw the only tile into a file instead."
+        None, "--output", "-o", metavar="FILE.svg", help="Draw the only tile into a file instead."
     ),
     dim: options.DimsOption = None,
     input_shape: options.InputShapesOption = None,
@@ -61,8 +58,8 @@ def show(
     from dml_tile.cli.config import Config, one_target
     from dml_tile.files.urls import source_named
 
-    if output is not None and PurePath(output).suffix.lower() not in IMAGES:
-        raise typer.BadParameter(f"{output!r} does not end in .svg or .html", param_hint="--output")
+    if output is not None and PurePath(output).suffix.lower() != ".svg":
+        raise typer.BadParameter(f"{output!r} does not end in .svg", param_hint="--output")
     target = one_target(targets, "tiles are drawn with the findings of one target")
     status = ExitStatus()
     file = source_named(file)
@@ -101,9 +98,9 @@ def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: Exit
 
 
 def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, status: ExitStatus) -> None:
-    """Draw the only tile of a file into ``image``, whose suffix is one of ``IMAGES``; whole, or not at all."""
+    """Draw the only tile of a file into the file ``image``; whole, or not at all."""
     from dml_tile.checks.files import listed
-    from dml_tile.pictures.picture import picture_html, picture_svg
+    from dml_tile.pictures.picture import picture_svg
     from dml_tile.pictures.table import undrawn_lines
     from dml_tile.reports.text import print_lines
 
@@ -119,9 +116,8 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
     if status.code:
         print_lines(console_of(stderr=True), [lines[0], *undrawn_lines(picture), *lines[1:]])
     if picture.tensors:
-        draw = picture_svg if PurePath(image).suffix.lower() == ".svg" else picture_html
         with exit_on_file_errors(), replaced(image) as file:
-            file.write(draw(picture, lines))
+            file.write(picture_svg(picture, lines))
 
 
 def _drawings(

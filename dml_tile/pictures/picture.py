@@ -1,13 +1,13 @@
-"""A descriptor's picture, for Python and notebooks: an HTML page without scripts, and an SVG image.
+"""A descriptor's picture, for Python and notebooks: an SVG image that needs no other file.
 
-Page and image need no other file. The text of an image is text, and each cell has a title; colours are for a light
-page, and a style by classes alone makes them dark if the reader asks for it.
+Its text is text, and each cell has a title; colours are for a light page, and a style by classes alone makes them dark
+if the reader asks for it.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from xml.sax.saxutils import escape
@@ -19,85 +19,10 @@ from dml_tile.directml.targets import TargetLike
 from dml_tile.pictures.labels import COLOURS, PADDING, CellLabel, TilePicture, picture_of
 from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, fields, legend, table_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.reports.markup import Markup, element, html_page, joined, table_head
 from dml_tile.reports.text import Line, result_lines
 from dml_tile.simulation.target import resolve
 
-_COLUMNS: Final = 76
-"""A page's width in characters."""
-
-
-def picture_html(picture: TilePicture, said: Sequence[Line]) -> str:
-    """Return the picture, below the first line ``said`` of the tile and above the others."""
-    verdict, *details = said
-    colours = "".join(f".copy{i} {{ background: {colour}; color: #000000; }}\n" for i, colour in enumerate(COLOURS))
-    return "".join(html_page(verdict.text.plain, _body(picture, verdict.text.plain, details), more_style=colours))
-
-
-def _body(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterator[str]:
-    tables = [table_of(picture, tensor, _COLUMNS, spaces=2) for tensor in picture.tensors]
-    yield '<main class="picture">\n'
-    yield element("h1", verdict)
-    for table in tables:
-        yield element("section", *_section(table), aria_labelledby=table.tensor.name)
-    for why in picture.undrawn:
-        yield element("p", why)
-    yield element("h2", "Legend")
-    yield _list(legend(tables))
-    if named := copies(tables):
-        yield element("p", COPIES)
-        yield element("ul", *map(_copy, named))
-    if details:
-        yield element("h2", "Findings")
-    for indent, text, _ in details:
-        is_link = text.plain.startswith("https://")
-        shown = element("a", text.plain, href=text.plain, rel="noreferrer") if is_link else text.plain
-        yield element("p", shown, class_=f"said indent{indent}")
-    yield "\n</main>\n"
-
-
-def _section(table: MemoryTable) -> Iterator[Markup]:
-    name = table.tensor.name
-    yield element("h2", table.tensor.heading, id=name)
-    yield _list(fields(table.tensor))
-    rows = (element("tr", *_row(*row, len(table.distances))) for row in table.rows)
-    grid = element("table", table_head((BYTE, *table.distances)), "\n", element("tbody", *rows))
-    yield element("div", grid, class_="memory", tabindex="0", role="region", aria_label=f"{name} in memory")
-    if said := table.tensor.part:
-        yield element("p", said)
-
-
-def _row(address: str, labels: Iterable[CellLabel], gap: str, columns: int) -> Iterator[Markup]:
-    yield element("th", address, scope="row")
-    if gap:
-        yield element("td", gap, class_="gap", colspan=str(columns))
-    else:
-        yield from map(_cell, labels)
-
-
-def _cell(label: CellLabel) -> Markup:
-    if not label.text:
-        return element("td", class_="none")
-    if label.is_wrong:
-        kind = "wrong"
-    elif label.colour is not None:
-        kind = f"copy{label.colour}"
-    else:
-        kind = "padding" if label.text == PADDING else "element"
-    return element("td", label.text, class_=kind, title=label.says)
-
-
-def _list(entries: Iterable[LegendEntry]) -> Markup:
-    return element("dl", *(joined(element("dt", symbol), element("dd", means)) for symbol, means, _ in entries))
-
-
-def _copy(entry: LegendEntry) -> Markup:
-    if entry.colour is None:
-        return element("li", f"{entry.symbol} {entry.means}")
-    return element("li", element("span", entry.symbol, class_=f"symbol copy{entry.colour}"), entry.means)
-
-
-_SVG_COLUMNS: Final = 112
+_COLUMNS: Final = 112
 """The greatest width in characters of a table of memory, with its addresses."""
 
 _MIN_TEXT_COLUMNS: Final = 56
@@ -124,7 +49,7 @@ _STYLE: Final = "".join(f".{_CLASSES[light]} {{ fill: {dark}; }} " for light, da
 def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
     """Return the picture as an SVG image, between the first line ``said`` of the tile and the others."""
     verdict, *details = said
-    tables = [table_of(picture, tensor, _SVG_COLUMNS, spaces=2) for tensor in picture.tensors]
+    tables = [table_of(picture, tensor, _COLUMNS, spaces=2) for tensor in picture.tensors]
     widths = (table.margin + 1 + len(table.distances) * table.wide for table in tables)
     image = _Image(max(_MIN_TEXT_COLUMNS, *widths, 0))
     image.text(verdict.text.plain, is_bold=True)
@@ -248,11 +173,10 @@ def _fill(colour: str) -> str:
 class Picture:
     """A picture of a tile's tensors in memory, below its verdict and above its findings; a notebook draws it.
 
-    ``svg`` is an image and ``html`` a page; neither needs another file.
+    ``svg`` is an image that needs no other file.
     """
 
     svg: str
-    html: str
 
     def _repr_html_(self) -> str:
         return f'<div style="overflow-x: auto">{self.svg}</div>'
@@ -266,5 +190,4 @@ def show(desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None
     """
     (result,) = results("descriptor", JsonDescriptor("", desc), [resolve(target)], "both")
     said = list(result_lines(result, with_lowest_level=True, with_operator=False))
-    picture = picture_of(desc)
-    return Picture(picture_svg(picture, said), picture_html(picture, said))
+    return Picture(picture_svg(picture_of(desc), said))

@@ -90,9 +90,9 @@ def region(label: str, content: Iterable[Markup]) -> Iterator[Markup]:
     yield Markup("</div>\n")
 
 
-def html_page(title: str, body: Iterable[str], *, more_style: str = "", script: str = "") -> Iterator[str]:
+def html_page(title: str, body: Iterable[str], *, script: str = "") -> Iterator[str]:
     """Yield a page, in pieces. Its security policy allows this style and this script alone."""
-    style = files(__package__).joinpath("style.css").read_text("utf-8") + more_style
+    style = files(__package__).joinpath("style.css").read_text("utf-8")
     allowed = f"style-src {hash_source(style)}; " + (f"script-src {hash_source(script)}; " if script else "")
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield '<meta http-equiv="Content-Security-Policy" '

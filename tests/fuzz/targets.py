@@ -43,7 +43,7 @@ from dml_tile.findings import Severity
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.json_text import parse_json
 from dml_tile.pictures.labels import picture_of
-from dml_tile.pictures.picture import picture_html, picture_svg
+from dml_tile.pictures.picture import picture_svg
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
@@ -56,7 +56,6 @@ from tests.fuzz import seeds
 from tests.helpers.command_line import invoke
 from tests.helpers.outputs import require_safe_log, require_well_formed
 from tests.helpers.paths import EXAMPLES
-from tests.helpers.report_pages import parsed
 
 _TARGETS: Final = (Target.parse("6_4"), Target.parse("4_0"))
 _TILE: Final = (EXAMPLES / "tile.json").read_bytes()
@@ -144,7 +143,6 @@ def _use_document(data: bytes) -> None:
             (result,) = results("-", part, _TARGETS[1:], "both")
             lines = [*result_lines(result, with_lowest_level=True, with_operator=False)]
             ElementTree.fromstring(picture_svg(picture, lines))
-            parsed(picture_html(picture, lines))
 
 
 def _run_model(data: bytes) -> None:

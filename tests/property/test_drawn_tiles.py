@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from typing import Final
 from xml.etree import ElementTree
 
@@ -18,7 +17,7 @@ from rich.text import Text
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.pictures.labels import TilePicture, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
-from dml_tile.pictures.picture import picture_html, picture_svg
+from dml_tile.pictures.picture import picture_svg
 from dml_tile.pictures.table import MemoryTable, picture_lines, table_of
 from dml_tile.reports.text import Line
 from dml_tile.testing import strategies
@@ -84,7 +83,6 @@ def test_whatever_a_descriptor_holds_is_drawn_within_bounds(desc: TileOperatorDe
     assert all(row.isascii() for row in rows)
     said = [Line(0, Text("tile"))]
     assert len(ElementTree.fromstring(picture_svg(picture, said))) > 3
-    HTMLParser().feed(picture_html(picture, said))
 
 
 @given(desc=strategies.nearly_valid_tiles() | strategies.tiles(), width=st.sampled_from([40, 80]))
