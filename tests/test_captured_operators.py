@@ -286,6 +286,14 @@ def test_a_refusal_without_a_rule_is_told_with_what_was_not_looked_at(check: Cal
     assert messages == [f"CreateOperator returned {said}"] * bool(said)
 
 
+def test_a_null_operator_and_a_null_graph_are_two(check: Call) -> None:
+    line = {"dml_tile_capture": 1, "hresult": None, "session": "s"}
+    lines = [json.dumps({**line, "call": i, kind: None}) for i, kind in enumerate(["operator", "graph", "graph"])]
+    printed = check("-", "-t", "6_2", stdin="\n".join(lines)).stdout
+    assert "2 operators" in printed
+    assert ("DML-GRAPH-null" in printed, printed.count("2 times")) == (True, 1)
+
+
 def test_equal_graphs_of_different_calls_are_one(check: Call) -> None:
     again = [re.sub(r'"(call|Operator)":(\d)', lambda m: f'"{m[1]}":{int(m[2]) + 4}', line) for line in LINES]
     printed = check("-", "-t", "6_2", stdin="\n".join([*LINES, *again])).stdout

@@ -183,6 +183,29 @@ def test_a_node_of_another_operator_is_not_checked_beyond_indices_and_edges() ->
         Device().compile_graph(alone)
 
 
+@pytest.mark.parametrize(
+    ("led_to", "said"),
+    [
+        ([], "0 edges lead to input 0, but 1 was expected, as for each of 3 more inputs"),
+        ([0, 1, 2], "0 edges lead to input 4, but 1 was expected"),
+        ([0, 1, 2, 4, 4], "2 edges lead to input 4, but 1 was expected"),
+        ([1, 2, 2, 4], "0 edges lead to input 0, but 1 was expected, as for each of 1 more input"),
+        ([0, 1, 2, 4], ""),
+    ],
+)
+def test_a_node_has_one_finding_for_all_inputs_that_not_one_edge_leads_to(led_to: list[int], said: str) -> None:
+    """Findings of many nodes that share an operator of many inputs would be as many as nodes times inputs."""
+    one = {"DataType": "FLOAT32", "Sizes": [1, 3, 1, 1]}
+    names = ("InputTensor", "MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor", "OutputTensor")
+    fields = dict.fromkeys(names, one) | {"ScaleTensor": None, "Spatial": 1, "Epsilon": 0, "FusedActivation": None}
+    operator = OperatorDesc(type="BATCH_NORMALIZATION", desc=fields)
+    edges = [InputGraphEdge(graph_input_index=i, to_node_index=0, to_node_input_index=i) for i in led_to]
+    output = OutputGraphEdge(from_node_index=0, graph_output_index=0)
+    graph = GraphDesc(input_count=5, output_count=1, nodes=[operator], input_edges=edges, output_edges=[output])
+    found = [each.message for each in check(graph, "6_2") if each.rule == "DML-GRAPH-node-input"]
+    assert found == [said] * bool(said)
+
+
 def like(name: str, sizes: Sequence[int], total: int = 0, **fields: Any) -> OperatorDesc:
     """An operator whose input and output have the same sizes, and perhaps a total of the input's own."""
     tensor = {"DataType": "FLOAT32", "Sizes": sizes}

@@ -111,12 +111,36 @@ def write_join(folder: Path, count: int) -> tuple[str, ...]:
     return ("check", "model.json", "--target", "6_2", "--format", "concise")
 
 
+def write_graphs(folder: Path, count: int) -> tuple[str, ...]:
+    """Write a capture of two large operators, a graph whose nodes name the two, and as many graphs of one node."""
+    tensor = {"DataType": "FLOAT32", "Sizes": [1], "TotalTensorSizeInBytes": 4}
+    long = tensor | {"DimensionCount": 1, "Sizes": [1] * 2 * count}
+    join = {"InputTensors": [tensor] * count, "OutputTensor": tensor | {"Sizes": [count]}, "Axis": 0}
+    operators = [
+        {"Type": "JOIN", "Desc": join},
+        {"Type": "ACTIVATION_GELU", "Desc": {"InputTensor": long, "OutputTensor": long}},
+    ]
+    edges = [
+        {"FromNodeIndex": 2 * i + 1, "FromNodeOutputIndex": 0, "ToNodeIndex": 2 * i + 3, "ToNodeInputIndex": 0}
+        for i in range(count - 1)
+    ]
+    nodes = [{"Type": 1, "Operator": i} for i in (1, 2)]
+    graph = {"InputCount": 0, "OutputCount": 0, "Nodes": nodes * count, "IntermediateEdges": edges}
+    graphs = [graph, *({"InputCount": i, "OutputCount": 0, "Nodes": nodes} for i in range(count))]
+    line = {"dml_tile_capture": 1, "hresult": None, "feature_level": "0x00006200", "session": "s"}
+    called = [*(("operator", operator) for operator in operators), *(("graph", each) for each in graphs)]
+    lines = (json.dumps({**line, "call": i + 1, kind: each}) for i, (kind, each) in enumerate(called))
+    (folder / "graphs.jsonl").write_text("\n".join(lines))
+    return ("check", "graphs.jsonl", "--target", "6_2", "--format", "jsonl:out.jsonl")
+
+
 PAIRS: Final = {
     "patterns of paths and folders": (write_patterns, 50, 2),
     "sizes of dimensions": (write_dimensions, 100, 1),
     "targets": (write_targets, 100, 0),
     "commands and tensors of an array": (write_join, 100, 1),
     "a list of files": (write_list, 100, 0),
+    "nodes of captured graphs and tensors of an operator": (write_graphs, 50, 1),
     "a capture": (write_capture, 100, 0),
     "stars in .gitignore": (write_stars, 100, 0),
     "patterns and long folders": (write_excluded, 100, 0),

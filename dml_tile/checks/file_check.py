@@ -139,7 +139,7 @@ def _merged(parts: Iterable[SourcePart]) -> Iterator[SourcePart]:
             yield part
             continue
         capture = part.capture
-        key = part.content, capture.hresult, capture.feature_level, capture.label, capture.open
+        key = part.content, capture.method, capture.hresult, capture.feature_level, capture.label, capture.open
         first = captured.setdefault(key, part)
         if first is not part:
             captured[key] = replace(first, times=first.times + 1)

@@ -14,7 +14,7 @@ from dml_tile.errors import Problem
 from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, validated
 from dml_tile.text import json_pointer, pointer_steps
 
-_DIGEST_BYTES: Final = 8
+_DIGEST_BYTES: Final = 16
 
 
 def joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:

@@ -135,9 +135,10 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
     """Return what rules do not cover: fields of an operator other than Tile, or those and edges of a graph."""
     if isinstance(desc, GraphDesc):
         nodes = [(i, node.operator) for i, node in enumerate(entries_of(desc, "nodes")) if node is not None]
-        fields = [f"Nodes[{i}].Operator.{field}" for i, operator in nodes for field in not_looked_at(operator)]
         if isinstance(desc, CapturedGraph):
             fields = [*_operators_elsewhere([(i, operator) for i, operator in nodes if operator is not None])]
+        else:
+            fields = [f"Nodes[{i}].Operator.{field}" for i, operator in nodes for field in not_looked_at(operator)]
         has_others = any(not tile_of(operator) for _, operator in nodes)
         return (*fields, *(edges_without_rules(graph_view(desc)) if has_others else ()))
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
@@ -182,12 +183,16 @@ def _graph_findings(view: GraphView, target: Target) -> Iterator[Finding]:
     graph = view.graph
     yield from apply_rules(GRAPH_CALL_RULES, graph, target)
     refused = set()
-    for i, node in enumerate(entries_of(graph, "nodes")):
-        found = tuple(_findings(node.operator, target)) if node is not None and node.operator is not None else ()
-        if any(finding.basis & BASES["runtime"] for finding in found):
+    for i, (node, operator) in enumerate(zip(entries_of(graph, "nodes"), view.operators, strict=True)):
+        if operator is None:
+            continue
+        if not isinstance(graph, CapturedGraph) or target not in operator.refused:
+            found = tuple(_findings(node.operator, target))
+            operator.refused[target] = any(finding.basis & BASES["runtime"] for finding in found)
+            for finding in found if not isinstance(graph, CapturedGraph) else ():
+                yield replace(finding, path=f"Nodes[{i}].Operator.{finding.path}".rstrip("."))
+        if operator.refused[target]:
             refused.add(i)
-        for finding in found if not isinstance(graph, CapturedGraph) else ():
-            yield replace(finding, path=f"Nodes[{i}].Operator.{finding.path}".rstrip("."))
     of_graph = apply_rules((*GRAPH_RULES, *CONNECTION_RULES), view._replace(refused=refused), target)
     if target.level.tiles_are_measured:
         yield from of_graph

@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import dropwhile, starmap
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
+from weakref import ref
 
 from dml_tile.descriptors.graph import (
     ARRAYS,
@@ -20,15 +21,22 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.operator import OperatorFields, tile_of
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import HRESULT, OWNED_BY_DML, GraphEdgeType, GraphNodeType
+from dml_tile.directml.enums import (
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    HRESULT,
+    OWNED_BY_DML,
+    GraphEdgeType,
+    GraphNodeType,
+)
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.geometry.layout import extent, packed_strides, round_up_4
+from dml_tile.text import plural
 
 _ARRAY_NAMES: Final = {array: str(GraphDesc.model_fields[array].alias) for array in ARRAYS}
 _EDGE_TYPES: Final = {
@@ -48,10 +56,39 @@ _INDICES: Final = {
 }
 """The indices of each kind of edge: the name, the name in C, and the graph's count that bounds it, if one does."""
 
+_NO_EDGES: Final = Counter[int]()
 _IDENTITIES: Final = ("ELEMENT_WISE_IDENTITY", "ACTIVATION_IDENTITY")
 
 Slots: TypeAlias = Sequence[BufferTensorDesc | None]
 """An operator's inputs, or its outputs, in the order of its struct; None for a null pointer."""
+
+
+class NodeOperator:
+    """What rules of graphs ask of an operator: worked out once, for all nodes and all graphs that share it.
+
+    ``tensors`` are its inputs and outputs, None where its fields are unknown; ``wanted`` the indices of the inputs that
+    are not null; ``fields`` None for a tile; ``refused`` whether the runtime refuses it, by target.
+    """
+
+    __slots__ = ("fields", "refused", "tensors", "wanted")
+
+    def __init__(self, operator: OperatorDesc) -> None:
+        self.fields = operator.desc if isinstance(operator.desc, OperatorFields) else None
+        self.tensors = _tensors_of(operator)
+        inputs = self.tensors[0] if self.tensors else ()
+        self.wanted = [i for i, tensor in enumerate(inputs) if tensor is not None]
+        self.refused: dict[Target, bool] = {}
+
+
+_SHARED: Final[dict[int, tuple[ref[OperatorDesc], NodeOperator]]] = {}
+"""Each operator of a graph while it is alive, by its id: a capture has graphs that share operators of any size."""
+
+
+def _node_operator(operator: OperatorDesc) -> NodeOperator:
+    key = id(operator)
+    if key not in _SHARED:
+        _SHARED[key] = ref(operator, lambda _: _SHARED.pop(key, None)), NodeOperator(operator)
+    return _SHARED[key][1]
 
 
 class GraphView(NamedTuple):
@@ -62,10 +99,10 @@ class GraphView(NamedTuple):
     """
 
     graph: GraphDesc
+    operators: Sequence[NodeOperator | None]
+    """The operator of each node; None where it is not given."""
     slots: Sequence[tuple[Slots, Slots] | None]
     """The inputs and the outputs of each node; None where its operator is not given, or its fields are unknown."""
-    operators: Sequence[OperatorFields | None]
-    """The fields of each node's operator; None of a tile, and where they are unknown."""
     inputs: Sequence[tuple[str, InputGraphEdge]]
     outputs: Sequence[tuple[str, OutputGraphEdge]]
     intermediates: Sequence[tuple[str, IntermediateGraphEdge]]
@@ -83,9 +120,14 @@ class GraphView(NamedTuple):
         slots = self.slots[edge.from_node_index] if edge.from_node_index not in self.refused else None
         return slots and slots[1][edge.from_node_output_index]
 
+    def fields_of(self, node: int) -> OperatorFields | None:
+        """Return the fields of a node's operator; None of a tile, and where they are unknown."""
+        operator = self.operators[node]
+        return operator.fields if operator else None
+
     def copies(self, node: int) -> bool:
         """Return True for an identity that changes nothing."""
-        fields = self.operators[node]
+        fields = self.fields_of(node)
         if fields is None or fields.operator.name not in _IDENTITIES:
             return False
         scale_bias = fields.get("ScaleBias")
@@ -115,21 +157,15 @@ def _path(array: str, i: int) -> str:
     return f"{_ARRAY_NAMES[array]}[{i}]"
 
 
-def _slots_of(node: OperatorGraphNodeDesc | None) -> tuple[Slots, Slots] | None:
-    if tile := tile_of(node.operator if node is not None else None):
+def _tensors_of(operator: OperatorDesc) -> tuple[Slots, Slots] | None:
+    if tile := tile_of(operator):
         return [_buffer(tile.input_tensor)], [_buffer(tile.output_tensor)]
-    fields = _fields_of(node)
-    if fields is None:
+    if not isinstance(operator.desc, OperatorFields):
         return None
     from dml_tile.rules.operator_view import tensors_of  # not needed for Tile
 
-    inputs, outputs = tensors_of(fields)
+    inputs, outputs = tensors_of(operator.desc)
     return [*map(_buffer, inputs.values())], [*map(_buffer, outputs.values())]
-
-
-def _fields_of(node: OperatorGraphNodeDesc | None) -> OperatorFields | None:
-    fields = node.operator.desc if node is not None and node.operator is not None else None
-    return fields if isinstance(fields, OperatorFields) else None
 
 
 def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
@@ -139,7 +175,9 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
 def graph_view(graph: GraphDesc) -> GraphView:
     """Return the view of a graph, as if no node were refused."""
     nodes = entries_of(graph, "nodes")
-    slots = [_slots_of(node) for node in nodes]
+    given = [node.operator if node is not None else None for node in nodes]
+    operators = [_node_operator(operator) if operator is not None else None for operator in given]
+    slots = [operator.tensors if operator else None for operator in operators]
     edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in _EDGE_TYPES}
     wrong: list[tuple[str, str]] = []
     for array, whole in edges.items():
@@ -151,7 +189,7 @@ def graph_view(graph: GraphDesc) -> GraphView:
             elif all(getattr(edge, name, 0) < len(slots) for name in ("from_node_index", "to_node_index")):
                 whole.append((_path(array, i), edge))
     inputs, outputs, intermediates = edges.values()
-    return GraphView(graph, slots, [*map(_fields_of, nodes)], inputs, outputs, intermediates, wrong)
+    return GraphView(graph, operators, slots, inputs, outputs, intermediates, wrong)
 
 
 def _wrong_indices(
@@ -186,8 +224,14 @@ def _extent(tensor: BufferTensorDesc) -> int:
 
 
 def sizes_of(tensor: BufferTensorDesc) -> tuple[int, ...]:
-    """Return as many sizes of a tensor as its DimensionCount says."""
-    return (tensor.sizes or ())[: tensor.dimension_count]
+    """Return as many sizes of a tensor as its DimensionCount says, or as DirectML takes."""
+    return _counted(tensor, "sizes") or ()
+
+
+def _counted(tensor: BufferTensorDesc, field: str) -> Any:
+    """Return a field; of an array, the entries that count, since many edges may lead to a tensor with a long one."""
+    value = getattr(tensor, field)
+    return value[: min(tensor.dimension_count, DML_TENSOR_DIMENSION_COUNT_MAX1)] if isinstance(value, tuple) else value
 
 
 def _shape(tensor: BufferTensorDesc) -> tuple[tuple[int, int], ...]:
@@ -216,7 +260,7 @@ def edges_without_rules(view: GraphView) -> Iterator[str]:
             continue
         is_at_identity = view.copies(node) or view.copies(between.from_node_index)
         reads_fewer = prod(sizes_of(consumed)) < prod(sizes_of(produced))
-        has_one_input = view.operators[node] is not None and len((view.slots[node] or [()])[0]) == 1
+        has_one_input = view.fields_of(node) is not None and len((view.slots[node] or [()])[0]) == 1
         if (reads_fewer and has_one_input) or (is_at_identity and _layout(produced) != _layout(consumed)):
             yield path
 
@@ -295,14 +339,19 @@ def indices_are_in_range(view: GraphView, target: Target) -> Iterator[Violation]
     "an input that is null.",
 )
 def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
-    edges = Counter((edge.to_node_index, edge.to_node_input_index) for _, edge in view.inputs)
-    edges.update((edge.to_node_index, edge.to_node_input_index) for _, edge in view.intermediates)
-    for node, slots in enumerate(view.slots):
-        inputs = slots[0] if slots else ()
-        for i, tensor in enumerate(inputs):
-            if tensor is not None and edges[node, i] != 1:
-                which = f"input {i}" if len(inputs) > 1 else "its input"
-                yield Violation(f"Nodes[{node}]", f"{edges[node, i]} edges lead to {which}, but 1 was expected")
+    edges = defaultdict[int, Counter[int]](Counter)
+    for _, entering in view.inputs:
+        edges[entering.to_node_index][entering.to_node_input_index] += 1
+    for _, between in view.intermediates:
+        edges[between.to_node_index][between.to_node_input_index] += 1
+    for node, (operator, slots) in enumerate(zip(view.operators, view.slots, strict=True)):
+        wanted, led_to = operator.wanted if operator else (), edges.get(node, _NO_EDGES)
+        wrong = len(wanted) - sum(number == 1 for number in led_to.values())
+        if slots and wanted and wrong:
+            first = next(i for i in wanted if led_to[i] != 1)
+            which = f"input {first}" if len(slots[0]) > 1 else "its input"
+            more = f", as for each of {plural(wrong - 1, 'more input')}" if wrong > 1 else ""
+            yield Violation(f"Nodes[{node}]", f"{led_to[first]} edges lead to {which}, but 1 was expected{more}")
 
 
 @CONNECTION_RULES.add(
@@ -434,7 +483,7 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
 def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
     for path, _, produced, consumed in _ends(view):
         fields = ("data_type", "sizes", "strides", "guaranteed_base_offset_alignment")
-        different = [name for name in fields if getattr(produced, name) != getattr(consumed, name)]
+        different = [name for name in fields if _counted(produced, name) != _counted(consumed, name)]
         if names := [str(BufferTensorDesc.model_fields[name].alias) for name in different]:
             yield Violation(path, f"the output and the input that it connects differ in {', '.join(names)}")
 
