@@ -100,9 +100,13 @@ def test_the_headers_leave_no_macro_but_their_include_guards(compiler: str, opti
     text = "".join(path.read_text(encoding="utf-8") for path in folder.iterdir())
     others = [name for name in re.findall(r"#include (<.+>)", text) if not re.search("dml_tile|windows", name)]
     before = "".join(f"#include {name}\n" for name in others)
-    for last in ("capture.h", "capturing_device.h"):
+    for last, more in (
+        ("capture.h", []),
+        ("capturing_device.h", ["CAPTURING_DEVICE"]),
+        ("null_device.h", ["CAPTURING_DEVICE", "NULL_DEVICE"]),
+    ):
         added = macros(compiler, f"{before}#include <dml_tile/{last}>\n", *words) - macros(compiler, before, *words)
-        names = ["CAPTURE", "OPERATOR_FIELDS", *["CAPTURING_DEVICE"] * (last != "capture.h")]
+        names = ["CAPTURE", "OPERATOR_FIELDS", *more]
         assert added == {f"#define DML_TILE_{name}_H " for name in names}
 
 
@@ -277,6 +281,18 @@ def test_the_capturing_device_is_the_device_but_for_the_lines_it_writes(
     short = (folder / "inner.jsonl").read_text().replace('"DataSize":8', '"DataSize":7')
     assert "but the constant has 7" in check("-", "--target", "6_2", stdin=short).stdout
     assert "400 times" in check(str(folder / "threads.jsonl"), "--target", "6_2").stdout
+
+
+@pytest.mark.parametrize("headers", EACH_HEADERS)
+def test_operators_and_graphs_are_captured_without_directml(tmp_path: Path, check: Call, headers: list[str]) -> None:
+    program, file = tmp_path / "program", tmp_path / "captured.jsonl"
+    source = CPP_TESTS / "null_device.cpp"
+    compiled(COMPILERS[0], *SANITIZERS[1].split(), "-std=c++17", *HEADER_WARNINGS, *headers, source, "-o", program)
+    subprocess.run([program, file], check=True, timeout=60)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["hresult"] for line in lines] == [None, "0x00000001", None, "0x00000000", None, "0x00000000"]
+    assert lines[4]["graph"]["Nodes"] == [{"Type": 1, "Operator": 2}]
+    assert "3 operators" in check(str(file), "--target", "6_2").stdout
 
 
 @needs_directmlx

@@ -24,9 +24,7 @@ typedef const GUID& REFIID;
 enum DML_EXECUTION_FLAGS { DML_EXECUTION_FLAG_NONE = 0, DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE = 4 };
 
 struct DML_BINDING_TABLE_DESC;
-struct IDMLCompiledOperator;
 struct IDMLOperator;
-struct IDMLPageable;
 
 enum DML_GRAPH_NODE_TYPE { DML_GRAPH_NODE_TYPE_INVALID, DML_GRAPH_NODE_TYPE_OPERATOR, DML_GRAPH_NODE_TYPE_CONSTANT };
 
@@ -107,9 +105,32 @@ struct IDMLObject : IUnknown
     virtual HRESULT SetName(PCWSTR name) = 0;
 };
 
-struct IDMLOperator : IDMLObject
+struct IDMLDeviceChild : IDMLObject
 {
     virtual HRESULT GetDevice(REFIID riid, void** device) = 0;
+};
+
+struct IDMLOperator : IDMLDeviceChild
+{
+};
+
+struct IDMLPageable : IDMLDeviceChild
+{
+};
+
+struct DML_BINDING_PROPERTIES
+{
+    UINT RequiredDescriptorCount;
+    UINT64 TemporaryResourceSize, PersistentResourceSize;
+};
+
+struct IDMLDispatchable : IDMLPageable
+{
+    virtual DML_BINDING_PROPERTIES GetBindingProperties() = 0;
+};
+
+struct IDMLCompiledOperator : IDMLDispatchable
+{
 };
 
 struct IDMLDevice : IDMLObject

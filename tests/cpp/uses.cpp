@@ -1,6 +1,7 @@
 // Each use of the headers, to be compiled with the stand-in for DirectML.h and with the real one.
 #include <dml_tile/capture.h>
 #include <dml_tile/capturing_device.h>
+#include <dml_tile/null_device.h>
 
 #include <string>
 
@@ -31,4 +32,12 @@ HRESULT make(IDMLDevice* device, const GUID& id, void** made)
 {
     const HRESULT hr = dml_tile::CreateCapturingDevice(device, "tiles.jsonl", id, made);
     return hr < 0 ? hr : dml_tile::CreateCapturingDevice(device, L"tiles.jsonl", id, made);
+}
+
+HRESULT make_without_directml(const GUID& id, void** made);
+
+HRESULT make_without_directml(const GUID& id, void** made)
+{
+    const HRESULT hr = dml_tile::CreateNullDevice(id, made);
+    return hr < 0 ? hr : dml_tile::CreateNullDevice(id, made, 0x2000);
 }
