@@ -137,7 +137,7 @@ def test_the_page_s_cmake_finds_the_headers_or_fails_with_a_message(tmp_path: Pa
 
 
 @needs_real_headers
-@pytest.mark.parametrize("name", ["application.cpp", "test_application.cpp", "uuids.h"])
+@pytest.mark.parametrize("name", ["anywhere.cpp", "application.cpp", "test_application.cpp", "uuids.h"])
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_page_s_cpp_compiles(tmp_path: Path, compiler: str, name: str) -> None:
     (text,) = (block.text for block in CPP_PAGE if block.file == name)

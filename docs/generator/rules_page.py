@@ -51,7 +51,7 @@ FAMILIES: Final = {
         "DxDispatch models",
         "What DxDispatch's own parser makes of [a model](dxdispatch.md); bare descriptors are not held to it.",
     ),
-    "CAPTURE": Family("Captures", "What an application [captured](cpp.md#every-operator-that-an-application-creates)."),
+    "CAPTURE": Family("Captures", "What an application [captured](cpp.md#capture-every-operator)."),
     "DEVICE": Family("Making and asking a device", "DMLCreateDevice1, and the calls of IDMLDevice."),
     "COMPILE": Family("Compiling", "IDMLDevice::CompileOperator."),
     "GRAPH": Family("Graphs", "DML_GRAPH_DESC, which IDMLDevice1::CompileGraph compiles."),
