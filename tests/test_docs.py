@@ -102,7 +102,7 @@ def test_a_page_begins_with_whom_it_is_for_ends_with_what_to_read_next_and_is_in
         assert blank == "", page
         assert first.startswith("This page is for "), page
         assert text_of(page).rpartition("\n\n")[2].startswith("Next: ["), page
-    linked = re.findall(r"\]\((\w+\.md)\)", text_of("README.md"))
+    linked = re.findall(r"\]\(([\w-]+\.md)\)", text_of("README.md"))
     assert sorted([*set(linked), "README.md"]) == PAGES
 
 
