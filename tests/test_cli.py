@@ -168,7 +168,7 @@ def test_run_writes_below_the_folder_for_outputs_all_files_or_none(call: Call) -
     assert Path("old.txt").read_bytes() == b"\1\0\0\0"
 
 
-def test_levels_shows_the_support_table_and_the_matrix(call: Call) -> None:
+def test_levels_shows_what_accepts_which_tile_then_packages_and_levels(call: Call) -> None:
     result = call("levels")
     assert result.exit_code == 0
     shown = " ".join(result.stdout.replace("│", " ").split())
@@ -179,8 +179,8 @@ def test_levels_shows_the_support_table_and_the_matrix(call: Call) -> None:
     assert "6_4 0x6400 1.15.x" in shown
     assert "onnxruntime-node 1.17.0 none - onnxruntime-node 1.17.3 1.13.1 6_2" in shown
     assert "onnxruntime-genai-winml 0.15.0 to 0.18.0 1.15.4 6_4" in shown
-    first = shown.index("Dimensions of the tiles that Windows takes")
-    assert first < shown.index("Tile, input and output") < shown.index("What accepts which tile")
+    assert shown.index("What accepts which tile") < shown.index("The DirectML in packages")
+    assert shown.count("windows-11-21h2") == 1
 
 
 @pytest.mark.parametrize("words", ["", "DML-TILE-Repeats", "DML-BUFFER", "DML-TILE-DataType"])

@@ -55,10 +55,9 @@ def levels(
     elif output_format == "html":
         print_text(tables.levels_html())
     else:
-        console = console_of()
-        matrix, support = tables.matrix_table(console.width), tables.support_table()
-        others = tables.target_table(), "", tables.package_table(), "", tables.levels_table()
-        console.print(matrix, "", support, "", *others, sep="\n")
+        of_targets, of_packages = tables.target_table(), tables.package_table()
+        shown = of_targets, "", of_packages, "", tables.support_table(), "", tables.levels_table()
+        console_of().print(*shown, sep="\n")
 
 
 def _show_operator(name: str, output_format: str) -> None:

@@ -215,6 +215,7 @@ def row_length(tensor: TensorPicture, most: int) -> int:
     """Return the cells in a row of a picture: one row of the tensor, or several short rows."""
     pitches = tensor.pitches
     fitting = [pitch for pitch in pitches if pitch <= most]
-    few = (pitch for pitch in fitting if len({cell.offset // pitch for cell in tensor.cells}) <= _MAX_ROWS)
+    rows = {pitch: len({cell.offset // pitch for cell in tensor.cells}) for pitch in fitting}
+    few = (pitch for pitch, count in rows.items() if count <= min(_MAX_ROWS, 2 * pitch))
     largest = fitting[-1:] or pitches[:1] or (2 ** (most.bit_length() - 1),)
     return next(few, largest[0])

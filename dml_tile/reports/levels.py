@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-from rich import box
 from rich.table import Table
 
 from dml_tile.directml import pages
@@ -22,6 +21,9 @@ from dml_tile.reports.markup import Markup, element, html_page, region, table_he
 
 KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
 """The data types that Tile has in the same rows."""
+
+KINDS_TEXT: Final = "float: 16 and 32 bits; int: 8 to 32 bits, signed and unsigned; int64: signed and unsigned"
+"""The kinds in words."""
 
 
 def support_table() -> Table:
@@ -41,7 +43,7 @@ def target_table() -> Table:
     for version in DIRECTML_VERSIONS:
         name = f"directml-{version.version}"
         table.add_row(name, *_accepted(name), version.remark)
-    table.caption = "int: 8 to 32 bits, signed and unsigned; int64: signed and unsigned"
+    table.caption = KINDS_TEXT
     return table
 
 
@@ -75,20 +77,17 @@ def _accepted(name: str) -> tuple[str, str, str]:
 NOT_TAKEN: Final = "-"
 
 _MATRIX_TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
-_TYPES: Final = tuple(sorted(tile_rows()[-1].data_types))
-_MATRIX_HEADINGS: Final = ["Windows", "DirectML in the box", "feature level", *(each.name for each in _TYPES)]
-_WIDTH: Final = 79
-"""The width of the matrix in a terminal, in characters, with a column for each data type."""
+_MATRIX_HEADINGS: Final = ["Windows", "DirectML in the box", "feature level", *KINDS]
 
 
 class MatrixRow(NamedTuple):
-    """A Windows release, its page, the DirectML in its box, that one's feature level, and dimension counts by type."""
+    """A Windows release, its page, the DirectML in its box, that one's feature level, and dimension counts by kind."""
 
     release: str
     page: str
     directml: str
     level: str
-    dimensions: dict[TensorDataType, str]
+    dimensions: dict[str, str]
 
 
 def matrix_rows() -> Iterator[MatrixRow]:
@@ -97,27 +96,11 @@ def matrix_rows() -> Iterator[MatrixRow]:
         target = Target.parse(release.name)
         row = target.tile_support
         taken = {
-            data_type: counts_text(row.dimension_counts) if data_type in row.data_types else NOT_TAKEN
-            for data_type in _TYPES
+            kind: counts_text(row.dimension_counts) if row.data_types.issuperset(types) else NOT_TAKEN
+            for kind, types in KINDS.items()
         }
         directml = f"{release.directml}, inferred" if release.note else release.directml
         yield MatrixRow(release.name, release.page, directml, target.feature_level.short, taken)
-
-
-def matrix_table(width: int) -> Table:
-    """Return the matrix for a terminal; where that is narrow, data types that are taken alike share a column."""
-    if width >= _WIDTH:
-        columns = {data_type.name.replace("T", "T\n"): data_type for data_type in _TYPES}
-    else:
-        columns = {kind: min(types) for kind, types in KINDS.items()}
-    table = Table(title=_MATRIX_TITLE, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("Windows", no_wrap=True)
-    for heading in columns:
-        table.add_column(heading, justify="center", no_wrap=True)
-    for row in matrix_rows():
-        table.add_row(row.release, *(row.dimensions[data_type].replace(" to ", "-") for data_type in columns.values()))
-    table.caption = f"{NOT_TAKEN}: not taken"
-    return table
 
 
 def matrix_markdown() -> str:
@@ -134,7 +117,7 @@ def _matrix_section() -> Iterator[str]:
     yield element("h2", _MATRIX_TITLE)
     yield from region(_MATRIX_TITLE, [table])
     source = element("a", "Tile's tensor support", href=pages.TILE)
-    yield element("p", f"{NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
+    yield element("p", f"{KINDS_TEXT}; {NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
 
 
 def _cells(row: MatrixRow) -> Iterator[Markup]:
