@@ -30,7 +30,8 @@ from dml_tile.readers.model_tile import MAX_DIMENSIONS, MAX_NAMES, KnownShapes
 from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.readers.onnx.tiles import MAX_CONTRADICTIONS, read_nodes
 from tests.helpers.check_files import INT64 as LONG_TILE
-from tests.helpers.check_files import TILE, write
+from tests.helpers.check_files import TILE, captured, write
+from tests.helpers.check_files import model as dxdispatch_model
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import page_tile
 from tests.helpers.ir_models import MODELS
@@ -397,6 +398,37 @@ def test_a_model_that_a_back_end_does_not_read_is_an_error_where_it_is_named(
         check_model("models/a.xml", via=via)
     (file,) = (each for each in sweep(["models/a.xml"], via=via))
     assert reason in str(file.problems)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "model.json", "-"])
+def test_a_back_end_of_descriptors_alone_is_wrong_usage(check: Call, call: Call, name: str) -> None:
+    """They are what DirectML gets."""
+    write("a.json", TILE)
+    write("model.json", dxdispatch_model(t=TILE))
+    write("a.jsonl", json.dumps(captured(None, None)))
+    wrong = check(name, "--via", "chromium", stdin=json.dumps(TILE)), call("lower", name, "--via", "chromium", stdin="")
+    for result in wrong:
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "descriptors are what DirectML gets" in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_back_end_beside_descriptors_is_noticed_once(check: Call) -> None:
+    for name in ("in/a.json", "in/b.json"):
+        write(name, TILE)
+    save("in/a.onnx")
+    noticed = (
+        "in/a.json: note[unused-via] its descriptors are checked as DirectML gets them, as are those of 1 more file"
+    )
+    for arguments in (["in"], ["in/a.json", "in/b.json", "in/a.onnx"], ["in/*.json"]):
+        result = check(*arguments, "--via", "chromium")
+        assert (result.exit_code, result.stdout.count("note[unused-via]")) == (0, 1)
+        assert f"{noticed}; --via chromium is of models\n" in result.stdout
+    assert check("in", "--via", "chromium", "--fail-on", "note", "--ignore", "unused-via").exit_code == 0
+    assert check("in", "--via", "chromium", "--fail-on", "note").exit_code == 1
+    write("pyproject.toml", '[tool.dml-tile]\nvia = "chromium"\n')
+    for arguments in (["in"], ["in/a.json"], ["in/a.json", "--skip-others"]):
+        result = check(*arguments)
+        assert (result.exit_code, "unused-via" in result.stdout) == (0, False)
 
 
 def test_lower_takes_what_a_back_end_makes_of_a_model(call: Call) -> None:

@@ -69,7 +69,7 @@ MOVED = "\n\n" + json.dumps(BAD)
         # equal ones are counted, but not those of a capture
         ("a.json", [BAD, BAD], [TILE, BAD, BAD], "", 0),
         ("a.json", [BAD], [BAD, BAD], "", 1),
-        ("a.jsonl", lines(captured(BAD)), lines(captured(TILE), *[captured(BAD)] * 3), "", 0),
+        ("a.jsonl", lines(captured(BAD)), lines(captured(TILE, None), *[captured(BAD)] * 3), "", 0),
         ("a.jsonl", lines(captured(BAD)), lines(captured(BAD), captured(WIDE)), "", 1),
     ],
 )

@@ -44,6 +44,7 @@ RULES: Final[dict[str, Rule[Any]]] = {rule.id: rule for rules in _RULES for rule
 RUN_TIME: Final = "known-at-run-time"
 UNUSED_IGNORE: Final = "unused-ignore"
 UNUSED_BASELINE_ENTRY: Final = "unused-baseline-entry"
+UNUSED_VIA: Final = "unused-via"
 
 
 def _notice(rule_id: str, says: str) -> Rule[Any]:
@@ -60,6 +61,9 @@ NOTICES: Final[dict[str, Rule[Any]]] = {
         ),
         _notice(UNUSED_IGNORE, "A rule that per-file-ignores silences has a finding there at a target."),
         _notice(UNUSED_BASELINE_ENTRY, "An entry of the baseline occurs, where its file and target are checked."),
+        _notice(
+            UNUSED_VIA, "What --via checks is a model: descriptors are what DirectML gets, and go through no back end."
+        ),
     )
 }
 """The notices, by id: they are no rules of DirectML's."""

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dml_tile.checks.catalogue import NOTICES, UNUSED_BASELINE_ENTRY, UNUSED_IGNORE, beginnings
+from dml_tile.checks.catalogue import NOTICES, UNUSED_BASELINE_ENTRY, UNUSED_IGNORE, UNUSED_VIA, beginnings
 from dml_tile.checks.files import Exclusion
 from dml_tile.checks.result import Result
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Position
 from dml_tile.findings import Severity
 from dml_tile.readers.model_tile import ModelNames
+from dml_tile.text import plural
 
 
 class Suppression(NamedTuple):
@@ -92,6 +93,15 @@ def file_ignore_notices(
 def baseline_notices(file: str, missing: Iterable[object]) -> Iterator[Notice]:
     """Yield a notice of each baseline entry that was not found."""
     return (Notice(UNUSED_BASELINE_ENTRY, file, f"no longer occurs: {entry}") for entry in missing)
+
+
+def via_notices(via: str, sources: Iterable[SourceSummary]) -> Iterator[Notice]:
+    """Yield a notice, at the first file of descriptors, that a back end's option says nothing of these."""
+    names = [source.name for source in sources if source.operators and not source.is_model]
+    if names:
+        others = f", as are those of {plural(len(names) - 1, 'more file')}" if len(names) > 1 else ""
+        message = f"its descriptors are checked as DirectML gets them{others}; --via {via} is of models"
+        yield Notice(UNUSED_VIA, names[0], message)
 
 
 @dataclass(slots=True)

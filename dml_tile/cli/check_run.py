@@ -13,8 +13,15 @@ import typer
 from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of, written_before
 from dml_tile.checks.file_check import Event, FileCheck, checked_here
 from dml_tile.checks.files import HOLDS_NOTHING, files_named, forbidden, names_in, unknown_names, unread_through
-from dml_tile.checks.summary import Notice, SourceSummary, Suppression, baseline_notices, file_ignore_notices
-from dml_tile.cli.config import Config, chosen_targets, nearest_config
+from dml_tile.checks.summary import (
+    Notice,
+    SourceSummary,
+    Suppression,
+    baseline_notices,
+    file_ignore_notices,
+    via_notices,
+)
+from dml_tile.cli.config import Config, chosen_targets, nearest_config, require_models
 from dml_tile.cli.console import (
     CLEAN,
     ExitStatus,
@@ -145,6 +152,11 @@ class CheckRun:
         self._entries = set[Entry]()
 
     @property
+    def is_via_an_option(self) -> bool:
+        """True if an option names a back end."""
+        return "via" in self.config.options and self.questions.via is not None
+
+    @property
     def is_project(self) -> bool:
         """True if the settings name what is checked, or the command names the settings' folder."""
         is_chosen = "paths" in self.config.options or self.options.files_from
@@ -183,6 +195,8 @@ class CheckRun:
             ignores_none=options.no_ignore,
             via=self.questions.via,
         )
+        if self.is_via_an_option and all(self._of_names.get(name) == [name] for name in self.names):
+            require_models(config.settings.via or "", files)
         excluding = "--exclude" if "exclude" in config.options else f"exclude in {config.file}"
         for one in self._passed_over:
             if one.reason == EXCLUDED and one.name in self.names:
@@ -279,6 +293,9 @@ class CheckRun:
         matching = frozenset[int]().union(*(source.patterns for source in self._sources))
         for notice in file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=self.is_project):
             self._take_notice(notice)
+        if self.is_via_an_option:
+            for notice in via_notices(config.settings.via or "", self._sources):
+                self._take_notice(notice)
         if known:
             missing = known.missing(self._sources, self._target_names, questions.selection)
             for notice in baseline_notices(config.settings.baseline, missing):

@@ -32,6 +32,7 @@ from dml_tile.files.whole import open_regular, read_whole
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.sources import is_model_file
 from dml_tile.simulation.process import TARGET_VARIABLE
 from dml_tile.simulation.target import current_target, named_targets
 from dml_tile.text import shown
@@ -243,6 +244,14 @@ def _table(path: Path, file: str) -> dict[str, Any] | None:
     if not (table is None or isinstance(table, dict)):
         raise ConfigError(file, f"{_TABLE} is {shown(table)}; a table was expected")
     return table
+
+
+def require_models(via: str, files: Iterable[str]) -> None:
+    """Raise typer.BadParameter if there is a file and none is a model: no back end describes other files' operators."""
+    files = list(files)
+    if files and not any(map(is_model_file, files)):
+        message = f"{via} is what a model goes through; descriptors are what DirectML gets, so leave it out"
+        raise typer.BadParameter(message, param_hint="--via")
 
 
 def split(values: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
 import typer
@@ -184,7 +184,7 @@ def lower(
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
     from dml_tile.checks.lowerings import lower_part
-    from dml_tile.cli.config import Config, one_target
+    from dml_tile.cli.config import Config, one_target, require_models
     from dml_tile.files.urls import source_named
     from dml_tile.lowering.lower import LoweringOptions
     from dml_tile.reports.lowering import print_lowered
@@ -195,6 +195,8 @@ def lower(
     file = source_named(file)
     config = Config().with_options({"via": via, "dim": dim, "input_shape": input_shape})
     back_end = config.back_end()
+    if back_end and not Path(file).is_dir():
+        require_models(back_end.name, [file])
     chosen = chosen_tiles(file, config.known_shapes(), pointer, status.complain, count_passed_over, back_end)
     choices = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
     tiles = (lower_part(file, part, target, back_end, **choices) for file, part in chosen)

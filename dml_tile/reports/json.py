@@ -112,10 +112,10 @@ class ErrorRecord(Record):
 
 
 class NoticeRecord(Record):
-    """A notice about per-file-ignores or the baseline."""
+    """A notice about per-file-ignores, the baseline or --via."""
 
     source: str = Field(description="The file; - is standard input.")
-    rule: Literal["unused-ignore", "unused-baseline-entry"]
+    rule: Literal["unused-ignore", "unused-baseline-entry", "unused-via"]
     severity: Annotated[Literal["note"], BeforeValidator(str)]
     message: str
     line: Line = None
