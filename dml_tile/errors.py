@@ -15,7 +15,6 @@ Arguments that Python itself has words for, such as an unknown target or a wrong
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import index
 from types import NoneType
 from typing import Any
@@ -98,53 +97,12 @@ class DialectError(DmlTileError, ValueError):
         super().__init__(f"{dialect}: {field}: {message}")
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The beginning and end of a value in a text; lines and columns count from 1, columns in code points.
-
-    The end is the position after the value's last character.
-    """
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-
-def location_of(source: str, pointer: str, position: Position | None = None) -> str:
-    """Return a part of a source as messages name it: ``tiles.json:3:2#/0``."""
-    location = f"{source}:{position.line}:{position.column}" if position else source
-    return f"{location}#{pointer}" if pointer else location
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A reason why a part of a source cannot be read.
-
-    ``pointer`` is the JSON pointer of that part, and ``position`` its position in the text, if known. A message that
-    names further parts is made of their common ``reason``.
-    """
-
-    pointer: str
-    message: str
-    position: Position | None = field(default=None, compare=False)
-    reason: str = field(default="", compare=False)
-
-    def __str__(self) -> str:
-        return f"{self.pointer}: {self.message}" if self.pointer else self.message
-
-    @property
-    def identity(self) -> tuple[str, str]:
-        """The part's identity in this version and the next: the pointer, but for a list's item, and the reason."""
-        return "" if self.pointer[1:2].isdigit() else self.pointer, self.reason or self.message
-
-
 class InputError(DmlTileError, ValueError):
     """A source cannot be read, or asks for something forbidden; ``problems`` are all reasons."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Finding]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+        super().__init__("\n".join(problem.text for problem in self.problems))
 
 
 class ConfigError(DmlTileError, ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Flag, IntEnum
 from typing import Final, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 
@@ -32,6 +32,8 @@ class Basis(Flag):
 
 BOTH: Final = Basis.DOCUMENTED | Basis.RUNTIME
 """The bases of most rules: the documentation and the runtime agree."""
+
+_NONE: Final = Basis(0)
 
 BASES: Final[dict[str, Basis]] = {
     "documentation": Basis.DOCUMENTED,
@@ -64,6 +66,25 @@ def bases_of(against: Against) -> Basis:
     if against not in BASES:
         raise ValueError(f"against is {against!r}; it must be one of {', '.join(map(repr, BASES))}")
     return BASES[against]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The beginning and end of a value in a text; lines and columns count from 1, columns in code points.
+
+    The end is the position after the value's last character.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def location_of(source: str, pointer: str, position: Position | None = None) -> str:
+    """Return a part of a source as messages name it: ``tiles.json:3:2#/0``."""
+    location = f"{source}:{position.line}:{position.column}" if position else source
+    return f"{location}#{pointer}" if pointer else location
 
 
 class Violation(NamedTuple):
@@ -174,24 +195,38 @@ class Rules(list[Rule[Subject]]):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that a descriptor breaks at a target.
+    """A rule that a descriptor breaks at a target, or a message of the package's own about a file.
 
     ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``crash`` is True if the process
     would die. ``hresult`` is what DirectML returns; None if it does not notice, returns nothing, or nobody knows.
+
+    A message about a file has an id of ``OWN``, and no basis; ``path`` is then the JSON pointer of a part, and
+    ``position`` its position in the text, if known. ``about`` identifies a message that names further parts.
     """
 
     rule: str
     path: str
     message: str
     severity: Severity
-    basis: Basis
-    hresult: HRESULT | None
-    crash: bool
-    url: str
-    suggestion: str | None
+    basis: Basis = _NONE
+    hresult: HRESULT | None = None
+    crash: bool = False
+    url: str = ""
+    suggestion: str | None = None
+    position: Position | None = field(default=None, compare=False)
+    about: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        return f"[{self.rule}] {self.path}: {self.message}" if self.path else f"[{self.rule}] {self.message}"
+        return f"[{self.rule}] {self.text}"
+
+    @property
+    def text(self) -> str:
+        """The message, behind its path."""
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+    def passes(self, fail_on: Severity | None) -> bool:
+        """Return True if the severity is below ``fail_on``, or if that is None."""
+        return fail_on is None or self.severity < fail_on
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[str]:
@@ -200,3 +235,11 @@ def finding_lines(findings: Iterable[Finding]) -> list[str]:
     for finding in findings:
         lines += [f"  {finding}", *([f"    try: {finding.suggestion}"] if finding.suggestion else [])]
     return lines
+
+
+UNREADABLE: Final = "unreadable"
+
+
+def unreadable(pointer: str, message: str, position: Position | None = None) -> Finding:
+    """Return the finding about a part of a source that cannot be read."""
+    return Finding(UNREADABLE, pointer, message, Severity.ERROR, position=position)

@@ -10,7 +10,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import Finding, unreadable
 from dml_tile.text import did_you_mean, json_pointer, nearest, plural, shown
 
 _Part = TypeVar("_Part")
@@ -76,24 +77,24 @@ def too_many_keys(data: Any, path: tuple[str | int, ...] = ()) -> str:
     return ""
 
 
-def unreadable(pointer: str, message: str) -> InputError:
+def input_error(pointer: str, message: str) -> InputError:
     """Return the InputError of one problem, for `raise`."""
-    return InputError([Problem(pointer, message)])
+    return InputError([unreadable(pointer, message)])
 
 
-def limited_problems(parts: Iterable[_Part | Problem]) -> Iterator[_Part | Problem]:
+def limited_problems(parts: Iterable[_Part | Finding]) -> Iterator[_Part | Finding]:
     """Yield MAX_PROBLEMS_OF_A_SOURCE problems at most, and count the others until they are too many."""
     problems = 0
     for part in parts:
-        problems += isinstance(part, Problem)
-        if problems <= MAX_PROBLEMS_OF_A_SOURCE or not isinstance(part, Problem):
+        problems += isinstance(part, Finding)
+        if problems <= MAX_PROBLEMS_OF_A_SOURCE or not isinstance(part, Finding):
             yield part
         elif problems > MAX_PROBLEMS_COUNTED:
             more = MAX_PROBLEMS_COUNTED - MAX_PROBLEMS_OF_A_SOURCE
-            yield Problem("", f"and more than {more} more problems; the rest is not read")
+            yield unreadable("", f"and more than {more} more problems; the rest is not read")
             return
     if problems > MAX_PROBLEMS_OF_A_SOURCE:
-        yield Problem("", f"and {plural(problems - MAX_PROBLEMS_OF_A_SOURCE, 'more problem')}")
+        yield unreadable("", f"and {plural(problems - MAX_PROBLEMS_OF_A_SOURCE, 'more problem')}")
 
 
 class ProblemList:
@@ -111,10 +112,10 @@ class ProblemList:
         self._pointer = pointer
         self._names = names
         self._keys_at = keys_at or (lambda path: names)
-        self._problems: list[Problem] = []
+        self._problems: list[Finding] = []
         self._more = 0
 
-    def add(self, problem: Problem) -> None:
+    def add(self, problem: Finding) -> None:
         """Add one problem."""
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(problem)
@@ -135,7 +136,7 @@ class ProblemList:
             keys = self._keys_at(path[:-1]) if details["type"] == "extra_forbidden" else ()
             if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
                 path = path[2:] or path[-1:]
-            self.add(Problem(self._pointer + json_pointer(steps), _described(details, path, keys, self._names)))
+            self.add(unreadable(self._pointer + json_pointer(steps), _described(details, path, keys, self._names)))
         self._more += max(0, len(relevant) - room)
 
     @property
@@ -143,12 +144,12 @@ class ProblemList:
         """True once MAX_PROBLEMS_COUNTED problems are found; the rest of the input need not be read."""
         return self._more >= MAX_PROBLEMS_COUNTED
 
-    def reported(self) -> list[Problem]:
+    def reported(self) -> list[Finding]:
         """Return the problems that are kept, and how many more there are."""
         if not self._more:
             return self._problems
         more = f"at least {MAX_PROBLEMS_COUNTED} more problems" if self.is_full else plural(self._more, "more problem")
-        return [*self._problems, Problem(self._pointer, f"and {more}")]
+        return [*self._problems, unreadable(self._pointer, f"and {more}")]
 
 
 def problems_of(
@@ -157,7 +158,7 @@ def problems_of(
     pointer: str = "",
     names: Sequence[str] = C_NAMES,
     keys_at: KeysAt | None = None,
-) -> list[Problem]:
+) -> list[Finding]:
     """Return the problems of a pydantic error; the parameters are those of ProblemList."""
     problems = ProblemList(data, pointer, names, keys_at)
     problems.add_error(error)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import jiter
 from pydantic.alias_generators import to_snake
 
-from dml_tile.errors import Position
+from dml_tile.findings import Position
 from dml_tile.text import pointer_steps, shortened
 
 STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'

@@ -25,7 +25,8 @@ from dml_tile.checks.summary import SourceSummary
 from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.emit.schemas import schemas
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import MAX_DIMENSIONS, MAX_NAMES, KnownShapes
 from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.readers.onnx.tiles import MAX_CONTRADICTIONS, read_nodes
@@ -123,7 +124,7 @@ def test_what_is_read_is_told_at_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert isinstance(next(events)[1], tuple)
     Path(files[-1]).write_text('{"InputTensor"')
     kinds = [type(event) for _, event in events]
-    assert kinds == [SourceSummary, *[tuple, SourceSummary] * 29, Problem, SourceSummary]
+    assert kinds == [SourceSummary, *[tuple, SourceSummary] * 29, Finding, SourceSummary]
 
 
 def test_a_folder_without_models_is_an_error(check: Call, tmp_path: Path) -> None:

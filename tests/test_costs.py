@@ -27,8 +27,9 @@ from dml_tile.directml.enums import UINT_MAX
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import MAX_BOUND, read_model
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
 from dml_tile.files import paths, repository, urls, whole
+from dml_tile.findings import Finding, unreadable
 from dml_tile.geometry import layout
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS_COUNTED, Record
 from dml_tile.readers import contents, model_tile, remote
@@ -192,7 +193,7 @@ def test_nulls_of_a_list_or_of_lines_are_reported_once_with_their_number() -> No
         first, tile, more = read_document(text % json.dumps(TILE).encode())
         assert first == JsonDescriptor("/0")
         assert isinstance(tile, JsonDescriptor)
-        assert more == Problem("", "2 more descriptors are null")
+        assert more == unreadable("", "2 more descriptors are null")
     operators = read_document(b'[{"Type": 70, "Desc": null}, {"Type": 70, "Desc": null}, null]')
     assert all(isinstance(part, JsonDescriptor) for part in operators)
 
@@ -206,11 +207,11 @@ def test_only_as_many_repeats_as_a_tensor_may_have_dimensions_are_findings() -> 
 
 def test_of_too_many_problems_the_rest_of_a_source_is_not_read() -> None:
     counted = [*read_document(b"[%s[]]" % (b"[]," * (MAX_PROBLEMS_COUNTED - 1)))]
-    assert counted[-1] == Problem("", f"and {MAX_PROBLEMS_COUNTED - 100} more problems")
+    assert counted[-1] == unreadable("", f"and {MAX_PROBLEMS_COUNTED - 100} more problems")
     text = b"[%s%s]" % (b"[]," * (MAX_PROBLEMS_COUNTED + 1), json.dumps(TILE).encode())
     *told, last = read_document(text)
     assert len(told) == 100
-    assert last == Problem("", f"and more than {MAX_PROBLEMS_COUNTED - 100} more problems; the rest is not read")
+    assert last == unreadable("", f"and more than {MAX_PROBLEMS_COUNTED - 100} more problems; the rest is not read")
 
 
 @pytest.mark.parametrize(
@@ -305,7 +306,7 @@ def test_a_list_of_flags_is_read_up_to_its_first_wrong_value_too() -> None:
 )
 def test_an_object_of_too_many_keys_is_refused_wherever_it_stands(data: Any, where: str) -> None:
     (problem,) = read_document(json.dumps(data).encode())
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, Finding)
     assert re.fullmatch(
         rf"{re.escape(where)}[0-9]+ keys were provided; at most {MAX_KEYS} were expected", problem.message
     )

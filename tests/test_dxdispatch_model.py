@@ -18,10 +18,10 @@ from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable
 from dml_tile.dxdispatch.printing import printed
 from dml_tile.dxdispatch.resources import Contents, allocate, read_npy_header
 from dml_tile.dxdispatch.rules import MODEL_KEYS, model_findings
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
-from dml_tile.findings import Severity
+from dml_tile.findings import Finding, Severity
 from dml_tile.json_text import parse_document
 from dml_tile.readers.descriptors import read_document
 from tests.helpers.costs import at_most
@@ -44,7 +44,7 @@ def digest(text: str) -> str:
 
 def differences(text: str, answer: Json) -> Iterator[str]:
     """Where dml_tile differs from what the parser answered to a model; nothing where it does not."""
-    problems = [str(part) for part in read_document(text.encode()) if isinstance(part, Problem)]
+    problems = [part.text for part in read_document(text.encode()) if isinstance(part, Finding)]
     errors = [] if problems else _parser_errors(text)
     if "refused" in answer:
         if not problems and not errors:
@@ -140,7 +140,7 @@ def test_problems_name_the_field_the_value_and_what_was_expected() -> None:
     with pytest.raises(InputError) as caught:
         read_model(data)
     message = "InputTensor.Sizes[1] is -1; an integer from 0 to 4294967295 was expected"
-    assert [str(problem) for problem in caught.value.problems] == [
+    assert [problem.text for problem in caught.value.problems] == [
         f"/dispatchables/tile/desc/InputTensor/Sizes/1: {message}",
         "/dispatchables/other/type: type is 5; a string was expected",
     ]
@@ -242,7 +242,7 @@ def test_unusable_values_are_reported_with_their_place(
     (tmp_path / "in.png").write_bytes(b"x")
     with pytest.raises(InputError, match=message) as caught:
         run(printing({"initialValuesDataType": "FLOAT32"} | resource))
-    assert caught.value.problems[0].pointer == f"/resources/R/initialValues{pointer}"
+    assert caught.value.problems[0].path == f"/resources/R/initialValues{pointer}"
 
 
 @pytest.mark.parametrize(

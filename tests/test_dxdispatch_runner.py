@@ -326,4 +326,4 @@ def test_an_unusable_command_names_its_place(run: Callable[..., str], command: A
     mixed = values({"name": "n", "type": "FLOAT32", "value": 1}, {"type": "UINT8", "value": 2}, data_type="UNKNOWN")
     with pytest.raises(InputError, match=message) as caught:
         run(model(resources={"In": values(1, 2), "Mixed": mixed}, commands=[command]))
-    assert caught.value.problems[0].pointer == f"/commands/0{pointer}"
+    assert caught.value.problems[0].path == f"/commands/0{pointer}"

@@ -22,10 +22,10 @@ from dml_tile.errors import (
     DmlTileError,
     InputError,
     OutputError,
-    Problem,
     RefusedModelError,
     TargetError,
 )
+from dml_tile.findings import unreadable
 from tests.helpers.descriptors import page_tile
 
 PACKAGE = Path(dml_tile.__file__).parent
@@ -40,7 +40,7 @@ INSTANCES = (
     RefusedModelError({"/a": FINDINGS}),
     DialectError("ONNX Tile-13", "repeats", "is null"),
     DialectError(dialect="ONNX Tile-13", field="repeats", message="is null"),
-    InputError([Problem("/a", "b"), Problem("", "c")]),
+    InputError([unreadable("/a", "b"), unreadable("", "c")]),
     ConfigError("pyproject.toml", "a key"),
     OutputError("a.json", "no space"),
     TargetError("a reason"),

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.errors import InputError, Position, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import Finding, Position, unreadable
 from dml_tile.json_text import SourceText, parse_json
 from dml_tile.readers import descriptors as documents
 from dml_tile.readers.descriptors import parse_source, read_document, read_lines, read_source
@@ -64,12 +65,12 @@ def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[De
 def test_what_can_be_read_of_a_broken_model_is() -> None:
     dispatchables = {"good": {"type": "TILE", "desc": TILE | {"RepeatsCount": 1}}, "bad": {"type": "TILE", "desc": 3}}
     assert parts({"resources": {}, "dispatchables": dispatchables}) == [
-        Problem("/dispatchables/bad/desc", "desc is 3; an object was expected"),
-        Problem("", "commands is missing"),
+        unreadable("/dispatchables/bad/desc", "desc is 3; an object was expected"),
+        unreadable("", "commands is missing"),
         JsonDescriptor("/dispatchables/good", OPERATOR),
         JsonDescriptor(""),  # the model
     ]
-    assert parts({"dispatchables": 7})[0] == Problem("", "resources is missing")
+    assert parts({"dispatchables": 7})[0] == unreadable("", "resources is missing")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
     found = parts(text.format(line=LINE, other='{"Type": "GEMM", "Desc": null}').encode())
     assert JsonDescriptor("/1" if expected[0] != "/0" else "/0", BARE) in found
     for part, beginning in zip(found, expected, strict=True):
-        assert (str(part) if isinstance(part, Problem) else part.pointer).startswith(beginning)
+        assert (part.text if isinstance(part, Finding) else part.pointer).startswith(beginning)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
     ],
 )
 def test_what_cannot_be_read_is_reported_by_field_value_and_expectation(value: Any, message: str) -> None:
-    problems = [part for part in parts(value) if isinstance(part, Problem)]
+    problems = [part for part in parts(value) if isinstance(part, Finding)]
     assert len(problems) == 1
     with pytest.raises(InputError, match=message):
         raise InputError(problems)
@@ -177,7 +178,7 @@ NO_FLOAT = "a FLOAT (a number from -3.4028235e38 to 3.4028235e38, "
 )
 def test_a_number_that_its_c_field_does_not_hold_is_a_problem(value: Any, message: str) -> None:
     (problem,) = parts(value)
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, Finding)
     assert message in problem.message
 
 
@@ -235,7 +236,7 @@ EDGE = {"GraphInputIndex": 0, "ToNodeIndex": 0}
 )
 def test_of_an_unknown_key_the_keys_of_its_own_struct_are_named(value: Any, message: str) -> None:
     (problem,) = parts(value)
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, Finding)
     assert problem.message.startswith(message)
 
 
@@ -260,19 +261,19 @@ def test_of_an_operator_with_a_wrong_type_the_type_alone_is_reported(kind: Any, 
         (graph, r"Nodes\[0\]\.Operator\."),
     ):
         (problem,) = parts(value)
-        assert isinstance(problem, Problem)
+        assert isinstance(problem, Finding)
         assert re.fullmatch(f"{path}Type is {message}[^;]*(; see docs/operators.md for all names)?", problem.message)
 
 
 @pytest.mark.parametrize("item", [b'{"a": 1, "a": 2}', b"{", b'{"a": NaN}'])
 def test_a_broken_list_is_not_taken_for_lines(item: bytes) -> None:
     (problem,) = parts(b"\n[\n" + item + b",\n" + LINE.encode() + b"\n]")
-    assert (type(problem), problem.pointer) == (Problem, "")
+    assert (type(problem), problem.path) == (Finding, "")
 
 
 def test_a_file_that_cannot_be_opened_is_a_problem(tmp_path: Path) -> None:
-    assert list(read_source(str(tmp_path / "missing.json"))) == [Problem("", "No such file or directory")]
-    assert list(read_source(str(tmp_path))) == [Problem("", "Is a directory")]
+    assert list(read_source(str(tmp_path / "missing.json"))) == [unreadable("", "No such file or directory")]
+    assert list(read_source(str(tmp_path))) == [unreadable("", "Is a directory")]
     with pytest.raises(InputError, match="No such file or directory"):
         parse_source(str(tmp_path / "missing.json"))
 
@@ -282,13 +283,14 @@ def test_a_document_is_limited_and_lines_are_not_together(tmp_path: Path, monkey
     path = tmp_path / "tiles.json"
     path.write_text(f"{LINE}\n\nnonsense\n{LINE}\n")
     (problem,) = read_source(str(path))
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, Finding)
     assert f"larger than {len(LINE) + 1} bytes" in problem.message
     with pytest.raises(InputError, match="larger than"):
         parse_source(str(path))
     first, nonsense, last = read_source(str(path.rename(tmp_path / "tiles.jsonl")))
     assert (first, last) == (JsonDescriptor("/0", BARE), JsonDescriptor("/3", BARE))
-    assert (nonsense.pointer, type(nonsense)) == ("/2", Problem)
+    assert isinstance(nonsense, Finding)
+    assert nonsense.path == "/2"
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".ndjson"])
@@ -302,9 +304,9 @@ def test_a_line_over_the_limit_is_one_problem_and_the_next_keeps_its_number(
     path.write_text(f"{LINE}\n{long}\n{LINE}\n{long}")
     assert list(read_source(str(path))) == [
         JsonDescriptor("/0", BARE),
-        Problem("/1", "line 2 is larger than 200 bytes"),
+        unreadable("/1", "line 2 is larger than 200 bytes"),
         JsonDescriptor("/2", BARE),
-        Problem("/3", "line 4 is larger than 200 bytes"),
+        unreadable("/3", "line 4 is larger than 200 bytes"),
     ]
 
 
@@ -314,7 +316,7 @@ def test_so_many_problems_of_a_source_are_reported_the_others_counted_and_tiles_
     *problems, tile, more = read_document(b"[%s]" % b",".join(items)) if form == "list" else read_lines(items)
     assert len(problems) == 100
     assert isinstance(tile, JsonDescriptor)
-    assert (tile.pointer, more) == ("/250", Problem("", "and 150 more problems"))
+    assert (tile.pointer, more) == ("/250", unreadable("", "and 150 more problems"))
 
 
 # Positions
@@ -344,8 +346,12 @@ def begins(text: str, pointer: str, path: str = "") -> tuple[int, int] | None:
 def line_begins(text: str, pointer: str, path: str, name: str) -> tuple[int, int] | None:
     """The position of a field in JSON lines, or of a line that is no descriptor."""
     Path(name).write_bytes(text.encode())
-    part: Any = next(part for part in read_source(name) if part.pointer == pointer)
-    return location_of(part.position if isinstance(part, Problem) else part.text.position(pointer, path))
+    for part in read_source(name):
+        if isinstance(part, Finding) and part.path == pointer:
+            return location_of(part.position)
+        if isinstance(part, JsonDescriptor) and part.pointer == pointer and part.text:
+            return location_of(part.text.position(pointer, path))
+    raise LookupError(pointer)
 
 
 @pytest.mark.parametrize(
@@ -423,7 +429,7 @@ def test_a_hostile_line_costs_no_more_than_its_length(beginning: str) -> None:
 
 def test_an_unreadable_line_after_blank_ones_is_reported_by_the_number_that_its_position_has() -> None:
     Path("a.json").write_text(f"\n\n{SHORT}\n{{]\n")
-    (problem,) = (part for part in read_source("a.json") if isinstance(part, Problem))
+    (problem,) = (part for part in read_source("a.json") if isinstance(part, Finding))
     assert "at line 4 column 2" in problem.message
     assert problem.position is not None
     assert problem.position.line == 4

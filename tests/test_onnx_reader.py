@@ -16,7 +16,8 @@ from onnx import FunctionProto, ModelProto, TensorProto, helper
 from onnx.parser import parse_graph
 
 from dml_tile.dialects.tiles import Request
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx import functions
 from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
@@ -123,7 +124,7 @@ def test_a_model_without_an_opset_for_its_tile_is_a_problem(version: int | None)
     else:
         made.opset_import[0].version = version
     (problem,) = nodes_of(made)
-    assert problem.pointer == "Tile->y"
+    assert problem.path == "Tile->y"
     assert f"imports opset {version}" in problem.message
 
 
@@ -430,7 +431,7 @@ def test_a_damaged_model_gives_tiles_or_problems() -> None:
         for _ in range(chance.randint(1, 4)):
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
         with suppress(InputError):
-            assert all(isinstance(each, TileNode | Problem) for each in nodes_of(bytes(damaged))), seed
+            assert all(isinstance(each, TileNode | Finding) for each in nodes_of(bytes(damaged))), seed
 
 
 def test_weights_take_no_memory(tmp_path: Path) -> None:
@@ -540,7 +541,7 @@ def test_repeats_elsewhere_or_unreadable_are_a_problem(entries: dict[str, str], 
     os.mkfifo(folder / "pipe.bin")
     found, problem = nodes_of(with_external(**entries), folder=folder)
     assert found == tile("Tile->y", (2, 3), None)
-    assert str(problem).startswith("Tile->y: the data of 'r': ")
+    assert problem.text.startswith("Tile->y: the data of 'r': ")
     assert reason in problem.message
 
 
@@ -553,7 +554,7 @@ def test_what_is_computed_from_unread_data_is_a_problem_too(text: str) -> None:
     outside = external(tensor("s", [2, 5]), location="../w.bin")
     found, problem = nodes_of(model(text, inputs=[typed("x", [1, 1])], initializer=[outside]))
     assert None in (found.shape, found.repeats) or None in (found.shape or ())
-    assert problem == Problem("Tile->y", "the data of 's': '../w.bin' is no path below the model's folder")
+    assert problem == unreadable("Tile->y", "the data of 's': '../w.bin' is no path below the model's folder")
 
 
 def test_weights_in_files_that_are_missing_are_no_problem() -> None:

@@ -20,8 +20,7 @@ from dml_tile.cli.app import main
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
-from dml_tile.errors import Problem
-from dml_tile.findings import Against
+from dml_tile.findings import Against, Finding, unreadable
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports import markdown
@@ -193,7 +192,7 @@ def test_models_are_summed_up() -> None:
 
 def test_parts_that_cannot_be_read_are_listed() -> None:
     html = page(
-        [], [("a.json", Problem("/1", "is 3; an object was expected")), ("b.onnx", Problem("", "is truncated"))]
+        [], [("a.json", unreadable("/1", "is 3; an object was expected")), ("b.onnx", unreadable("", "is truncated"))]
     )
     assert texts(section(html, "not-read"), ".//li") == [
         "a.json#/1: is 3; an object was expected",
@@ -289,7 +288,7 @@ def test_a_row_keeps_of_each_tile_no_other_findings_than_its_own() -> None:
 
 def test_models_and_problems_are_bounded_too() -> None:
     many = MAX_ON_A_PAGE + 1
-    html = page([], [("a.json", Problem("", "is bad"))] * many, [SourceSummary("a.onnx", True)] * many)
+    html = page([], [("a.json", unreadable("", "is bad"))] * many, [SourceSummary("a.onnx", True)] * many)
     assert len(rows(html, "models")) == len([*section(html, "not-read").iter("li")]) == MAX_ON_A_PAGE
     assert text_of(section(html, "models")).endswith("and 1 more model")
     assert text_of(section(html, "not-read")).endswith("and 1 more problem")
@@ -298,12 +297,12 @@ def test_models_and_problems_are_bounded_too() -> None:
 # Markdown
 
 
-def summary(*tiles: Sequence[Result], problems: Sequence[tuple[str, Problem]] = ()) -> str:
+def summary(*tiles: Sequence[Result], problems: Sequence[tuple[str, Finding]] = ()) -> str:
     return report_of("markdown", tiles, problems)
 
 
 def test_markdown_counts_tiles_and_unread_files_and_has_a_row_for_each_tile_the_refused_first() -> None:
-    text = summary(checked(SHORT, OLD, NEW), checked(LONG, OLD, NEW), problems=[("b.json", Problem("/1", "is bad"))])
+    text = summary(checked(SHORT, OLD, NEW), checked(LONG, OLD, NEW), problems=[("b.json", unreadable("/1", "is bad"))])
     heading, _, problem, *lines = text.splitlines()
     assert heading == "## Operators on DirectML: 1 file not read; 2 operators: 1 refused, 1 accepted"
     assert problem == r"- **b.json\#/1** cannot be read: is bad"
@@ -332,7 +331,7 @@ def test_notes_stand_in_markdown_below_a_tile_that_has_some() -> None:
 
 def test_names_are_text_in_markdown_too() -> None:
     name = f"{HOSTILE}|`*_[x](https://example.org)"
-    text = summary(checked(JsonDescriptor(name, WRONG.desc), source=name), problems=[(name, Problem(name, name))])
+    text = summary(checked(JsonDescriptor(name, WRONG.desc), source=name), problems=[(name, unreadable(name, name))])
     without_escapes = re.sub(r"\\[^\n]", "", text)
     assert "<" not in without_escapes
     assert "`" not in without_escapes
@@ -342,7 +341,9 @@ def test_names_are_text_in_markdown_too() -> None:
 
 def test_a_long_list_in_markdown_is_cut_and_counted() -> None:
     many = markdown.MAX_IN_A_COMMENT + 2
-    text = summary(*[checked(WRONG)] * many, *[checked(SHORT)] * many, problems=[("a", Problem("", "is bad"))] * many)
+    text = summary(
+        *[checked(WRONG)] * many, *[checked(SHORT)] * many, problems=[("a", unreadable("", "is bad"))] * many
+    )
     assert text.count("| ✕ refused") == text.count("| ✓ accepted") == markdown.MAX_IN_A_COMMENT
     assert "Not listed: 2 refused, 2 accepted.\n" in text
     assert "- and 2 more that cannot be read\n" in text

@@ -13,7 +13,7 @@ from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 
 from dml_tile.checks.summary import SourceSummary
-from dml_tile.errors import Problem
+from dml_tile.findings import unreadable
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.reports.levels import levels_html
 from tests.helpers.packages import npm_file
@@ -73,7 +73,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         checked(WRONG, NEW, source="a.json"),
         checked(JsonDescriptor(f"/{HOSTILE}", WRONG.desc), NEW, source=HOSTILE),
     ]
-    problems = [(HOSTILE, Problem("", HOSTILE))]
+    problems = [(HOSTILE, unreadable("", HOSTILE))]
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(page(tiles, problems, [SourceSummary(HOSTILE, True)]), "utf-8")
     return path.as_uri()

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from dml_tile.errors import Problem
+from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.child import End, Order, answer_line, read_answer
@@ -76,18 +76,18 @@ def test_a_file_that_is_no_model_or_crashes_openvino_costs_that_file(tmp_path: P
     else:
         path.write_bytes(b"no model, whatever its name is" * 100)
     bad, good = read(path, BURN_XML)
-    assert [type(part) for part in bad] == [Problem]
+    assert [type(part) for part in bad] == [Finding]
     assert good == [BURN]
 
 
 def test_a_model_that_keeps_openvino_busy_costs_its_time(tmp_path: Path) -> None:
     busy = nested_ifs(tmp_path / "busy.xml", 400)
-    assert read(busy, seconds=2) == [[Problem("", "reading took longer than 2 s")]]
+    assert read(busy, seconds=2) == [[unreadable("", "reading took longer than 2 s")]]
 
 
 def test_a_model_that_wants_too_much_memory_costs_that_file(tmp_path: Path) -> None:
     read_parts = read(many_repeats(tmp_path / "many.xml", 2**28), BURN_XML, memory=2**30)
-    assert read_parts == [[Problem("", "reading ran out of its 1 GiB of memory")], [BURN]]
+    assert read_parts == [[unreadable("", "reading ran out of its 1 GiB of memory")], [BURN]]
 
 
 def test_weights_are_mapped_not_loaded(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def obey(folder: Path, *files: str, **bounds: Any) -> list[list[Any]]:
     return read(*paths, command=STAND_IN, **bounds)
 
 
-def is_gone(parts: Sequence[Problem]) -> bool:
+def is_gone(parts: Sequence[Finding]) -> bool:
     """Return True if the process that said its number has ended."""
     try:
         os.kill(int(parts[0].message), 0)
@@ -242,8 +242,8 @@ FAILURES: Final = {
 def test_a_failing_process_costs_one(tmp_path: Path, deed: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parent, "MAX_ANSWER_BYTES", FEW_BYTES)
     before, failed, after = obey(tmp_path, SAY_PID, f"problem('so far')\n{deed}", SAY_PID)
-    assert failed[0] == Problem("", "so far")
-    assert failed[-1] == Problem("", message)
+    assert failed[0] == unreadable("", "so far")
+    assert failed[-1] == unreadable("", message)
     assert len(failed) == 2 or "more Tiles" in message
     assert before != after, FRESH
     assert is_gone(before)
@@ -252,7 +252,7 @@ def test_a_failing_process_costs_one(tmp_path: Path, deed: str, message: str, mo
 
 def test_of_many_problems_of_a_file_the_rest_is_counted(tmp_path: Path) -> None:
     many, after = obey(tmp_path, "for i in range(300): problem(i)\nend()", SAY_PID)
-    assert many == [*(Problem("", str(i)) for i in range(100)), Problem("", "and 200 more problems")]
+    assert many == [*(unreadable("", str(i)) for i in range(100)), unreadable("", "and 200 more problems")]
     assert len(after) == 1
 
 
@@ -261,7 +261,7 @@ def test_of_many_problems_of_a_file_the_rest_is_counted(tmp_path: Path) -> None:
 )
 def test_a_process_that_takes_too_long_is_ended(tmp_path: Path, deed: str) -> None:
     before, slow, after = obey(tmp_path, SAY_PID, f"problem('so far')\n{deed}", SAY_PID, seconds=3)
-    assert slow == [Problem("", "so far"), Problem("", "reading took longer than 3 s")]
+    assert slow == [unreadable("", "so far"), unreadable("", "reading took longer than 3 s")]
     assert before != after, FRESH
     assert is_gone(before)
 
@@ -281,7 +281,7 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     interrupt = f"os.kill({os.getpid()}, signal.SIGINT)"
     with pytest.raises(KeyboardInterrupt):
         obey(tmp_path, f"open({str(pid)!r}, 'w').write(str(os.getpid()))\n{interrupt}\ntime.sleep(1000)")
-    assert is_gone([Problem("", pid.read_text())])
+    assert is_gone([unreadable("", pid.read_text())])
 
 
 # The lines
@@ -299,7 +299,7 @@ NODE = TileNode("If_3/then_body/☃\n", DIALECTS["ONNX Tile-13"], None, (2, "n",
             "t", DIALECTS["ONNX Tile-13"], "int8", (2, None), (None, 2), "", "unused", ("a",), ("b",), ("c",), True
         ),
         BURN,
-        Problem("/x", 'a "quoted" reason'),
+        unreadable("/x", 'a "quoted" reason'),
         End(),
         End(("batch", "☃"), ("x",)),
     ],
@@ -318,7 +318,7 @@ def test_an_order_survives_its_line() -> None:
 
 
 def test_a_message_that_is_no_text_is_sent_all_the_same() -> None:
-    assert read_answer(answer_line(Problem("", "a\udcff"))) == Problem("", "a?")
+    assert read_answer(answer_line(unreadable("", "a\udcff"))) == unreadable("", "a?")
 
 
 @pytest.mark.parametrize(

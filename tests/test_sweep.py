@@ -30,8 +30,8 @@ from dml_tile.checks.file_check import FileCheck, checked_here
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.checks.sweep import FILES_OF_A_CHUNK, Workers, processes
 from dml_tile.cli.jobs import MIN_FILES, chosen_workers
-from dml_tile.errors import Problem
 from dml_tile.execution.mover import processor_count
+from dml_tile.findings import unreadable
 from dml_tile.readers.sandbox import parent
 from tests.helpers import deadly
 from tests.helpers.check_files import BAD, TILE, write
@@ -72,11 +72,11 @@ def test_threads_find_what_this_thread_finds(zoo: list[str]) -> None:
         assert list(sweep(zoo, TARGETS, executor=executor)) == alone
     assert [checked.source for checked in alone] == zoo
     assert [result.target.name for result in alone[0].results] == TARGETS
-    assert alone[-2] == CheckedFile("missing.json", problems=(Problem("", "No such file or directory"),))
+    assert alone[-2] == CheckedFile("missing.json", problems=(unreadable("", "No such file or directory"),))
 
 
 def test_names_that_stand_for_no_file_and_arguments_that_mean_nothing(call: Call) -> None:
-    assert list(sweep(["*.onnx"])) == [CheckedFile("*.onnx", problems=(Problem("", "no file matches the pattern"),))]
+    assert list(sweep(["*.onnx"])) == [CheckedFile("*.onnx", problems=(unreadable("", "no file matches the pattern"),))]
     for argument, value, message in (
         ("via", "orr", "there is no back end 'orr'"),
         ("against", "neither", "against"),
@@ -109,7 +109,7 @@ def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], error: Exception
     found = list(Workers(executor).events(CHECK, files))
     assert [pair for pair in found if pair[0] != "deadly.json"] == list(checked_here(CHECK, zoo))
     assert [event for file, event in found if file == "deadly.json"] == [
-        Problem("", message),
+        unreadable("", message),
         SourceSummary("deadly.json", is_model=False, is_whole=False),
     ]
     alone = [files for files in executor.chunks if len(files) == 1 and files != ["many.jsonl"]]
@@ -220,7 +220,7 @@ def test_a_process_that_dies_costs_the_file_that_it_dies_of_each_time(
     ]
     for file in lost:
         problem, summary = (event for name, event in found if name == file)
-        assert problem == Problem("", "the process that checked it ended")
+        assert problem == unreadable("", "the process that checked it ended")
         assert isinstance(summary, SourceSummary)
         assert not summary.is_whole
 

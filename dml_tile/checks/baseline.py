@@ -172,4 +172,4 @@ def _entries_of(file: str) -> tuple[Entry, ...]:
         return _BaselineRecord.model_validate(data).findings
     except ValidationError as error:
         first, *_ = problems_of(error, data, names=("version", "findings", *_KEYS))
-        raise ConfigError(file, str(first)) from None
+        raise ConfigError(file, first.text) from None

@@ -20,9 +20,9 @@ from dml_tile.checks.files import forbidden, listed, unknown_names, unread_throu
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import InputError, Problem, location_of, require_instance
+from dml_tile.errors import InputError, require_instance
 from dml_tile.files.urls import STANDARD_INPUT, Url, source_named
-from dml_tile.findings import Against, Severity, bases_of
+from dml_tile.findings import Against, Finding, Severity, bases_of, location_of, unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
@@ -38,9 +38,9 @@ _ALL_RULES: Final = Selection()
 _DIGEST_BYTES: Final = 4
 
 
-SourcePart: TypeAlias = JsonDescriptor | TileNode | Problem
+SourcePart: TypeAlias = JsonDescriptor | TileNode | Finding
 
-Event: TypeAlias = tuple[Result, ...] | Problem | SourceSummary
+Event: TypeAlias = tuple[Result, ...] | Finding | SourceSummary
 """The results of a tile, one for each target; a part of the file that cannot be read; or, at its end, its summary."""
 
 
@@ -76,12 +76,12 @@ class FileCheck:
         file = self.name_of(file)
         summary = SourceSummary(file, is_model_file(file))
         suppressions = Suppressions(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
-        problems: dict[str, list[Problem]] = {}
+        problems: dict[str, list[Finding]] = {}
         equals, all_equals = Counter[str](), Counter[str]()
         first_parts = list(islice(parts, 2))
         first_own = [part for part in first_parts if not (isinstance(part, JsonDescriptor) and part.is_whole_model)]
         for part in _merged(chain(first_parts, parts)):
-            if isinstance(part, Problem):
+            if isinstance(part, Finding):
                 problems.setdefault(part.message, []).append(part)
                 continue
             of_part = [*results(file, part, self.targets, self.against, self.via)]
@@ -106,8 +106,8 @@ class FileCheck:
                 ]
             yield tuple(of_part)
         for first, *others in problems.values():
-            also = f"; also at {listed([other.pointer for other in others])}" if others else ""
-            yield replace(first, message=first.message + also, reason=first.message)
+            also = f"; also at {listed([other.path for other in others])}" if others else ""
+            yield replace(first, message=first.message + also, about=first.message)
         places_nodes = summary.is_model and self.via is not None and self.via.name == "ort"
         summary.is_empty = not (first_own or places_nodes)
         if summary.is_empty and self.is_strict and not summary.is_model:
@@ -205,14 +205,14 @@ def check_model(
     check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes)
     with _named_file(model) as (name, file), Sources(check.known_shapes) as sources:
         if unread := unread_through(file, check.via):
-            raise InputError([Problem(name, f"is {unread}")])
+            raise InputError([unreadable(name, f"is {unread}")])
         parts = list(sources.parts(file))
         names = sources.new_names()
-    if problems := [part for part in parts if isinstance(part, Problem)]:
-        raise InputError([replace(each, pointer=location_of(name, each.pointer)) for each in problems])
+    if problems := [part for part in parts if isinstance(part, Finding)]:
+        raise InputError([replace(each, path=location_of(name, each.path)) for each in problems])
     for _, problem in unknown_names(check.known_shapes, names, [file]):
         raise ValueError(f"{name}: {problem}")
-    tiles = [part for part in parts if not isinstance(part, Problem)]
+    tiles = [part for part in parts if not isinstance(part, Finding)]
     for text in chain.from_iterable(part.contradictions for part in tiles if isinstance(part, TileNode)):
         warnings.warn(f"{name}: {text}", stacklevel=2)
     return tuple(result for part in tiles for result in results(name, part, check.targets, against, check.via))

@@ -11,12 +11,13 @@ from pathlib import PurePath
 from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends import BackEnd
-from dml_tile.errors import ConfigError, InputError, Problem
+from dml_tile.errors import ConfigError, InputError
 from dml_tile.files.paths import ListedPath, Matches, ProjectPath, why_refused
 from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import list_root, path_from
 from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
 from dml_tile.files.whole import read_whole
+from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
@@ -33,7 +34,7 @@ from dml_tile.readers.sources import (
 )
 from dml_tile.text import did_you_mean
 
-Complain: TypeAlias = Callable[[str, Problem], None]
+Complain: TypeAlias = Callable[[str, Finding], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
 
 ChosenTiles: TypeAlias = Iterator[tuple[str, JsonDescriptor | TileNode]]
@@ -44,10 +45,10 @@ MAX_IN_A_LINE: Final = 10
 MAX_LIST_BYTES: Final = 2**24
 """The size of the largest list of files that is read."""
 
-HOLDS_NOTHING: Final = Problem("", "holds nothing to check")
+HOLDS_NOTHING: Final = unreadable("", "holds nothing to check")
 
-_NO_MATCH: Final = Problem("", "no file matches the pattern")
-_OUTSIDE: Final = Problem("", "leads out of the folder of pyproject.toml, which names it in paths")
+_NO_MATCH: Final = unreadable("", "no file matches the pattern")
+_OUTSIDE: Final = unreadable("", "leads out of the folder of pyproject.toml, which names it in paths")
 
 
 class Exclusion:
@@ -82,9 +83,9 @@ class Exclusion:
 _NOTHING: Final = Exclusion()
 
 
-def forbidden(reason: str) -> Problem:
+def forbidden(reason: str) -> Finding:
     """Return the problem of a passed over file under --strict-files."""
-    return Problem("", f"would be passed over ({reason}), which --strict-files forbids")
+    return unreadable("", f"would be passed over ({reason}), which --strict-files forbids")
 
 
 def names_in(file: str, settings_file: str = "") -> list[str]:
@@ -145,7 +146,7 @@ def files_named(
             if name in patterns:
                 matched.add(match)
             if isinstance(name, ListedPath | ProjectPath) and (refused := why_refused(match)):
-                complain(match, Problem("", refused))
+                complain(match, unreadable("", refused))
                 continue
             passed: list[PassedOver] = []
             try:
@@ -172,7 +173,7 @@ def files_named(
                 if not (unread := unread_through(file, via)):
                     files.setdefault(_identity(file), file)
                 elif file == name:
-                    complain(file, Problem("", f"is {unread}"))
+                    complain(file, unreadable("", f"is {unread}"))
                 else:
                     passed.append(PassedOver(file, unread))
             for one in passed:
@@ -238,7 +239,7 @@ def chosen_tiles(
         if not (unread := unread_through(file, via)):
             files.append(file)
         elif file == name:
-            complain(file, Problem("", f"is {unread}"))
+            complain(file, unreadable("", f"is {unread}"))
         else:
             not_read.append(PassedOver(file, unread))
     is_readable = bool(files)
@@ -249,8 +250,8 @@ def chosen_tiles(
             is_empty = not is_model_file(file)
             for part in sources.parts(file):
                 is_empty &= isinstance(part, JsonDescriptor) and part.is_whole_model
-                if isinstance(part, Problem):
-                    if pointer is None or part.pointer in ("", pointer) or part.pointer.startswith(f"{pointer}/"):
+                if isinstance(part, Finding):
+                    if pointer is None or part.path in ("", pointer) or part.path.startswith(f"{pointer}/"):
                         complain(file, part)
                         is_readable = False
                 elif isinstance(part, JsonDescriptor) and not part.is_operator:
@@ -265,11 +266,11 @@ def chosen_tiles(
         names = sources.new_names()
     if is_readable:
         for option, unknown in unknown_names(known_shapes, names, files):
-            complain(option, Problem("", unknown))
+            complain(option, unreadable("", unknown))
     pass_over(not_read)
     if not is_found and is_readable:
         there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
-        complain(name, Problem(pointer or "", f"there is no such tile; {there}"))
+        complain(name, unreadable(pointer or "", f"there is no such tile; {there}"))
 
 
 def unread_through(file: str, via: BackEnd | None) -> str:

@@ -18,8 +18,8 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.dxdispatch.rules import dispatchable_is_an_operator, graphs_can_be_compiled, part_findings
-from dml_tile.errors import Position, require_instance
-from dml_tile.findings import Against, Finding, Severity, apply_rules, bases_of
+from dml_tile.errors import require_instance
+from dml_tile.findings import Against, Finding, Position, Severity, apply_rules, bases_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import NodeFields, TileNode
 from dml_tile.rules.capture import CAPTURE_RULES, refusal_is_explained

@@ -10,8 +10,7 @@ from dml_tile.checks.catalogue import NOTICES, UNUSED_BASELINE_ENTRY, UNUSED_IGN
 from dml_tile.checks.files import Exclusion
 from dml_tile.checks.result import Result
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.errors import Position
-from dml_tile.findings import Severity
+from dml_tile.findings import Position, Severity
 from dml_tile.readers.model_tile import ModelNames
 from dml_tile.text import plural
 

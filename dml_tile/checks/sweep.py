@@ -23,9 +23,8 @@ from dml_tile.checks.files import files_named
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import TargetLike
-from dml_tile.errors import Problem
 from dml_tile.files.urls import STANDARD_INPUT, Url, source_named
-from dml_tile.findings import Against
+from dml_tile.findings import Against, Finding, unreadable
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.readers.sources import Sources, is_model_file
 
@@ -65,7 +64,7 @@ class CheckedFile:
 
     source: str
     results: tuple[Result, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
     contradictions: tuple[str, ...] = ()
 
 
@@ -107,7 +106,7 @@ def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | No
         of_file.append(event)
         if isinstance(event, SourceSummary):
             results = chain.from_iterable(each for each in of_file if isinstance(each, tuple))
-            problems = tuple(each for each in of_file if isinstance(each, Problem))
+            problems = tuple(each for each in of_file if isinstance(each, Finding))
             yield CheckedFile(file, tuple(results), problems, event.contradictions)
             of_file.clear()
 
@@ -172,7 +171,7 @@ class Workers:
             if isinstance(error, (BrokenExecutor, CancelledError)) and not self.new:
                 raise BrokenExecutor(f"the executor gave up: {error}") from error
             summary = SourceSummary(file, is_model_file(file), is_whole=False)
-            return iter([(file, Problem("", _cause_of_failure(error))), (file, summary)])
+            return iter([(file, unreadable("", _cause_of_failure(error))), (file, summary)])
 
 
 def _cause_of_failure(error: Exception) -> str:

@@ -41,10 +41,9 @@ from dml_tile.cli.formats import (
 from dml_tile.cli.jobs import chosen_workers, counted_files
 from dml_tile.cli.options import CheckOptions
 from dml_tile.directml.targets import DEFAULT_TARGET
-from dml_tile.errors import Problem
 from dml_tile.files.repository import repository_root
 from dml_tile.files.urls import STANDARD_INPUT, source_named
-from dml_tile.findings import Severity
+from dml_tile.findings import Finding, Severity, unreadable
 from dml_tile.readers.model_tile import KnownShapes, ModelNames
 from dml_tile.readers.sources import EMPTY, EXCLUDED, PassedOver, is_model_file
 from dml_tile.reports.report import Report, ReportOptions
@@ -200,11 +199,11 @@ class CheckRun:
         excluding = "--exclude" if "exclude" in config.options else f"exclude in {config.file}"
         for one in self._passed_over:
             if one.reason == EXCLUDED and one.name in self.names:
-                complain(one.name, [Problem("", f"is not checked; {excluding} leaves it out")])
+                complain(one.name, [unreadable("", f"is not checked; {excluding} leaves it out")])
         if self.is_project:
             for number, pattern in enumerate(exclusion.patterns.lines):
                 if number not in exclusion.patterns.met:
-                    complain("check", [Problem("", f"{excluding}: {pattern!r} matches nothing")])
+                    complain("check", [unreadable("", f"{excluding}: {pattern!r} matches nothing")])
         if self.questions.is_strict:
             for one in self._passed_over:
                 if not one.is_left_out:
@@ -239,17 +238,17 @@ class CheckRun:
                 report.passed_over = self._passed_over
                 report.end(self._sources)
 
-    def _complain(self, name: str, problem: Problem) -> None:
+    def _complain(self, name: str, problem: Finding) -> None:
         self.status.complain(name, problem)
         self._report_problem(name, problem)
 
-    def _report_problem(self, name: str, problem: Problem) -> None:
+    def _report_problem(self, name: str, problem: Finding) -> None:
         for report in self._reports:
             report.add_problem(name, problem)
 
     def _take(self, file: str, event: Event) -> None:
         match event:
-            case Problem():
+            case Finding():
                 self._complain(file, event)
             case SourceSummary():
                 self._sources.append(event)
@@ -317,7 +316,7 @@ class CheckRun:
             replacing.write(baseline_text(written))
         kept, dropped = len(unchecked - entries), len(old_entries - written)
         counts = f"{len(written)} entries written, {kept} of them kept unchecked; {dropped} dropped"
-        complain(file, [Problem("", counts)])
+        complain(file, [unreadable("", counts)])
 
     def print_remarks(self) -> None:
         """Print on standard error what no report has a place for, and complain of names that no model has."""
@@ -326,13 +325,13 @@ class CheckRun:
             count_passed_over(self._passed_over)
         if options.verbose:
             for one in self._passed_over:
-                complain(one.name, [Problem("", f"passed over, {one.reason}")])
+                complain(one.name, [unreadable("", f"passed over, {one.reason}")])
         for source in sources:
-            complain(source.name, [Problem("", text) for text in source.contradictions])
+            complain(source.name, [unreadable("", text) for text in source.contradictions])
         self._complain_of_unknown_names()
         has_operators = any(source.operators for source in sources)
         if not (has_operators or self.status.problems):
-            nothing = Problem("", "no operator was checked")
+            nothing = unreadable("", "no operator was checked")
             if options.require_operators:
                 self.status.complain("check", nothing)
             else:
@@ -351,4 +350,4 @@ class CheckRun:
         )
         read = [source.name for source in self._sources if source.is_whole]
         for option, unknown in unknown_names(asked, there, read):
-            self.status.complain(option, Problem("", unknown))
+            self.status.complain(option, unreadable("", unknown))

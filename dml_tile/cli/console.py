@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 import typer
 
-from dml_tile.errors import ConfigError, OutputError, Problem, location_of
+from dml_tile.errors import ConfigError, OutputError
+from dml_tile.findings import Finding, location_of, unreadable
 
 if TYPE_CHECKING:
     from dml_tile.readers.sources import PassedOver
@@ -28,9 +29,9 @@ class ExitStatus:
 
     def __init__(self) -> None:
         self.code = CLEAN
-        self.problems: list[tuple[str, Problem]] = []
+        self.problems: list[tuple[str, Finding]] = []
 
-    def complain(self, source: str, problem: Problem) -> None:
+    def complain(self, source: str, problem: Finding) -> None:
         """Print on standard error what cannot be read, or be done with it."""
         complain(source, [problem])
         self.problems.append((source, problem))
@@ -41,12 +42,12 @@ class ExitStatus:
         self.code = max(self.code, FINDINGS * are_failing)
 
 
-def complain(source: str, problems: Sequence[Problem]) -> None:
+def complain(source: str, problems: Sequence[Finding]) -> None:
     """Print on standard error why a source, or parts of it, cannot be read."""
     from dml_tile.text import printable
 
     for problem in problems:
-        where = location_of(source, problem.pointer, problem.position)
+        where = location_of(source, problem.path, problem.position)
         print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
 
 
@@ -70,7 +71,7 @@ def exit_on_file_errors() -> Iterator[None]:
     try:
         yield
     except (ConfigError, OutputError) as error:
-        complain(error.file, [Problem("", str(error))])
+        complain(error.file, [unreadable("", str(error))])
         raise typer.Exit(UNREADABLE) from None
 
 

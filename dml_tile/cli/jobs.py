@@ -13,7 +13,7 @@ from dml_tile.checks.file_check import Event
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.cli.console import UNREADABLE, complain
 from dml_tile.cli.formats import console_of
-from dml_tile.errors import Problem
+from dml_tile.findings import unreadable
 
 if TYPE_CHECKING:  # most checks start no processes
     from dml_tile.checks.sweep import Workers
@@ -55,7 +55,7 @@ def chosen_workers(jobs: int | None, dask: str | None, files: int) -> Iterator[W
         with processes(jobs) if dask is None else _cluster(dask) as workers:
             yield workers
     except BrokenExecutor as error:
-        complain("check", [Problem("", str(error))])
+        complain("check", [unreadable("", str(error))])
         raise typer.Exit(UNREADABLE) from None
 
 

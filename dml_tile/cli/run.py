@@ -58,7 +58,7 @@ def run(
     from dml_tile.dxdispatch.rules import model_findings
     from dml_tile.dxdispatch.runner import run_model
     from dml_tile.files.urls import source_named
-    from dml_tile.input_errors import unreadable
+    from dml_tile.input_errors import input_error
     from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
     from dml_tile.reports.text import print_refusals
@@ -67,7 +67,7 @@ def run(
     model = source_named(model)
     with _exit_on_errors(model, target):
         if is_model_file(model):
-            raise unreadable("", _NO_DXDISPATCH_MODEL)
+            raise input_error("", _NO_DXDISPATCH_MODEL)
         document = parse_source(model)
         read = read_model(document.value)
         found = model_findings(document, target)
@@ -116,7 +116,8 @@ def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite
 @contextmanager
 def _exit_on_errors(model: str, target: Target) -> Iterator[None]:
     """Print why a model was not run, or not to its end, and exit with the status for that."""
-    from dml_tile.errors import InputError, Problem, RefusedModelError
+    from dml_tile.errors import InputError, RefusedModelError
+    from dml_tile.findings import unreadable
     from dml_tile.reports.text import print_refusals
 
     try:
@@ -130,5 +131,5 @@ def _exit_on_errors(model: str, target: Target) -> Iterator[None]:
     except OSError as error:
         if error.filename is None:
             raise  # it is standard output's
-        complain(model, [Problem("", f"{error.filename}: {error.strerror}")])
+        complain(model, [unreadable("", f"{error.filename}: {error.strerror}")])
         raise typer.Exit(UNREADABLE) from None

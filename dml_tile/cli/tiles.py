@@ -21,7 +21,8 @@ from dml_tile.cli.console import (
     print_stderr,
 )
 from dml_tile.cli.formats import console_of, print_text, replaced
-from dml_tile.errors import DmlError, Problem
+from dml_tile.errors import DmlError
+from dml_tile.findings import Finding, unreadable
 from dml_tile.lowering.chains import MAX_STEPS
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 MAX_TILES: Final = 10
 """The number of tiles drawn on standard output; only the pointers of further ones are printed."""
 
-NO_TILE: Final = Problem("", "there is no tile to draw")
+NO_TILE: Final = unreadable("", "there is no tile to draw")
 
 
 def show(
@@ -107,7 +108,7 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
     drawings = list(_drawings(chosen, target, status))
     if len(drawings) > 1:
         there = listed([result.pointer for result, _, _ in drawings])
-        status.complain(name, Problem("", f"an image is of one tile; choose it with --pointer: {there}"))
+        status.complain(name, unreadable("", f"an image is of one tile; choose it with --pointer: {there}"))
     elif not drawings and status.code != UNREADABLE:
         status.complain(name, NO_TILE)
     if status.code == UNREADABLE:
@@ -217,7 +218,7 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
     pointers = [tile.pointer for tile in tiles if tile.is_of_tile]
     if len(tiles) > 1 and pointers:
         there = listed(pointers)
-        status.complain(name, Problem("", f"a model is of one tile; choose it with --pointer: {there}"))
+        status.complain(name, unreadable("", f"a model is of one tile; choose it with --pointer: {there}"))
         return
     for tile in _lowered_tiles(tiles, status):
         assert tile.lowering
@@ -268,18 +269,18 @@ def emit(
     file = source_named(file)
     names = _names(language, name, namespace)
     if is_model_file(file):
-        complain(file, [Problem("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
+        complain(file, [unreadable("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
         raise typer.Exit(UNREADABLE)
     described: list[JsonDescriptor] = []
-    problems: list[Problem] = []
-    left_out: list[Problem] = []
+    problems: list[Finding] = []
+    left_out: list[Finding] = []
     for part in read_source(file):
         if not isinstance(part, JsonDescriptor):
             problems.append(part)
         elif not part.is_operator:
             continue
         elif reason := why_left_out(part):
-            left_out.append(Problem(part.pointer, reason))
+            left_out.append(unreadable(part.pointer, reason))
         else:
             described.append(part)
     complain(file, problems + left_out)

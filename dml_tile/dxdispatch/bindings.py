@@ -12,28 +12,27 @@ from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT64_MAX
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.dxdispatch.rules import ModelPart, bytes_of
-from dml_tile.errors import Problem
-from dml_tile.findings import Finding, apply_rules
+from dml_tile.findings import Finding, apply_rules, unreadable
 from dml_tile.input_errors import MAX_PROBLEMS
 from dml_tile.rules.binding import RANGE_RULES, SLOT_STATE_RULES, offset_is_aligned
 from dml_tile.text import json_pointer
 
 
-def binding_problems(part: ModelPart, desc: Descriptor | None, pointer: str) -> Iterator[Problem]:
+def binding_problems(part: ModelPart, desc: Descriptor | None, pointer: str) -> Iterator[Finding]:
     """Yield what DxDispatch refuses of the resources that a part binds to another operator than Tile."""
     if not isinstance(desc, OperatorDesc) or not isinstance(desc.desc, OperatorFields):
         return
     for point in part.bindings if part.kind == "dispatchable" else ():
         for source in part.sources(point) or ():
             if (name := source.get("name")) not in part.resources:
-                yield Problem(_pointer_to(point, pointer), f"no resource is called {name!r}")
+                yield unreadable(_pointer_to(point, pointer), f"no resource is called {name!r}")
     for field in desc.desc.operator.fields:
         sources = part.sources(field.name) if field.name in part.bind_points else None
         expected = desc.desc[field.counted_by] if field.is_array else 1
         if sources is not None and len(sources) != expected:
             are = "resource is" if len(sources) == 1 else "resources are"
             takes = f"{field.counted_by} is {expected}" if field.is_array else "a tensor takes one"
-            yield Problem(_pointer_to(field.name, pointer), f"{len(sources)} {are} bound; {takes}")
+            yield unreadable(_pointer_to(field.name, pointer), f"{len(sources)} {are} bound; {takes}")
 
 
 def _pointer_to(point: str, pointer: str) -> str:

@@ -16,9 +16,10 @@ from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import FLOATS, TensorDataType
 from dml_tile.dxdispatch.model import ConstantValues, FileValues, Model, Resource, TypedValue
 from dml_tile.dxdispatch.rules import as_float64
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import Finding
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.input_errors import problems_of, unreadable
+from dml_tile.input_errors import input_error, problems_of
 from dml_tile.text import json_pointer, shown
 
 
@@ -35,7 +36,7 @@ class LiteralValues:
     parts: list[tuple[TensorDataType, list[float]]]
 
 
-def literal_problems(model: Model) -> Iterator[Problem]:
+def literal_problems(model: Model) -> Iterator[Finding]:
     """Yield the problems of initial values written in the model itself; files are not read."""
     # an ONNX dispatchable fills deferred resources
     fills = any(dispatchable.type.lower() == "onnx" for dispatchable in model.dispatchables.values())
@@ -58,7 +59,7 @@ def resource_size(resource: Resource, needed: int, pointer: str) -> int:
     offset = resource.initial_values_offset_in_bytes
     size = resource.size_in_bytes if resource.size_in_bytes is not None else round_up_4(needed)
     if offset + needed > size:
-        raise unreadable(
+        raise input_error(
             f"{pointer}/sizeInBytes",
             f"sizeInBytes is {size}; the initial values need {needed} bytes at offset {offset}",
         )
@@ -69,7 +70,7 @@ def literal_values(resource: Resource, pointer: str) -> LiteralValues:
     """Return initial values that are no file's. Raises InputError for values that do not fit their type."""
     values, data_type = resource.initial_values, resource.initial_values_data_type
     if isinstance(values, str):
-        raise unreadable(pointer, "deferred resources are made by ONNX models only; a tile cannot fill them")
+        raise input_error(pointer, "deferred resources are made by ONNX models only; a tile cannot fill them")
     assert not isinstance(values, FileValues)
     if isinstance(values, list) and data_type == TensorDataType.UNKNOWN:
         mixed = [_typed_value(value, f"{pointer}/{i}") for i, value in enumerate(values)]
@@ -105,7 +106,7 @@ def _numbers(values: list[Any], data_type: TensorDataType, pointer: str) -> list
         if number is None or not (is_float or least <= number <= most):
             wanted = 'a number, "nan", "inf" or "-inf"' if is_float else f"an integer that fits {data_type.name}"
             at = f"{pointer}/{i}" if len(values) > 1 else pointer
-            raise unreadable(at, f"{shown(value)} was provided, but {wanted} was expected")
+            raise input_error(at, f"{shown(value)} was provided, but {wanted} was expected")
         numbers.append(number)
     return numbers
 
@@ -121,5 +122,5 @@ def numpy_type(data_type: int, pointer: str) -> TensorDataType:
     """Return the data type. Raises InputError unless NumPy has a dtype of its name."""
     known = next((known for known in TensorDataType if known == data_type), TensorDataType.UNKNOWN)
     if not known.in_numpy:
-        raise unreadable(pointer, f"{DATA_TYPE.write(data_type)} was provided, but a type that NumPy has was expected")
+        raise input_error(pointer, f"{DATA_TYPE.write(data_type)} was provided, but a type that NumPy has was expected")
     return known

@@ -37,9 +37,10 @@ from dml_tile.dxdispatch.rules import (
     known_operator_of,
     operator_of,
 )
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import Finding, unreadable
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.input_errors import ProblemList, unreadable
+from dml_tile.input_errors import ProblemList, input_error
 from dml_tile.text import json_pointer, shown
 
 IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
@@ -408,14 +409,16 @@ def read_model(data: Any) -> Model:
     """Read a model from its JSON value. Raises InputError with all that is wrong with it."""
     if not is_dxdispatch_model(data):
         expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
-        raise unreadable("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
+        raise input_error(
+            "", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too"
+        )
     model, problems = read_parts(data)
     if problems:
         raise InputError(problems)
     return model
 
 
-def read_parts(data: dict[str, Any]) -> tuple[Model, list[Problem]]:
+def read_parts(data: dict[str, Any]) -> tuple[Model, list[Finding]]:
     """Return those parts of a model that can be read, and all that is wrong with it."""
     problems = ProblemList(data)
     shells = {name: kind() for name, (kind, _) in _PARTS.items() if isinstance(data.get(name), kind)}
@@ -449,32 +452,32 @@ def _validated_parts(values: Any, name: str, problems: ProblemList) -> dict[str 
     return parts
 
 
-def _dangling_names(model: Model) -> Iterator[Problem]:
+def _dangling_names(model: Model) -> Iterator[Finding]:
     for name, dispatchable in model.dispatchables.items():
         if isinstance(dispatchable, TileDispatchable):
             yield from _dangling_resources(dispatchable.bindings, model, ["dispatchables", name])
     for i, command in enumerate(model.commands):
         if isinstance(command, DispatchCommand):
             if command.dispatchable not in model.dispatchables:
-                yield Problem(
+                yield unreadable(
                     json_pointer(["commands", i, "dispatchable"]), f"no dispatchable is called {command.dispatchable!r}"
                 )
             yield from _dangling_resources(command.bindings, model, ["commands", i])
         elif command.resource not in model.resources:
-            yield Problem(json_pointer(["commands", i, "resource"]), f"no resource is called {command.resource!r}")
+            yield unreadable(json_pointer(["commands", i, "resource"]), f"no resource is called {command.resource!r}")
     for pointer, count in resource_counts(model):
         if count > 1:
-            yield Problem(pointer, f"{count} resources are bound; a tensor takes one")
+            yield unreadable(pointer, f"{count} resources are bound; a tensor takes one")
 
 
-def _dangling_resources(bindings: BoundSources, model: Model, steps: list[str | int]) -> Iterator[Problem]:
+def _dangling_resources(bindings: BoundSources, model: Model, steps: list[str | int]) -> Iterator[Finding]:
     for point, sources in bindings.items():
         pointer = json_pointer([*steps, "bindings", point])
         for source in sources:
             if source.name not in model.resources:
-                yield Problem(pointer, f"no resource is called {source.name!r}")
+                yield unreadable(pointer, f"no resource is called {source.name!r}")
             if source.counter and source.counter not in model.resources and steps[0] == "commands":
-                yield Problem(pointer, f"no resource is called {source.counter!r}")
+                yield unreadable(pointer, f"no resource is called {source.counter!r}")
 
 
 def resource_counts(model: Model) -> Iterator[tuple[str, int]]:

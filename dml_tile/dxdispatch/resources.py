@@ -33,7 +33,7 @@ from dml_tile.dxdispatch.model import (
 )
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import open_without_waiting, read_into
-from dml_tile.input_errors import unreadable
+from dml_tile.input_errors import input_error
 
 MAX_RESOURCE_BYTES: Final = 2**32
 """The most memory that the resources of one model may take, with the copies of them that tiles own."""
@@ -74,7 +74,7 @@ def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict
 def require_memory(needed: int, pointer: str) -> None:
     """Raise InputError if the resources of a model and their copies need more than MAX_RESOURCE_BYTES."""
     if needed > MAX_RESOURCE_BYTES:
-        raise unreadable(
+        raise input_error(
             pointer, f"{needed} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}"
         )
 
@@ -123,27 +123,27 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
     path = folders.readable(name, here)
     suffix = path.suffix.lower()
     if suffix in IMAGE_SUFFIXES:
-        raise unreadable(here, f"{name!r} is an image; only .npy files and raw bytes are read")
+        raise input_error(here, f"{name!r} is an image; only .npy files and raw bytes are read")
     if suffix == ".npy":
         try:
             dtype, offset, nbytes = read_npy_header(path)
         except (OSError, ValueError) as error:
-            raise unreadable(here, f"{name!r} cannot be read as .npy: {error}") from None
+            raise input_error(here, f"{name!r} cannot be read as .npy: {error}") from None
         held = _NPY_TYPES.get(dtype.name)
         if held is None:
-            raise unreadable(here, f"{name!r} holds {dtype}, which is no tensor data type")
+            raise input_error(here, f"{name!r} holds {dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
             wanted = DATA_TYPE.write(data_type)
-            raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {wanted}")
+            raise input_error(here, f"{name!r} holds {held.name}, but initialValuesDataType is {wanted}")
         data_type = held
     else:
         numpy_type(data_type, f"{pointer}/initialValuesDataType")
         try:
             offset, nbytes = 0, path.stat().st_size
         except OSError as error:
-            raise unreadable(here, f"{name!r} cannot be read: {error.strerror}") from None
+            raise input_error(here, f"{name!r} cannot be read: {error.strerror}") from None
     if nbytes == 0:
-        raise unreadable(here, f"{name!r} holds no values")
+        raise input_error(here, f"{name!r} holds no values")
     return _CheckedValues(data_type, nbytes, _file_reader(path, offset, name, here))
 
 
@@ -193,7 +193,7 @@ def _file_reader(path: Path, offset: int, name: str, pointer: str) -> Callable[[
         try:
             read_into(path, place, offset)
         except (OSError, ValueError) as error:
-            raise unreadable(pointer, f"{name!r} cannot be read: {error}") from None
+            raise input_error(pointer, f"{name!r} cannot be read: {error}") from None
 
     return write
 

@@ -44,13 +44,13 @@ from dml_tile.dxdispatch.rules import (
     bindings_begin_within_resources,
     device_can_be_made,
 )
-from dml_tile.errors import DmlError, InputError, Problem, RefusedModelError
+from dml_tile.errors import DmlError, InputError, RefusedModelError
 from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
-from dml_tile.findings import Against, Finding, Severity, apply_rules
-from dml_tile.input_errors import unreadable
+from dml_tile.findings import Against, Finding, Severity, apply_rules, unreadable
+from dml_tile.input_errors import input_error
 from dml_tile.rules.binding import RANGE_RULES, SLOT_STATE_RULES
 from dml_tile.rules.check import blocks_creation, not_a_tile
 from dml_tile.simulation.target import resolve
@@ -97,7 +97,7 @@ def run_model(
     target = resolve(target)
     _require_tiles(model, target, against, found)
     if empty := [pointer for pointer, count in resource_counts(model) if count == 0]:  # empty lists can be read
-        raise InputError([Problem(pointer, "no resource is bound; a tensor takes one") for pointer in empty])
+        raise InputError([unreadable(pointer, "no resource is bound; a tensor takes one") for pointer in empty])
     memory = allocate(model.resources, folders)
     bound = _BoundTiles(model, memory, target, against)
     bounds = RunBounds(write)
@@ -122,7 +122,7 @@ def run_model(
         raise RefusedModelError(bound.results)
     if bound.moved > MAX_MOVED_BYTES:
         message = f"the dispatches would write {bound.moved} bytes together; at most {MAX_MOVED_BYTES} are written"
-        raise unreadable("/commands", message)
+        raise input_error("/commands", message)
     for step in steps:
         step()
     bounds.require_all_printed()
@@ -236,7 +236,7 @@ class RunBounds:
         folders = len(PurePath(target_path).parts) - 1
         self._left_to_write -= max(nbytes, _BLOCK) + folders * _BLOCK
         if self._left_to_write < 0:
-            raise unreadable(
+            raise input_error(
                 pointer,
                 f"the model would write more than {MAX_WRITTEN_BYTES} bytes; each file and folder counts as {_BLOCK} "
                 "at least",
@@ -255,7 +255,7 @@ class RunBounds:
     def require_all_printed(self) -> None:
         """Raise InputError if something was not printed, with the number of values."""
         if self._left_to_print < 0:
-            raise unreadable(
+            raise input_error(
                 self._cut_at,
                 f"the model prints more than {MAX_PRINTED_BYTES} bytes; {self._unprinted_values} values were left out",
             )
@@ -285,7 +285,7 @@ def _row_length(tensor: BufferTensorDesc) -> int:
 def _elements(memory: Contents, pointer: str, size_in_bytes: int) -> NDArray[Any]:
     dtype = DTYPES.get(memory.data_type)
     if dtype is None:
-        raise unreadable(pointer, "the resource mixes types, so it has no elements to print or to save")
+        raise input_error(pointer, "the resource mixes types, so it has no elements to print or to save")
     return memory.bytes[: size_in_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
@@ -296,17 +296,17 @@ def _prepared_file(
     suffix = path.suffix.lower()
     contents: NDArray[Any] = memory.bytes
     if suffix in IMAGE_SUFFIXES:
-        raise unreadable(
+        raise input_error(
             f"{pointer}/targetPath", f"{command.target_path!r} is an image; only .npy and raw bytes are written"
         )
     if suffix == ".npy":
         contents = _elements(memory, f"{pointer}/resource", memory.bytes.nbytes)
         if command.dimensions:
             if len(command.dimensions) > _MAX_NPY_DIMENSIONS:
-                raise unreadable(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
+                raise input_error(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
             count = math.prod(command.dimensions)
             if count > len(contents):
-                raise unreadable(
+                raise input_error(
                     f"{pointer}/dimensions", f"{count} elements are promised, but the resource has {len(contents)}"
                 )
             contents = contents[:count].reshape(command.dimensions)

@@ -19,7 +19,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import OperatorType, TensorFlags
 from dml_tile.directml.operators import operator_name
 from dml_tile.emit.cpp import cpp_text
-from dml_tile.errors import location_of
+from dml_tile.findings import location_of
 from dml_tile.geometry.layout import extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep
 from dml_tile.readers.json_descriptor import JsonDescriptor

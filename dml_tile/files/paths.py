@@ -22,8 +22,8 @@ from os.path import isdir, islink, join, lexists, normcase, realpath
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, Self
 
-from dml_tile.errors import Problem
-from dml_tile.input_errors import unreadable
+from dml_tile.findings import Finding, unreadable
+from dml_tile.input_errors import input_error
 from dml_tile.text import shown
 
 MAX_PARTS: Final = 256
@@ -68,11 +68,11 @@ class AllowedFolders:
             except OSError:  # there is none, or the name is too long
                 continue
             if not stat.S_ISREG(status.st_mode):
-                raise unreadable(pointer, f"{name!r} is not a regular file")
+                raise input_error(pointer, f"{name!r} is not a regular file")
             self.protect(status)
             return path
         where = " in the model's folder" if has_one else ", neither in the model's folder nor in the current one"
-        raise unreadable(pointer, f"{name!r} does not exist{where}")
+        raise input_error(pointer, f"{name!r} does not exist{where}")
 
     def writable(self, name: str, pointer: str) -> Path:
         """Return the path to write ``name`` to, once all files have been read. Raises InputError.
@@ -84,11 +84,11 @@ class AllowedFolders:
             if path.exists():
                 self._require_replaceable(path, name, pointer)
         except OSError as error:
-            raise unreadable(pointer, f"{name!r} is no usable path: {error.strerror}") from None
+            raise input_error(pointer, f"{name!r} is no usable path: {error.strerror}") from None
         folder = next(folder for folder in path.parents if folder.exists())
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             reason = f"{folder.name!r} is no folder that can be written to"
-            raise unreadable(pointer, f"{name!r} cannot be written: {reason}")
+            raise input_error(pointer, f"{name!r} cannot be written: {reason}")
         self._require_apart(path, name, pointer)
         return path
 
@@ -99,44 +99,44 @@ class AllowedFolders:
     def _require_replaceable(self, path: Path, name: str, pointer: str) -> None:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise unreadable(pointer, f"{name!r} is not a regular file")
+            raise input_error(pointer, f"{name!r} is not a regular file")
         if (status.st_dev, status.st_ino) in self._protected:
-            raise unreadable(pointer, f"{name!r} is read by this run, which never writes to what it reads")
+            raise input_error(pointer, f"{name!r} is read by this run, which never writes to what it reads")
         if status.st_mode & _EXECUTABLE:
-            raise unreadable(pointer, f"{name!r} is executable; no such file is ever written")
+            raise input_error(pointer, f"{name!r} is executable; no such file is ever written")
         if not self.overwrite:
-            raise unreadable(pointer, f"{name!r} exists; --overwrite replaces it")
+            raise input_error(pointer, f"{name!r} exists; --overwrite replaces it")
         if not os.access(path, os.W_OK):
-            raise unreadable(pointer, f"{name!r} is read-only")
+            raise input_error(pointer, f"{name!r} is read-only")
 
     def _require_apart(self, path: Path, name: str, pointer: str) -> None:
         """Add a path to those that are written, unless it is the folder of one, or one is a folder of it."""
         file, folders = normcase(path), {normcase(each) for each in path.parents}
         if file in self._folders:
-            raise unreadable(pointer, f"{name!r} cannot be written: it is a folder of another file that is written")
+            raise input_error(pointer, f"{name!r} cannot be written: it is a folder of another file that is written")
         if not self._files.isdisjoint(folders):
-            raise unreadable(pointer, f"{name!r} cannot be written: a folder of it is another file that is written")
+            raise input_error(pointer, f"{name!r} cannot be written: a folder of it is another file that is written")
         self._files.add(file)
         self._folders.update(folders)
 
     def _path_below(self, allowed: tuple[Path, ...], folder: Path, name: str, pointer: str, label: str) -> Path:
         """Return the path of ``name``, relative to a folder; ``label`` is what messages call the allowed folders."""
         if (count := len(PurePath(name).parts)) > MAX_PARTS:
-            raise unreadable(pointer, f"{shown(name)} has {count} parts; a path may have {MAX_PARTS}")
+            raise input_error(pointer, f"{shown(name)} has {count} parts; a path may have {MAX_PARTS}")
         try:
             path = Path(os.path.normpath(folder.resolve() / name))
             resolved = path.resolve()
             roots = [root.resolve() for root in allowed]
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, or a NUL in the name
-            raise unreadable(pointer, f"{name!r} is no usable path: {error}") from None
+            raise input_error(pointer, f"{name!r} is no usable path: {error}") from None
         if not all(any(map(each.is_relative_to, roots)) for each in (path, resolved)):
-            raise unreadable(pointer, f"{name!r} leads outside {label}")
+            raise input_error(pointer, f"{name!r} leads outside {label}")
         if resolved != path and not self.follow_links:
-            raise unreadable(pointer, f"{name!r} leads through a link, which is not followed")
+            raise input_error(pointer, f"{name!r} leads through a link, which is not followed")
         below = [path.relative_to(root).parts for root in roots if path.is_relative_to(root)]
         if not self.allow_hidden and all(any(map(_is_hidden, parts)) for parts in below):
             reason = "a part of it begins with a dot (--allow-hidden allows that)"
-            raise unreadable(pointer, f"{name!r} is hidden: {reason}")
+            raise input_error(pointer, f"{name!r} is hidden: {reason}")
         return resolved
 
 
@@ -231,13 +231,13 @@ class Matches:
         self._awaited = lru_cache(_SETS_REMEMBERED)(self._awaited_at)
         self._project = next((each.project.resolve() for each in patterns if isinstance(each, ProjectPath)), None)
         self.outside: dict[str, list[str]] = {pattern: [] for pattern in patterns}
-        self.problems: dict[str, Problem] = {}
+        self.problems: dict[str, Finding] = {}
         starts: dict[str, set[int]] = {}
         for pattern in self._found:
             drive, rest = os.path.splitdrive(pattern)
             parts = [part for part in re.split(f"[{re.escape(_SEPARATORS)}]", rest) if part]
             if len(parts) > MAX_PARTS:
-                self.problems[pattern] = Problem("", f"has {len(parts)} parts; a pattern may have {MAX_PARTS}")
+                self.problems[pattern] = unreadable("", f"has {len(parts)} parts; a pattern may have {MAX_PARTS}")
                 continue
             start = drive + os.sep * rest.startswith(tuple(_SEPARATORS))
             starts.setdefault(start, set()).add(len(self._parts))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final, Self
 
 from dml_tile.errors import InputError
-from dml_tile.input_errors import unreadable
+from dml_tile.input_errors import input_error
 from dml_tile.text import shortened
 
 STANDARD_INPUT: Final = "-"
@@ -98,12 +98,12 @@ def opened_store(typed: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise unreadable("", "is a URL, which fsspec reads: pip install fsspec") from None
+        raise input_error("", "is a URL, which fsspec reads: pip install fsspec") from None
     _require_known(typed)
     try:
         system, path = url_to_fs(typed)
     except ImportError as error:  # which package is missing
-        raise unreadable("", str(error)) from None
+        raise input_error("", str(error)) from None
     return system, path
 
 
@@ -120,10 +120,10 @@ def reported(url: Url) -> Iterator[None]:
             cause = error.__cause__  # fsspec says so of whatever keeps it from a server's file
             is_missing = getattr(cause, "status", 404) == 404 and not isinstance(cause, OSError)
             if is_missing or isinstance(cause, FileNotFoundError):
-                raise unreadable("", "there is no such file") from None
+                raise input_error("", "there is no such file") from None
         message = _QUERY.sub(_HIDDEN, _USER.sub(f"{_HIDDEN}@", str(cause)))
         reason = f"{type(cause).__name__}{f': {message}' if url.typed == Url(url.typed) else ''}"
-        raise unreadable("", f"cannot be read: {shortened(reason, _MAX_REASON_LENGTH)}") from None
+        raise input_error("", f"cannot be read: {shortened(reason, _MAX_REASON_LENGTH)}") from None
 
 
 def _links(typed: str) -> list[str]:
@@ -149,6 +149,8 @@ def _require_known(typed: str) -> None:
     protocol = re.split("::|://", store, maxsplit=1)[0]
     if protocol not in STORES or "::" in store:
         wrong = f"{protocol} over something else" if protocol in STORES else f"the protocol {protocol!r}"
-        raise unreadable("", f"has {wrong}; {', '.join(STORES)} are read, and {' and '.join(CACHES)} over one of these")
+        raise input_error(
+            "", f"has {wrong}; {', '.join(STORES)} are read, and {' and '.join(CACHES)} over one of these"
+        )
     if any(cache.startswith("filecache") for cache in caches) and not Url(typed).can_list:
-        raise unreadable("", "has filecache over a web server, whose files it would list; simplecache does not")
+        raise input_error("", "has filecache over a web server, whose files it would list; simplecache does not")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, CapturedGraph, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
-from dml_tile.errors import Problem
+from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, validated
 from dml_tile.text import json_pointer, pointer_steps
 
@@ -26,7 +26,7 @@ def joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem
     begun, mixed = set[tuple[str, int]](), set[tuple[str, int]]()
     for part in parts:
         line = part.line if isinstance(part, JsonDescriptor) else None
-        if isinstance(part, Problem) or line is None or line.session is None or line.call is None:
+        if isinstance(part, Finding) or line is None or line.session is None or line.call is None:
             yield part
             continue
         key = line.session, line.call
@@ -43,7 +43,7 @@ def joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem
         operators.add(*key, desc)
         if line.graph is not None:
             graph = _captured_graph(part, line.session, line.graph, operators)
-            if isinstance(graph, Problem):
+            if isinstance(graph, Finding):
                 yield graph
                 continue
             part = graph
@@ -59,9 +59,9 @@ def _answered(part: JsonDescriptor, hresult: int | None) -> JsonDescriptor:
     return replace(part, capture=part.capture and replace(part.capture, hresult=hresult, open=False))
 
 
-def _problem(part: JsonDescriptor, message: str) -> Problem:
+def _problem(part: JsonDescriptor, message: str) -> Finding:
     pointer = json_pointer(pointer_steps(part.pointer)[:1])
-    return Problem(pointer, message, part.text.position(pointer) if part.text else None)
+    return unreadable(pointer, message, part.text.position(pointer) if part.text else None)
 
 
 def _captured_graph(
@@ -69,7 +69,7 @@ def _captured_graph(
 ) -> DescriptorOrProblem:
     graph, content = operators.graph(session, data)
     read = validated(CapturedGraph, graph, part.pointer)
-    if isinstance(read, Problem):
+    if isinstance(read, Finding):
         return read
     desc = read.desc if isinstance(read.desc, GraphDesc) else None
     return replace(part, desc=desc, captured_content=content, capture=part.capture and replace(part.capture, desc=desc))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from dml_tile.files.whole import read_at_most
-from dml_tile.input_errors import unreadable
+from dml_tile.input_errors import input_error
 from dml_tile.json_text import parse_json
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, Content, FileKind
 
@@ -40,7 +40,7 @@ def require_no_pointer(path: Path, name: str = "") -> None:
         return
     with path.open("rb", buffering=0) as file:
         if file.read(len(LFS_POINTER)) == LFS_POINTER:
-            raise unreadable("", f"{f'its weights: {name} ' if name else ''}{IS_A_POINTER}")
+            raise input_error("", f"{f'its weights: {name} ' if name else ''}{IS_A_POINTER}")
 
 
 def why_nothing(kind: FileKind, file: BinaryIO) -> str:

@@ -27,10 +27,11 @@ from dml_tile.dxdispatch.rules import (
     model_parts,
     part_findings,
 )
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
 from dml_tile.files.urls import STANDARD_INPUT
 from dml_tile.files.whole import open_without_waiting, read_at_most
-from dml_tile.input_errors import limited_problems, unreadable
+from dml_tile.findings import Finding, unreadable
+from dml_tile.input_errors import input_error, limited_problems
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
 from dml_tile.readers.captured_line import CapturedLine, is_capture
 from dml_tile.readers.captures import joined
@@ -62,7 +63,7 @@ def read_source(name: str, called: str = "") -> Iterator[DescriptorOrProblem]:
     except InputError as error:
         yield from error.problems
     except OSError as error:
-        yield Problem("", error.strerror or str(error))
+        yield unreadable("", error.strerror or str(error))
 
 
 def parse_source(name: str) -> Document:
@@ -72,17 +73,17 @@ def parse_source(name: str) -> Document:
             text = _read_document_text(file, name)
             return parse_document(text)
     except OSError as error:
-        raise unreadable("", error.strerror or str(error)) from None
+        raise input_error("", error.strerror or str(error)) from None
     except InputError:
         raise
     except ValueError as error:
         raise InputError([_unreadable(name, text, error)]) from None
 
 
-def _unreadable(name: str, text: bytes, error: ValueError) -> Problem:
+def _unreadable(name: str, text: bytes, error: ValueError) -> Finding:
     if reason := why_unread(name, text):
-        return Problem("", reason)
-    return Problem("", f"unreadable JSON: {error}", position_of_error(text, error))
+        return unreadable("", reason)
+    return unreadable("", f"unreadable JSON: {error}", position_of_error(text, error))
 
 
 def open_source(name: str) -> AbstractContextManager[BinaryIO]:
@@ -90,7 +91,7 @@ def open_source(name: str) -> AbstractContextManager[BinaryIO]:
     if name != STANDARD_INPUT:
         return open_without_waiting(Path(name))
     if sys.stdin is None:
-        raise unreadable("", "standard input is closed")
+        raise input_error("", "standard input is closed")
     return nullcontext(sys.stdin.buffer)
 
 
@@ -98,8 +99,8 @@ def _read_document_text(file: BinaryIO, name: str) -> bytes:
     text = read_at_most(file, MAX_DOCUMENT_BYTES + 1)
     if len(text) > MAX_DOCUMENT_BYTES:
         if reason := why_unread(name, text):
-            raise unreadable("", reason)
-        raise unreadable("", f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer")
+            raise input_error("", reason)
+        raise input_error("", f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer")
     return text
 
 
@@ -144,7 +145,7 @@ def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrP
         if nulls <= 1 or not is_null:
             yield part
     if nulls > 1:
-        yield Problem("", f"{nulls - 1} more descriptors are null")
+        yield unreadable("", f"{nulls - 1} more descriptors are null")
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -164,21 +165,21 @@ def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 def _require_lines(first: bytes) -> None:
     """Raise InputError if a file's first line shows a pointer of Git LFS, or another encoding than UTF-8."""
     if first.startswith(LFS_POINTER):
-        raise unreadable("", IS_A_POINTER)
+        raise input_error("", IS_A_POINTER)
     try:
         require_utf_8(first)
     except ValueError as error:
-        raise unreadable("", f"unreadable JSON: {error}") from None
+        raise input_error("", f"unreadable JSON: {error}") from None
 
 
 def _read_line(line: bytes, pointer: str, number: int) -> DescriptorOrProblem:
     if len(line) > MAX_DOCUMENT_BYTES:
-        return Problem(pointer, f"line {number} is larger than {MAX_DOCUMENT_BYTES} bytes")
+        return unreadable(pointer, f"line {number} is larger than {MAX_DOCUMENT_BYTES} bytes")
     try:
         data = parse_json(line.rstrip())
     except ValueError as error:
         place = str(error).replace("at line 1 column", f"at line {number} column")
-        return Problem(pointer, f"unreadable JSON: {place}", position_of_error(line, error, number))
+        return unreadable(pointer, f"unreadable JSON: {place}", position_of_error(line, error, number))
     return _read_descriptor(data, pointer)
 
 
@@ -188,7 +189,7 @@ def _locate(parts: Iterable[DescriptorOrProblem], text: SourceText) -> Iterator[
         if isinstance(part, JsonDescriptor):
             yield replace(part, text=text)
         else:
-            yield replace(part, position=part.position or (text.position(part.pointer) if part.pointer else None))
+            yield replace(part, position=part.position or (text.position(part.path) if part.path else None))
 
 
 def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
@@ -246,7 +247,7 @@ def _read_operator_of_model(operator: Operator, part: ModelPart, pointer: str) -
     read = validated(OperatorDesc, data, pointer, [field.name for field in operator.fields])
     problems = [f"{count} is missing; DxDispatch requires it" for count in missing_counts(operator, desc)]
     if isinstance(read, JsonDescriptor):
-        return Problem(pointer, "; ".join(problems)) if problems else replace(read, part=part)
+        return unreadable(pointer, "; ".join(problems)) if problems else replace(read, part=part)
     return replace(read, message="; ".join([*problems, read.message]))
 
 
@@ -259,20 +260,22 @@ def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
     if is_capture(data):
         return _read_capture(data, pointer)
     if is_dxdispatch_model(data):
-        return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
+        return unreadable(pointer, "a DxDispatch model was provided, which has to be the whole document")
     if not isinstance(data, dict):
-        return Problem(pointer, _no_descriptor_message(data))
+        return unreadable(pointer, _no_descriptor_message(data))
     if data.keys() & {"Nodes", "nodes"}:
         return validated(GraphDesc, data, pointer)
     typed = next((key for key in ("Type", "type") if key in data), None)
     if typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}:
-        return Problem(pointer, _no_descriptor_message(data))
+        return unreadable(pointer, _no_descriptor_message(data))
     if typed is None:
         foreign = _fields_of_another_operator(data)
-        return Problem(pointer, _NO_TYPE.format(foreign[0])) if foreign else validated(TileOperatorDesc, data, pointer)
+        return (
+            unreadable(pointer, _NO_TYPE.format(foreign[0])) if foreign else validated(TileOperatorDesc, data, pointer)
+        )
     operator = _operator_type(data[typed])
     if operator is None and not _is_like_an_operator(data, data[typed]):
-        return Problem(pointer, _no_descriptor_message(data))
+        return unreadable(pointer, _no_descriptor_message(data))
     if operator is None or operator == OperatorType.TILE:
         return validated(OperatorDesc, data, pointer)
     described = operators().get(operator)
@@ -299,12 +302,12 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
     except ValidationError as error:
         return refused(error, data, pointer)
     if captured.model_fields_set >= {"operator", "graph"}:
-        return Problem(pointer, "operator and graph were provided; one of them was expected")
+        return unreadable(pointer, "operator and graph were provided; one of them was expected")
     is_of_device = captured.session is not None and captured.call is not None
     line = captured if is_of_device else None
     if captured.is_return or captured.is_graph:
         if line is None:
-            return Problem(pointer, "operator is missing; a graph has session and call")
+            return unreadable(pointer, "operator is missing; a graph has session and call")
         pointer = pointer if captured.is_return else f"{pointer}/graph"
         return JsonDescriptor(pointer, capture=_capture_of(None, captured), line=line)
     part = _read_captured_operator(captured.operator, f"{pointer}/operator")

@@ -24,7 +24,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import Operator, operator_named, operators
 from dml_tile.dxdispatch.rules import ModelPart
-from dml_tile.errors import Problem
+from dml_tile.findings import Finding, unreadable
 from dml_tile.input_errors import C_NAMES, problems_of, too_many_keys
 from dml_tile.json_text import SourceText
 from dml_tile.readers.captured_line import CapturedLine
@@ -71,14 +71,14 @@ class JsonDescriptor:
         )
 
 
-DescriptorOrProblem = JsonDescriptor | Problem
+DescriptorOrProblem = JsonDescriptor | Finding
 
 
 def validated(
     model: type[Descriptor], data: dict[str, Any], pointer: str, fields: Sequence[str] = ()
 ) -> DescriptorOrProblem:
     if crowded := too_many_keys(data):  # pydantic would make an error of each unknown key
-        return Problem(pointer, crowded)
+        return unreadable(pointer, crowded)
     try:
         return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))
     except ValidationError as error:
@@ -87,11 +87,11 @@ def validated(
 
 def refused(
     error: ValidationError, data: Any, pointer: str, fields: Sequence[str] = (), model: type[Descriptor] | None = None
-) -> Problem:
+) -> Finding:
     names = [*fields, *_TENSOR_FIELDS] if fields else C_NAMES
     keys_at = partial(_keys_at, model, data) if model else None
     problems = problems_of(error, data, pointer, names, keys_at)
-    return Problem(pointer, "; ".join(problem.message for problem in problems))
+    return unreadable(pointer, "; ".join(problem.message for problem in problems))
 
 
 def _keys_at(model: type[Descriptor], data: Any, path: Sequence[str | int]) -> Sequence[str]:

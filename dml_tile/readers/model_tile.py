@@ -13,7 +13,7 @@ from dml_tile.dialects.tiles import INT64_MAX, ONNX_TILES, OPENVINO_TILE_1, Dial
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.errors import DialectError
 from dml_tile.geometry.axes import promoted
-from dml_tile.input_errors import unreadable
+from dml_tile.input_errors import input_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,7 +125,7 @@ class TileNode:
     def __post_init__(self) -> None:
         """Raise InputError for too many dimensions: each may be a finding, and their product any number."""
         if self.shape is not None and len(self.shape) > MAX_DIMENSIONS:
-            raise unreadable(
+            raise input_error(
                 self.pointer, f"the input has {len(self.shape)} dimensions; at most {MAX_DIMENSIONS} are read"
             )
         if self.repeats is not None and (self.shape is None or len(self.shape) != len(self.repeats)):

@@ -33,7 +33,7 @@ from openvino.op import Constant
 from dml_tile.dialects.tiles import INT64_MAX, OPENVINO_TILE_1
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
-from dml_tile.input_errors import unreadable
+from dml_tile.input_errors import input_error
 from dml_tile.readers.contents import require_no_pointer
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode, limited_names, tile_node
@@ -98,11 +98,11 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode, Non
     except InputError:
         raise
     except UnicodeDecodeError:
-        raise unreadable("", "has a name that is not UTF-8") from None
+        raise input_error("", "has a name that is not UTF-8") from None
     except _NATIVE_ERRORS as error:
         if "bad_alloc" in str(error):
             raise MemoryError from None
-        raise unreadable("", f"OpenVINO cannot read it: {_reason(str(error))}{_weights_given(path, error)}") from None
+        raise input_error("", f"OpenVINO cannot read it: {_reason(str(error))}{_weights_given(path, error)}") from None
 
 
 def _read(path: Path) -> ov.Model:
@@ -112,10 +112,10 @@ def _read(path: Path) -> ov.Model:
             _weights(path, f"variables/{variables.name}")
     front_end = FrontEndManager().load_by_model(path)
     if front_end is None:
-        raise unreadable("", "OpenVINO finds no reader for it: it is of another format, damaged, or too large")
+        raise input_error("", "OpenVINO finds no reader for it: it is of another format, damaged, or too large")
     name = front_end.get_name()
     if name not in _FORMATS:
-        raise unreadable("", f"OpenVINO would read it as {name}; {', '.join(_FORMATS.values())} and *.onnx are read")
+        raise input_error("", f"OpenVINO would read it as {name}; {', '.join(_FORMATS.values())} and *.onnx are read")
     if name == "ir":
         _require_bare(path)
     suffix = _WEIGHTS.get(name)
@@ -132,7 +132,7 @@ def _require_bare(path: Path) -> None:
     with path.open("rb") as file:
         if not _IR_BEGINS.match(file.read(_BEGINNING)):
             expected = "<net>, behind an XML declaration and comments, without a document type"
-            raise unreadable("", f"an IR begins with {expected}")
+            raise input_error("", f"an IR begins with {expected}")
 
 
 def _require_its_weights(path: Path, weights: Path) -> None:
@@ -141,7 +141,7 @@ def _require_its_weights(path: Path, weights: Path) -> None:
         end = max((int(offset) + int(size) for offset, size in _CONSTANT.findall(text)), default=0)
     given = weights.stat().st_size
     if given > end:
-        raise unreadable("", f"its weights: {weights.name} has {given} bytes; the model's constants end at byte {end}")
+        raise input_error("", f"its weights: {weights.name} has {given} bytes; the model's constants end at byte {end}")
 
 
 def _weights(folder: Path, name: str) -> Path | None:
@@ -152,7 +152,7 @@ def _weights(folder: Path, name: str) -> Path | None:
         # only a regular file: OpenVINO would wait for a pipe
         weights = AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(name, "")
     except InputError as error:
-        raise unreadable("", f"its weights: {error}") from None
+        raise input_error("", f"its weights: {error}") from None
     require_no_pointer(weights, name)
     return weights
 
@@ -168,12 +168,12 @@ def _shapes(inputs: Mapping[str, Any], known_shapes: KnownShapes) -> dict[Any, A
         if name not in inputs:
             continue
         if any(size is not None and not 0 <= size <= INT64_MAX for size in shape):
-            raise unreadable(name, f"{list(shape)} was given; sizes are from 0 to {INT64_MAX}")
+            raise input_error(name, f"{list(shape)} was given; sizes are from 0 to {INT64_MAX}")
         declared = inputs[name].get_partial_shape()
         wanted = ov.PartialShape([-1 if size is None else size for size in shape])
         if not declared.compatible(wanted):
             given = ["?" if size is None else size for size in shape]
-            raise unreadable(name, f"has the shape {declared}; [{', '.join(map(str, given))}] was given")
+            raise input_error(name, f"has the shape {declared}; [{', '.join(map(str, given))}] was given")
         kept = declared if declared.rank.is_static else wanted
         sizes = [old if size is None else ov.Dimension(size) for old, size in zip(kept, shape, strict=True)]
         shapes[inputs[name]] = ov.PartialShape(sizes)

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any, BinaryIO, Final, TypeVar
 
 from dml_tile.files.urls import TimeLeft, Url, opened_store, reported
-from dml_tile.input_errors import unreadable
+from dml_tile.input_errors import input_error
 from dml_tile.readers.file_kinds import SAVED_MODEL
 
 MAX_FETCHED_BYTES: Final = 2**31 - 1
@@ -36,7 +36,7 @@ class RemoteFiles:
     def found_in(self, url: Url) -> tuple[list[Url], bool]:
         """Return the files of a folder or a pattern, else the URL, and True if it is a folder. Raises InputError."""
         if not url.can_list and (url.endswith("/") or any(char in url.file.partition("/")[2] for char in "*[")):
-            raise unreadable("", "web servers list no files: name each file, not a folder or a pattern")
+            raise input_error("", "web servers list no files: name each file, not a folder or a pattern")
 
         time_left = TimeLeft(MAX_SECONDS_OF_SEVERAL)
 
@@ -88,13 +88,13 @@ class RemoteFiles:
             time_left.left = max(0, time_left.left - (time.monotonic() - started))
             if is_late:
                 self._store.cache_clear()  # the thread may hold their locks
-                raise unreadable("", f"fetching it took longer than {time_left.most} s")
+                raise input_error("", f"fetching it took longer than {time_left.most} s")
             return done.result()
 
     def _located(self, url: Url) -> tuple[Any, str]:
         system, path = self._store(url.typed)
         if url.member is not None and system._strip_protocol(url.member) != url.member:
-            raise unreadable("", "its store takes this name for another one")
+            raise input_error("", "its store takes this name for another one")
         return system, path if url.member is None else url.member
 
 
@@ -108,7 +108,7 @@ def _fetch(system: Any, copies: dict[str, Path]) -> None:
                 left -= copy.write(part)
                 is_too_large = left < 0
         if is_too_large:
-            raise unreadable("", f"has more than {MAX_FETCHED_BYTES} bytes with its weights, the most that is fetched")
+            raise input_error("", f"has more than {MAX_FETCHED_BYTES} bytes with its weights, the most that is fetched")
 
 
 def _copies(system: Any, path: str, copy: Path, *, can_list: bool) -> dict[str, Path]:

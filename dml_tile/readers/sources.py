@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
 from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
 from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
+from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS, FileKind, kind_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from dml_tile.readers.remote import RemoteFiles
     from dml_tile.readers.sandbox.parent import ModelReader
 
-EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors")
+EMPTY_FOLDER: Final = unreadable("", "the folder holds no models and no descriptors")
 """The problem of a folder for which ``expanded`` yields nothing."""
 
 EXCLUDED: Final = "excluded"
@@ -80,7 +81,7 @@ class Sources(AbstractContextManager["Sources"]):
         """Return the names in the models that were read since the last call."""
         return self._models.new_names() if self._models else ModelNames()
 
-    def parts(self, name: str, called: str = "") -> Iterator[JsonDescriptor | TileNode | Problem]:
+    def parts(self, name: str, called: str = "") -> Iterator[JsonDescriptor | TileNode | Finding]:
         """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``).
 
         Standard input is read by the name that it is ``called``, if any.
@@ -92,7 +93,7 @@ class Sources(AbstractContextManager["Sources"]):
         else:
             yield from read_source(name, called)
 
-    def _remote_parts(self, url: Url) -> Iterator[JsonDescriptor | TileNode | Problem]:
+    def _remote_parts(self, url: Url) -> Iterator[JsonDescriptor | TileNode | Finding]:
         if self._remote is None:
             from dml_tile.readers.remote import RemoteFiles  # most checks do not need it
 
@@ -103,7 +104,7 @@ class Sources(AbstractContextManager["Sources"]):
         except InputError as error:
             yield from error.problems
 
-    def _model_parts(self, path: Path) -> Iterator[TileNode | Problem]:
+    def _model_parts(self, path: Path) -> Iterator[TileNode | Finding]:
         if self._models is None:
             from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # imports subprocess
 

@@ -18,17 +18,13 @@ from dml_tile.checks.catalogue import NOTICES, RULES, RUN_TIME
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.directml import pages
-from dml_tile.errors import Position, Problem, location_of
 from dml_tile.files.repository import path_within
 from dml_tile.files.urls import STANDARD_INPUT, Url
-from dml_tile.findings import Severity
+from dml_tile.findings import Finding, Position, Severity, location_of, unreadable
 from dml_tile.reports.overview import GroupedFinding, grouped_findings
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import VerdictCounts, known_at_run_time_only, outcome_of_rule
 from dml_tile.text import printable, printable_line_start
-
-UNREADABLE: Final = "unreadable"
-"""The id of annotations for what cannot be read."""
 
 _FINGERPRINT_DIGITS: Final = 16
 
@@ -61,12 +57,17 @@ def annotations_of(results: Sequence[Result]) -> Iterator[Annotation]:
     yield from _run_time_notes(results)
 
 
-def annotation_of_problem(source: str, problem: Problem) -> Annotation:
+def annotation_of_problem(source: str, problem: Finding) -> Annotation:
     """Return the annotation for a part of a source that cannot be read."""
-    message = text = printable(str(problem))
+    message = text = printable(problem.text)
     return Annotation(
-        Severity.ERROR, UNREADABLE, source, problem.pointer, problem.position, message, text, problem.identity
+        problem.severity, problem.rule, source, problem.path, problem.position, message, text, identity_of(problem)
     )
+
+
+def identity_of(problem: Finding) -> tuple[str, str]:
+    """Return what identifies an unreadable part in each version: its pointer, but for a list's item, and the reason."""
+    return "" if problem.path[1:2].isdigit() else problem.path, problem.about or problem.message
 
 
 def annotation_of_notice(notice: Notice) -> Annotation:
@@ -139,7 +140,7 @@ class AnnotationReport(Report):
 class ConciseReport(AnnotationReport):
     """A line for each annotation, with the path as it was given, as compilers print it."""
 
-    def add_problem(self, source: str, problem: Problem) -> None:
+    def add_problem(self, source: str, problem: Finding) -> None:
         self._take(annotation_of_problem(source, problem))
 
     def _take(self, annotation: Annotation) -> None:
@@ -155,7 +156,7 @@ class GitlabReport(AnnotationReport):
         super().__init__(options)
         self._separator = "[\n"
 
-    def add_problem(self, source: str, problem: Problem) -> None:
+    def add_problem(self, source: str, problem: Finding) -> None:
         self._take(annotation_of_problem(source, problem))
 
     def _take(self, annotation: Annotation) -> None:
@@ -299,7 +300,7 @@ class SarifReport(AnnotationReport):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the rules, what cannot be read, and what is wrong with declared shapes."""
-        contradictions = [(each.name, Problem("", text)) for each in sources for text in each.contradictions]
+        contradictions = [(each.name, unreadable("", text)) for each in sources for text in each.contradictions]
         notifications = [
             {"level": level, "message": {"text": problem.message}, "locations": self._locations(problem)}
             for level, problems in (("error", self.problems), ("warning", contradictions))

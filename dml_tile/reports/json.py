@@ -13,8 +13,7 @@ from pydantic import BeforeValidator, Field
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.errors import Position, Problem
-from dml_tile.findings import Finding, Severity
+from dml_tile.findings import Finding, Position, Severity
 from dml_tile.input_errors import Record
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.text import encodable, printable
@@ -211,10 +210,10 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
     )
 
 
-def error_record(source: str, problem: Problem) -> ErrorRecord:
+def error_record(source: str, problem: Finding) -> ErrorRecord:
     """Return the record of a part of a source that cannot be read."""
     return ErrorRecord(
-        source=encodable(source), pointer=problem.pointer, message=problem.message, **_beginning(problem.position)
+        source=encodable(source), pointer=problem.path, message=problem.message, **_beginning(problem.position)
     )
 
 
@@ -242,7 +241,7 @@ class JsonLinesReport(Report):
         for result in results:
             self._write_one(result_record(result, self.options.fail_on))
 
-    def add_problem(self, source: str, problem: Problem) -> None:
+    def add_problem(self, source: str, problem: Finding) -> None:
         self._write_one(error_record(source, problem))
 
     def add_notice(self, notice: Notice) -> None:

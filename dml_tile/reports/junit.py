@@ -17,8 +17,8 @@ from xml.sax.saxutils import escape, quoteattr
 from dml_tile.checks.catalogue import RUN_TIME
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
 from dml_tile.checks.summary import Notice, SourceSummary
-from dml_tile.errors import Position, Problem
-from dml_tile.reports.annotations import UNREADABLE
+from dml_tile.findings import Finding, Position
+from dml_tile.reports.annotations import identity_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.text import result_lines
 from dml_tile.reports.wording import kind_of, what_is_open
@@ -62,10 +62,10 @@ class JunitReport(Report):
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
             self._add_case(result.source, name, result.first_position or result.position, outcome, kind)
 
-    def add_problem(self, source: str, problem: Problem) -> None:
-        error = _element("error", printable(str(problem)), type=UNREADABLE, message=problem.message)
-        pointer, reason = problem.identity
-        name = pointer or (f"reading: {shortened(reason, _MAX_NAME)}" if problem.pointer else "reading")
+    def add_problem(self, source: str, problem: Finding) -> None:
+        error = _element("error", printable(problem.text), type=problem.rule, message=problem.message)
+        pointer, reason = identity_of(problem)
+        name = pointer or (f"reading: {shortened(reason, _MAX_NAME)}" if problem.path else "reading")
         self._add_case(source, name, problem.position, error, "errors")
 
     def add_notice(self, notice: Notice) -> None:

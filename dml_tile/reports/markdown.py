@@ -11,7 +11,7 @@ from itertools import islice, starmap
 from typing import Final
 
 from dml_tile.checks.summary import Notice, SourceSummary
-from dml_tile.errors import Problem, location_of
+from dml_tile.findings import Finding, location_of
 from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, clipped
 from dml_tile.reports.wording import counted, kind_of, notice_location, passed_over
 
@@ -68,8 +68,8 @@ def _table_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _problem(source: str, problem: Problem) -> str:
-    where = location_of(source, problem.pointer, problem.position)
+def _problem(source: str, problem: Finding) -> str:
+    where = location_of(source, problem.path, problem.position)
     return f"- **{_escaped(clipped(where))}** cannot be read: {_escaped(clipped(problem.message))}"
 
 

@@ -12,8 +12,7 @@ from typing import ClassVar, Final
 from dml_tile.checks.result import Result, alike
 from dml_tile.checks.summary import Notice
 from dml_tile.directml.targets import Target
-from dml_tile.errors import Position, Problem, location_of
-from dml_tile.findings import Basis, Finding, Severity
+from dml_tile.findings import Basis, Finding, Position, Severity, location_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import (
     VERDICTS,
@@ -219,7 +218,7 @@ class OverviewReport(Report):
         else:
             self.left_out[verdict] += 1
 
-    def add_problem(self, source: str, problem: Problem) -> None:
+    def add_problem(self, source: str, problem: Finding) -> None:
         """Keep a problem, with the path of its source."""
         super().add_problem(self.options.path(source), problem)
 

@@ -11,7 +11,7 @@ from typing import Final
 from dml_tile import __version__
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.summary import Notice, SourceSummary
-from dml_tile.errors import Problem, location_of
+from dml_tile.findings import Finding, location_of
 from dml_tile.reports import wording
 from dml_tile.reports.markup import (
     Cell,
@@ -299,8 +299,8 @@ def _model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
     yield from _left_out("model", len(models))
 
 
-def _problem(source: str, problem: Problem) -> Markup:
-    where = location_of(source, problem.pointer, problem.position)
+def _problem(source: str, problem: Finding) -> Markup:
+    where = location_of(source, problem.path, problem.position)
     return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
 
 

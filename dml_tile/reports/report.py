@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from dml_tile.errors import Problem
-from dml_tile.findings import Against, Severity
+from dml_tile.findings import Against, Finding, Severity
 from dml_tile.text import encodable, printable_json
 
 if TYPE_CHECKING:  # the command line needs the names of formats only
@@ -23,7 +22,7 @@ if TYPE_CHECKING:  # the command line needs the names of formats only
     from dml_tile.checks.summary import Notice, SourceSummary
     from dml_tile.readers.sources import PassedOver
 
-Problems: TypeAlias = Sequence[tuple[str, Problem]]
+Problems: TypeAlias = Sequence[tuple[str, Finding]]
 """The reasons why parts of sources cannot be read, each with the name of its source."""
 
 
@@ -64,7 +63,7 @@ class Report(ABC):
     def __init__(self, options: ReportOptions) -> None:
         self.options = options
         self._write = options.write
-        self.problems: list[tuple[str, Problem]] = []
+        self.problems: list[tuple[str, Finding]] = []
         self.notices: list[Notice] = []
         self.passed_over: Sequence[PassedOver] = ()
         """What the check passes over, at the end."""
@@ -83,7 +82,7 @@ class Report(ABC):
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next operator, one for each target."""
 
-    def add_problem(self, source: str, problem: Problem) -> None:
+    def add_problem(self, source: str, problem: Finding) -> None:
         """Take a part of a source that cannot be read; it comes after the source's results."""
         self.problems.append((source, problem))
 

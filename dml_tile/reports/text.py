@@ -20,8 +20,7 @@ from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.dialects.directml import SPECIFICATION_RULES
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
-from dml_tile.errors import Position, location_of
-from dml_tile.findings import Finding, Rule, Severity
+from dml_tile.findings import Finding, Position, Rule, Severity, location_of
 from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
 from dml_tile.reports.report import Report, ReportOptions

@@ -11,8 +11,7 @@ from dml_tile.checks.result import Result, Verdict
 from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
-from dml_tile.errors import location_of
-from dml_tile.findings import Basis, Finding, Rule, Severity
+from dml_tile.findings import Basis, Finding, Rule, Severity, location_of
 from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
 from dml_tile.readers.sources import PassedOver
 from dml_tile.reports.report import Problems

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from dml_tile.errors import Problem
+from dml_tile.findings import unreadable
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.readers.sandbox.child import End, answer_line
 from tests.helpers.check_files import BAD, FLAT, TILE, captured
@@ -124,7 +124,7 @@ def baselines() -> Iterator[bytes]:
 def answers() -> Iterator[bytes]:
     """Lines that the process which reads models answers."""
     node = TileNode("n", DIALECTS["ONNX Tile-13"], "float64", ("n", 2), (1, 2), "", "n", ("x",), ("y",))
-    for part in (node, Problem("/n", "is wrong"), End(("n",), ("x",))):
+    for part in (node, unreadable("/n", "is wrong"), End(("n",), ("x",))):
         yield answer_line(part)
 
 

@@ -36,10 +36,10 @@ from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.resources import read_npy_header
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, source_text, why_left_out
-from dml_tile.errors import DmlError, DmlTileError, InputError, Problem
+from dml_tile.errors import DmlError, DmlTileError, InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
-from dml_tile.findings import Severity
+from dml_tile.findings import Finding, Severity, unreadable
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.json_text import parse_json
 from dml_tile.pictures.labels import picture_of
@@ -95,13 +95,13 @@ def _called(*arguments: str, stdin: bytes | None = None) -> str:
     return result.stdout
 
 
-def _reported(form: str, source: str, parts: Iterable[JsonDescriptor | TileNode | Problem]) -> str:
+def _reported(form: str, source: str, parts: Iterable[JsonDescriptor | TileNode | Finding]) -> str:
     """What ``check`` writes of a source's parts in a format, at two targets."""
     written = StringIO()
     report = FORMATS[form].report(ReportOptions(written.write, partial(_console, written)))
     summary = SourceSummary(source, is_model=False)
     for part in parts:
-        if isinstance(part, Problem):
+        if isinstance(part, Finding):
             report.add_problem(source, part)
             continue
         found = [*results(source, part, _TARGETS, "both")]
@@ -192,7 +192,7 @@ def _reader_of(name: str) -> Callable[[bytes], None]:
         path.write_bytes(data)
         path.with_suffix(".bin").write_bytes(np.array([1, 2], np.int64).tobytes() * 8)
         for part in readers[0].parts(path):
-            assert isinstance(part, Problem | TileNode)
+            assert isinstance(part, Finding | TileNode)
             assert "longer than" not in str(part), part
             assert "a malformed reply" not in str(part), part
 
@@ -322,11 +322,13 @@ def _tell_names(data: bytes) -> None:
     }
     file = os.fsdecode(data[:40])
     form = _FORMATS[len(data) % len(_FORMATS)]
-    require_well_formed(form, _reported(form, file, [*read_document(json.dumps(model).encode()), Problem(name, name)]))
+    require_well_formed(
+        form, _reported(form, file, [*read_document(json.dumps(model).encode()), unreadable(name, name)])
+    )
     node = TileNode(name, DIALECTS["ONNX Tile-13"], "float64", (name, 2), (1, 2), "", name, (name,), (name,))
     told = read_answer(answer_line(node))
     assert isinstance(told, TileNode)
-    require_well_formed(form, _reported(form, file, [told, Problem("", name)]))
+    require_well_formed(form, _reported(form, file, [told, unreadable("", name)]))
 
 
 # Calls of the public API with arguments of any kind: only exceptions that the documentation names may be raised

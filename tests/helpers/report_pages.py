@@ -14,8 +14,7 @@ from dml_tile.checks.lowerings import with_lowering_suggested
 from dml_tile.checks.result import Result, results
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import Target
-from dml_tile.errors import Problem
-from dml_tile.findings import Against
+from dml_tile.findings import Against, Finding
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.reports.report import FORMATS, ReportOptions
@@ -43,7 +42,7 @@ def checked(part: JsonDescriptor | TileNode, *targets: Target, source: str = "a.
 def report_of(
     form: str,
     tiles: Iterable[Sequence[Result]],
-    problems: Sequence[tuple[str, Problem]] = (),
+    problems: Sequence[tuple[str, Finding]] = (),
     models: Sequence[SourceSummary] = (),
     against: Against = "both",
 ) -> str:

@@ -19,7 +19,6 @@ from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.errors import Problem
 from dml_tile.findings import Finding
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.sources import expanded
@@ -153,9 +152,12 @@ def ask(releases: Sequence[Release], files: Sequence[str]) -> int:
     code = 0
     for file in chain.from_iterable(map(expanded, files)):
         for part in read_source(file):
-            if isinstance(part, Problem) or not isinstance(part.desc, TileOperatorDesc | OperatorDesc):
-                why = part.message if isinstance(part, Problem) else f"{part.other} is not a tile"
-                print(f"{file}{part.pointer}: {why}", file=sys.stderr)
+            if isinstance(part, Finding):
+                print(f"{file}{part.text}", file=sys.stderr)
+                code = 2
+                continue
+            if not isinstance(part.desc, TileOperatorDesc | OperatorDesc):
+                print(f"{file}{part.pointer}: {part.other} is not a tile", file=sys.stderr)
                 code = 2
                 continue
             print(f"{file}{part.pointer}")

@@ -22,7 +22,7 @@ from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_he
 
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
-from dml_tile.input_errors import unreadable
+from dml_tile.input_errors import input_error
 from dml_tile.text import shown
 
 LARGE: Final = 2**16
@@ -161,7 +161,7 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
     location = entries.get("location", "")
     where = f"the data of {tensor.name!r}"
     if PurePath(location).is_absolute() or ".." in PurePath(location).parts:
-        raise unreadable(where, f"{location!r} is no path below the model's folder")
+        raise input_error(where, f"{location!r} is no path below the model's folder")
     path = AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(location, where)
     dtype = _EXTERNAL_TYPES[tensor.data_type]
     count = math.prod(tensor.dims)
@@ -169,16 +169,16 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
     numbers = entries.get("offset", "0"), entries.get("length", str(wanted))
     if not all(map(_NUMBER.fullmatch, numbers)) or int(numbers[1]) != wanted:
         given = f"offset {shown(entries.get('offset'))} and length {shown(entries.get('length'))}"
-        raise unreadable(where, f"{given} in {location!r}; the tensor has {wanted} bytes")
+        raise input_error(where, f"{given} in {location!r}; the tensor has {wanted} bytes")
     offset = int(numbers[0])
     try:
         with path.open("rb") as file:
             file.seek(offset)
             data = file.read(wanted)
     except (OSError, ValueError) as error:  # ValueError: an offset past int64
-        raise unreadable(where, f"{location!r} cannot be read: {error}") from None
+        raise input_error(where, f"{location!r} cannot be read: {error}") from None
     if len(data) < wanted:
-        raise unreadable(where, f"{location!r} ends before byte {offset + wanted}")
+        raise input_error(where, f"{location!r} ends before byte {offset + wanted}")
     array: Array = np.frombuffer(data, dtype).reshape(tuple(tensor.dims))
     return array
 
@@ -192,7 +192,7 @@ def load(path: Path) -> onnx.ModelProto:
     try:
         model = onnx.load_model_from_string(_light(path))
     except OSError as error:
-        raise unreadable("", f"cannot be read: {error.strerror}") from None
+        raise input_error("", f"cannot be read: {error.strerror}") from None
     except DecodeError:
         raise _no_model("it is truncated, or another format") from None
     if not model.ir_version:
@@ -202,12 +202,12 @@ def load(path: Path) -> onnx.ModelProto:
     if not model.opset_import and model.ir_version >= 3:
         raise _no_model("it imports no operator set")
     if not all(isinstance(text, str) for text in _texts(model)):
-        raise unreadable("", "has a text that is not UTF-8")
+        raise input_error("", "has a text that is not UTF-8")
     return model
 
 
 def _no_model(reason: str) -> InputError:
-    return unreadable("", f"is not an ONNX model: {reason}")
+    return input_error("", f"is not an ONNX model: {reason}")
 
 
 def _texts(message: Message) -> Iterator[object]:
@@ -223,10 +223,10 @@ def _texts(message: Message) -> Iterator[object]:
 def _light(path: Path) -> bytes:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise unreadable("", "is not a regular file")
+        raise input_error("", "is not a regular file")
     if not status.st_size:
         raise _no_model("it is empty")
     if status.st_size > MAX_MODEL_BYTES:
-        raise unreadable("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
+        raise input_error("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return _stripped(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, defs
 
-from dml_tile.input_errors import unreadable
+from dml_tile.input_errors import input_error
 from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.text import shortened_within
 
@@ -171,7 +171,7 @@ class _Inliner:
     ) -> None:
         self._nodes_left -= len(graph.node)
         if self._nodes_left < 0:
-            raise unreadable(call, f"the calls of functions come to more than {MAX_NODES} nodes")
+            raise input_error(call, f"the calls of functions come to more than {MAX_NODES} nodes")
         _name(graph.node, call)
         for value in chain(graph.input, graph.output, graph.value_info, graph.initializer):
             value.name = values[value.name]
@@ -210,4 +210,4 @@ def _name(nodes: Sequence[NodeProto], call: str = "") -> None:
 
 def _require_depth(depth: int, where: str) -> None:
     if depth >= DEEPEST:
-        raise unreadable(where, f"is nested more than {DEEPEST} deep")
+        raise input_error(where, f"is nested more than {DEEPEST} deep")

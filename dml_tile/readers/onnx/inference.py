@@ -23,7 +23,7 @@ from onnx import (
 )
 
 from dml_tile.dialects.tiles import INT64_MAX
-from dml_tile.input_errors import unreadable
+from dml_tile.input_errors import input_error
 from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, limited_names
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.functions import OnnxOperator, default_opset, operator, place, set_apart
@@ -185,28 +185,28 @@ def names_in(graph: GraphProto, asked: KnownShapes) -> ModelNames:
 
 def _fix_shape(value: ValueInfoProto, shape: Sequence[int | None], sizes: dict[str, int]) -> None:
     if value.type.WhichOneof("value") != "tensor_type":
-        raise unreadable(value.name, "is no tensor; it has no shape to be fixed")
+        raise input_error(value.name, "is no tensor; it has no shape to be fixed")
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         tensor.shape.CopyFrom(TensorShapeProto(dim=[TensorShapeProto.Dimension() for _ in shape]))
     declared = dimensions(value.type) or ()
     if len(declared) != len(shape):
         given = f"{shown(shape)} was given"
-        raise unreadable(value.name, f"has {len(declared)} dimensions, {shown(declared)}; {given}")
+        raise input_error(value.name, f"has {len(declared)} dimensions, {shown(declared)}; {given}")
     for i, (dim, known, size) in enumerate(zip(tensor.shape.dim, declared, shape, strict=True)):
         if size is None:
             continue
         wanted = sizes.setdefault(known, size) if isinstance(known, str) else known
         if wanted not in (None, size):
             named = f", {known}," if isinstance(known, str) else ""
-            raise unreadable(value.name, f"dimension {i}{named} is {wanted}; {size} was given")
+            raise input_error(value.name, f"dimension {i}{named} is {wanted}; {size} was given")
         _require_size(value.name, size)
         dim.dim_value = size
 
 
 def _require_size(name: str, size: int) -> None:
     if not 0 <= size <= INT64_MAX:
-        raise unreadable(name, f"{size} was given; sizes are from 0 to {INT64_MAX}")
+        raise input_error(name, f"{size} was given; sizes are from 0 to {INT64_MAX}")
 
 
 def shown(shape: Sequence[Dimension]) -> str:

@@ -26,7 +26,7 @@ except ImportError as error:
 from onnx import ModelProto
 
 from dml_tile.dialects.tiles import onnx_tile
-from dml_tile.errors import Problem
+from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import default_opset, inline, place
@@ -38,12 +38,12 @@ MAX_CONTRADICTIONS: Final = 10
 """The most contradictions of a model that are reported: later values often repeat a wrong size."""
 
 
-def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Problem, None, ModelNames]:
+def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Finding, None, ModelNames]:
     """Yield the Tiles in the order in which they run, and problems of Tiles that cannot be read.
 
     A pointer is the path of a node, such as ``If_3/then_branch/Tile_1``; a node without a unique name is named by its
     output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind the call's name. The data
-    that a Tile needs may be in other files of the model's folder; a Problem says why data cannot be read.
+    that a Tile needs may be in other files of the model's folder; a Finding says why data cannot be read.
 
     Known shapes are a run's: onnxruntime folds before it gets them. Names that the model lacks are ignored; the model's
     names are returned.
@@ -95,7 +95,7 @@ def _keep_one_of_input_and_initialiser(model: ModelProto) -> None:
         graph.initializer.extend(constants)
 
 
-def _parts(found: FoundTile, before: FoundTile, origins: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
+def _parts(found: FoundTile, before: FoundTile, origins: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Finding]:
     """Yield a Tile with known shapes; onnxruntime folds by what is known ``before`` it gets them."""
     unsized = next((part for part in _tile(before, origins) if isinstance(part, TileNode)), None)
     is_empty_before = unsized is not None and _is_empty(unsized)
@@ -138,14 +138,16 @@ def _known_of(values: tuple[_Known, ...] | None, others: tuple[_Known, ...] | No
     return tuple(other if isinstance(other, int) and not isinstance(value, int) else value for value, other in pairs)
 
 
-def _is_empty(part: TileNode | Problem) -> bool:
+def _is_empty(part: TileNode | Finding) -> bool:
     return isinstance(part, TileNode) and 0 in (*(part.shape or ()), *(part.repeats or ()))
 
 
-def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
+def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Finding]:
     pointer, node, kind, inputs, _ = found
     if kind.opset is None or kind.opset < 1:
-        yield Problem(pointer, f"is a Tile; the model imports opset {kind.opset} of onnx's operators, which has none")
+        yield unreadable(
+            pointer, f"is a Tile; the model imports opset {kind.opset} of onnx's operators, which has none"
+        )
         return
     dialect = onnx_tile(kind.opset)
     expected = ("input", *dialect.arguments)
@@ -164,4 +166,4 @@ def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iter
         repeats_origins=origins if any(origins) else (),
     )
     reasons = [each.unread for each in [*unknown, *[value] * (not value.is_static)]]
-    yield from (Problem(pointer, reason) for reason in dict.fromkeys(filter(None, reasons)))
+    yield from (unreadable(pointer, reason) for reason in dict.fromkeys(filter(None, reasons)))

@@ -19,7 +19,8 @@ from typing import BinaryIO, Final, Self, TypeAlias
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 from dml_tile.text import shortened
 
@@ -33,7 +34,7 @@ _GRACE: Final = 10
 """Seconds past a bound after which the child ends by itself, if its parent has died."""
 _MAX_MESSAGE_LENGTH: Final = 300
 
-Part: TypeAlias = TileNode | Problem
+Part: TypeAlias = TileNode | Finding
 
 OUT_OF_MEMORY: Final = 3
 """The child's exit status when it runs out of memory."""
@@ -69,29 +70,35 @@ class End:
     inputs: tuple[str, ...] = ()
 
 
-_KEYS: Final[dict[type[Part | End], tuple[str, ...]]] = {
-    TileNode: tuple(field.name for field in fields(TileNode)),
-    Problem: ("pointer", "message"),
-    End: ("dimensions", "inputs"),
-}
-_ANSWERS: Final[dict[frozenset[str], TypeAdapter[Part | End]]] = {
-    frozenset(keys): TypeAdapter(kind) for kind, keys in _KEYS.items()
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """The line of a part that cannot be read."""
+
+    pointer: str
+    message: str
+
+
+_FORMS: Final = {
+    frozenset(field.name for field in fields(form)): TypeAdapter[TileNode | _Unreadable | End](form)
+    for form in (TileNode, _Unreadable, End)
 }
 
 
 def answer_line(part: Part | End) -> bytes:
     """Encode a part of an answer, or its end."""
-    answer = {key: getattr(part, key) for key in _KEYS[type(part)]}
+    line = _Unreadable(part.path, part.message) if isinstance(part, Finding) else part
+    answer = {field.name: getattr(line, field.name) for field in fields(line)}
     return json.dumps(answer, default=str, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def read_answer(line: bytes) -> Part | End:
     """Decode a line of an answer. Raises ValueError for a malformed line."""
     answer = from_json(line)
-    form = _ANSWERS.get(frozenset(answer)) if isinstance(answer, dict) else None
+    form = _FORMS.get(frozenset(answer)) if isinstance(answer, dict) else None
     if form is None:
         raise ValueError("it has the keys of no answer")
-    return form.validate_json(line, strict=True)
+    read = form.validate_json(line, strict=True)
+    return unreadable(read.pointer, read.message) if isinstance(read, _Unreadable) else read
 
 
 def own_streams() -> tuple[BinaryIO, BinaryIO]:
@@ -161,12 +168,12 @@ def _parts(order: Order) -> Generator[Part, None, ModelNames]:
     except InputError as error:
         yield from error.problems
     except ImportError as error:
-        yield Problem("", str(error))
+        yield unreadable("", str(error))
     except MemoryError:
         raise
     except Exception as error:  # of any class: a hostile file may make a library raise anything
         reason = f"{type(error).__name__}: {shortened(str(error), _MAX_MESSAGE_LENGTH)}"
-        yield Problem("", f"{order.reader}'s reader failed: {reason}")
+        yield unreadable("", f"{order.reader}'s reader failed: {reason}")
     return ModelNames()
 
 

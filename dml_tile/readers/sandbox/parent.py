@@ -18,7 +18,8 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import IO, Final, cast
 
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import unreadable
 from dml_tile.input_errors import limited_problems
 from dml_tile.readers.contents import require_no_pointer
 from dml_tile.readers.file_kinds import kind_of
@@ -84,10 +85,10 @@ class ModelReader:
         """Return the Tiles and problems of a file; if reading fails, the parts before, and a problem."""
         try:
             if not stat.S_ISREG(path.stat().st_mode):
-                return [Problem("", "is not a regular file")]
+                return [unreadable("", "is not a regular file")]
             require_no_pointer(path)
         except OSError as error:
-            return [Problem("", error.strerror or str(error))]
+            return [unreadable("", error.strerror or str(error))]
         except InputError as error:
             return [*error.problems]
         kind = kind_of(path.name)
@@ -111,7 +112,7 @@ class ModelReader:
                 failure = f"reading took longer than {self._seconds:.3g} s"
             if failure is not None:
                 self.close()
-        problems = [] if failure is None else [Problem("", failure)]
+        problems = [] if failure is None else [unreadable("", failure)]
         return [*limited_problems(parts), *problems]
 
     def new_names(self) -> ModelNames:
