@@ -70,7 +70,7 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-_DRAWN = ("OperatorDesc", "TileOperatorDesc")
+_DRAWN = "TileOperatorDesc"
 
 __all__ = sorted(_HOMES)
 
@@ -80,14 +80,14 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
-    if name in _DRAWN:
+    if name == _DRAWN:
         register_strategies()
     return value
 
 
 def register_strategies() -> None:
-    """Let ``st.from_type`` draw descriptors; hypothesis calls this, as it may be imported first or last."""
-    if "hypothesis" in sys.modules and any(name in globals() for name in _DRAWN):
+    """Let ``st.from_type`` draw tiles; hypothesis calls this, as it may be imported first or last."""
+    if "hypothesis" in sys.modules and _DRAWN in globals():
         import_module(f"{__name__}.testing.strategies")
 
 

@@ -75,7 +75,6 @@ def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
         "test_labels_stay_64_bits_wide_where_they_can": 3,
         "test_a_refused_way_is_not_dispatched": 3,
         "test_every_tile_that_the_target_takes": 3,
-        "test_an_operator_is_made_or_refused_with_reasons": 3,
     }
 
 

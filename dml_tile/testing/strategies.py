@@ -1,4 +1,4 @@
-"""Random descriptors for hypothesis: valid tiles, ones with one fault, whatever the C structs can hold; and operators.
+"""Random descriptors for hypothesis: valid tiles, ones with one fault, and whatever the C structs can hold.
 
     @pytest.mark.dml
     @given(desc=strategies.tiles())
@@ -21,16 +21,12 @@ except ImportError as error:
     raise ImportError("dml_tile.testing.strategies needs hypothesis: pip install hypothesis") from error
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import BufferTensorDesc, DataTypeLike, TileOperatorDesc
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
-from dml_tile.directml.operators import operator_named, operator_names
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.rules.check import refusals_of
 from dml_tile.simulation.target import resolve
 from dml_tile.testing.drafts import Draft, drafts, faulty_drafts
-from dml_tile.testing.operator_drafts import operator_drafts
-from dml_tile.text import did_you_mean
 
 MAX_ELEMENTS: Final = 1024
 _MAX_BYTES: Final = 2**26
@@ -93,23 +89,6 @@ def invalid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOpe
     return _made(_ANY_TILE).filter(lambda desc: bool(refusals_of(desc, resolve(parsed))))
 
 
-def nearly_valid_operators(
-    target: TargetLike | None = None, types: Iterable[str] = ()
-) -> st.SearchStrategy[OperatorDesc]:
-    """Descriptors of any operator that the target's level has, or of the types that are named.
-
-    Data types, dimension counts, arrays and enumerators are those of the level's row; half of the descriptors have one
-    fault, which may be none by chance. What an operator wants of its Sizes and attributes is met mostly, not always:
-    ``check`` says which a target takes. ``st.from_type(OperatorDesc)`` draws them at the current target. Raises
-    ValueError for an unknown target or operator, and, when one is drawn, where the target has none of the types.
-    """
-    named = {name: operator_named(name) for name in types}
-    for name, operator in named.items():
-        if operator is None:
-            raise ValueError(f"{name!r} is no operator; {did_you_mean(name, operator_names())}".rstrip("; "))
-    return _operator(operator_drafts(_parsed(target), tuple(filter(None, named.values()))))
-
-
 def tile_buffers(desc: TileOperatorDesc) -> st.SearchStrategy[tuple[Bytes, Bytes]]:
     """An input and an output buffer of TotalTensorSizeInBytes bytes each, with random bytes in both.
 
@@ -131,11 +110,6 @@ def _made(draw: st.DrawFn, fields: st.SearchStrategy[Draft]) -> TileOperatorDesc
     return TileOperatorDesc.model_validate(draw(fields))
 
 
-@st.composite
-def _operator(draw: st.DrawFn, fields: st.SearchStrategy[Draft]) -> OperatorDesc:
-    return OperatorDesc.model_validate(draw(fields))
-
-
 @lru_cache(maxsize=_MAX_SHRUNK_BYTES)
 def _bytes(size: int) -> st.SearchStrategy[Bytes]:
     if size <= _MAX_SHRUNK_BYTES:
@@ -148,4 +122,3 @@ def _parsed(target: TargetLike | None) -> Target | None:
 
 
 st.register_type_strategy(TileOperatorDesc, tiles())
-st.register_type_strategy(OperatorDesc, nearly_valid_operators())

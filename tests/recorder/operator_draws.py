@@ -13,7 +13,7 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.geometry.layout import extent, round_up_4
-from dml_tile.testing.operator_groups import Groups, tables, tied_columns
+from tests.helpers.operator_groups import Groups, tables, tied_columns
 from tests.recorder.draws import ALIGNMENTS, EDGES, SMALL, STRIDES, TOTAL_CHANGES
 from tests.recorder.operator_bases import Fields, base
 

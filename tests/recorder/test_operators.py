@@ -10,8 +10,8 @@ import pytest
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operator_names, operators
-from dml_tile.testing.operator_groups import TIED
 from tests.helpers.operator_figures import WITHOUT_RULE, Compared, Figures, compared, figures, shortfalls, tally
+from tests.helpers.operator_groups import TIED
 from tests.helpers.recorded_answers import S_OK
 from tests.recorder.operator_bases import BASES, FOUR, NOT_NULL
 from tests.recorder.operator_draws import FAULTS, draw, sweep, valid

@@ -1,4 +1,4 @@
-"""Drafts of any operator: its type and its fields in C names, before they are made an OperatorDesc.
+"""Random descriptors of any operator, for hypothesis.
 
 Tensors have data types and dimension counts of the level's row, the same ones where the operator wants them equal. All
 Sizes are equal where that is all the operator wants of them, else 1, which most formulas of sizes allow.
@@ -7,21 +7,22 @@ Sizes are equal where that is all the operator wants of them, else 1, which most
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel
 from dml_tile.directml.operator_table import OperatorTable
-from dml_tile.directml.operators import Field, Operator, enumerations, operators
-from dml_tile.directml.targets import Target
+from dml_tile.directml.operators import Field, Operator, enumerations, operator_named, operators
+from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.rules.operator_fields import FIELD_SENTENCE
 from dml_tile.simulation.target import resolve
 from dml_tile.testing.drafts import Draft
-from dml_tile.testing.operator_groups import tables, tied_columns
+from tests.helpers.operator_groups import tables, tied_columns
 
 _ZERO: Final = ("Padding", "Offsets", "BatchDimensionCount")
 """The ends of the names of numbers that are 0 in a plain operator; the others are 1."""
@@ -31,20 +32,28 @@ _DIMENSION_COUNTS: Final = range(1, 1 + DML_TENSOR_DIMENSION_COUNT_MAX1)
 _sampled: Final = lru_cache(maxsize=1024)(st.sampled_from)
 
 
+def nearly_valid_operators(
+    target: TargetLike | None = None, types: Iterable[str] = ()
+) -> st.SearchStrategy[OperatorDesc]:
+    """Descriptors of any operator that the target's level has, or of the types that are named.
+
+    Data types, dimension counts, arrays and enumerators are those of the level's row; half of the descriptors have one
+    fault, which may be none by chance. What an operator wants of its Sizes and attributes is met mostly, not always.
+    """
+    parsed = None if target is None else Target.parse(target)
+    return _operators(parsed, tuple(filter(None, map(operator_named, types))))
+
+
 @st.composite
-def operator_drafts(draw: st.DrawFn, target: Target | None, chosen: tuple[Operator, ...]) -> Draft:
-    """An operator that the target's level has, one of the chosen if there are any; half of them with a fault."""
+def _operators(draw: st.DrawFn, target: Target | None, chosen: tuple[Operator, ...]) -> OperatorDesc:
     level = resolve(target).feature_level
     known = tuple(each for each in chosen or operators().values() if each.level <= level)
-    if not known:
-        names = " or ".join(each.name for each in chosen)
-        raise ValueError(f"{level.name} has no {names}")
     operator = draw(_sampled(known))
     table, attributes = draw(st.sampled_from(tables(operator)))
     fields = _fields(draw, operator, table, level) | attributes
     if draw(st.booleans()):
         draw(_sampled(_FAULTS))(draw, operator, fields)
-    return {"Type": operator.c_name, "Desc": fields}
+    return OperatorDesc.model_validate({"Type": operator.c_name, "Desc": fields})
 
 
 def _fields(draw: st.DrawFn, operator: Operator, table: OperatorTable, level: FeatureLevel) -> Draft:
