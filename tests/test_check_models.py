@@ -180,15 +180,6 @@ def test_a_file_is_checked_as_on_the_command_line() -> None:
 
 
 @pytest.mark.usefixtures("call")
-def test_a_saved_model_s_folder_is_checked_as_a_model(tmp_path: Path) -> None:
-    (result,) = check_model(MODELS / "tile_saved_model", "2_0")
-    assert (result.source, result.pointer) == (str(MODELS / "tile_saved_model"), "Tile")
-    assert (result.operator, result.verdict) == ("FLOAT32 {2,3} x {2,1} -> {4,3}", "refused")
-    with pytest.raises(InputError):
-        check_model(tmp_path)
-
-
-@pytest.mark.usefixtures("call")
 def test_dims_are_of_models_alone() -> None:
     (result,) = check_model(EXAMPLES / "tile.json", dims={"N": 1})
     assert result.verdict == "accepted"

@@ -157,7 +157,7 @@ def test_lower_says_which_models_a_back_end_does_not_read(call: Call) -> None:
     Path("in").mkdir()
     for name in ("burn_tile.onnx", "tile.pb"):
         copy(ROOT / "tests/data/models" / name, "in")
-    passed_over = "dml-tile: 1 file passed over: 1 a TensorFlow graph, frozen or in a SavedModel, which ONNX Runtime's"
+    passed_over = "dml-tile: 1 file passed over: 1 a frozen TensorFlow graph, which ONNX Runtime's"
     assert passed_over in call("lower", "in", "--via", "ort").stderr
     Path("in/burn_tile.onnx").unlink()
     assert passed_over in call("lower", "in", "--via", "ort").stderr

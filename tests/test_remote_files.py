@@ -291,11 +291,10 @@ def test_a_fetched_xml_file_is_looked_at_in_linear_time(memory: Any, check: Call
     [
         ("memory://m.xml", ["m.bin", "m.xml"]),
         ("memory://m.bin", ["m.bin"]),
-        ("memory://saved/saved_model.pb", ["saved_model.pb", "variables.index"]),
     ],
 )
 def test_a_copy_has_the_files_beside_a_model_and_goes_with_its_block(memory: Any, url: str, names: list[str]) -> None:
-    for path in ("m.xml", "m.bin", "saved/saved_model.pb", "saved/variables/variables.index", "saved/assets/words"):
+    for path in ("m.xml", "m.bin", "other.bin"):
         put(memory, f"/{path}", path.encode())
     with remote.RemoteFiles().local_copy(Url(url)) as copy:
         assert copy.read_text() == url.removeprefix("memory://")
@@ -321,16 +320,16 @@ def test_a_model_in_memory_is_checked_as_a_file_is(memory: Any, check: Call) -> 
 
 
 def test_folders_and_patterns_are_expanded(memory: Any, check: Call) -> None:
-    for path in ("b.onnx", "in/a.onnx", ".hidden/c.onnx", "saved/saved_model.pb", "saved/variables/x.onnx"):
+    for path in ("b.onnx", "in/a.onnx", ".hidden/c.onnx", "saved/saved_model.pb"):
         put(memory, f"/zoo/{path}", MODEL)
     for path in ("/zoo/tile.json", "/zoo/readme.md", "/bare/readme.md"):
         put(memory, path, TILE)
     put(memory, "/zoo/package.json", {"name": "other"})
     for arguments, names in (
-        (["memory://zoo"], ["b.onnx", "in/a.onnx", "saved/saved_model.pb", "tile.json"]),
+        (["memory://zoo"], ["b.onnx", "in/a.onnx", "tile.json"]),
         (["memory://zoo/*.onnx", "memory://zoo/**/a.onnx"], ["b.onnx", "in/a.onnx"]),
         (["memory://zoo/*.onnx", "memory://zoo/b.onnx", "memory://zoo/in"], ["b.onnx", "in/a.onnx"]),
-        (["memory://zoo", "--exclude", "in", "--exclude", "saved"], ["b.onnx", "tile.json"]),
+        (["memory://zoo", "--exclude", "in"], ["b.onnx", "tile.json"]),
     ):
         output = json.loads(check(*arguments, "--format", "json").stdout)
         found = [source["source"] for source in output["sources"] if not source["passed_over"]]
@@ -360,19 +359,15 @@ MISSING: Final = "there is no such file"
         *((url, LISTS_NO_FILES) for url in ("{}/", "{}/*.json", "{}/in/[ab].json", "simplecache://x::{}/*.json")),
         *((url, FILECACHE) for url in ("filecache::{}/a.json", "simplecache::filecache://x::{}/a.json")),
         *((url, MISSING) for url in ("{}/a.json", "simplecache://x::{}/a.json")),
-        ("{}/saved_model.pb", ""),
     ],
 )
 def test_no_page_of_a_web_server_is_searched_for_files(check: Call, tmp_path: Path, url: str, problem: str) -> None:
-    (tmp_path / "variables").mkdir()
-    for name in ("index.html", "variables/index.html"):  # fsspec would search one for 26 s
-        (tmp_path / name).write_text(f"<a{' ' * 2000}'>")
-    (tmp_path / "saved_model.pb").write_bytes(b"\xff")
+    (tmp_path / "index.html").write_text(f"<a{' ' * 2000}'>")  # which fsspec would search for 26 s
     started = time.process_time()
     with served(tmp_path) as (root, requested):
         errors = errors_of(check, url.format(root))
     assert time.process_time() - started < 5
-    assert not re.search(r"/ HTTP|/variables", str(requested))
+    assert not re.search(r"/ HTTP", str(requested))
     assert errors.startswith(f"dml-tile: {url.format(root)}: {problem}")
 
 

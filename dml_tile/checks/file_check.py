@@ -21,9 +21,8 @@ from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, require_instance
-from dml_tile.files.urls import STANDARD_INPUT, Url, source_named
+from dml_tile.files.urls import STANDARD_INPUT, source_named
 from dml_tile.findings import Against, Finding, Severity, bases_of, location_of, unreadable
-from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY, Sources, is_model_file
@@ -192,7 +191,7 @@ def check_model(
 ) -> tuple[Result, ...]:
     """Return the result of each tile of a model: its verdict, its findings, and what is known at run time only.
 
-    ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, whose
+    ``model`` is a file of any kind that ``dml-tile check`` reads, or an onnx.ModelProto, whose
     tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that the
     tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in elements; a
     size of None stays as it is.
@@ -223,8 +222,7 @@ def _named_file(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[st
     """Yield the model's name in results, and its file."""
     if isinstance(model, str | os.PathLike):
         name = source_named(model)
-        saved_model = Path(name, SAVED_MODEL)
-        yield name, str(saved_model) if not isinstance(name, Url) and saved_model.is_file() else name
+        yield name, name
         return
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"a path or an onnx.ModelProto was expected, not a {type(model).__name__}")

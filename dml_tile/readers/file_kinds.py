@@ -10,14 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-SAVED_MODEL: Final = "saved_model.pb"
-"""The file that makes a folder a TensorFlow SavedModel, and stands for the folder, which is one model."""
-
-SAVED_MODEL_PARTS: Final = frozenset(
-    ("assets", "assets.extra", "debug", "fingerprint.pb", "keras_metadata.pb", "variables")
-)
-"""Files and folders that TensorFlow writes next to a saved_model.pb, which stands for all."""
-
 Reader: TypeAlias = Literal["ONNX", "OpenVINO", "JSON", "JSON lines"]
 
 
@@ -76,7 +68,12 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("an ONNX model", (".onnx",), "ONNX", is_model=True, begins=(0, b"\x08")),  # the field ir_version
     FileKind("OpenVINO IR", (".xml",), "OpenVINO", is_model=True, content=_NETWORK),
     FileKind("a TensorFlow Lite model", (".tflite",), "OpenVINO", is_model=True, begins=(4, b"TFL3")),
-    FileKind("a TensorFlow graph, frozen or in a SavedModel", (".pb",), "OpenVINO", is_model=True, content=_GRAPH),
+    FileKind(
+        "a part of a TensorFlow SavedModel",
+        ("saved_model.pb", "fingerprint.pb", "keras_metadata.pb"),
+        advice="convert it with tf2onnx and check the .onnx file",
+    ),
+    FileKind("a frozen TensorFlow graph", (".pb",), "OpenVINO", is_model=True, content=_GRAPH),
     FileKind("a Paddle model", (".pdmodel",), "OpenVINO", is_model=True),
     DOCUMENT,
     FileKind("JSON lines", (".jsonl", ".ndjson"), "JSON lines", content=_KEYS),
@@ -96,7 +93,7 @@ KINDS: tuple[FileKind, ...] = (
         "a Keras model",
         (".h5", ".hdf5", ".keras"),
         begins=(0, b"\x89HDF\r\n"),
-        advice="convert it with tf2onnx and check the .onnx file, or save it as a SavedModel",
+        advice="convert it with tf2onnx and check the .onnx file",
     ),
     FileKind("C or C++ source", (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")),
     FileKind("Python source", (".py",)),
@@ -106,7 +103,7 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("a file of weights", (".bin",)),
     FileKind("a zip archive, such as PyTorch and Keras write", (".zip",), begins=(0, b"PK\x03\x04")),
 )
-"""The kinds of files, one a row; the first row whose ``begins`` fits counts."""
+"""The kinds of files, one a row; the first row of which a suffix or ``begins`` fits counts."""
 
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 """The beginning of a pointer of Git LFS, which replaces a file that was not fetched."""
@@ -116,8 +113,8 @@ IS_A_POINTER: Final = "is a pointer of Git LFS; run git lfs pull"
 
 def kind_of(name: str) -> FileKind | None:
     """Return the kind of a file by its suffix; None for a suffix that is not in the table."""
-    suffix = f".{name.rpartition('.')[2].lower()}"
-    return next((kind for kind in KINDS if suffix in kind.suffixes), None)
+    name = name.lower()
+    return next((kind for kind in KINDS if name.endswith(kind.suffixes)), None)
 
 
 def read_kinds() -> str:

@@ -1,6 +1,4 @@
-"""Reads the Tiles of the models that OpenVINO reads: its IR, TensorFlow's, TensorFlow Lite's and Paddle's.
-
-TensorFlow's models are frozen graphs and SavedModels; saved_model.pb names a SavedModel, whose folder is read.
+"""Reads the Tiles of the models that OpenVINO reads: its IR, and the other formats in the table of file kinds.
 
 OpenVINO infers types, shapes and the bounds of computed repeats; nothing is compiled. An IR's weights are mapped, not
 loaded.
@@ -35,7 +33,6 @@ from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import input_error
 from dml_tile.readers.contents import require_no_pointer
-from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode, limited_names, tile_node
 from dml_tile.text import shortened, shortened_within
 
@@ -106,10 +103,6 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode, Non
 
 
 def _read(path: Path) -> ov.Model:
-    if path.name == SAVED_MODEL:
-        path = path.parent
-        for variables in path.glob("variables/*"):
-            _weights(path, f"variables/{variables.name}")
     front_end = FrontEndManager().load_by_model(path)
     if front_end is None:
         raise input_error("", "OpenVINO finds no reader for it: it is of another format, damaged, or too large")

@@ -14,7 +14,6 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 from dml_tile.files.urls import TimeLeft, Url, opened_store, reported
 from dml_tile.input_errors import input_error
-from dml_tile.readers.file_kinds import SAVED_MODEL
 
 MAX_FETCHED_BYTES: Final = 2**31 - 1
 """The most bytes of a file, or of a model with its weights, that are fetched."""
@@ -61,12 +60,12 @@ class RemoteFiles:
 
     @contextmanager
     def local_copy(self, url: Url) -> Iterator[Path]:
-        """Yield a copy of a file, and of the files beside it that OpenVINO reads. Raises InputError."""
+        """Yield a copy of a file, and of the weights beside an IR. Raises InputError."""
         with TemporaryDirectory(prefix="dml-tile-", ignore_cleanup_errors=True) as folder:
             copy = Path(folder, PureWindowsPath(url.file).name[-_MAX_NAME_LENGTH:] or "file")  # safe on any system
 
             def fetched(system: Any, path: str) -> Path:
-                _fetch(system, _copies(system, path, copy, can_list=url.can_list))
+                _fetch(system, _copies(system, path, copy))
                 return copy
 
             yield self._in_time(url, url.time_left, fetched)
@@ -111,12 +110,9 @@ def _fetch(system: Any, copies: dict[str, Path]) -> None:
             raise input_error("", f"has more than {MAX_FETCHED_BYTES} bytes with its weights, the most that is fetched")
 
 
-def _copies(system: Any, path: str, copy: Path, *, can_list: bool) -> dict[str, Path]:
-    """Return the paths of a model and of the files beside it that OpenVINO reads, each with its copy's path."""
-    weights, variables = f"{path[:-4]}.bin", f"{path.rpartition('/')[0]}/variables"
+def _copies(system: Any, path: str, copy: Path) -> dict[str, Path]:
+    """Return the paths of a model and of the weights beside an IR, each with its copy's path."""
+    weights = f"{path[:-4]}.bin"
     if copy.suffix.lower() == ".xml" and system.isfile(weights):
         return {path: copy, weights: copy.with_suffix(".bin")}
-    if copy.name == SAVED_MODEL and can_list and system.isdir(variables):
-        (folder := copy.parent / "variables").mkdir()
-        return {path: copy} | {file: folder / PureWindowsPath(file).name for file in system.find(variables)}
     return {path: copy}

@@ -17,7 +17,7 @@ from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
-from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS, FileKind, kind_of
+from dml_tile.readers.file_kinds import FileKind, kind_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 
@@ -122,12 +122,11 @@ def expanded(
 ) -> Iterator[str]:
     """Yield a file itself; for a folder, files at any depth that may have tiles, ordered by name. URLs alike.
 
-    A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models beside it are sources too. Skips
-    what ``leaves_out`` excludes, links that leave the folder or lead nowhere, and files of a kind that is read with
-    nothing to check in them; unless ``ignores_none``, also what .gitignore files name, hidden folders, node_modules and
-    virtual environments. Calls ``pass_over`` with each of these. Yields files and folders that cannot be opened, so
-    that their reader reports why. Adds absolute paths of folders to ``walked``. Raises InputError for a URL whose store
-    cannot be listed.
+    Skips what ``leaves_out`` excludes, links that leave the folder or lead nowhere, and files of a kind that is read
+    with nothing to check in them; unless ``ignores_none``, also what .gitignore files name, hidden folders,
+    node_modules and virtual environments. Calls ``pass_over`` with each of these. Yields files and folders that cannot
+    be opened, so that their reader reports why. Adds absolute paths of folders to ``walked``. Raises InputError for a
+    URL whose store cannot be listed.
     """
     if isinstance(name, Url):
         yield from _remote_files(name, leaves_out, pass_over)
@@ -160,23 +159,21 @@ def _remote_files(
     found, are_of_folder = remote.found_in(url)
     root = url.file.strip("/")
     paths = [PurePosixPath(file.file.strip("/").removeprefix(root)) for file in found]
-    saved_models = {path.parent for path in paths if path.name == SAVED_MODEL}
     for file, path in zip(found, paths, strict=True):
         kind = kind_of(path.name)
         if are_of_folder and (kind is None or kind.reader is None):
             continue
         is_hidden = any(part.startswith(".") for part in path.parent.parts)
-        is_part = any(each.parent in saved_models and each.name in SAVED_MODEL_PARTS for each in (path, *path.parents))
         if leaves_out(file):
             pass_over(PassedOver(file, EXCLUDED, is_left_out=True))
         elif not are_of_folder:
             yield file
         elif is_hidden:
             pass_over(PassedOver(file, "in a hidden folder", is_left_out=True))
-        elif not is_part:
+        else:
             reason = ""
             with suppress(InputError):  # reading it says why
-                if kind and kind.content and path.name != SAVED_MODEL:
+                if kind and kind.content:
                     reason = remote.asked(file, partial(why_nothing, kind))
             if reason:
                 pass_over(PassedOver(file, reason))
@@ -267,7 +264,7 @@ class _Walk:
 
 
 def _entries(folder: str) -> tuple[list[str], list[str], list[str]]:
-    """Return the names of folders, of files, and of links to folders, without the parts of a SavedModel."""
+    """Return the names of folders, of files, and of links to folders."""
     folders: list[str] = []
     files: list[str] = []
     links: list[str] = []
@@ -276,8 +273,7 @@ def _entries(folder: str) -> tuple[list[str], list[str], list[str]]:
             is_folder = entry.is_dir(follow_symlinks=False)
             is_link = entry.is_symlink() and os.path.isdir(entry.path)  # noqa: PTH112 - is_dir raises for a loop
             (folders if is_folder else links if is_link else files).append(entry.name)
-    parts = SAVED_MODEL_PARTS if SAVED_MODEL in files else frozenset()
-    return sorted(set(folders) - parts), sorted(set(files) - parts), sorted(set(links) - parts)
+    return sorted(folders), sorted(files), sorted(links)
 
 
 def _why_nothing(kind: FileKind, file: Path, root: Path) -> str:
@@ -287,7 +283,7 @@ def _why_nothing(kind: FileKind, file: Path, root: Path) -> str:
             return "not regular"
         if file.is_symlink() and not file.resolve().is_relative_to(root):
             return "linked from outside of the folder"
-        if kind.content is None or file.name == SAVED_MODEL:
+        if kind.content is None:
             return ""
         with file.open("rb") as opened:
             return why_nothing(kind, opened)
