@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -14,8 +15,10 @@ import onnx
 import onnx.parser
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
+from dml_tile.back_ends.placement import ModelNode, Reason, place
+from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.readers.model_tile import KnownShapes, TileNode
-from dml_tile.readers.onnx.tiles import read_nodes
+from dml_tile.readers.onnx.tiles import prepare, read_nodes, scan
 
 FLOAT: Final = TensorProto.FLOAT
 INT64: Final = TensorProto.INT64
@@ -117,3 +120,17 @@ def if_text(then: str, name: str = "If_3", output: str = "w") -> str:
     """Return the text of an If on c whose first branch computes t."""
     other = "else_branch = other () => (float[] e) { e = Identity(x) }"
     return f"[{name}] {output} = If(c)<then_branch = then () => (float[] t) {{ {then} }}, {other}>"
+
+
+def placements(made: ModelProto, target: TargetLike, folder: Path | None = None) -> list[tuple[ModelNode, Reason]]:
+    """Return the nodes of a model with their placements at a target."""
+    return placed(made, target, folder)[1]
+
+
+def placed(
+    made: ModelProto, target: TargetLike, folder: Path | None = None
+) -> tuple[list[Reason], list[tuple[ModelNode, Reason]]]:
+    """Return what keeps a model from loading at a target, and its nodes with their placements."""
+    made = deepcopy(made)
+    overridable = prepare(made)
+    return place(scan(made, folder or Path(), overridable).nodes, Target.parse(target))

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, defs
 
+from dml_tile.back_ends.kernels import is_runtime_operator
 from dml_tile.input_errors import input_error
 from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.text import shortened_within
@@ -84,15 +85,51 @@ MAX_NODES: Final = 100_000
 _LONGEST: Final = 200
 
 
-def inline(model: ModelProto) -> None:
+ONNX_DOMAINS: Final = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training"})
+"""The domains of onnx's operators."""
+
+
+def inline(model: ModelProto) -> list[str]:
     """Replace the calls in the model's graph, at any depth, by the functions' nodes; give each node a telling name.
 
-    A name is the call's name and the node's own, with the output's if the node has no name or shares it. Raises
-    InputError for calls and subgraphs that are nested too deep, or have too many nodes.
+    A name is the call's name and the node's own, with the output's if the node has no name or shares it. The place of
+    a node, and its name in the file, become its doc_string. Returns what is to be said of functions with the names of
+    operators, which are not used. Raises InputError for calls and subgraphs that are nested too deep, or have too many
+    nodes.
     """
     inliner = _Inliner(model)
     inliner.expand_graph(model.graph, inliner.opset, 0)
     del model.functions[:]
+    return inliner.unused
+
+
+def replaced_by(
+    function: FunctionProto, call: NodeProto, opset: int, defaults: Iterable[AttributeProto]
+) -> list[NodeProto]:
+    """Return the nodes of the function of an operator of onnx's, whose attributes have these defaults.
+
+    Raises InputError as ``inline`` does.
+    """
+    function.attribute_proto.extend(defaults)
+    return _Inliner(ModelProto(opset_import=[OperatorSetIdProto(version=opset)])).body(function, call)
+
+
+class NodePlace(NamedTuple):
+    """A node's place by numbers and names (``5/FUNCTION/0``), and its name in the file."""
+
+    pointer: str
+    name: str
+
+
+def place_of(node: NodeProto) -> NodePlace:
+    """Return the place of a node that ``inline`` has seen."""
+    pointer, _, name = node.doc_string.partition("\n")
+    return NodePlace(pointer, name)
+
+
+def _keep_places(nodes: Iterable[NodeProto], where: str) -> None:
+    for i, node in enumerate(nodes):
+        node.doc_string = f"{where}{i}\n{place(node.name)}"
 
 
 def place(*steps: str) -> str:
@@ -113,11 +150,20 @@ class _ValueNames(dict[str, str]):
 class _Inliner:
     def __init__(self, model: ModelProto) -> None:
         self.opset = default_opset(model.opset_import)
-        self._functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+        self._functions: dict[tuple[str, str, str], FunctionProto] = {}
+        self.unused: list[str] = []
+        for function in model.functions:
+            domain = "" if function.domain == "ai.onnx" else function.domain
+            if domain in ONNX_DOMAINS or is_runtime_operator(domain, function.name):
+                name = place(domain or "ai.onnx", function.name)
+                self.unused.append(f"the function {name} has an operator's domain; runtimes take the operator instead")
+            else:
+                self._functions[function.domain, function.name, function.overload] = function
         self._calls = 0
         self._nodes_left = MAX_NODES
 
-    def expand_graph(self, graph: GraphProto, opset: int | None, depth: int) -> None:
+    def expand_graph(self, graph: GraphProto, opset: int | None, depth: int, where: str = "") -> None:
+        _keep_places(graph.node, where)
         _name(graph.node)
         self._expand_subgraphs(graph.node, opset, depth)
         if opset != self.opset or any(map(self._called, graph.node)):
@@ -129,7 +175,7 @@ class _Inliner:
         for node in nodes:
             for attribute, graph in subgraphs(node):
                 _require_depth(depth, place(node.name, attribute))
-                self.expand_graph(graph, opset, depth + 1)
+                self.expand_graph(graph, opset, depth + 1, f"{place_of(node).pointer}/{attribute}/")
 
     def _expanded(self, nodes: Iterable[NodeProto], opset: int | None, depth: int) -> Iterator[NodeProto]:
         for node in nodes:
@@ -139,15 +185,13 @@ class _Inliner:
                 yield node
             else:
                 _require_depth(depth, node.name)
-                body = self._body(function, node)
                 own = default_opset(function.opset_import)
-                self._expand_subgraphs(body, own, depth + 1)
-                yield from self._expanded(body, own, depth + 1)
+                yield from self._expanded(self.body(function, node, depth), own, depth + 1)
 
     def _called(self, node: NodeProto) -> FunctionProto | None:
         return self._functions.get((node.domain, node.op_type, node.overload))
 
-    def _body(self, function: FunctionProto, call: NodeProto) -> list[NodeProto]:
+    def body(self, function: FunctionProto, call: NodeProto, depth: int = 0) -> list[NodeProto]:
         """Return the function's nodes with the call's values and attributes; other values get unique names."""
         self._calls += 1
         values = _ValueNames(f"#{self._calls}/")
@@ -161,9 +205,11 @@ class _Inliner:
                 values[name] = given
         attributes = {attribute.name: attribute for attribute in chain(function.attribute_proto, call.attribute)}
         body = GraphProto(node=function.node)
+        _keep_places(body.node, f"{place_of(call).pointer}/{place(function.name)}/")
         self._adapt(body, values, attributes, call.name)
         for name, given in passed_on:
             body.node.add(op_type="Identity", input=[values[name]], output=[given], name=place(call.name, name))
+        self._expand_subgraphs(body.node, default_opset(function.opset_import), depth + 1)
         return list(body.node)
 
     def _adapt(

@@ -59,6 +59,18 @@ def is_folded(
     )
 
 
+UNUSED: Final = "only the shape of its output is used, which is known; onnxruntime removes it"
+
+
+def why_folded(node: NodeProto, operator: OnnxOperator, outputs: Mapping[str, Value]) -> str:
+    """Return why onnxruntime has a node's outputs as constants; empty if it does not."""
+    if not outputs or not all(value.is_folded for value in outputs.values()):
+        return ""
+    if operator.type == "Constant" and not operator.domain:
+        return "it is a constant"
+    return "its inputs are constants; onnxruntime folds it"
+
+
 def sources_of_requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]:
     """Yield the output of each QuantizeLinear of dequantised values, with the values that it is computed from.
 

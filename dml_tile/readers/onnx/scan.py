@@ -1,20 +1,24 @@
-"""Scans a model's nodes in their order, and finds its Tiles with what is known of their inputs."""
+"""Scans a model's nodes once, in their order: types and sizes of values, the Tiles, and what placing a node takes.
+
+What a Tile needs is followed closely, element by element; of any other value onnx's inference says the type.
+"""
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
+from dml_tile.back_ends.placement import INLINED_FIRST_SINCE, Edge, ModelNode
 from dml_tile.errors import InputError
 from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
-from dml_tile.readers.onnx.functions import OnnxOperator, operator, place
+from dml_tile.readers.onnx.functions import OnnxOperator, operator, place, replaced_by
 from dml_tile.readers.onnx.inference import (
     LoopTypes,
     SizesInFile,
@@ -23,10 +27,18 @@ from dml_tile.readers.onnx.inference import (
     inferred,
     is_kept,
     loop_carried,
+    take_loop_types,
     unbelieved,
     without_shape,
 )
-from dml_tile.readers.onnx.onnxruntime import is_folded, sources_of_requantised, unneeded_nodes
+from dml_tile.readers.onnx.nodes import Edges, GraphNodes, Seen, edge_of, function_of, resolved, types_by_formals
+from dml_tile.readers.onnx.onnxruntime import (
+    UNUSED,
+    is_folded,
+    sources_of_requantised,
+    unneeded_nodes,
+    why_folded,
+)
 from dml_tile.readers.onnx.values import (
     Value,
     ValueOrigin,
@@ -40,13 +52,13 @@ from dml_tile.readers.onnx.values import (
     with_origins,
 )
 
-Scope: TypeAlias = ChainMap[str, Value]
+Scope: TypeAlias = Seen[Value]
 
 _UNKNOWN: Final = Value()
 
 
 class FoundTile(NamedTuple):
-    """A Tile: its place, node, operator and known inputs, and why onnxruntime does not kernel it."""
+    """A Tile: its place, node, operator and known inputs, and why onnxruntime never runs it, or nothing."""
 
     pointer: str
     node: NodeProto
@@ -55,98 +67,174 @@ class FoundTile(NamedTuple):
     folded: str
 
 
+class ScannedGraph(NamedTuple):
+    """A graph: its Tiles at any depth, its known values, and its nodes."""
+
+    tiles: list[FoundTile]
+    values: Scope
+    nodes: GraphNodes
+
+
+class Inside(NamedTuple):
+    """The graphs inside a node, and the node's outputs as these graphs tell them."""
+
+    graphs: Sequence[ScannedGraph] = ()
+    outputs: Mapping[str, Value] = {}
+
+
 @dataclass(frozen=True)
 class GraphScan:
     """Remembers what is known of a model's values.
 
-    ``declared`` has the types that Loops' bodies declare, by the bodies' names; ``stated`` has the sizes that the rest
-    of the file declares.
+    ``loop_types`` are the types that Loops' bodies declare, by the bodies' names, ``sizes_in_file`` the sizes that the
+    file declares. ``imports`` are the opsets of other domains than onnx's own, ``overridable`` the numbers of elements
+    of inputs with a default.
     """
 
     folder: Path
     opset: int | None
     loop_types: Mapping[str, LoopTypes]
     sizes_in_file: SizesInFile
+    imports: Mapping[str, int] = field(default_factory=dict)
+    overridable: Mapping[str, int] = field(default_factory=dict)
     origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
     """Contradictions of the sizes that the file states of values, by the values' names."""
     _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
     _sources_of_requantised: dict[str, list[str]] = field(default_factory=dict, init=False)
+    _needed: set[str] = field(default_factory=set, init=False)
+    """The values that Tiles need, by name."""
+    _changing: set[str] = field(default_factory=set, init=False)
+    """The bodies, by name, that return loop-carried values of other shapes than they begin with."""
 
-    def tiles(self, graph: GraphProto) -> list[FoundTile]:
-        """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
+    def scanned(self, graph: GraphProto) -> ScannedGraph:
+        """Scan the model's graph: its Tiles come in the order in which they run."""
+        _note_needed(graph, self._needed)
         typed = ((value, _typed(value.type, *input_origins(value.name))) for value in graph.input)
         inputs = {value.name: replace(known, early_type=known.type) for value, known in typed}
-        return self._graph(graph, Scope(), inputs, "", "")[0]
+        return self._graph(graph, Scope(), Edges(), inputs, "", "")
 
     def _graph(
         self,
         graph: GraphProto,
         outer: Scope,
+        outer_edges: Edges,
         inputs: Mapping[str, Value],
         where: str,
         skipped: str,
         declared: Mapping[str, TypeProto] | None = None,
-    ) -> tuple[list[FoundTile], Scope]:
-        """Return the Tiles of a graph, and the known values; ``skipped`` is why it does not kernel, or empty."""
-        scope = outer.new_child()
+        outputs: Mapping[str, Edge] | None = None,
+    ) -> ScannedGraph:
+        """Scan a graph; ``skipped`` is why onnxruntime never runs it, or empty."""
+        scope, edges = outer.new_child(), outer_edges.new_child()
         for value in chain(graph.value_info, graph.output):
             if value.name not in outer:
                 scope[value.name] = _typed(value.type)
         for name, type_ in (declared or {}).items():
             scope[name] = Value(merged(scope.get(name, _UNKNOWN).type, type_))
         scope.update(inputs)
-        for tensor in graph.initializer:
-            scope[tensor.name] = self._tensor_value(tensor)
-        for sparse in graph.sparse_initializer:
-            scope[sparse.values.name] = self._tensor_value(dense(sparse))
+        edges.update((name, self._input_edge(name, value)) for name, value in inputs.items())
+        tensors = chain(graph.initializer, map(dense, graph.sparse_initializer))
+        for name, known in ((tensor.name, self._tensor_value(tensor)) for tensor in tensors):
+            scope[name], edges[name] = known, edge_of(known)
         self._sources_of_requantised.update(sources_of_requantised(graph))
+        nodes = GraphNodes(edges, self.imports, outputs)
         found: list[tuple[int, FoundTile]] = []
         for i, node in enumerate(graph.node):
             kind = operator(node, self.opset)
             given = [scope.get(name, _UNKNOWN) for name in node.input]
-            inside, values = self._inside(node, kind, given, scope, where, skipped)
-            scope.update(self._outputs(node, kind, given, values, scope))
+            inside = self._inside(node, kind, given, scope, edges, where, skipped)
+            made = dict(self._outputs(node, kind, given, inside.outputs, scope))
+            scope.update(made)
+            placed = nodes.add(node, kind, made, [graph.nodes for graph in inside.graphs])
+            placed.body = self._body(placed, node, kind, given, nodes)
+            placed.gone = skipped or why_folded(node, kind, made)
+            found += [(i, tile) for graph in inside.graphs for tile in graph.tiles]
             if not kind.domain and kind.type == "Tile":
-                folds = bool(node.output) and all(scope[name].is_folded for name in node.output if name)
-                reason = skipped or ("its inputs are constants; onnxruntime folds it" if folds else "")
-                inside = [FoundTile(place(where, node.name), node, kind, given, reason)]
-            found += [(i, each) for each in inside]
-        gone = unneeded_nodes(graph, scope)
-        unused = "only the shape of its output is used, which is known; onnxruntime removes it"
-        return [each._replace(folded=each.folded or unused) if i in gone else each for i, each in found], scope
+                found.append((i, FoundTile(place(where, node.name), node, kind, given, placed.gone)))
+        for i in unneeded_nodes(graph, scope):
+            nodes.nodes[i].gone = nodes.nodes[i].gone or UNUSED
+        gone = [node.gone for node in nodes.nodes]
+        return ScannedGraph([each._replace(folded=each.folded or gone[i]) for i, each in found], scope, nodes)
+
+    def _input_edge(self, name: str, value: Value) -> Edge:
+        edge = edge_of(value)
+        if (elements := self.overridable.get(name)) is None:
+            edge.is_input = True
+        else:
+            edge.is_initialiser, edge.elements = True, elements
+        return edge
+
+    def _body(
+        self, placed: ModelNode, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], nodes: GraphNodes
+    ) -> Callable[[], Sequence[ModelNode]] | None:
+        """Return what finds the nodes of the operator's own function; None if it has none."""
+        schema = resolved(kind, self.imports).schema
+        if schema is None or not (schema.has_function or schema.has_context_dependent_function):
+            return None
+
+        @cache
+        def body() -> Sequence[ModelNode]:
+            opset = kind.opset or 1
+            function = function_of(schema, node, opset, inputs)
+            if function is None:
+                return ()
+            defaults = [each.default_value for each in schema.attributes.values() if each.default_value.name]
+            graph = GraphProto(node=replaced_by(function, node, opset, defaults))
+            scan = GraphScan(self.folder, self.opset, take_loop_types(graph), {}, self.imports)
+            given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
+            edges = {name: edge for name, edge in zip(node.input, placed.inputs, strict=True) if edge}
+            outputs = {name: edge for name, edge in zip(node.output, placed.outputs, strict=True) if edge}
+            found = scan._graph(graph, Scope(given), Edges(edges), {}, "", "", outputs=outputs).nodes.nodes
+            for each in found:
+                each.gone_since = INLINED_FIRST_SINCE if each.operator != "Constant" else each.gone_since
+            return found
+
+        return body
 
     def _inside(
-        self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
-    ) -> tuple[list[FoundTile], Mapping[str, Value]]:
-        """Return the Tiles of the graphs inside a node, and the node's outputs as these graphs tell them."""
+        self,
+        node: NodeProto,
+        kind: OnnxOperator,
+        inputs: Sequence[Value],
+        scope: Scope,
+        edges: Edges,
+        where: str,
+        skipped: str,
+    ) -> Inside:
+        """Scan the graphs inside a node."""
+        attributes = list(subgraphs(node))
+        if not attributes:
+            return _NOTHING_INSIDE
         where = place(where, node.name)
         if not kind.domain and kind.type == "If":
-            return self._if(node, inputs, scope, where, skipped)
+            return self._if(node, inputs, scope, edges, where, skipped)
         if not kind.domain and kind.type == "Loop":
-            return self._loop(node, kind, inputs, scope, where, skipped)
+            return self._loop(node, kind, scope, edges, where, skipped)
         origin = node_origin(node, kind)
-        found = []
-        for attribute, graph in subgraphs(node):
-            found += self._graph(graph, scope, _subgraph_inputs(graph, origin), place(where, attribute), skipped)[0]
-        return found, {}
+        return Inside(
+            [
+                self._graph(graph, scope, edges, _subgraph_inputs(graph, origin), place(where, attribute), skipped)
+                for attribute, graph in attributes
+            ]
+        )
 
     def _if(
-        self, node: NodeProto, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
-    ) -> tuple[list[FoundTile], Mapping[str, Value]]:
+        self, node: NodeProto, inputs: Sequence[Value], scope: Scope, edges: Edges, where: str, skipped: str
+    ) -> Inside:
         condition = inputs[0].constant if inputs else None
         taken = None
         if condition is not None and condition.size == 1:
             taken = "then_branch" if condition.any() else "else_branch"
-        found: list[FoundTile] = []
+        found: list[ScannedGraph] = []
         branches: dict[str, list[Value]] = {}
         for attribute, graph in subgraphs(node):
             is_skipped = taken is not None and attribute != taken and inputs[0].is_folded
             reason = f"the condition of If {node.name!r} is known; its {attribute} does not run" if is_skipped else ""
-            inside, values = self._graph(graph, scope, {}, place(where, attribute), skipped or reason)
-            found += inside
-            branches[attribute] = [values.get(value.name, _UNKNOWN) for value in graph.output]
+            inside = self._graph(graph, scope, edges, {}, place(where, attribute), skipped or reason)
+            found.append(inside)
+            branches[attribute] = [inside.values.get(value.name, _UNKNOWN) for value in graph.output]
         if taken in branches:
             outputs = branches[taken]
             if not inputs[0].is_folded:
@@ -159,34 +247,44 @@ class GraphScan:
             ]
         else:
             outputs = []
-        return found, dict(zip(node.output, outputs, strict=False))
+        return Inside(found, dict(zip(node.output, outputs, strict=False)))
 
     def _loop(
-        self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
-    ) -> tuple[list[FoundTile], Mapping[str, Value]]:
+        self, node: NodeProto, kind: OnnxOperator, scope: Scope, edges: Edges, where: str, skipped: str
+    ) -> Inside:
+        """Scan a Loop's body: again, without shapes, if an iteration changes one, but never from then on."""
         body = body_of(node)
         if body is None:
-            return [], {}
+            return _NOTHING_INSIDE
         where, declared = place(where, "body"), self.loop_types[body.name]
         names = loop_carried(node, body)
         types = {
             each.inner: merged(scope.get(each.initial, _UNKNOWN).type, declared[each.inner]) or TypeProto()
             for each in names
         }
-        inside = _subgraph_inputs(body, node_origin(node, kind))
-        found, values = self._graph(body, scope, _retyped(inside, types), where, skipped, declared)
-        updated = [values.get(each.updated, _UNKNOWN).type for each in names]
-        if not is_kept(types.values(), updated):
+        inputs = _subgraph_inputs(body, node_origin(node, kind))
+        if body.name not in self._changing:
+            found = self._graph(body, scope, edges, _retyped(inputs, types), where, skipped, declared)
+            updated = [found.values.get(each.updated, _UNKNOWN).type for each in names]
+            if not is_kept(types.values(), updated):
+                self._changing.add(body.name)
+        if body.name in self._changing:
             types = {name: without_shape(type_) for name, type_ in types.items()}
-            found, _ = self._graph(body, scope, _retyped(inside, types), where, skipped)
-        return found, {each.output: Value(types[each.inner]) for each in names if each.output}
+            found = self._graph(body, scope, edges, _retyped(inputs, types), where, skipped)
+        return Inside([found], {each.output: Value(types[each.inner]) for each in names if each.output})
 
     def _outputs(
         self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], values: Mapping[str, Value], scope: Scope
     ) -> Iterator[tuple[str, Value]]:
         """Yield the known value of each output of a node; ``values`` and the scope already have some."""
+        if self._is_typed_already(node, kind, inputs, scope):
+            for name in filter(None, node.output):
+                yield name, Value(type_ := scope[name].type, early_type=type_)
+            return
         given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
         types = inferred(node, kind, given)
+        if any(name and name not in types for name in node.output):
+            types = {**types_by_formals(node, resolved(kind, self.imports), inputs), **types}
         early_types = self._early_types(node, kind, given, types)
         constants = self._constant_values(node, kind)
         values = constants or values or self._folding.folded(node, kind, inputs, types)
@@ -210,6 +308,14 @@ class GraphScan:
                 if is_made_up(size):
                     origins.setdefault(str(size), origin_of_size(value, i, inputs, origins))
             yield name, value
+
+    def _is_typed_already(self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope) -> bool:
+        """Return True if onnx's inference of the whole model has all that is wanted of a node's outputs."""
+        if kind.type in _MEASURING or not self._needed.isdisjoint(node.output):
+            return False
+        if all(value.is_folded for value in inputs):
+            return False
+        return all(scope.get(name, _UNKNOWN).type is not None for name in node.output if name)
 
     def _early_types(
         self, node: NodeProto, kind: OnnxOperator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]
@@ -244,6 +350,27 @@ class GraphScan:
         sparse = [attribute.sparse_tensor for attribute in node.attribute if attribute.HasField("sparse_tensor")]
         tensors += map(dense, sparse)
         return {name: self._tensor_value(tensor) for name, tensor in zip(node.output, tensors, strict=False)}
+
+
+_NOTHING_INSIDE: Final = Inside()
+_MEASURING: Final = frozenset({"Shape", "Size"})
+"""Operators whose result onnxruntime has before it runs a model if it knows the input's sizes."""
+
+
+def _note_needed(graph: GraphProto, needed: set[str]) -> bool:
+    """Add the values that Tiles need, in a graph and in those inside it, by name. Returns True if there is a Tile."""
+    has_tiles = False
+    for node in reversed(graph.node):
+        inside = [inner for _, inner in subgraphs(node)]
+        is_needed = node.op_type == "Tile" or not needed.isdisjoint(node.output)
+        if is_needed:
+            needed.update(value.name for inner in inside for value in inner.output)
+        found = [_note_needed(inner, needed) for inner in inside]
+        if is_needed or any(found):
+            needed.update(node.input)
+            needed.update(value.name for inner in inside for value in inner.input)
+        has_tiles |= node.op_type == "Tile" or any(found)
+    return has_tiles
 
 
 def _typed(

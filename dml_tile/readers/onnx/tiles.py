@@ -11,28 +11,32 @@ Pages: https://onnx.ai/onnx/operators/onnx__Tile.html and https://onnx.ai/onnx/r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 try:
     import onnx  # noqa: F401
 except ImportError as error:
     raise ImportError("reading an ONNX model needs onnx: pip install 'onnx>=1.19'") from error
 
-from onnx import ModelProto
+from onnx import GraphProto, ModelProto
 
+from dml_tile.back_ends.placement import LoadedModel
 from dml_tile.dialects.tiles import onnx_tile
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import default_opset, inline, place
-from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types
+from dml_tile.readers.onnx.inference import fix, names_in, sizes_in_file, take_loop_types, with_types
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
 from dml_tile.readers.onnx.values import Value, ValueOrigin, dimensions
+
+FIRST_WITH_DEFAULTS: Final = 4
+"""The IR version from which on an initialiser that is an input is a default."""
 
 MAX_CONTRADICTIONS: Final = 10
 """The most contradictions of a model that are reported: later values often repeat a wrong size."""
@@ -52,42 +56,67 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Fi
     model.
     """
     model = load(path)
-    if not model.opset_import:  # none before IR version 3
-        model.opset_import.add(version=1)
-    _keep_one_of_input_and_initialiser(model)
+    overridable = prepare(model)
     names = names_in(model.graph, known_shapes)
     unsized = deepcopy(model)
     fix(model.graph, known_shapes)
     is_sized = model != unsized
-    scan, tiles = _scanned(model, path.parent)
-    before = _scanned(unsized, path.parent)[1] if is_sized else tiles
-    contradictions = tuple(islice(scan.contradictions.values(), MAX_CONTRADICTIONS))
-    for found, found_before in zip(tiles, before, strict=True):
-        for part in _parts(found, found_before, scan.origins_of_sizes):
+    sized = scan(model, path.parent, overridable)
+    before = scan(unsized, path.parent, overridable).tiles if is_sized else sized.tiles
+    contradictions = sized.remarks[:MAX_CONTRADICTIONS]
+    for found, found_before in zip(sized.tiles, before, strict=True):
+        for part in _parts(found, found_before, sized.origins_of_sizes):
             if isinstance(part, TileNode):
                 part, contradictions = replace(part, contradictions=contradictions), ()
             yield part
     return names
 
 
-def _scanned(model: ModelProto, folder: Path) -> tuple[GraphScan, list[FoundTile]]:
-    """Return the Tiles of a model with inlined functions, and what was learned on the way."""
-    inline(model)
+class ScannedModel(NamedTuple):
+    """A model's Tiles, its nodes, what is to be said of the file, and the origins of unknown sizes, by their names."""
+
+    tiles: list[FoundTile]
+    nodes: LoadedModel
+    remarks: tuple[str, ...]
+    origins_of_sizes: Mapping[str, ValueOrigin]
+
+
+def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int]) -> ScannedModel:
+    """Scan a model that ``prepare`` has prepared. Inlines its functions."""
+    unused = inline(model)
     loop_types = take_loop_types(model.graph)
-    scan = GraphScan(folder, default_opset(model.opset_import), loop_types, sizes_in_file(model.graph))
-    has_tiles = any(node.op_type == "Tile" for node in nodes(model.graph))
-    return scan, scan.tiles(with_types(model).graph) if has_tiles else []
+    opset = default_opset(model.opset_import)
+    imports = {each.domain: each.version for each in model.opset_import if each.domain}
+    graph_scan = GraphScan(folder, opset, loop_types, sizes_in_file(model.graph), imports, overridable)
+    found = graph_scan.scanned(with_types(model).graph)
+    remarks = (*unused, *graph_scan.contradictions.values())
+    nodes = LoadedModel(model.ir_version, opset, found.nodes.nodes)
+    return ScannedModel(found.tiles, nodes, remarks, graph_scan.origins_of_sizes)
+
+
+def prepare(model: ModelProto) -> dict[str, int]:
+    """Give a model what old IR versions leave out; return the elements of the defaults of its inputs, by name."""
+    if not model.opset_import:  # none before IR version 3
+        model.opset_import.add(version=1)
+    overridable = {} if model.ir_version < FIRST_WITH_DEFAULTS else _defaults(model.graph)
+    _keep_one_of_input_and_initialiser(model)
+    return overridable
+
+
+def _defaults(graph: GraphProto) -> dict[str, int]:
+    names = {value.name for value in graph.input}
+    return {tensor.name: math.prod(tensor.dims) for tensor in graph.initializer if tensor.name in names}
 
 
 def _keep_one_of_input_and_initialiser(model: ModelProto) -> None:
     """Drop the initialisers or inputs that do not count, where both have one name."""
     graph = model.graph
-    if model.ir_version < 4:
+    if model.ir_version < FIRST_WITH_DEFAULTS:
         initialisers = {tensor.name for tensor in graph.initializer}
         inputs = [value for value in graph.input if value.name not in initialisers]
         del graph.input[:]
         graph.input.extend(inputs)
-        model.ir_version = 4
+        model.ir_version = FIRST_WITH_DEFAULTS
     else:
         names = {value.name for value in graph.input}
         constants = [tensor for tensor in graph.initializer if tensor.name not in names]

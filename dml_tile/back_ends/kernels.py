@@ -1,0 +1,184 @@
+"""The kernels of ONNX Runtime's DirectML and CPU providers, by release, and the limits of each release.
+
+registrations.json   the releases, and the DirectML provider's kernels
+cpu_kernels.json     the CPU provider's kernels
+formals.json         inputs and outputs of operators that the onnx package lacks, with their types' names
+
+Each row holds for the releases from its first to its last; a release names the commit that was read. A kernel of
+DirectML takes exactly the version ``since`` of an operator, never a later one; a kernel of the CPU provider takes the
+versions from ``since`` to ``to``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from dml_tile.directml.enums import FeatureLevel
+
+Version: TypeAlias = tuple[int, int]
+"""A release of ONNX Runtime: ``(1, 24)``."""
+
+_FOLDER: Final = Path(__file__).parent
+
+
+class RuntimeRelease(NamedTuple):
+    """A release's limits: the newest IR version and opset that it loads, and the lowest level of its device.
+
+    ``int64`` says how DirectML gets 64-bit integers: "strided", "direct or strided", "direct". With ``cpu_preferred``,
+    nodes stay on the CPU if all that they need is there.
+    """
+
+    version: Version
+    ref: str
+    commit: str
+    opset: int
+    ir: int
+    device_level: FeatureLevel
+    cpu_preferred: bool
+    int64: str
+
+    @property
+    def name(self) -> str:
+        """The release, as in ``1.24``."""
+        return version_text(self.version)
+
+
+class Kernel(NamedTuple):
+    """A kernel: the operator's versions that it takes, and the types that it takes by the names of constraints.
+
+    ``cpu_inputs`` are read on the CPU, ``query`` names the support query. ``int64`` is how 1.9 and 1.10 take 64-bit
+    integers. A ``shader`` is a custom one; ``runs_on_cpu`` marks a CPU kernel that is registered for DirectML.
+    """
+
+    since: int
+    to: int
+    types: Mapping[str, frozenset[str]]
+    cpu_inputs: frozenset[int] = frozenset()
+    query: str = ""
+    int64: str = ""
+    shader: bool = False
+    runs_on_cpu: bool = False
+
+
+Kernels: TypeAlias = Mapping[tuple[str, str], tuple[Kernel, ...]]
+"""Kernels by domain and operator."""
+
+
+def version_of(text: str) -> Version:
+    """Return the release that a text such as ``1.24`` or ``1.24.4`` names."""
+    major, minor, *_ = text.split(".")
+    return int(major), int(minor)
+
+
+def version_text(version: Version) -> str:
+    """Return a release as text: ``1.24``."""
+    return ".".join(map(str, version))
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
+    return table
+
+
+@cache
+def releases() -> Mapping[Version, RuntimeRelease]:
+    """Return the releases whose tables were read, the oldest first."""
+    return {
+        version_of(name): RuntimeRelease(
+            version_of(name),
+            row["ref"],
+            row["commit"],
+            row["opset"],
+            row["ir"],
+            FeatureLevel.parse(row["device_level"]),
+            row["cpu_preferred"],
+            row["int64"],
+        )
+        for name, row in _table("registrations.json")["releases"].items()
+    }
+
+
+@cache
+def directml_kernels(version: Version) -> Kernels:
+    """Return the DirectML provider's kernels of a release."""
+    found: dict[tuple[str, str], list[Kernel]] = {}
+    for domain, operator, since, types, notes, first, last in _table("registrations.json")["rows"]:
+        if version_of(first) <= version <= version_of(last):
+            given = dict(note.partition("=")[::2] for note in notes.split())
+            kernel = Kernel(
+                since,
+                since,
+                {name: _lettered(letters) for name, letters in _constraints(types)},
+                frozenset(map(int, filter(None, given.get("cpu", "").split(",")))),
+                given.get("query", ""),
+                given.get("int64", ""),
+                shader="shader" in given,
+                runs_on_cpu="cpukernel" in given,
+            )
+            found.setdefault((domain, operator), []).append(kernel)
+    return {key: tuple(kernels) for key, kernels in found.items()}
+
+
+@cache
+def cpu_kernels(version: Version) -> Kernels:
+    """Return the CPU provider's kernels of a release; those without an end take exactly the version ``since``."""
+    sets = {name: frozenset(types.split(",")) for name, types in _table("cpu_kernels.json")["types"].items()}
+    found: dict[tuple[str, str], list[Kernel]] = {}
+    for domain, operator, since, to, types, first, last in _table("cpu_kernels.json")["rows"]:
+        if version_of(first) <= version <= version_of(last):
+            kernel = Kernel(since, to or since, {name: sets[types] for name, types in _constraints(types)})
+            found.setdefault((domain, operator), []).append(kernel)
+    return {key: tuple(kernels) for key, kernels in found.items()}
+
+
+@cache
+def registrations() -> Mapping[tuple[str, str], Mapping[int, Version]]:
+    """Return the first release with a DirectML kernel of each operator, by the operator's version."""
+    found: dict[tuple[str, str], dict[int, Version]] = {}
+    for domain, operator, since, _, _, first, _ in _table("registrations.json")["rows"]:
+        versions = found.setdefault((domain, operator), {})
+        versions[since] = min(version_of(first), versions.get(since, version_of(first)))
+    return found
+
+
+@cache
+def _versions() -> Mapping[tuple[str, str], set[int]]:
+    found = {key: set(versions) for key, versions in registrations().items()}
+    for domain, operator, since, *_ in _table("cpu_kernels.json")["rows"]:
+        found.setdefault((domain, operator), set()).add(since)
+    return found
+
+
+def known_versions(domain: str, operator: str, version: int) -> set[int]:
+    """Return the versions of an operator for which any provider has had a kernel, and this one."""
+    return _versions().get((domain, operator), set()) | {version}
+
+
+@cache
+def formals() -> Mapping[tuple[str, str], tuple[tuple[str, str, str], ...]]:
+    """Return "i" or "o", the name and the type's name of the inputs and outputs of operators that onnx lacks."""
+    rows = _table("formals.json")["formals"].items()
+    return {(key.partition(":")[0], key.partition(":")[2]): tuple(map(tuple, each)) for key, each in rows}
+
+
+def is_runtime_operator(domain: str, operator: str) -> bool:
+    """Return True for an operator that ONNX Runtime has and onnx lacks."""
+    return (domain, operator) in formals()
+
+
+def _constraints(types: str) -> list[tuple[str, str]]:
+    return [(name, listed) for name, _, listed in (each.partition(":") for each in types.split())]
+
+
+@cache
+def _lettered(letters: str) -> frozenset[str]:
+    """Return the types of a row's letters; ``*`` stands for all, ``+seq`` adds the sequences of them."""
+    names: dict[str, str] = _table("registrations.json")["types"]
+    tensors, _, sequences = letters.partition("+")
+    types = frozenset(names.values() if tensors == "*" else map(names.__getitem__, tensors))
+    return types | {f"seq({name})" for name in types} if sequences else types

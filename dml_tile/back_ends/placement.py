@@ -1,0 +1,513 @@
+"""The provider of ONNX Runtime that takes each node of a model: DirectML, the CPU, or none.
+
+ModelNode     a node, with what placing it takes
+place()       places a model's nodes at a target, in the order of ONNX Runtime: load, functions, level 1, subgraphs,
+              DirectML, CPU, casts of float16
+
+The shapes of values never matter; the sources are those of ``dml_tile.back_ends.kernels``, and
+onnxruntime/core/framework/fallback_cpu_capability.cc and DmlExecutionProvider/src/ExecutionProvider.cpp there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from heapq import heappop, heappush
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from dml_tile.back_ends.kernels import (
+    Kernel,
+    Version,
+    cpu_kernels,
+    directml_kernels,
+    known_versions,
+    registrations,
+    releases,
+    version_text,
+)
+from dml_tile.back_ends.queries import QUERIES, QueryError
+from dml_tile.directml.data_types import CARRIERS
+from dml_tile.directml.targets import Target
+
+
+class Placement(StrEnum):
+    """The provider that takes a node, or the reason why none is asked."""
+
+    DIRECTML = "directml"
+    CPU = "cpu"
+    NONE = "none"
+    """No provider takes it."""
+    UNKNOWN = "unknown"
+    """An input's type is not known, or the release's kernels are not."""
+    GONE = "gone"
+    """It is folded, dropped or replaced before any provider sees it."""
+
+
+class Reason(NamedTuple):
+    """A node's placement, the id of its rule (empty if there is nothing to report), and the reason in words."""
+
+    placement: Placement
+    rule: str = ""
+    text: str = ""
+    suggestion: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Edge:
+    """A value: ONNX's name of its type, and its number of elements; None if unknown.
+
+    ``is_input`` marks an input of its graph, ``is_initialiser`` a value that is there before the model runs.
+    """
+
+    type: str | None = None
+    elements: int | None = None
+    is_input: bool = False
+    is_initialiser: bool = False
+
+
+class Formals(NamedTuple):
+    """The names of an operator's inputs and outputs, each with that of its type: a variable or a type.
+
+    They are of the node's version of the operator if ``is_exact``, else of the newest.
+    """
+
+    inputs: tuple[tuple[str, str], ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
+    is_exact: bool = False
+
+    def places(self, constraint: str) -> Iterator[tuple[bool, int]]:
+        """Yield the places, of inputs (True) and outputs, of a type variable, else of the value of that name."""
+        for column in (1, 0):
+            found = [
+                (is_input, i)
+                for is_input, formals in ((True, self.inputs), (False, self.outputs))
+                for i, formal in enumerate(formals)
+                if formal[column] == constraint
+            ]
+            if found:
+                yield from found
+                return
+
+
+_NO_FORMALS: Final = Formals()
+
+
+@dataclass(slots=True, eq=False)
+class ModelNode:
+    """A node of a model, or of the body of one of its functions.
+
+    ``pointer`` is its place by numbers and names: ``3``, ``3/then_branch/0``, ``5/FUNCTION/0``. ``version`` is the
+    opset that introduced its operator; 0 if ``fault`` says why it has none. ``implicit`` are the values from outside
+    that its ``graphs`` use. ``body`` returns the nodes that may replace it; None if it has none. ``gone`` says why
+    level 1 removes it, from a release on; empty if it stays.
+    """
+
+    pointer: str
+    name: str
+    domain: str
+    operator: str
+    version: int
+    inputs: tuple[Edge | None, ...]
+    outputs: tuple[Edge | None, ...]
+    formals: Formals = _NO_FORMALS
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    implicit: tuple[Edge, ...] = ()
+    graphs: tuple[Sequence[ModelNode], ...] = ()
+    body: Callable[[], Sequence[ModelNode]] | None = None
+    gone: str = ""
+    gone_since: Version = (1, 0)
+    fault: Reason | None = None
+
+    @property
+    def input_types(self) -> tuple[str | None, ...]:
+        """The types of the inputs: None if left out, "" if unknown."""
+        return _types(self.inputs)
+
+    @property
+    def output_types(self) -> tuple[str | None, ...]:
+        """The types of the outputs, alike."""
+        return _types(self.outputs)
+
+
+def _types(edges: Iterable[Edge | None]) -> tuple[str | None, ...]:
+    return tuple(None if edge is None else edge.type or "" for edge in edges)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model: its IR version, its opset of onnx's own operators (None if it imports none), and its nodes."""
+
+    ir: int
+    opset: int | None
+    nodes: Sequence[ModelNode]
+
+
+class Runtime(NamedTuple):
+    """The release of ONNX Runtime that a target names, ``read`` where its kernels were; the newest for no release."""
+
+    release: Version
+    read: Version
+
+    @property
+    def is_read(self) -> bool:
+        """False for a release after the last whose tables were read."""
+        return self.release == self.read
+
+
+_NAMED: Final = re.compile(r"(?:onnxruntime-(?:directml|node|windowsml))-([0-9]+)\.([0-9]+)")
+
+
+def runtime_at(target: Target) -> Runtime:
+    """Return the release of ONNX Runtime at a target, which is the newest that was read unless the name says it."""
+    named = _NAMED.match(target.name)
+    oldest, *_, newest = releases()
+    asked = (int(named[1]), int(named[2])) if named else newest
+    return Runtime(asked, min(max(asked, oldest), newest))
+
+
+NodePlacements: TypeAlias = list[tuple[ModelNode, Reason]]
+
+
+def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlacements]:
+    """Return the errors that keep the model from loading, and the placement of each node, in the order of the file.
+
+    Where a model is not loaded because of its IR version or its opset, none of its nodes is placed.
+    """
+    runtime = runtime_at(target)
+    refused = list(_limits(model, runtime))
+    if refused:
+        return refused, [(node, refused[0]) for node in _all(model.nodes)]
+    return [], list(_Placer(runtime, target).placed(model.nodes))
+
+
+def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
+    for node in nodes:
+        yield node
+        for graph in node.graphs:
+            yield from _all(graph)
+
+
+def _limits(model: LoadedModel, runtime: Runtime) -> Iterator[Reason]:
+    limits = releases()[runtime.read]
+    for rule, what, has, most in (
+        ("ORT-MODEL-ir-version", "IR version", model.ir, limits.ir),
+        ("ORT-MODEL-opset", "opset", model.opset, limits.opset),
+    ):
+        if has is None or has <= most:
+            continue
+        if runtime.is_read:
+            text = f"{what} {has}: onnxruntime {limits.name} loads up to {most}"
+            yield Reason(Placement.NONE, rule, text, f"export at {what} {most} or below")
+        else:
+            later = version_text(runtime.release)
+            text = f"{what} {has}: {limits.name} loads up to {most}, and what {later} loads is not known"
+            yield Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
+
+
+INLINED_FIRST_SINCE: Final = (1, 17)
+"""The release from which on the nodes of functions are optimised as others are."""
+_NEVER_DIRECTML: Final = frozenset({"string", "complex64", "complex128", "bfloat16"})
+_64_BITS: Final = frozenset({"int64", "uint64"})
+_4_BITS_SINCE: Final = (1, 20)
+_DOUBLE_SINCE: Final = (1, 10)
+_SEQUENCES_OF_DIRECTML: Final = "ConcatFromSequence"
+_CONSTRAINTS_THROW_SINCE: Final = (1, 13)
+MAX_SMALL_ELEMENTS: Final = 100
+"""The most elements of an initialiser that a node on the CPU may read."""
+_STAYS_ON_DIRECTML: Final = ("float16", "bfloat16", "float8", "float4")
+_ON_CPU: Final = {("", "Shape"), ("", "Size"), ("", "SequenceLength")}
+"""Operators whose results DirectML's kernels leave in the CPU's memory."""
+_CONTROL_FLOW: Final = {("", "Loop"), ("", "Scan")}
+
+_ON_DIRECTML: Final = Reason(Placement.DIRECTML)
+
+
+class _Placer:
+    """Places the nodes of one model at one target."""
+
+    def __init__(self, runtime: Runtime, target: Target) -> None:
+        self._runtime = runtime
+        self._release = runtime.read
+        self._limits = releases()[runtime.read]
+        # a device that does not come into being is taken to be the least that would
+        level = max(target.feature_level, self._limits.device_level)
+        self._target = replace(target, feature_level=level)
+        self._directml = directml_kernels(runtime.read)
+        self._cpu = cpu_kernels(runtime.read)
+        self._known: dict[tuple[object, ...], tuple[Kernel | None, Reason]] = {}
+        self._known_cpu: dict[tuple[object, ...], Reason | None] = {}
+        self._made_by_directml: set[Edge] = set()
+
+    def placed(self, nodes: Sequence[ModelNode]) -> Iterator[tuple[ModelNode, Reason]]:
+        """Yield the nodes of a graph with their placements, and those of the graphs inside them."""
+        found = list(self._claimed(nodes))
+        preferred = self._cpu_preferred(found) if self._limits.cpu_preferred else set()
+        for node, _, reason in found:
+            if node in preferred and reason.placement is Placement.DIRECTML:
+                text = "all that it needs is in the CPU's memory"
+                reason = self._on_cpu(node, Reason(Placement.CPU, "ORT-CPU-preferred", text))
+            yield node, reason
+            for graph in node.graphs:
+                yield from self.placed(graph)
+
+    def _claimed(self, nodes: Iterable[ModelNode]) -> Iterator[tuple[ModelNode, Kernel | None, Reason]]:
+        """Yield nodes with DirectML's kernel for them, and with their placements but for what the CPU prefers.
+
+        A node that no provider has is replaced by its body.
+        """
+        for node in nodes:
+            if node.gone and node.gone_since <= self._release:
+                yield node, None, Reason(Placement.GONE, text=node.gone)
+                continue
+            kernel, reason = self._directml_reason(node)
+            if reason.placement is Placement.CPU:
+                reason = self._on_cpu(node, reason)
+            if reason.placement is Placement.NONE and node.body is not None and (body := node.body()):
+                text = f"replaced by its function's nodes, from {body[0].pointer} on"
+                yield node, None, Reason(Placement.GONE, text=text)
+                yield from self._claimed(body)
+                continue
+            if reason.placement is Placement.DIRECTML:
+                self._made_by_directml.update(edge for edge in node.outputs if edge)
+            yield node, kernel, reason
+
+    def _directml_reason(self, node: ModelNode) -> tuple[Kernel | None, Reason]:
+        """Return DirectML's kernel of a node, and whether DirectML takes it; on the CPU means that it does not."""
+        if node.fault is not None:
+            return None, node.fault
+        key = (node.domain, node.operator, node.version, node.input_types, node.output_types)
+        if key not in self._known:
+            self._known[key] = self._kernel(node)
+        kernel, reason = self._known[key]
+        if kernel is None or (not kernel.query and not node.implicit and self._limits.int64 == "direct"):
+            return kernel, reason
+        if kernel.query:
+            try:
+                refused = QUERIES[kernel.query](node, self._release)
+            except QueryError as error:
+                return kernel, Reason(Placement.NONE, "ORT-NODE-query", f"{error}: the session does not load")
+            if refused:
+                return kernel, Reason(Placement.CPU, "ORT-CPU-query", f"DirectML does not take it: {refused}")
+        return kernel, self._device_reason(node, kernel) or _ON_DIRECTML
+
+    def _kernel(self, node: ModelNode) -> tuple[Kernel | None, Reason]:
+        """Return DirectML's kernel by version and types, and whether the device has the types."""
+        kernels = self._directml.get((node.domain, node.operator), ())
+        fitting = [kernel for kernel in kernels if kernel.since == node.version]
+        if not fitting:
+            return None, self._unregistered(node, kernels)
+        mismatches = []
+        for kernel in fitting:
+            mismatch = _mismatch(node, kernel, throws=self._release >= _CONSTRAINTS_THROW_SINCE)
+            if mismatch is None:
+                return kernel, self._device_reason(node, kernel) or _ON_DIRECTML
+            mismatches.append(mismatch)
+        # the look-up throws before another kernel is tried; what is unknown may yet fit
+        worst = min(mismatches, key=lambda reason: _SEVEREST.index(reason.placement))
+        return None, worst
+
+    def _unregistered(self, node: ModelNode, kernels: Sequence[Kernel]) -> Reason:
+        name, release = f"{node.operator}-{node.version}", self._limits.name
+        if (node.domain, node.operator) in _CONTROL_FLOW:
+            return Reason(Placement.CPU, "ORT-CPU-control-flow", f"{node.operator} is always the CPU provider's")
+        known = registrations().get((node.domain, node.operator), {})
+        later = known.get(node.version)
+        since = f"onnxruntime {version_text(later)}" if later and later > self._release else ""
+        if not kernels:
+            if not known:
+                return Reason(Placement.CPU, "ORT-CPU-unregistered", f"{name}: no release registers {node.operator}")
+            first = version_text(min(known.values()))
+            text = f"{name}: not registered in onnxruntime {release}; {node.operator} is from {first} on"
+            return Reason(Placement.CPU, "ORT-CPU-unregistered", text, since and f"use {since} or later")
+        versions = sorted({kernel.since for kernel in kernels})
+        below = max((version for version in versions if version < node.version), default=None)
+        ways = [f"use {since} or later"] if since else []
+        if below is not None and not node.domain:
+            next_version = min(
+                version for version in known_versions("", node.operator, node.version) if version > below
+            )
+            ways.append(f"export at opset {next_version - 1} or below")
+        text = f"{name}: registered at {', '.join(map(str, versions))}"
+        return Reason(Placement.CPU, "ORT-CPU-version", text, ", or ".join(ways) or None)
+
+    def _device_reason(self, node: ModelNode, kernel: Kernel) -> Reason | None:
+        """Return the reason why the device's data types keep a node from DirectML; None if they do not."""
+        given = [
+            *((edge, i not in kernel.cpu_inputs, True) for i, edge in enumerate(node.inputs)),
+            *((edge, True, True) for edge in node.implicit),
+            *((edge, True, False) for edge in node.outputs),
+        ]
+        for edge, is_of_device, is_input in given:
+            if edge is None:
+                continue
+            if not edge.type:
+                return _unknown_type()
+            if refused := self._refused_type(edge.type, edge, node, kernel, is_of_device, is_input):
+                return Reason(Placement.CPU, "ORT-CPU-device-type", f"{edge.type}: {refused}")
+        return None
+
+    def _refused_type(
+        self, name: str, edge: Edge, node: ModelNode, kernel: Kernel, is_of_device: bool, is_input: bool
+    ) -> str:
+        """Return why DirectML does not take a value of this type; empty if it does."""
+        if name.startswith("seq("):
+            if kernel.runs_on_cpu or node.operator == _SEQUENCES_OF_DIRECTML:
+                return ""
+            return "DirectML takes no sequences here"
+        carrier = CARRIERS.get(_NUMPY_NAMES.get(name, name))
+        if carrier is None or name in _NEVER_DIRECTML:
+            return "DirectML has no such type"
+        if name == "float16" and kernel.shader and not self._target.native_16_bit_ops:
+            return "the device lacks Native16BitShaderOpsSupported, which the shader needs"
+        if not is_of_device:
+            return ""
+        if name == "double" and self._release < _DOUBLE_SINCE:
+            return f"not taken before onnxruntime {version_text(_DOUBLE_SINCE)}"
+        if name in ("int4", "uint4") and self._release < _4_BITS_SINCE:
+            return f"not taken before onnxruntime {version_text(_4_BITS_SINCE)}"
+        if name in _64_BITS and self._limits.int64 != "direct":
+            return self._refused_strided(name, edge, kernel, is_input)
+        return "" if self._target.supports_data_type(carrier) else f"the device at {self._target.name} lacks it"
+
+    def _refused_strided(self, name: str, edge: Edge, kernel: Kernel, is_input: bool) -> str:
+        """Return why 1.9 and 1.10 do not take 64-bit integers, as such or as strided ones of 32 bits."""
+        way, _, direct = kernel.int64.partition("+")
+        may_be_direct = self._limits.int64 != "strided" and (direct or not kernel.int64)
+        if may_be_direct and self._target.supports_data_type(CARRIERS[name]):
+            return ""
+        if not way:
+            return f"taken neither as such nor by strides at onnxruntime {self._limits.name}"
+        if way == "dml" and is_input and edge not in self._made_by_directml:
+            return "taken by 32-bit strides, but only of another DirectML node's result"
+        return ""
+
+    def _on_cpu(self, node: ModelNode, reason: Reason) -> Reason:
+        """Return the placement of a node that DirectML does not take, for this reason."""
+        key = (node.domain, node.operator, node.version, node.input_types, node.output_types)
+        if key not in self._known_cpu:
+            self._known_cpu[key] = self._cpu_reason(node)
+        found = self._known_cpu[key]
+        if found is None or found.placement is not Placement.CPU:
+            return reason if found is None else self._nobody(node, reason, found)
+        return reason._replace(text=f"{reason.text}; {found.text}")
+
+    def _cpu_reason(self, node: ModelNode) -> Reason | None:
+        """Return None if the CPU provider takes a node as it is; else whether it takes it cast, or why not."""
+        kernels = self._cpu.get((node.domain, node.operator), ())
+        fitting = [kernel for kernel in kernels if kernel.since <= node.version <= kernel.to]
+        mismatches = [_mismatch(node, kernel, throws=False) for kernel in fitting]
+        if None in mismatches:
+            return None
+        if unknown := next((each for each in mismatches if each and each.placement is Placement.UNKNOWN), None):
+            return unknown
+        if "float16" in node.input_types and not node.graphs:
+            cast = replace(node, inputs=_cast(node.inputs), outputs=_cast(node.outputs))
+            if None in [_mismatch(cast, kernel, throws=False) for kernel in fitting]:
+                return Reason(Placement.CPU, text="its float16 values are cast to float32 and back")
+        return Reason(Placement.NONE, text="of these types" if fitting else "")
+
+    def _nobody(self, node: ModelNode, reason: Reason, found: Reason) -> Reason:
+        if found.placement is Placement.UNKNOWN:
+            return found
+        lacks = f"the CPU provider has none{f' {found.text}' if found.text else ''}"
+        if not self._runtime.is_read:
+            text = f"{reason.text}; {lacks} in {self._limits.name}, later ones are not known"
+            return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
+        return Reason(Placement.NONE, "ORT-NODE-no-kernel", f"{reason.text}; {lacks}", reason.suggestion)
+
+    def _cpu_preferred(self, found: Sequence[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
+        """Return the nodes that stay on the CPU, since all that they need is there: what follows from shapes."""
+        kept = [each for each in found if each[2].placement is not Placement.GONE]
+        there: set[Edge] = set()
+        waiting: list[int] = []
+        consumers: dict[Edge, list[int]] | None = None
+        for node, kernel, _ in kept:
+            if kernel is None or (node.domain, node.operator) not in _ON_CPU:
+                continue
+            if consumers is None:
+                consumers = _consumers([each[0] for each in kept])
+            for edge in filter(None, node.outputs):
+                there.add(edge)
+                waiting += consumers.get(edge, ())
+        if consumers is None:
+            return set()
+        waiting = sorted(set(waiting))
+        seen: set[int] = set()
+        preferred: set[ModelNode] = set()
+        while waiting:
+            i = heappop(waiting)
+            if i in seen:
+                continue
+            seen.add(i)
+            node, kernel, _ = kept[i]
+            if kernel is not None:
+                if not _needs_only(node, kernel, there):
+                    continue
+                preferred.add(node)
+            for edge in filter(None, node.outputs):
+                there.add(edge)
+                for consumer in consumers.get(edge, ()):
+                    heappush(waiting, consumer)
+        return preferred
+
+
+_SEVEREST: Final = (Placement.NONE, Placement.UNKNOWN, Placement.CPU)
+
+_NUMPY_NAMES: Final = {"float": "float32", "double": "float64"}
+"""NumPy's names of the types that ONNX's protobuf calls otherwise."""
+
+
+def _unknown_type() -> Reason:
+    text = "the type of one of its values is not known: an operator before it is custom, or its inference fails"
+    return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-type", text)
+
+
+def _mismatch(node: ModelNode, kernel: Kernel, *, throws: bool) -> Reason | None:
+    """Return the first constraint of a kernel that a node's types do not meet; None if they meet all.
+
+    Of a constraint the first value that is there counts. A constraint that the operator lacks ``throws``, or is passed.
+    """
+    unknown = None
+    for constraint, types in kernel.types.items():
+        places = list(node.formals.places(constraint))
+        if not places and throws and node.formals.is_exact:
+            text = f"{node.operator}-{node.version} has no type {constraint}, which its registration names: the look-up"
+            return Reason(Placement.NONE, "ORT-NODE-look-up", f"{text} throws, and the session does not load")
+        for is_input, i in places:
+            edges = node.inputs if is_input else node.outputs
+            edge = edges[i] if i < len(edges) else None
+            if edge is None:
+                continue
+            if not edge.type:
+                unknown = _unknown_type()
+            elif edge.type not in types:
+                text = f"{constraint} is {edge.type}; {node.operator}-{node.version} is registered for "
+                return Reason(Placement.CPU, "ORT-CPU-type", f"{text}{', '.join(sorted(types)) or 'no type'}")
+            break
+    return unknown
+
+
+def _cast(edges: Iterable[Edge | None]) -> tuple[Edge | None, ...]:
+    return tuple(Edge("float") if edge and edge.type == "float16" else edge for edge in edges)
+
+
+def _consumers(nodes: Iterable[ModelNode]) -> dict[Edge, list[int]]:
+    consumers: dict[Edge, list[int]] = {}
+    for i, node in enumerate(nodes):
+        for edge in (*node.inputs, *node.implicit):
+            if edge is not None:
+                consumers.setdefault(edge, []).append(i)
+    return consumers
+
+
+def _needs_only(node: ModelNode, kernel: Kernel, there: set[Edge]) -> bool:
+    """Return True if DirectML leaves a node to the CPU, since its inputs are ``there`` and not for its kernel alone."""
+    for i, edge in enumerate(node.inputs):
+        if edge is None or (edge.type or "").startswith(_STAYS_ON_DIRECTML):
+            return False
+        is_small = edge.is_initialiser and edge.elements is not None and edge.elements <= MAX_SMALL_ELEMENTS
+        if not (is_small or edge.is_input) and (edge not in there or i in kernel.cpu_inputs):
+            return False
+    return True

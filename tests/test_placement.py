@@ -1,0 +1,504 @@
+"""The provider of ONNX Runtime that takes each node of a model, at a release."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import onnx
+import pytest
+from onnx import ModelProto, NodeProto, TensorProto, helper
+
+from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, releases, version_text
+from dml_tile.back_ends.placement import Placement, runtime_at
+from dml_tile.back_ends.queries import QUERIES
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import Target
+from tests.helpers.onnx_graphs import (
+    computed,
+    function,
+    if_text,
+    model,
+    node,
+    placed,
+    placements,
+    tensor,
+    typed,
+)
+
+RELEASES: Final = ("1.9", "1.13", "1.14", "1.18", "1.19", "1.21", "1.24")
+F, H, BF = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
+I32, I64, U8, BOOL, STRING = (
+    TensorProto.INT32,
+    TensorProto.INT64,
+    TensorProto.UINT8,
+    TensorProto.BOOL,
+    TensorProto.STRING,
+)
+MICROSOFT: Final = "com.microsoft"
+
+
+def target(release: str, suffix: str = "") -> str:
+    return f"onnxruntime-directml-{release}{suffix}"
+
+
+def of(
+    operator: str,
+    *types: int | None,
+    opset: int = 13,
+    domain: str = "",
+    outputs: int = 1,
+    rank: int | None = None,
+    **attributes: Any,
+) -> ModelProto:
+    """Return a model of one node, whose inputs have these types; None leaves an input out."""
+    names = [f"x{i}" if type_ is not None else "" for i, type_ in enumerate(types)]
+    made = node(operator, names, [f"y{i}" for i in range(outputs)], domain=domain, **attributes)
+    shape = None if rank is None else [f"N{i}" for i in range(rank)]
+    inputs = [typed(f"x{i}", shape, type_) for i, type_ in enumerate(types) if type_ is not None]
+    return of_nodes(made, inputs=inputs, opset=opset, domains={domain: 1} if domain else None)
+
+
+def of_nodes(*nodes: NodeProto | str, **fields: Any) -> ModelProto:
+    made = model(*nodes, ir_version=7, **fields)
+    del made.graph.output[:]
+    made.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in made.graph.node[-1].output[:1])
+    return made
+
+
+def words(made: ModelProto, *names: str) -> list[str]:
+    """Return the placements of a model's nodes at these targets, node by node."""
+    return ["/".join(reason.placement for _, reason in placements(made, name)) for name in names]
+
+
+def rule(made: ModelProto, name: str) -> str:
+    """Return the rule that keeps a model's last node from DirectML; its placement if there is none."""
+    reason = placements(made, name)[-1][1]
+    return reason.rule or reason.placement
+
+
+SHAPE_THEN_TILE: Final = of_nodes(
+    "s = Shape(x); y = Tile(s, r)", inputs=[typed("x", ["N", 3])], initializer=[tensor("r", [2])]
+)
+SHAPE_OF_STATIC: Final = of_nodes(
+    "s = Shape(x); y = Tile(s, r)", inputs=[typed("x", [2, 3])], initializer=[tensor("r", [2])]
+)
+NBITS: Final[dict[str, Any]] = {"domain": MICROSOFT, "opset": 17, "N": 4, "bits": 4, "block_size": 32}
+ROWS: Final = {
+    # the placements at RELEASES
+    "Tile-13 float32": (of("Tile", F, I64), "cpu directml directml directml directml directml directml"),
+    "Tile-6 int64": (of("Tile", I64, I64, opset=12), "cpu directml directml directml directml directml directml"),
+    "Shape, then Tile": (
+        SHAPE_THEN_TILE,
+        "cpu/cpu cpu/directml directml/cpu directml/cpu directml/cpu directml/cpu directml/cpu",
+    ),
+    "Shape of a static shape, then Tile": (SHAPE_OF_STATIC, " ".join(["gone/gone"] * 7)),
+    "DecoderMaskedMultiHeadAttention": (
+        of("DecoderMaskedMultiHeadAttention", F, F, F, domain=MICROSOFT, opset=17, num_heads=2),
+        "none none none none none cpu cpu",
+    ),
+    "MatMul-13 of 5 dimensions": (
+        of("MatMul", F, F, rank=5),
+        "cpu directml directml directml directml directml directml",
+    ),
+    "Resize-13, mode cubic": (
+        of("Resize", F, None, F, mode="cubic"),
+        "cpu cpu cpu cpu cpu cpu cpu",
+    ),
+    "Resize-13, mode linear": (
+        of("Resize", F, None, F, mode="linear"),
+        "cpu directml directml directml directml directml directml",
+    ),
+    "CumSum-14 int32": (of("CumSum", I32, I64, opset=14), "cpu directml directml directml directml directml directml"),
+    "Trilu-14": (of("Trilu", F, opset=14), "cpu directml directml directml directml directml directml"),
+    "Add-14 bfloat16": (of("Add", BF, BF, opset=14), "none none none none none none none"),
+    "Identity-14": (of("Identity", F, opset=14), "cpu none directml directml directml directml directml"),
+    "MatMulNBits, K a multiple of block_size": (
+        of("MatMulNBits", F, U8, F, **NBITS, K=64),
+        "none none none directml directml directml directml",
+    ),
+    "MatMulNBits, K no multiple": (of("MatMulNBits", F, U8, F, **NBITS, K=48), "none none none cpu cpu cpu cpu"),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_nodes_are_placed_as_the_sources_of_each_release_say(row: str) -> None:
+    made, expected = ROWS[row]
+    assert words(made, *map(target, RELEASES)) == expected.split()
+
+
+OTHER_ROWS: Final = {
+    "Tile-13 float32": (of("Tile", F, I64), {"1.9": "cpu", "1.10": "directml"}),
+    "Tile-6 int64": (of("Tile", I64, I64, opset=12), {"1.9": "cpu", "1.10": "directml"}),
+    "DecoderMaskedMultiHeadAttention": (
+        ROWS["DecoderMaskedMultiHeadAttention"][0],
+        {"1.19": "none", "1.20": "cpu"},
+    ),
+    "CumSum-14 int32": (of("CumSum", I32, I64, opset=14), {"1.11": "cpu", "1.12": "directml"}),
+    "Trilu-14": (of("Trilu", F, opset=14), {"1.11": "cpu", "1.12": "directml"}),
+    "Pad-19": (of("Pad", F, I64, opset=19), {"1.18": "cpu", "1.19": "directml"}),
+    "Conv-22": (of("Conv", F, F, opset=22), dict.fromkeys(("1.21", "1.22", "1.23", "1.24"), "cpu")),
+    "MatMulNBits": (ROWS["MatMulNBits, K no multiple"][0], {"1.15": "none", "1.16": "cpu", "1.17": "cpu"}),
+    "Shape, then Tile": (SHAPE_THEN_TILE, {"1.10": "cpu/directml"}),
+}
+
+
+@pytest.mark.parametrize("row", OTHER_ROWS)
+def test_placements_change_where_the_sources_do(row: str) -> None:
+    made, expected = OTHER_ROWS[row]
+    assert words(made, *map(target, expected)) == list(expected.values())
+
+
+def test_resize_of_opset_13_is_kept_by_its_version_up_to_1_10_and_then_by_its_mode() -> None:
+    made = of("Resize", F, None, F, mode="cubic")
+    found = {version: placements(made, target(version))[0][1] for version in ("1.9", "1.10", "1.11", "1.24")}
+    assert [reason.rule for reason in found.values()] == ["ORT-CPU-version"] * 2 + ["ORT-CPU-query"] * 2
+    assert found["1.24"].text == "DirectML does not take it: mode is cubic"
+
+
+def test_int64_reaches_directml_where_the_device_has_it() -> None:
+    # 1.10 and later pass it as such; the device of 2_1 has no 64-bit integers
+    made = of("Tile", I64, I64, opset=12)
+    for level, word in (("2_1", "cpu"), ("4_1", "directml")):
+        errors, found = placed(made, Target(FeatureLevel.parse(level), target("1.13")))
+        assert (errors, [reason.placement for _, reason in found]) == ([], [word])
+
+
+def test_a_version_registered_at_others_only_has_the_opset_to_export_at() -> None:
+    (_, reason), *_ = placements(of("Conv", F, F, opset=22), target("1.24"))
+    assert (reason.text, reason.suggestion) == ("Conv-22: registered at 1, 11", "export at opset 21 or below")
+    (_, reason), *_ = placements(of("Tile", F, I64), target("1.9"))
+    advice = "use onnxruntime 1.10 or later, or export at opset 12 or below"
+    assert (reason.text, reason.suggestion) == ("Tile-13: registered at 6", advice)
+
+
+def test_the_advised_opset_is_below_the_next_version_of_the_operator_not_of_the_model() -> None:
+    # BatchNormalization has versions 9, 14 and 15; 1.9 registers 7 and 9
+    (_, reason), *_ = placements(of("BatchNormalization", F, F, F, F, F, opset=15), target("1.9"))
+    assert reason.suggestion == "use onnxruntime 1.12 or later, or export at opset 13 or below"
+
+
+# each query: a node that it refuses, one that it takes, both of operators that are registered at 1.24
+QUERY_CASES: Final = {
+    "MaxPool": (
+        of("MaxPool", F, opset=12, kernel_shape=[2], storage_order=1),
+        of("MaxPool", F, opset=12, kernel_shape=[2]),
+        "storage_order is 1",
+    ),
+    "Slice": (
+        of("Slice", F, I64, I64, I64, I64, I64),
+        of("Slice", F, I64, I64, I64, I64),
+        "there are 6 inputs; at most 5 are taken",
+    ),
+    "Resize": (
+        of("Resize", F, None, F, exclude_outside=1),
+        of("Resize", F, None, F, extrapolation_value=0.0),
+        "exclude_outside is 1",
+    ),
+    "Scatter": (
+        of("ScatterND", F, I64, F, opset=16, reduction="add"),
+        of("ScatterND", F, I64, F, opset=16, reduction="none"),
+        "reduction is add",
+    ),
+    "EinSum": (
+        of("Einsum", F, F, equation="...i,i->i"),
+        of("Einsum", F, F, equation="ij,jk->ik"),
+        "equation is ...i,i->i, with an ellipsis",
+    ),
+    "RecurrentNeuralNetwork": (
+        of("GRU", F, F, F, opset=14, hidden_size=2, layout=1),
+        of("GRU", F, F, F, opset=14, hidden_size=2),
+        "layout is 1",
+    ),
+    "BatchNormalization": (
+        of("BatchNormalization", F, F, F, F, F, opset=14, training_mode=1, outputs=3),
+        of("BatchNormalization", F, F, F, F, F, opset=14),
+        "training_mode is 1",
+    ),
+    "Pad": (of("Pad", F, opset=10, pads=[0, -1]), of("Pad", F, opset=10, pads=[0, 1]), "pads[1] is -1"),
+    "LayerNormalization": (
+        of("LayerNormalization", F, F, F, opset=17, outputs=2),
+        of("LayerNormalization", F, F, F, opset=17),
+        "there are 2 outputs; 1 is taken",
+    ),
+    "SkipLayerNormalization": (
+        of("SkipLayerNormalization", F, F, F, domain=MICROSOFT, outputs=2),
+        of("SkipLayerNormalization", F, F, F, domain=MICROSOFT),
+        "output 1 is asked for",
+    ),
+    "QLinearSigmoid": (
+        of("QLinearSigmoid", U8, F, U8, F, domain=MICROSOFT),
+        of("QLinearSigmoid", U8, F, U8, F, U8, domain=MICROSOFT),
+        "there are 4 inputs; 5 are needed",
+    ),
+    "Attention": (
+        of("Attention", F, F, F, None, F, domain=MICROSOFT, num_heads=2),
+        of("Attention", F, F, F, domain=MICROSOFT, num_heads=2, qkv_hidden_sizes=[2, 2, 2]),
+        "past is given",
+    ),
+    "QAttention": (
+        of("QAttention", U8, U8, F, F, F, I32, U8, U8, F, domain=MICROSOFT, num_heads=2, unidirectional=1),
+        of("QAttention", U8, U8, F, F, F, I32, U8, U8, domain=MICROSOFT, num_heads=2, unidirectional=1),
+        "unidirectional is 1, and past is given",
+    ),
+    "MatMulNBits": (
+        ROWS["MatMulNBits, K no multiple"][0],
+        ROWS["MatMulNBits, K a multiple of block_size"][0],
+        "K is 48, no multiple of block_size 32",
+    ),
+}
+
+
+def test_there_is_a_case_each_way_for_each_query_and_a_query_for_each_name_in_the_table() -> None:
+    kernels = (kernel for release in releases() for rows in directml_kernels(release).values() for kernel in rows)
+    assert QUERY_CASES.keys() == QUERIES.keys() == {kernel.query for kernel in kernels if kernel.query}
+
+
+@pytest.mark.parametrize("query", QUERY_CASES)
+def test_a_query_refuses_a_node_by_what_it_names(query: str) -> None:
+    refused, taken, why = QUERY_CASES[query]
+    (_, reason), *_ = placements(refused, target("1.24"))
+    assert (reason.rule or reason.placement) in ("ORT-CPU-query", "ORT-NODE-no-kernel")
+    assert reason.text.startswith(f"DirectML does not take it: {why}")
+    assert words(taken, target("1.24")) == ["directml"]
+
+
+@pytest.mark.parametrize(
+    ("equation", "first"),
+    [
+        *((each, "1.9") for each in ("ij->ji", "ij->", "ij->i", "ij->j", "ij,ij->ij", "ij,jk->ik", "ij,jk", "i,i->")),
+        *((each, "1.9") for each in ("bji,bjk->bik", "abij,abkj->abik", " i j , k j -> i k ")),
+        *((each, "1.14") for each in ("aibj,ajbk->aibk", "ajbi,ajbk->aibk", "aibj,akbj->aibk")),
+        ("i,j->ij", "1.16"),
+        *((each, "1.19") for each in ("ijk->ij", "ii->i", "ij,ji->ij", "bij,bjk->bki")),
+    ],
+)
+def test_einsum_is_taken_by_its_equation_up_to_1_18(equation: str, first: str) -> None:
+    labels = equation.replace(" ", "").split("->")[0].split(",")
+    made = of("Einsum", *[F] * len(labels), equation=equation)
+    found = {release: placements(made, target(release))[0][1].placement for release in ("1.9", "1.14", "1.16", "1.19")}
+    number = float(first.partition(".")[2])
+    assert {each: word == "directml" for each, word in found.items()} == {
+        each: float(each.partition(".")[2]) >= number for each in found
+    }
+
+
+def test_an_unknown_character_in_an_equation_throws() -> None:
+    (_, reason), *_ = placements(of("Einsum", F, equation="i*->i"), target("1.24"))
+    assert (reason.placement, reason.rule) == ("none", "ORT-NODE-query")
+
+
+ATTENTION: Final[dict[str, Any]] = {"domain": MICROSOFT, "num_heads": 2}
+
+
+@pytest.mark.parametrize(
+    ("made", "at_1_14", "at_1_15"),
+    [
+        (of("Attention", F, F, F, None, None, F, **ATTENTION), False, True),
+        (of("Attention", F, F, F, **ATTENTION, qkv_hidden_sizes=[2, 2, 2]), False, True),
+        (of("Attention", F, F, F, **ATTENTION, outputs=2), False, False),
+        (of("Attention", F, F, F, **ATTENTION, do_rotary=1), True, False),
+        (of("Attention", F, F, F, **ATTENTION, unidirectional=1), False, False),
+        (of("Attention", F, F, F, **ATTENTION), True, True),
+    ],
+)
+def test_attention_is_asked_for_other_things_from_1_15_on(made: ModelProto, at_1_14: bool, at_1_15: bool) -> None:
+    found = words(made, target("1.14"), target("1.15"))
+    assert [word == "directml" for word in found] == [at_1_14, at_1_15]
+
+
+REASONS: Final = {
+    # a node with the reason at a target, and one without it
+    "ORT-CPU-unregistered": (of("NonMaxSuppression", F, F, opset=11), of("Relu", F), "1.24"),
+    "ORT-CPU-version": (of("Conv", F, F, opset=22), of("Conv", F, F, opset=21), "1.24"),
+    "ORT-CPU-type": (of("Tile", STRING, I64), of("Tile", F, I64), "1.24"),
+    "ORT-CPU-device-type": (
+        of("Tile", TensorProto.DOUBLE, I64),
+        of("Tile", F, I64),
+        "1.24.4+no-double-precision",
+    ),
+    "ORT-CPU-query": (of("Einsum", F, equation="...->..."), of("Einsum", F, equation="i->i"), "1.24"),
+    "ORT-CPU-preferred": (SHAPE_THEN_TILE, of("Tile", I64, I64), "1.24"),
+    "ORT-CPU-control-flow": (
+        of_nodes(
+            "[l] y = Loop(m, c, x)<body = body (int64 i, bool k, float[2, 3] a) => (bool k2, float[2, 3] b)"
+            " { k2 = Identity(k); b = Neg(a) }>",
+            inputs=[typed("x", [2, 3]), typed("m", [], I64), typed("c", [], BOOL)],
+        ),
+        of("Relu", F),
+        "1.24",
+    ),
+    "ORT-NODE-no-kernel": (of("Add", BF, BF, opset=14), of("Add", F, F, opset=14), "1.24"),
+    "ORT-NODE-look-up": (of("Identity", F, opset=14), of("Identity", F, opset=13), "1.13"),
+    "ORT-NODE-domain": (of("Mine", F, domain="own"), of("Relu", F), "1.24"),
+    "ORT-MODEL-operator": (of("Mine", F), of("Relu", F), "1.24"),
+    "ORT-UNKNOWN-type": (
+        of_nodes("a = own.Mine(x); y = Neg(a)", inputs=[typed("x", [2, 3])], domains={"own": 1}),
+        of("Neg", F),
+        "1.24",
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_each_reason_is_given_where_it_holds_and_only_there(reason: str) -> None:
+    with_it, without, release = REASONS[reason]
+    assert reason in {found.rule for _, found in placements(with_it, target(release))}
+    assert words(without, target(release)) == ["directml"]
+
+
+def test_loop_and_scan_are_the_cpu_providers_and_the_nodes_inside_are_placed_like_others() -> None:
+    made, _, _ = REASONS["ORT-CPU-control-flow"]
+    found = {node.pointer: reason for node, reason in placements(made, target("1.24"))}
+    assert [found[each].placement for each in ("0", "0/body/0", "0/body/1")] == ["cpu", "directml", "directml"]
+    assert found["0"].rule == "ORT-CPU-control-flow"
+
+
+def test_a_model_is_not_loaded_by_a_release_below_its_opset_or_ir_version() -> None:
+    made = of("Relu", F, opset=25)
+    assert [bool(placed(made, target(each))[0]) for each in ("1.21", "1.23", "1.24")] == [True, True, False]
+    (error,), ((_, reason),) = placed(made, target("1.21"))
+    assert (error.rule, reason.placement) == ("ORT-MODEL-opset", "none")
+    assert error.text == "opset 25: onnxruntime 1.21 loads up to 22"
+    made = of("Relu", F)
+    made.ir_version = 10
+    assert [each.rule for each in placed(made, target("1.17"))[0]] == ["ORT-MODEL-ir-version"]
+    assert not placed(made, target("1.18"))[0]
+
+
+def test_levels_and_other_targets_mean_the_newest_release_that_was_read() -> None:
+    assert runtime_at(Target.parse("6_4")).release == (1, 24)
+    assert runtime_at(Target.parse("windows-11-24h2")).release == (1, 24)
+    assert runtime_at(Target.parse("onnxruntime-directml-1.13.1")).release == (1, 13)
+    later = runtime_at(Target(FeatureLevel.parse("6_4"), "onnxruntime-directml-1.28.0"))
+    assert (later.release, later.read, later.is_read) == ((1, 28), (1, 24), False)
+
+
+def test_the_kernels_of_later_releases_are_not_known_where_1_24_has_none() -> None:
+    for made, word in ((of("Add", BF, BF, opset=14), "unknown"), (of("Relu", F, opset=26), "unknown")):
+        _, ((_, reason),) = placed(made, Target(FeatureLevel.parse("6_4"), "onnxruntime-directml-1.28.0"))
+        assert (reason.placement, reason.rule) == (word, "ORT-UNKNOWN-release")
+
+
+def test_float16_that_nobody_takes_is_cast_for_the_cpu_but_not_bfloat16() -> None:
+    (_, reason), *_ = placements(of("NonMaxSuppression", F, F, opset=11), target("1.24"))
+    assert reason.placement is Placement.CPU
+    (_, reason), *_ = placements(of("Det", H, opset=13), target("1.24"))
+    assert reason.placement is Placement.CPU
+    assert reason.text == "Det-11: no release registers Det; its float16 values are cast to float32 and back"
+    assert words(of("Det", BF, opset=22), target("1.24")) == ["none"]
+
+
+def test_a_node_that_nobody_takes_is_replaced_by_the_nodes_of_its_function() -> None:
+    found = [
+        (node.pointer, node.operator, reason.placement)
+        for node, reason in placements(of("HardSwish", F, opset=14), target("1.24"))
+    ]
+    assert [each for each in found if each[2] != "gone"] == [
+        ("0/HardSwish/0", "HardSigmoid", "directml"),
+        ("0/HardSwish/1", "Mul", "directml"),
+    ]
+
+
+def test_the_nodes_of_a_models_own_function_are_placed_one_by_one() -> None:
+    made = of_nodes(
+        "y = own.Twice(x)", functions=[function("Twice (a) => (b) { n = Neg(a) b = Tile(n, a) }")], domains={"own": 1}
+    )
+    assert [node.pointer for node, _ in placements(made, target("1.24"))] == ["0/Twice/0", "0/Twice/1"]
+
+
+def test_a_function_in_the_standard_domain_does_not_hide_the_operator() -> None:
+    twice = onnx.parser.parse_function('<domain: "", opset_import: ["": 13]> Tile (a, b) => (c) { c = Neg(a) }')
+    made = of_nodes("y = Tile(x, r)", functions=[twice], initializer=[tensor("r", [1, 2])])
+    assert [node.operator for node, _ in placements(made, target("1.24"))] == ["Tile"]
+
+
+def test_shape_arithmetic_stays_on_the_cpu_from_1_14_until_float16_or_another_value_joins() -> None:
+    text = "s = Shape(x); g = Gather(s, i); f = Cast<to=1>(g); m = Mul(f, k); h = Cast<to=10>(m); y = Neg(h)"
+    made = of_nodes(text, inputs=[typed("x", ["N", 3])], initializer=[tensor("i", [0]), tensor("k", [2], "float32")])
+    assert words(made, target("1.24"), target("1.13")) == [
+        "directml/cpu/cpu/cpu/cpu/directml",
+        "cpu/directml/directml/directml/directml/directml",
+    ]
+    # more than 100 elements of an initialiser keep a node on DirectML, an input of the graph does not
+    for size, word in ((100, "cpu"), (101, "directml")):
+        made = of_nodes(
+            "s = Shape(x); y = Add(s, k)", inputs=[typed("x", ["N"])], initializer=[tensor("k", [1] * size)]
+        )
+        assert words(made, target("1.24")) == [f"directml/{word}"]
+    made = of_nodes("s = Shape(x); y = Add(s, k)", inputs=[typed("x", ["N"]), typed("k", [9], I64)])
+    assert words(made, target("1.24")) == ["directml/cpu"]
+
+
+def test_an_input_that_directml_reads_on_the_cpu_keeps_a_node_there() -> None:
+    made = of_nodes("s = Shape(x); y = Reshape(x, s)", inputs=[typed("x", ["N", 3])])
+    assert words(made, target("1.24")) == ["directml/directml"]
+
+
+def test_what_an_if_uses_from_outside_is_a_value_of_the_if() -> None:
+    made = of_nodes(if_text("t = Neg(x)"), inputs=[typed("x", [2, 3]), typed("c", [], BOOL)])
+    assert words(made, target("1.24")) == ["directml/directml/directml"]
+    assert words(made, target("1.15")) == ["cpu/directml/directml"]  # If is registered from 1.16 on
+    made = of_nodes(if_text("t = Neg(x)"), inputs=[typed("x", [2, 3]), typed("c", [], BOOL)], opset=22)
+    assert words(made, target("1.24")) == ["cpu/directml/directml"]  # If-21 is the CPU provider's
+
+
+def test_a_domain_without_an_import_is_an_error_unless_onnx_runtime_has_the_operator() -> None:
+    assert rule(of_nodes("y = own.Mine(x)"), target("1.24")) == "ORT-MODEL-opset-import"
+    assert rule(of_nodes(node("Gelu", ["x"], ["y"], domain=MICROSOFT)), target("1.24")) == "directml"
+
+
+def test_the_tables_have_the_rows_of_each_release_and_their_sources() -> None:
+    counts = {version_text(release): sum(map(len, directml_kernels(release).values())) for release in releases()}
+    assert counts == {
+        "1.9": 218,
+        "1.10": 282,
+        "1.11": 288,
+        "1.12": 308,
+        "1.13": 312,
+        "1.14": 338,
+        "1.15": 358,
+        "1.16": 374,
+        "1.17": 379,
+        "1.18": 399,
+        "1.19": 405,
+        "1.20": 412,
+        "1.21": 421,
+        "1.22": 421,
+        "1.23": 421,
+        "1.24": 421,
+    }
+    assert sum(map(len, cpu_kernels((1, 24)).values())) == 608
+    assert sum(map(len, cpu_kernels((1, 9)).values())) == 404
+    for limits in releases().values():
+        assert len(limits.commit) == 40
+        assert limits.ref
+    for release in releases():
+        for rows in (*directml_kernels(release).values(), *cpu_kernels(release).values()):
+            assert all(0 < kernel.since <= kernel.to and all(kernel.types.values()) for kernel in rows)
+
+
+def test_names_of_constraints_are_the_operators_but_for_identity_14() -> None:
+    """From 1.13 on, a constraint that the operator lacks makes the look-up throw."""
+    schemas = {(each.domain, each.name, each.since_version): each for each in onnx.defs.get_all_schemas_with_history()}
+    lacking = set()
+    for release in releases():
+        for (domain, operator), rows in directml_kernels(release).items():
+            for kernel in rows if release >= (1, 13) else ():
+                if schema := schemas.get((domain, operator, kernel.since)):
+                    named = {name for each in (*schema.inputs, *schema.outputs) for name in (each.name, each.type_str)}
+                    lacking |= {(release, operator, kernel.since, each) for each in kernel.types if each not in named}
+    assert lacking == {((1, 13), "Identity", 14, "T")}
+
+
+def test_external_data_that_are_missing_are_no_error() -> None:
+    made = of_nodes("y = Add(x, w)", inputs=[typed("x", [2, 3])], initializer=[tensor("w", [1.0] * 3, "float32")])
+    weight = made.graph.initializer[0]
+    weight.ClearField("raw_data")
+    weight.data_location = TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value="gone.bin")
+    assert words(made, target("1.24")) == ["directml"]
+
+
+def test_named_nodes_keep_the_names_of_the_file() -> None:
+    made = of_nodes(*computed("[first] a = Neg(x); y = Abs(a)"))
+    assert [(node.pointer, node.name) for node, _ in placements(made, target("1.24"))] == [("0", "first"), ("1", "")]
