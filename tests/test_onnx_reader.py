@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from onnx import FunctionProto, ModelProto, TensorProto, helper
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
 from onnx.parser import parse_graph
 
 from dml_tile.dialects.tiles import Request
@@ -21,6 +22,7 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx import functions
 from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
+from dml_tile.readers.onnx.scan import GraphScan
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.costs import at_most
 from tests.helpers.onnx_graphs import (
@@ -569,3 +571,44 @@ def test_weights_in_files_that_are_missing_are_no_problem() -> None:
         tile("Tile->b", (1, 3), (1, 2), "g r -> b"),
         tile("Tile->y", (2**20, 2**20), (1, 2), "v r -> y", data_type="int64", folded=CONSTANT),
     ]
+
+
+def nested_loops(depth: int) -> ModelProto:
+    """Return Loops inside Loops, each of which changes the shape that it carries, with a Tile in the innermost."""
+    inner: list[NodeProto] = [tile_node("a0", "r", "b0")]
+    for i in range(depth):
+        body = helper.make_graph(
+            [node("Identity", [f"k{i}"], [f"l{i}"]), *inner, node("Concat", [f"b{i}", f"b{i}"], [f"d{i}"], axis=0)],
+            f"body {i}",
+            [typed(f"n{i}", [], INT64), typed(f"k{i}", [], BOOL), typed(f"a{i}", [2, 3])],
+            [typed(f"l{i}", [], BOOL), typed(f"d{i}")],
+        )
+        carried = f"a{i + 1}" if i + 1 < depth else "x"
+        inner = [node("Loop", ["m", "c", carried], [f"b{i + 1}"], body=body, name=f"loop {i}")]
+    inputs = [X, typed("m", [], INT64), COND]
+    return model(*inner, node("Identity", [f"b{depth}"], ["y"]), inputs=inputs, initializer=[tensor("r", [1, 2])])
+
+
+def test_nested_loops_are_scanned_as_often_as_they_are_deep_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    scans: list[str] = []
+    scan_graph = GraphScan._graph
+
+    def counted(scan: GraphScan, graph: GraphProto, *given: Any, **options: Any) -> Any:
+        scans.append(graph.name)
+        return scan_graph(scan, graph, *given, **options)
+
+    monkeypatch.setattr(GraphScan, "_graph", counted)
+    found = tile_in(nested_loops(20))
+    assert (found.data_type, found.shape) == ("float32", (None, None))
+    assert max(Counter(scans).values()) <= 21
+
+
+def test_a_function_with_the_name_of_an_operator_is_not_used_and_named() -> None:
+    hides = helper.make_function(
+        "", "Tile", ["a", "b"], ["c"], [node("Neg", ["a"], ["c"])], [helper.make_opsetid("", 13)]
+    )
+    found = tile_in(model(R, tile_node(name="tile"), functions=[hides]))
+    assert (found.pointer, found.repeats) == ("tile", (2, 2))
+    assert found.contradictions == (
+        "the function ai.onnx/Tile has an operator's domain; runtimes take the operator instead",
+    )

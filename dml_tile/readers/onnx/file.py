@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
 
-from dml_tile.errors import InputError
+from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import input_error
 from dml_tile.text import shown
@@ -93,6 +93,16 @@ def _encoded(value: int) -> bytes:
     return bytes([*encoded, value])
 
 
+class ContradictoryDataError(InputError):
+    """A tensor's data are not those that its type and shape say."""
+
+
+_NOT_READ: Final = "external values of a sparse tensor"
+_VARINT_BYTES: Final = 10
+"""The most bytes of an element that is no string."""
+
+_KNOWN_TYPES: Final = {number: name for name, number in TensorProto.DataType.items() if name != "UNDEFINED"}
+
 Array = NDArray[Any]
 
 MAX_ELEMENTS: Final = 2**16
@@ -109,9 +119,10 @@ _NUMBER: Final = re.compile("[0-9]{1,24}")
 
 
 def small(tensor: TensorProto, folder: Path) -> Array | None:
-    """Return the tensor's values; None if it is large or malformed, or external of another type than int64 and int32.
+    """Return the tensor's values; None if it is large, or external of another type than int64 and int32.
 
-    ``folder`` is the model's; raises InputError for external data that cannot be read below it.
+    ``folder`` is the model's. Raises InputError for external data that cannot be read below it, and
+    ContradictoryDataError for other data than the tensor's type and shape say.
     """
     if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MAX_ELEMENTS:
         return None
@@ -120,14 +131,20 @@ def small(tensor: TensorProto, folder: Path) -> Array | None:
     try:
         return np.asarray(numpy_helper.to_array(tensor))
     except Exception:  # of any class: too little data, too much, none at all, an unknown type
-        return None
+        may_be_dropped = math.prod(tensor.dims) * _VARINT_BYTES > LARGE or tensor.doc_string == _NOT_READ
+        if may_be_dropped or tensor.data_type not in _KNOWN_TYPES:
+            return None
+        kind = _KNOWN_TYPES[tensor.data_type]
+        reason = f"are no {math.prod(tensor.dims)} elements of {kind}, which its shape {[*tensor.dims]} and type say"
+        raise ContradictoryDataError([Problem("", f"the data of {shown(tensor.name)} {reason}")]) from None
 
 
 def dense(sparse: SparseTensorProto) -> TensorProto:
     """Return the sparse tensor as a whole; without data if it is large, malformed or external."""
     whole = TensorProto(name=sparse.values.name, data_type=sparse.values.data_type, dims=sparse.dims)
-    is_inside = TensorProto.EXTERNAL not in (sparse.values.data_location, sparse.indices.data_location)
-    if not is_inside or any(size < 0 for size in sparse.dims) or math.prod(sparse.dims) > MAX_ELEMENTS:
+    if TensorProto.EXTERNAL in (sparse.values.data_location, sparse.indices.data_location):
+        whole.doc_string = _NOT_READ
+    if whole.doc_string or any(size < 0 for size in sparse.dims) or math.prod(sparse.dims) > MAX_ELEMENTS:
         return whole
     try:
         values, indices = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)

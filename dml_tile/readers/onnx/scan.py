@@ -1,6 +1,6 @@
 """Scans a model's nodes once, in their order: types and sizes of values, the Tiles, and what placing a node takes.
 
-What a Tile needs is followed closely, element by element; of any other value onnx's inference says the type.
+In a model with Tiles, shapes and repeats are followed element by element; in another, onnx's inference says the types.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, TypeAlias
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
 from dml_tile.back_ends.placement import INLINED_FIRST_SINCE, Edge, ModelNode
-from dml_tile.errors import InputError
-from dml_tile.readers.onnx.file import dense, small, subgraphs
+from dml_tile.errors import InputError, Problem
+from dml_tile.readers.onnx.file import ContradictoryDataError, dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import OnnxOperator, operator, place, replaced_by
 from dml_tile.readers.onnx.inference import (
@@ -97,20 +97,20 @@ class GraphScan:
     sizes_in_file: SizesInFile
     imports: Mapping[str, int] = field(default_factory=dict)
     overridable: Mapping[str, int] = field(default_factory=dict)
+    has_tiles: bool = False
     origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
     """Contradictions of the sizes that the file states of values, by the values' names."""
+    wrong_data: dict[Problem, None] = field(default_factory=dict, init=False)
+    """Problems of tensors with other data than their types and shapes say."""
     _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
     _sources_of_requantised: dict[str, list[str]] = field(default_factory=dict, init=False)
-    _needed: set[str] = field(default_factory=set, init=False)
-    """The values that Tiles need, by name."""
     _changing: set[str] = field(default_factory=set, init=False)
     """The bodies, by name, that return loop-carried values of other shapes than they begin with."""
 
     def scanned(self, graph: GraphProto) -> ScannedGraph:
         """Scan the model's graph: its Tiles come in the order in which they run."""
-        _note_needed(graph, self._needed)
         typed = ((value, _typed(value.type, *input_origins(value.name))) for value in graph.input)
         inputs = {value.name: replace(known, early_type=known.type) for value, known in typed}
         return self._graph(graph, Scope(), Edges(), inputs, "", "")
@@ -311,9 +311,7 @@ class GraphScan:
 
     def _is_typed_already(self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope) -> bool:
         """Return True if onnx's inference of the whole model has all that is wanted of a node's outputs."""
-        if kind.type in _MEASURING or not self._needed.isdisjoint(node.output):
-            return False
-        if all(value.is_folded for value in inputs):
+        if self.has_tiles or kind.type in _MEASURING or all(value.is_folded for value in inputs):
             return False
         return all(scope.get(name, _UNKNOWN).type is not None for name in node.output if name)
 
@@ -338,6 +336,8 @@ class GraphScan:
         try:
             values = small(tensor, self.folder)
         except InputError as error:
+            if isinstance(error, ContradictoryDataError):
+                self.wrong_data.setdefault(error.problems[0], None)
             return Value(type_, unread=str(error), is_folded=True, early_type=type_)
         origin = ValueOrigin(source=f"the tensor {place(tensor.name)!r}")
         return Value(type_, values, is_folded=True, early_type=type_, elements_origin=origin)
@@ -355,22 +355,6 @@ class GraphScan:
 _NOTHING_INSIDE: Final = Inside()
 _MEASURING: Final = frozenset({"Shape", "Size"})
 """Operators whose result onnxruntime has before it runs a model if it knows the input's sizes."""
-
-
-def _note_needed(graph: GraphProto, needed: set[str]) -> bool:
-    """Add the values that Tiles need, in a graph and in those inside it, by name. Returns True if there is a Tile."""
-    has_tiles = False
-    for node in reversed(graph.node):
-        inside = [inner for _, inner in subgraphs(node)]
-        is_needed = node.op_type == "Tile" or not needed.isdisjoint(node.output)
-        if is_needed:
-            needed.update(value.name for inner in inside for value in inner.output)
-        found = [_note_needed(inner, needed) for inner in inside]
-        if is_needed or any(found):
-            needed.update(node.input)
-            needed.update(value.name for inner in inside for value in inner.input)
-        has_tiles |= node.op_type == "Tile" or any(found)
-    return has_tiles
 
 
 def _typed(

@@ -31,7 +31,7 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import default_opset, inline, place
-from dml_tile.readers.onnx.inference import fix, names_in, sizes_in_file, take_loop_types, with_types
+from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
 from dml_tile.readers.onnx.values import Value, ValueOrigin, dimensions
 
@@ -63,6 +63,7 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Fi
     is_sized = model != unsized
     sized = scan(model, path.parent, overridable)
     before = scan(unsized, path.parent, overridable).tiles if is_sized else sized.tiles
+    yield from sized.problems
     contradictions = sized.remarks[:MAX_CONTRADICTIONS]
     for found, found_before in zip(sized.tiles, before, strict=True):
         for part in _parts(found, found_before, sized.origins_of_sizes):
@@ -73,11 +74,12 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Fi
 
 
 class ScannedModel(NamedTuple):
-    """A model's Tiles, its nodes, what is to be said of the file, and the origins of unknown sizes, by their names."""
+    """A model's Tiles and nodes, what is to be said of the file, its wrong data, and the origins of sizes, by name."""
 
     tiles: list[FoundTile]
     nodes: LoadedModel
     remarks: tuple[str, ...]
+    problems: tuple[Problem, ...]
     origins_of_sizes: Mapping[str, ValueOrigin]
 
 
@@ -87,11 +89,12 @@ def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int]) -> Sca
     loop_types = take_loop_types(model.graph)
     opset = default_opset(model.opset_import)
     imports = {each.domain: each.version for each in model.opset_import if each.domain}
-    graph_scan = GraphScan(folder, opset, loop_types, sizes_in_file(model.graph), imports, overridable)
+    has_tiles = any(node.op_type == "Tile" for node in nodes(model.graph))
+    graph_scan = GraphScan(folder, opset, loop_types, sizes_in_file(model.graph), imports, overridable, has_tiles)
     found = graph_scan.scanned(with_types(model).graph)
     remarks = (*unused, *graph_scan.contradictions.values())
-    nodes = LoadedModel(model.ir_version, opset, found.nodes.nodes)
-    return ScannedModel(found.tiles, nodes, remarks, graph_scan.origins_of_sizes)
+    loaded = LoadedModel(model.ir_version, opset, found.nodes.nodes)
+    return ScannedModel(found.tiles, loaded, remarks, tuple(graph_scan.wrong_data), graph_scan.origins_of_sizes)
 
 
 def prepare(model: ModelProto) -> dict[str, int]:
