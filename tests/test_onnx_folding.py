@@ -13,7 +13,8 @@ import onnx
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 from dml_tile.readers.onnx import folding
 from dml_tile.readers.onnx.tiles import read_nodes
@@ -501,14 +502,14 @@ def test_data_that_are_not_of_their_tensors_shape_and_type_are_a_problem_of_the_
         model(tile_node(), initializer=[wrong]),
         model(tile_node(), node("Neg", ["r"], ["z"]), initializer=[wrong]),
     ):
-        assert Problem("", message) in nodes_of(made)
+        assert unreadable("", message) in nodes_of(made)
 
 
 @pytest.mark.parametrize(
     "wrong", [sparse(tensor("r", [6]), [5]), helper.make_sparse_tensor(tensor("r", [6]), TensorProto(), [2])]
 )
 def test_so_are_indices_of_a_sparse_tensor_that_do_not_fit(wrong: Any) -> None:
-    assert any(isinstance(each, Problem) for each in nodes_of(model(tile_node(), sparse_initializer=[wrong])))
+    assert any(isinstance(each, Finding) for each in nodes_of(model(tile_node(), sparse_initializer=[wrong])))
 
 
 @pytest.mark.parametrize(("ir_version", "known"), [(3, (4, 1)), (4, None), (10, None)])

@@ -10,7 +10,6 @@ onnxruntime/core/framework/fallback_cpu_capability.cc and DmlExecutionProvider/s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -29,6 +28,7 @@ from dml_tile.back_ends.kernels import (
 )
 from dml_tile.back_ends.queries import QUERIES, QueryError
 from dml_tile.directml.data_types import CARRIERS
+from dml_tile.directml.packages import provider_release
 from dml_tile.directml.targets import Target
 
 
@@ -156,14 +156,10 @@ class Runtime(NamedTuple):
         return self.release == self.read
 
 
-_NAMED: Final = re.compile(r"(?:onnxruntime-(?:directml|node|windowsml))-([0-9]+)\.([0-9]+)")
-
-
 def runtime_at(target: Target) -> Runtime:
     """Return the release of ONNX Runtime at a target, which is the newest that was read unless the name says it."""
-    named = _NAMED.match(target.name)
     oldest, *_, newest = releases()
-    asked = (int(named[1]), int(named[2])) if named else newest
+    asked = provider_release(target.name) or newest
     return Runtime(asked, min(max(asked, oldest), newest))
 
 

@@ -20,8 +20,9 @@ from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
 
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
+from dml_tile.findings import unreadable
 from dml_tile.input_errors import input_error
 from dml_tile.text import shown
 
@@ -136,7 +137,7 @@ def small(tensor: TensorProto, folder: Path) -> Array | None:
             return None
         kind = _KNOWN_TYPES[tensor.data_type]
         reason = f"are no {math.prod(tensor.dims)} elements of {kind}, which its shape {[*tensor.dims]} and type say"
-        raise ContradictoryDataError([Problem("", f"the data of {shown(tensor.name)} {reason}")]) from None
+        raise ContradictoryDataError([unreadable("", f"the data of {shown(tensor.name)} {reason}")]) from None
 
 
 def dense(sparse: SparseTensorProto) -> TensorProto:

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple, TypeAlias
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
 from dml_tile.back_ends.placement import INLINED_FIRST_SINCE, Edge, ModelNode
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError
+from dml_tile.findings import Finding
 from dml_tile.readers.onnx.file import ContradictoryDataError, dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import OnnxOperator, operator, place, replaced_by
@@ -102,7 +103,7 @@ class GraphScan:
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
     """Contradictions of the sizes that the file states of values, by the values' names."""
-    wrong_data: dict[Problem, None] = field(default_factory=dict, init=False)
+    wrong_data: dict[Finding, None] = field(default_factory=dict, init=False)
     """Problems of tensors with other data than their types and shapes say."""
     _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
     _sources_of_requantised: dict[str, list[str]] = field(default_factory=dict, init=False)

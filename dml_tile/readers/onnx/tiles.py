@@ -79,7 +79,7 @@ class ScannedModel(NamedTuple):
     tiles: list[FoundTile]
     nodes: LoadedModel
     remarks: tuple[str, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[Finding, ...]
     origins_of_sizes: Mapping[str, ValueOrigin]
 
 
