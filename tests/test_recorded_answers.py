@@ -21,7 +21,8 @@ from dml_tile.rules.check import lowest_level, not_looked_at
 from tests.helpers.descriptors import GOOD
 from tests.helpers.operator_figures import compared, figures, shortfalls, tally
 from tests.helpers.played_lives import emulated
-from tests.helpers.recorded_answers import CRASH, OVER_READS, ROWS, S_OK, answer, recorded_answer, rows_of
+from tests.helpers.recorded_answers import OVER_READS, ROWS, S_OK, answer, recorded_answer, rows_of, text_of
+from tests.recorder.record import RECORDED
 
 LEVELS: Final = ("5_0", "5_2", "6_2")
 
@@ -44,7 +45,7 @@ def assert_answers(rows: list[dict[str, Any]], level: str, expected: Callable[[d
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
-    ("file", "count"), [("create_operator.jsonl", 3190), ("adapters.jsonl", 336), ("alignments.jsonl", 210)]
+    ("file", "count"), [("create_operator.jsonl", 3174), ("adapters.jsonl", 336), ("alignments.jsonl", 210)]
 )
 def test_every_recorded_answer_is_reproduced(file: str, count: int, level: str) -> None:
     rows = rows_of(file)
@@ -53,18 +54,20 @@ def test_every_recorded_answer_is_reproduced(file: str, count: int, level: str) 
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_over_reads_are_found_where_the_runtime_was_recorded_to_crash_of_them(level: str) -> None:
+def test_short_arrays_and_other_types_are_no_reason_where_the_runtime_answers_before_it_reads_them(level: str) -> None:
     rows = rows_of("over_reads.jsonl")
-    assert len(rows) == 85
-    assert {recorded_answer(row, level) for row in rows} == {CRASH, S_OK, "0x80070057"}
+    assert len(rows) == 40
+    assert {recorded_answer(row, level) for row in rows} == {S_OK, "0x80070057"}
     for row in rows:
         findings = check(TileOperatorDesc.model_validate(row["desc"]), level, against="runtime")
         rules = {finding.rule for finding in findings}
-        if recorded_answer(row, level) == CRASH:
-            assert rules & OVER_READS, row["id"]
-        else:
-            assert answer(findings) == recorded_answer(row, level), row["id"]
-            assert rules - OVER_READS or not rules, row["id"]
+        assert answer(findings) == recorded_answer(row, level), row["id"]
+        assert rules - OVER_READS or not rules, row["id"]
+
+
+def test_no_recorded_question_ended_the_process_of_a_release() -> None:
+    for file in RECORDED:
+        assert "crash" not in text_of(file).casefold(), file
 
 
 @pytest.mark.long
@@ -108,7 +111,7 @@ def test_compiling_twice_gives_two_objects() -> None:
 
 def test_a_sample_of_all_operators_is_answered_as_well_as_is_claimed() -> None:
     rows = rows_of("operators.jsonl.xz")
-    assert Counter(row["level"] for row in rows) == {"5_1": 3333, "5_2": 3333, "6_2": 3334}
+    assert Counter(row["level"] for row in rows) == {"5_1": 3319, "5_2": 3317, "6_2": 3321}
     answers = list(compared(rows))
     assert shortfalls(figures(sum(map(tally, answers), Counter[tuple[str, str]]()))) == []
     found_nothing = [each for each in answers if not each.findings]
@@ -140,7 +143,7 @@ DEVICES: Final = rows_of("devices.jsonl")
 @pytest.mark.dml(expects_removal=True)
 @pytest.mark.parametrize("level", LEVELS)
 def test_each_call_of_a_life_comes_to_what_was_recorded(level: str) -> None:
-    assert (len(LIVES), len(BINDING), len(DEVICES)) == (1099, 1124, 157)
+    assert (len(LIVES), len(BINDING), len(DEVICES)) == (1008, 1101, 157)
     for life in LIVES + BINDING + DEVICES:
         assert emulated(life, level) == at(life["result"], level), life["id"]
 
@@ -151,6 +154,6 @@ def test_another_level_lives_as_its_neighbour(level: str, recorded_at: str) -> N
     """But for the levels that it says it supports, and the types of tiles that it has."""
     for life in LIVES:
         calls = [call for call in life["calls"] if call[0] != "CheckFeatureSupport"]
-        results = zip(life["calls"], at(life["result"], recorded_at), strict=False)  # a crash is the last
+        results = zip(life["calls"], at(life["result"], recorded_at), strict=True)
         expected = [result for call, result in results if call[0] != "CheckFeatureSupport"]
         assert emulated({**life, "calls": calls}, level) == expected, life["id"]

@@ -115,7 +115,7 @@ def count_is_right(counts: tuple[int | None, int], target: Target) -> Iterator[V
     "DML-BINDING-null",
     url=pages.BIND_PERSISTENT,
     says="The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is "
-    "needed; the runtime crashes.",
+    "needed.",
     crash=True,
 )
 def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
@@ -151,8 +151,7 @@ def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -
     "DML-BINDING-initializer-NONE",
     basis=Basis.RUNTIME,
     url=pages.INITIALIZER,
-    says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it; the runtime "
-    "crashes.",
+    says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it.",
     crash=True,
 )
 def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterator[Violation]:

@@ -61,9 +61,7 @@ INITIALIZATION_RULES: Final = Rules[Sequence[int]](
 )
 
 
-@TABLE_RULES.add(
-    "DML-TABLE-Dispatchable-null", says="A binding table's Dispatchable is not null; the runtime crashes.", crash=True
-)
+@TABLE_RULES.add("DML-TABLE-Dispatchable-null", says="A binding table's Dispatchable is not null.", crash=True)
 def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Violation]:
     if request.own is None:
         yield Violation("Dispatchable", "null was provided; DirectML would crash")
@@ -115,7 +113,7 @@ def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Ite
 
 @TABLE_USE_RULES.add(
     "DML-TABLE-empty",
-    says="A binding table is used only if it was made, or last reset, with a description; else the runtime crashes.",
+    says="A binding table is used only if it was made, or last reset, with a description.",
     crash=True,
 )
 def table_is_made_for_something(use: str | Dispatch, target: Target) -> Iterator[Violation]:
@@ -125,8 +123,8 @@ def table_is_made_for_something(use: str | Dispatch, target: Target) -> Iterator
 
 @TABLE_USE_RULES.add(
     "DML-TABLE-empty-binding",
-    says="Nothing is bound to an empty table. The runtime crashes, unless a binding is wrong by itself, such as a null "
-    "buffer with an Offset: it removes the device.",
+    says="Nothing is bound to an empty table. A binding that is wrong by itself, such as a null buffer with an Offset, "
+    "removes the device.",
 )
 def binding_to_an_empty_table_is_well_formed(use: str | Dispatch, target: Target) -> Iterator[Violation]:
     if use and isinstance(use, str):
@@ -135,8 +133,8 @@ def binding_to_an_empty_table_is_well_formed(use: str | Dispatch, target: Target
 
 @DISPATCH_RULES.add(
     "DML-DISPATCH-null",
-    says="RecordDispatch is called with a command list, a dispatchable and a binding table; the runtime crashes at a "
-    "null pointer. It compares the devices of the objects before it looks for the other two.",
+    says="RecordDispatch is called with a command list, a dispatchable and a binding table. The runtime compares the "
+    "devices of the objects before it looks for the other two.",
     crash=True,
 )
 def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violation]:

@@ -94,8 +94,8 @@ def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
 @TENSOR_RULES.add(
     "DML-TENSOR-Type-private",
     basis=Basis.RUNTIME,
-    says="Type is not 0x80000000, which is private to the runtime from 6_0 on (measured on 6_2): it then reads "
-    f"{_PRIVATE_SIZE} bytes at Desc, and crashes where memory ends after a DML_BUFFER_TENSOR_DESC.",
+    says="Type is DML_TENSOR_TYPE_BUFFER. From 6_0 on (measured on 6_2), the runtime has a type of its own, whose "
+    "struct is longer than DML_BUFFER_TENSOR_DESC.",
     crash=True,
 )
 def tensor_is_not_private(operand: Operand, target: Target) -> Iterator[Violation]:

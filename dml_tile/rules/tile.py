@@ -269,9 +269,7 @@ def _count_suggested(tile: TileView) -> str | None:
     return f"set it to {count} and Repeats to {wanted}, which OutputTensor.Sizes implies"
 
 
-@REPEATS_RULES.add(
-    "DML-TILE-Repeats-null", says="Repeats is not null. The runtime reads it last, and crashes.", crash=True
-)
+@REPEATS_RULES.add("DML-TILE-Repeats-null", says="Repeats is not null. The runtime reads it last.", crash=True)
 def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats is None:
         yield Violation(

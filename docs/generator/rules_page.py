@@ -18,9 +18,9 @@ _ABOUT: Final = """\
 This page is for a finding that you have: it lists every rule. `dml-tile explain RULE` prints the same without examples.
 
 Each rule says what is required, what that rests on ([documented, runtime or inferred](concepts.md#basis)), and the page
-it follows. Below stand an example that breaks the rule, what is found (of this rule; what else the example breaks is
-named), and an example that passes. JSON can be given to `dml-tile check -` as it stands; Python continues the lines at
-the head of its section. All examples are tried whenever the tests run.
+it follows. Below stand an example that breaks the rule, unless DirectML may end there, what is found (of this rule;
+what else the example breaks is named), and an example that passes. JSON can be given to `dml-tile check -`;
+Python continues the lines at the head of its section. All examples are tried whenever the tests run.
 """
 _NEXT: Final = (
     "\nNext: [check descriptors](check.md), for the answers that name rules; [lowering](lowering.md), to mend them.\n"
@@ -102,10 +102,20 @@ def _entry(rule: Rule[Any], bad: Example, good: Example) -> Iterator[str]:
     also = sorted({finding.rule for finding in bad.findings} - {rule.id})
     page = rule.url.partition("#")[0].rstrip("/").rpartition("/")[2]
     yield from (f"### {rule.id}", "", rule.says, "", f"{', '.join(rule.basis.names)}; [{page}]({rule.url})", "")
-    yield from (bad.lead, "", *_fenced(bad.language, bad.text), *_fenced("text", "\n".join(_told(broken))))
-    if also:
-        yield from (f"(It breaks {', '.join(f'[{other}]({_anchor(other)})' for other in also)} too.)", "")
+    if may_end(rule):
+        fields = ", ".join(f"`{finding.path}`" for finding in broken if finding.path)
+        where = f" The field is {fields}." if fields else ""
+        yield from (f"Where this is broken, DirectML may end the process, so no example breaks it.{where}", "")
+    else:
+        yield from (bad.lead, "", *_fenced(bad.language, bad.text), *_fenced("text", "\n".join(_told(broken))))
+        if also:
+            yield from (f"(It breaks {', '.join(f'[{other}]({_anchor(other)})' for other in also)} too.)", "")
     yield from (good.lead, "", *_fenced(good.language, good.text))
+
+
+def may_end(rule: Rule[Any]) -> bool:
+    """Whether DirectML may end the process where a rule is broken: it crashes, or reads past the end of an array."""
+    return rule.crash or rule.id.endswith("-length")
 
 
 def _told(broken: list[Finding]) -> Iterator[str]:
