@@ -98,6 +98,7 @@ def test_names_of_a_list_lead_to_files_and_folders_of_the_project(
         **dict.fromkeys(["../../outside/secret.json", str(tmp_path / "outside"), "/dev/stdin"], "leads out of"),
         "fifo.json": "is neither a regular file nor a folder",
         "loop.json": "is no usable path",
+        "./" * 300 + "a/" * 256 + "x.json": "has 257 parts; a path may have 256",
     }
     above = [] if title == "" else ["../a.json", str(project / "a.json")]
     result = check("--files-from", "-", "--format", "json", stdin="\0".join([*wrong, *above, "b.json", "inner.json"]))

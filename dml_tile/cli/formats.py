@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 import typer
 
 from dml_tile.errors import OutputError
+from dml_tile.files.paths import MAX_PARTS, part_count
 from dml_tile.files.whole import replacement
 from dml_tile.reports.report import FORMATS, Format
 from dml_tile.text import printable
@@ -155,9 +156,9 @@ def require_other_files(wanted: Sequence[Format], names: Sequence[str]) -> None:
 
 
 def _real_path(name: str) -> str:
-    """Return the path without links; the name itself where the current folder was removed."""
+    """Return the path without links; the name itself if it is of no file, or the current folder was removed."""
     try:
-        return os.path.realpath(name)
+        return os.path.realpath(name) if part_count(name) <= MAX_PARTS else name
     except OSError:
         return name
 

@@ -121,7 +121,7 @@ class AllowedFolders:
 
     def _path_below(self, allowed: tuple[Path, ...], folder: Path, name: str, pointer: str, label: str) -> Path:
         """Return the path of ``name``, relative to a folder; ``label`` is what messages call the allowed folders."""
-        if (count := len(PurePath(name).parts)) > MAX_PARTS:
+        if (count := part_count(name)) > MAX_PARTS:
             raise input_error(pointer, f"{shown(name)} has {count} parts; a path may have {MAX_PARTS}")
         try:
             path = Path(os.path.normpath(folder.resolve() / name))
@@ -143,6 +143,11 @@ class AllowedFolders:
 def _is_hidden(part: str) -> bool:
     """Return True if a name begins with a dot, or would on a file system that ignores invisible characters."""
     return next((char for char in part if char.isprintable()), "") == "."
+
+
+def part_count(path: str) -> int:
+    """Return the number of a path's parts. To look for each, the system looks for all above it again."""
+    return len(PurePath(path).parts)
 
 
 def not_standard_input(path: str) -> str:
@@ -190,8 +195,11 @@ class ProjectPath(str):
 def why_refused(path: str) -> str:
     """Return why nothing at a path that stands in a file is read: it is special, or leads out; ``""`` if it is read."""
     try:
-        if isinstance(path, ListedPath) and not Path(realpath(path)).is_relative_to(path.root.folder):
-            return f"leads out of {path.root.title}"
+        if isinstance(path, ListedPath):
+            if (count := part_count(path)) > MAX_PARTS:
+                return f"has {count} parts; a path may have {MAX_PARTS}"
+            if not Path(realpath(path)).is_relative_to(path.root.folder):
+                return f"leads out of {path.root.title}"
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         return ""  # its reader says so

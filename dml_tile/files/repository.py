@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
-from dml_tile.files.paths import ListRoot
+from dml_tile.files.paths import MAX_PARTS, ListRoot, part_count
 from dml_tile.files.patterns import Patterns
 from dml_tile.files.urls import STANDARD_INPUT, Url
 from dml_tile.files.whole import open_regular
@@ -40,7 +40,8 @@ def repository_root(names: Iterable[str] = ()) -> str:
         here = os.getcwd()
     except OSError:  # it was removed
         return "."
-    paths = [os.path.abspath(name) for name in names if name != STANDARD_INPUT and not isinstance(name, Url)]
+    files = [name for name in names if name != STANDARD_INPUT and not isinstance(name, Url)]
+    paths = [os.path.abspath(name) for name in files if part_count(name) <= MAX_PARTS]
     try:
         common = os.path.commonpath(paths or [here])
     except ValueError:  # on Windows, of several drives
