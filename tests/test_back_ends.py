@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from dml_tile.back_ends import BACK_ENDS, BackEnd
 from dml_tile.back_ends.back_end import Outcome
 from dml_tile.back_ends.chromium import op_support_limits
+from dml_tile.back_ends.kernels import releases, version_text
 from dml_tile.checking import check
 from dml_tile.checks.result import check_node, check_via, lowest_level_through
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
@@ -62,20 +63,33 @@ RANK_9: Final = asked("float32", [1] * 8 + [2], [1] * 8 + [2])
 BEYOND: Final = asked("int8", [2, 3], [2**31 + 1, 2])
 
 DESCRIBED: Final = [
-    (ORT, PLAIN, "FLOAT32 [2, 3] 24 -> FLOAT32 [2, 6] 48 by [1, 2]"),
-    (ORT, ONES, "FLOAT16 [3, 2] 12 -> FLOAT16 [3, 6] 36 by [1, 3]"),
-    (ORT, BOOL, "UINT8 [3] 4 -> UINT8 [9] 12 by [3]"),
-    (ORT, asked("float64", [2], [2]), "FLOAT64 [2] 16 -> FLOAT64 [4] 32 by [2]"),
-    (ORT, SCALAR, "FLOAT32 [1] 4 -> FLOAT32 [1] 4 by [1]"),
-    (ORT, SINGLE, "FLOAT32 [1] 4 -> FLOAT32 [1] 4 by [1]"),
-    (ORT, RANK_6, "FLOAT32 [2, 1, 2] 16 -> FLOAT32 [2, 3, 4] 96 by [1, 3, 2]"),
-    (ORT, BEYOND, "INT8 [2, 3] 8 -> INT8 [2, 6] 12 by [2147483649, 2]"),
+    (ORT, PLAIN, "FLOAT32 [1, 1, 2, 3] 24 -> FLOAT32 [1, 1, 2, 6] 48 by [1, 1, 1, 2]"),
+    (ORT, ONES, "FLOAT16 [1, 1, 3, 2] 12 -> FLOAT16 [1, 1, 3, 6] 36 by [1, 1, 1, 3]"),
+    (ORT, BOOL, "UINT8 [1, 1, 1, 3] 4 -> UINT8 [1, 1, 1, 9] 12 by [1, 1, 1, 3]"),
+    (ORT, asked("float64", [2], [2]), "FLOAT64 [1, 1, 1, 2] 16 -> FLOAT64 [1, 1, 1, 4] 32 by [1, 1, 1, 2]"),
+    (ORT, SCALAR, "FLOAT32 [1, 1, 1, 1] 4 -> FLOAT32 [1, 1, 1, 1] 4 by [1, 1, 1, 1]"),
+    (ORT, SINGLE, "FLOAT32 [1, 1, 1, 1] 4 -> FLOAT32 [1, 1, 1, 1] 4 by [1, 1, 1, 1]"),
+    (ORT, RANK_6, "FLOAT32 [1, 2, 1, 2] 16 -> FLOAT32 [1, 2, 3, 4] 96 by [1, 1, 3, 2]"),
+    (ORT, BEYOND, "INT8 [1, 1, 2, 3] 8 -> INT8 [1, 1, 2, 6] 12 by [1, 1, 2147483649, 2]"),
+    # the examples of DmlOperatorTile.cpp's rules
+    (ORT, asked("int8", [1, 1, 2, 3], [1, 1, 2, 1]), "INT8 [1, 1, 2, 3] 8 -> INT8 [1, 1, 4, 3] 12 by [1, 1, 2, 1]"),
+    (
+        ORT,
+        asked("int8", [1, 1, 5, 1, 7], [1, 1, 2, 1, 1]),
+        "INT8 [1, 1, 5, 7] 36 -> INT8 [1, 1, 10, 7] 72 by [1, 1, 2, 1]",
+    ),
+    (ORT, asked("int8", [1, 4, 1], [3, 1, 1]), "INT8 [1, 1, 1, 4] 4 -> INT8 [1, 1, 3, 4] 12 by [1, 1, 3, 1]"),
+    (ORT, WEBNN_TILE.request("float32", [2], [2]), "FLOAT32 [1, 1, 1, 2] 8 -> FLOAT32 [1, 1, 1, 4] 16 by [1, 1, 1, 2]"),
     (CHROMIUM, PLAIN, "FLOAT32 [2, 3] / [3, 1] 24 -> FLOAT32 [2, 6] / [6, 1] 48 by [1, 2]"),
     (CHROMIUM, LONG, "INT64 [2, 3] / [3, 1] 48 -> INT64 [2, 6] / [6, 1] 96 by [1, 2]"),
     (CHROMIUM, BOOL, "UINT8 [3] / [1] 4 -> UINT8 [9] / [1] 12 by [3]"),
     (CHROMIUM, SCALAR, "FLOAT32 [1] / [1] 4 -> FLOAT32 [1] / [1] 4 by []"),
     (CHROMIUM, OPENVINO_TILE_1.request("f16", [2], [3]), "FLOAT16 [2] / [1] 4 -> FLOAT16 [6] / [1] 12 by [3]"),
-    (ORT, asked("int8", [1], [UINT_MAX + 3]), "INT8 [1] 4 -> INT8 [2] 4 by [2]"),  # it wraps there too
+    (
+        ORT,
+        asked("int8", [1], [UINT_MAX + 3]),
+        "INT8 [1, 1, 1, 1] 4 -> INT8 [1, 1, 1, 2] 4 by [1, 1, 1, 2]",
+    ),  # it wraps there too
 ]
 
 NOT_DESCRIBED: Final = [
@@ -133,7 +147,7 @@ def test_a_finding_links_to_the_file_where_the_check_is() -> None:
     ("target", "creates", "rules"),
     [
         ("onnxruntime-directml-1.9.0", True, {"DML-VIA-elsewhere"}),
-        ("onnxruntime-directml-1.10.0", True, {"DML-VIA-elsewhere"}),
+        ("onnxruntime-directml-1.10.0", True, set()),
         ("onnxruntime-directml-1.13.1", True, set()),
         ("onnxruntime-directml-1.14.0", True, set()),
         ("onnxruntime-node-1.18.0", True, set()),
@@ -192,6 +206,12 @@ def test_a_type_that_an_adapter_lacks_is_left_to_another_provider(data_type: str
     (finding,) = check_via(request, lacking, ORT)
     assert (finding.rule, finding.path) == ("DML-VIA-elsewhere", "InputTensor.DataType")
     assert BACK_ENDS[ORT].describe(request, "6_4").outcome is Outcome.TILE
+
+
+def test_the_levels_of_onnx_runtimes_device_are_those_of_its_tables() -> None:
+    for release, row in releases().items():
+        target = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4, f"onnxruntime-directml-{version_text(release)}")
+        assert BACK_ENDS[ORT].release_at(target).minimum_level == row.device_level
 
 
 def test_each_back_end_and_outcome_has_its_cases() -> None:

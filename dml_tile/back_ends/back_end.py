@@ -44,15 +44,12 @@ class BackEndResult:
 class Release(NamedTuple):
     """A runtime's behaviour from a release on, up to the next row's.
 
-    ``minimum_level`` is the lowest feature level at which it creates a device, by the ``page``. How the ``opaque`` data
-    types (ONNX's names) reach DirectML is not known; ``opaque_page`` says what is known.
+    ``minimum_level`` is the lowest feature level at which it creates a device, by the ``page``.
     """
 
     since: tuple[int, int]
     minimum_level: FeatureLevel
     page: str
-    opaque: frozenset[str] = frozenset()
-    opaque_page: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +101,8 @@ class BackEnd:
             reason = f"{self.needs(target)}; the target is {target.label}"
             return BackEndResult(Outcome.REFUSED, "", reason, self.advice, url=self.release_at(target).page)
         if self.dialects is not None and request.dialect not in self.dialects:
-            registered = " and ".join(dialect.name for dialect in self.dialects)
-            reason = f"no provider of ONNX Runtime has {request.dialect}; {registered} are registered"
+            registered = ", ".join(dialect.name for dialect in self.dialects)
+            reason = f"no provider of ONNX Runtime has {request.dialect}; {registered} are taken"
             return BackEndResult(Outcome.REFUSED, reason=reason)
         return self.convert(request, target)
 
