@@ -423,6 +423,18 @@ def test_a_back_end_beside_descriptors_is_noticed_once(check: Call) -> None:
         assert (result.exit_code, "unused-via" in result.stdout) == (0, False)
 
 
+@pytest.mark.parametrize(
+    "targets", ["onnxruntime-directml-1.10,windows-11-21h2", "windows-11-21h2,onnxruntime-directml-1.10"]
+)
+def test_the_oldest_windows_of_several_targets_is_one_that_all_their_releases_take(check: Call, targets: str) -> None:
+    """Windows 11 21H2 has 4_0, at which releases from 1.14 on make no device."""
+    for name, row in (("text", "5_0 windows-11-22h2"), ("markdown", "5_0 windows-11-22h2"), ("html", "")):
+        printed = check(save("a.onnx"), "--via", "ort", "-t", targets, "--format", name).stdout
+        table = printed.rpartition("oldest Windows")[2] if name == "text" else printed
+        assert row in " ".join(table.replace("│", " ").replace("|", " ").split())
+        assert "windows-11-21h2</td>" not in printed
+
+
 def test_lower_takes_what_a_back_end_makes_of_a_model(call: Call) -> None:
     save("a.onnx", repeats=[1, 1, 2], inputs=[typed("x", [1, 1, 3], INT64)])
     for via, target, status, printed in (

@@ -65,14 +65,14 @@ def test_the_refused_come_first() -> None:
     html = page([checked(SHORT), checked(DYNAMIC, source="a.onnx"), checked(WRONG), checked(SHORT, source="b.json")])
     assert [row[1:] for row in rows(html, "operators")] == [
         ["✕ refused", "none", "none"],
-        ["◐ accepted so far", "at least 1_0", "at least windows-10-1903"],
+        ["◐ accepted so far", "", ""],
         *[["✓ accepted", "1_0", "windows-10-1903"]] * 2,
     ]
 
 
 def test_the_lowest_level_of_an_operator_that_is_checked_in_part_is_a_bound() -> None:
     gather = checked(JsonDescriptor("/gather", OperatorDesc.model_validate(GATHER)))
-    cells = ["◑ accepted in part", "at least 1_0", "at least windows-10-1903"]
+    cells = ["◑ accepted in part", "", ""]
     assert rows(page([gather]), "operators")[0][1:] == cells
     assert f"| {' | '.join(cells)} |" in report_of("markdown", [gather])
 

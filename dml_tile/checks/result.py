@@ -180,6 +180,15 @@ class Result:
         return fail_on is None or self.severity is None or self.severity < fail_on
 
 
+def lowest_level_at_all(results: Iterable[Result]) -> FeatureLevel | None:
+    """Return the lowest level at which an operator passes as it does at each of its targets; None if there is none.
+
+    Targets that name different releases of a back end may differ in it.
+    """
+    levels = [result.lowest_level for result in results]
+    return None if None in levels else max(filter(None, levels))
+
+
 def results(
     source: str,
     part: JsonDescriptor | TileNode,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dml_tile.checks.catalogue import NOTICES, UNUSED_BASELINE_ENTRY, UNUSED_IGNORE, UNUSED_VIA, beginnings
 from dml_tile.checks.files import Exclusion
-from dml_tile.checks.result import Result
+from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import Position, Severity
 from dml_tile.readers.model_tile import ModelNames
@@ -136,4 +136,5 @@ class SourceSummary:
         self.unknown += bool(first.unknown)
         self.failing += not all(result.passes(fail_on) for result in results)
         if self.lowest_level is not None:
-            self.lowest_level = first.lowest_level and max(self.lowest_level, first.lowest_level)
+            lowest = lowest_level_at_all(results)
+            self.lowest_level = lowest and max(self.lowest_level, lowest)

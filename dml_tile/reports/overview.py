@@ -9,7 +9,7 @@ from functools import reduce
 from operator import or_
 from typing import ClassVar, Final
 
-from dml_tile.checks.result import Result, alike
+from dml_tile.checks.result import Result, alike, lowest_level_at_all
 from dml_tile.checks.summary import Notice
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Position, Severity, location_of
@@ -124,7 +124,8 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
     """Return the results of an operator, one for each target, the worst of its verdicts, and its path, as a row."""
     first = results[0]
     findings = grouped_findings(results)
-    level, windows = run_from_level(first.lowest_level, has_a_least_level(first)) if first.is_judged else ("", "")
+    lowest = lowest_level_at_all(results)
+    level, windows = run_from_level(lowest, has_a_least_level(first)) if first.is_judged else ("", "")
     commands = [result.command for result in results if result.command]
     return OverviewRow(
         source=clipped(source),

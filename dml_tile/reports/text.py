@@ -217,6 +217,8 @@ def _lowest(result: Result) -> str:
     if level is None:
         nowhere = f"through {result.via}" if result.via else "both documentation and runtime"
         return f"no feature level passes {nowhere}" if result.is_judged else ""
+    if wording.says_nothing(level, wording.has_a_least_level(result)):
+        return ""
     at_least, or_later = (wording.AT_LEAST, " or later") if wording.has_a_least_level(result) else ("", "")
     first = oldest_windows(level)
     return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"

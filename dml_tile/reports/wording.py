@@ -87,12 +87,22 @@ def runs_on(summary: SourceSummary) -> tuple[str, str]:
 
 
 def run_from_level(lowest: FeatureLevel | None, is_least: bool) -> tuple[str, str]:
-    """Return a lowest level, None if there is none, and the oldest Windows release that has it, in words."""
+    """Return a lowest level, None if there is none, and the oldest Windows release that has it, in words.
+
+    Both are empty where they say nothing: at least the lowest level that there is.
+    """
     if lowest is None:
         return NOWHERE, NOWHERE
+    if says_nothing(lowest, is_least):
+        return "", ""
     at_least = AT_LEAST if is_least else ""
     release = oldest_windows(lowest)
     return f"{at_least}{lowest.short}", f"{at_least}{release}" if release else NOWHERE
+
+
+def says_nothing(lowest: FeatureLevel, is_least: bool) -> bool:
+    """Return True for a lower bound of all levels."""
+    return is_least and lowest == min(FeatureLevel)
 
 
 def kind_of(finding: Finding) -> str:
