@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import onnx
 import pytest
 
 from dml_tile.dialects.tiles import OPENVINO_TILE_1 as DIALECT
 from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import KnownShapes, TileNode
+from tests.helpers.command_line import Call
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, op, ov, parameter, save, tile_ir, tile_operation
+from tests.helpers.onnx_graphs import model as onnx_model
+from tests.helpers.onnx_graphs import tensor, tile_node, typed
 
 # Below what skips this file where OpenVINO is not installed:
 # isort: split
@@ -42,6 +46,35 @@ def test_a_model_of_each_format_is_read() -> None:
     ):
         assert read(MODELS / name) == [node]
     assert read(MODELS / "tile.tflite", x=(4, 2))[0].shape == (4, 2)
+
+
+def test_a_negative_repeat_is_shown_as_it_is_and_computed_as_0(tmp_path: Path, check: Call) -> None:
+    printed = check(str(tile_ir(tmp_path / "m.xml", (2, -1))), "-t", "6_2").stdout
+    assert "  FLOAT32 {2,3} x {2,-1} -> {4,0}\n" in printed
+    assert "Repeats[1]: is -1, which OpenVINO Tile-1 computes as 0; DirectML cannot express it" in printed
+    assert "--via" not in printed, "no back end reads IR"
+    (node,) = read(tmp_path / "m.xml")
+    assert (node.repeats, node.fields.output_sizes) == ((2, 0), (4, 0))
+    assert "is 0, which OpenVINO" in check(str(tile_ir(tmp_path / "z.xml", (2, 0))), "-t", "6_2").stdout
+
+
+def test_a_result_of_unknown_rank_is_a_question_mark(tmp_path: Path) -> None:
+    x, repeats = parameter("x", []), parameter("r", [-1], "i64")
+    (node,) = read(save(tmp_path / "m.xml", tile_operation(x, repeats), inputs=[x, repeats]))
+    assert str(node) == "FLOAT32 {} x ? -> ?"
+
+
+def test_openvino_s_reader_of_onnx_differs_from_onnx_in_scalars_and_few_repeats(tmp_path: Path) -> None:
+    """As docs/dialects.md says."""
+    for shape, repeats, is_read in (([], np.zeros(0, np.int64), False), ([2, 3], np.array([2]), True)):
+        graph = onnx_model(tile_node(), inputs=[typed("x", shape)], initializer=[tensor("r", repeats)])
+        path = tmp_path / "m.onnx"
+        onnx.save(graph, path)
+        if is_read:
+            assert ov.Core().read_model(path).output(0).get_partial_shape().to_shape() == ov.Shape([2, 6])
+        else:
+            with pytest.raises(RuntimeError):
+                ov.Core().read_model(path)
 
 
 @pytest.mark.parametrize("data_type", [*sorted(DIALECT.data_types), "dynamic"])

@@ -22,6 +22,9 @@ _ADVICE: Final = {
 }
 
 
+_ACCEPTS: Final = "is 0, which {} accepts"
+
+
 def merged(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the same tile in the fewest dimensions.
 
@@ -63,12 +66,21 @@ def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation
     says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
 )
 def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
-    for field, values in (("InputTensor.Sizes", request.shape), ("Repeats", request.repeats)):
+    for field, values, given in (
+        ("InputTensor.Sizes", request.shape, ()),
+        ("Repeats", request.repeats, request.given),
+    ):
         for i, value in enumerate(values):
             if value == 0:
+                is_other = bool(given) and given[i] != 0
+                does = (
+                    f"is {given[i]}, which {request.dialect} computes as 0"
+                    if is_other
+                    else _ACCEPTS.format(request.dialect)
+                )
                 yield Violation(
                     f"{field}[{i}]",
-                    f"is 0, which {request.dialect} accepts; DirectML cannot express it",
+                    f"{does}; DirectML cannot express it",
                     "dispatch nothing: the result is empty",
                 )
 

@@ -33,8 +33,8 @@ Integers: TypeAlias = "Sequence[int] | NDArray[Any]"
 Specification: TypeAlias = Literal["ONNX", "OpenVINO", "WebNN", "NumPy"]
 """A specification that defines a tile operator, as rule ids and messages name it."""
 
-ShapeAndRepeats: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-"""An input's sizes and its repeats, as many of either."""
+ShapeAndRepeats: TypeAlias = tuple[tuple[int, ...], ...]
+"""An input's sizes and its repeats, as many of either; then the repeats as given, where some are computed as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,15 @@ class Request:
     """A tile that a dialect accepts; ``shape`` and ``repeats`` have the same length.
 
     Values are in elements. ``shape`` is the input's, with the leading 1s that the dialect gives it. ``data_type`` is
-    the dialect's name of it, such as ``float32`` or, for OpenVINO, ``f32``.
+    the dialect's name of it, such as ``float32`` or, for OpenVINO, ``f32``. ``given`` has the repeats that were given
+    where the dialect computes some as 0; else it is empty.
     """
 
     dialect: Dialect
     data_type: str
     shape: tuple[int, ...]
     repeats: tuple[int, ...]
+    given: tuple[int, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         """Return the tile in one line: ``float32 {2,3} x {1,2} -> {2,6}``."""
@@ -198,8 +200,9 @@ def _integral(dialect: Dialect, field: str, value: float | NDArray[Any]) -> int:
 
 
 def _openvino(dialect: Dialect, shape: Sequence[int], repeats: Integers) -> ShapeAndRepeats:
-    sizes = _shape_of(dialect, shape)
-    return promoted(sizes, [max(count, 0) for count in _vector(dialect, "repeats", repeats)])
+    sizes, given = promoted(_shape_of(dialect, shape), _vector(dialect, "repeats", repeats))
+    counts = tuple(max(count, 0) for count in given)
+    return (sizes, counts) if counts == given else (sizes, counts, given)
 
 
 def _webnn(dialect: Dialect, shape: Sequence[int], repetitions: Integers) -> ShapeAndRepeats:

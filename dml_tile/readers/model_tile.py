@@ -105,6 +105,7 @@ class TileNode:
     ``repeats_origins`` name, for each size and each repeat, the node that computes the unknown and the input that the
     node depends on; a single origin is for all. The ``contradictions``, on a model's first Tile, are about declared
     sizes that values do not have. A Tile is ``emptied`` if sizes given beside the model leave it no elements.
+    ``given_repeats`` are the model's, where the dialect computes some as 0; else it is empty.
     ``inputs`` and ``output`` have an ONNX model's names.
     """
 
@@ -119,6 +120,7 @@ class TileNode:
     repeats_origins: _Texts = ()
     contradictions: tuple[str, ...] = ()
     emptied: bool = False
+    given_repeats: Annotated[tuple[int | None, ...], _FIRST_ERROR] = ()
     inputs: _Texts = ()
     output: str = ""
 
@@ -138,14 +140,15 @@ class TileNode:
         """
         fields = self.fields
         source = tensor_text(fields.data_type or "?", _listed(fields.sizes))
-        return tile_line(source, _listed(fields.repeats), _listed(fields.output_sizes))
+        return tile_line(source, _listed(self.given_repeats or fields.repeats), _listed(fields.output_sizes))
 
     @property
     def fields(self) -> NodeFields:
         """The type, sizes and repeats as ``str`` prints them, and the names of the node's values."""
         carrier = CARRIERS.get(self.data_type or "")
         data_type = carrier.name if carrier is not None else self.data_type
-        output = self.shape and self.repeats and tuple(map(_product, self.shape, self.repeats))
+        is_known = self.shape is not None and self.repeats is not None
+        output = tuple(map(_product, self.shape or (), self.repeats or ())) if is_known else None
         return NodeFields(data_type, self.shape, self.repeats, output, self.inputs, self.output)
 
     @property
@@ -179,7 +182,8 @@ class TileNode:
         sizes = _assumed(self.shape)
         repeats = (None,) * len(sizes) if self.repeats is None else self.repeats
         known = tuple(1 if repeat is None else repeat for repeat in repeats)
-        return Request(self.dialect, _assumed_type(self.dialect, self.data_type), sizes, known)
+        given = tuple(1 if repeat is None else repeat for repeat in self.given_repeats)
+        return Request(self.dialect, _assumed_type(self.dialect, self.data_type), sizes, known, given)
 
 
 def tile_node(
@@ -208,12 +212,13 @@ def tile_node(
     if sizes is None or not is_known:
         return TileNode(pointer, dialect, data_type, sizes, None)
     shape, _ = promoted(sizes, request.repeats)
-    return TileNode(pointer, dialect, data_type, shape, _masked(request.repeats, unknown))
+    repeats, given_repeats = _masked(request.repeats, unknown), _masked(request.given, unknown)
+    return TileNode(pointer, dialect, data_type, shape, repeats, given_repeats=given_repeats)
 
 
 def _masked(repeats: tuple[int, ...], unknown: Any) -> tuple[int | None, ...]:
     """Return the repeats, None if unknown; ``unknown`` has a bool for each, or for the last repeats, or is False."""
-    flags = [False] * len(repeats) if unknown is False else unknown.ravel().tolist()
+    flags = [False] * len(repeats) if unknown is False or not repeats else unknown.ravel().tolist()
     padding = [False] * (len(repeats) - len(flags))  # the promotion's repeats of 1 come first
     return tuple(None if flag else repeat for repeat, flag in zip(repeats, padding + flags, strict=False))
 

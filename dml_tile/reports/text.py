@@ -14,7 +14,7 @@ from rich.text import Text
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.catalogue import NOTICES, RULES, ResultCode
 from dml_tile.checks.devices import DeviceOutput
-from dml_tile.checks.files import MAX_IN_A_LINE, listed
+from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.checks.summary import Notice, SourceSummary
 from dml_tile.dialects.directml import SPECIFICATION_RULES
@@ -233,12 +233,12 @@ _MIN_NAME: Final = 12
 """Characters of a model's name that are shown however narrow the terminal is."""
 
 _AS_HANDED_ON: Final = (
-    "tiles of models were checked as handed to DirectML unchanged, in the model's dimensions, merged only above 8; "
-    "--via chromium checks what WebNN makes of them"
+    "tiles of models were checked as handed to DirectML unchanged, in the model's dimensions, merged only above 8"
 )
 _RULED_OUT: Final = frozenset(rule.id for rule in SPECIFICATION_RULES.values())
 """The rules of tiles that no back end is handed."""
 
+_VIA_CHROMIUM: Final = "; --via chromium checks what WebNN makes of them"
 _VIA_ORT: Final = ", and --via ort what ONNX Runtime does"
 _BELOW_ORT: Final = "; ONNX Runtime makes no device at {}: `dml-tile device --via ort` says what to ship"
 _HOW_TO_FIX: Final = "--dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix sizes that are known at run time only"
@@ -254,7 +254,7 @@ class TextReport(Report):
         self._counted = wording.VerdictCounts()
         self._count = 0
         self._targets: dict[str, Target] = {}
-        self._lacks_sizes = self._is_unchanged = False
+        self._lacks_sizes = self._is_unchanged = self._has_back_ends = False
 
     def add(self, results: Sequence[Result]) -> None:
         """Print the results of the next operator; the operator itself once."""
@@ -271,7 +271,9 @@ class TextReport(Report):
             self._lacks_sizes |= any(field.startswith(_FIXABLE) for field in result.unknown)
             is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.via
             is_ruled_out = any(finding.rule in _RULED_OUT for finding in result.findings)
-            self._is_unchanged |= is_open and not is_ruled_out and is_model_file(result.source)
+            is_unchanged = is_open and not is_ruled_out and is_model_file(result.source)
+            self._is_unchanged |= is_unchanged
+            self._has_back_ends |= is_unchanged and not unread_through(result.source, BACK_ENDS["ort"])
             if is_plain or (self.options.is_quiet and result.passes(self.options.fail_on)):
                 continue
             print_lines(
@@ -307,7 +309,7 @@ class TextReport(Report):
         ort = _VIA_ORT * (len(without) < len(self._targets)) + (
             _BELOW_ORT.format(", ".join(without)) if without else ""
         )
-        notes += [f"{_AS_HANDED_ON}{ort}"] * self._is_unchanged
+        notes += [f"{_AS_HANDED_ON}{(_VIA_CHROMIUM + ort) * self._has_back_ends}"] * self._is_unchanged
         print_lines(self._console, (Line(0, Text(f"note: {note}", "dim")) for note in notes))
         if self.passed_over:
             print_lines(self._console, [Line(0, Text(wording.passed_over(self.passed_over)))])
