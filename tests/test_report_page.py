@@ -17,7 +17,6 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.cli.app import main
-from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding, unreadable
@@ -27,7 +26,7 @@ from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
 from dml_tile.reports.overview import overview_row
 from dml_tile.reports.page import MAX_ON_A_PAGE
-from tests.helpers.check_files import BAD, GATHER, TILE, write
+from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
 from tests.helpers.report_pages import (
@@ -48,6 +47,7 @@ from tests.helpers.report_pages import (
     text_of,
     texts,
 )
+from tests.helpers.rule_cases import quantize
 
 DYNAMIC = TileNode("widen", DIALECTS["ONNX Tile-13"], "float32", ("batch", 3, 2, 2), (1, 1, 1, 2))
 
@@ -71,10 +71,10 @@ def test_the_refused_come_first() -> None:
 
 
 def test_the_lowest_level_of_an_operator_that_is_checked_in_part_is_a_bound() -> None:
-    gather = checked(JsonDescriptor("/gather", OperatorDesc.model_validate(GATHER)))
-    cells = ["◑ accepted in part", "", ""]
-    assert rows(page([gather]), "operators")[0][1:] == cells
-    assert f"| {' | '.join(cells)} |" in report_of("markdown", [gather])
+    part = checked(JsonDescriptor("/quantize", quantize()))
+    cells = ["◑ accepted in part", "at least 6_3", "none"]
+    assert rows(page([part]), "operators")[0][1:] == cells
+    assert f"| {' | '.join(cells)} |" in report_of("markdown", [part])
 
 
 def test_an_operator_that_is_no_tile_is_not_checked() -> None:

@@ -50,6 +50,16 @@ class Sentence(NamedTuple):
     is_checked: bool = True
 
 
+class Given(NamedTuple):
+    """Tensors of which one is not null, below a level if there is one, and where a condition holds."""
+
+    tensors: tuple[str, ...]
+    condition: str
+    below: FeatureLevel | None
+    is_documented: bool
+    is_checked: bool
+
+
 class Shared(NamedTuple):
     """DataType, DimensionCount or Sizes, and the tensors that have it in common."""
 
@@ -57,6 +67,8 @@ class Shared(NamedTuple):
     tensors: tuple[str, ...]
     is_documented: bool = True
     is_checked: bool = True
+    alias: tuple[TensorDataType, TensorDataType] | None = None
+    """A data type of the first tensor, and that of the others with it."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +81,14 @@ class OperatorTable:
     fields: tuple[Sentence, ...] = ()
     sizes: tuple[Sentence, ...] = ()
     shapes: tuple[Sentence, ...] = ()
+    given: tuple[Given, ...] = ()
+    free: tuple[str, ...] = ()
+    """Fields that neither the page nor the runtime limits."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Of names in shapes, what they are."""
     unchecked: frozenset[str] = frozenset()
     """Enumerators of which the runtime takes any value."""
-    without_rule: frozenset[str] = frozenset()
+    without_rule: tuple[str, ...] = ()
     """Fields of which DirectML may want more than the entry says."""
     optional_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
     fused: bool = False
@@ -151,13 +166,23 @@ def _sentences(values: Mapping[str, Any], key: str) -> tuple[Sentence, ...]:
     return tuple(Sentence(text, *prefixes[each]) for each in values if each in prefixes for text in values[each])
 
 
+def _given(sentence: Sentence) -> Given:
+    text, _, below = sentence.text.partition(" below ")
+    tensors, _, condition = text.partition(" if ")
+    level = FeatureLevel.parse(below) if below else None
+    return Given(tuple(tensors.split(" or ")), condition, level, sentence.is_documented, sentence.is_checked)
+
+
 def _shared(sentences: Iterable[Sentence], names: tuple[str, ...]) -> Iterator[Shared]:
-    for text, *held in sentences:
+    for sentence, is_documented, is_checked in sentences:
+        text, _, alias = sentence.partition(", ")
+        one, _, other = alias.partition(" as ")
         words = text.split()
         fields = [word for word in words if word in ("DataType", "DimensionCount", "Sizes")]
         tensors = tuple(words[len(fields) :])
         for each in fields:
-            yield Shared(each, names if tensors == ("*",) else tensors, *held)
+            types = (TensorDataType[one], TensorDataType[other]) if alias else None
+            yield Shared(each, names if tensors == ("*",) else tensors, is_documented, is_checked, types)
 
 
 def _levels(sentences: Iterable[str]) -> dict[str, FeatureLevel]:
@@ -191,9 +216,11 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         fields=_sentences(values, "fields"),
         sizes=_sentences(values, "sizes"),
         shapes=_sentences(values, "shapes"),
+        given=tuple(map(_given, _sentences(values, "given"))),
+        free=tuple(values.get("free", ())),
         names=dict(each.split(": ") for each in values.get("names", ())),
         unchecked=frozenset(values.get("unchecked", ())),
-        without_rule=frozenset(values.get("without_rule", ())),
+        without_rule=tuple(values.get("without_rule", ())),
         optional_from=_levels(values.get("optional_from", ())),
         fused=values.get("fused", False),
         runtime_fused=values.get("runtime_fused", False),

@@ -266,9 +266,10 @@ def types_text(data_types: Collection[TensorDataType]) -> str:
 
 
 def _sentences(table: OperatorTable) -> Iterator[str]:
-    for field, tensors, is_documented, is_checked in table.same:
+    for field, tensors, is_documented, is_checked, alias in table.same:
         if len(tensors) > 1:
-            yield f"the same {field}: {', '.join(tensors)}{_HELD[is_documented, is_checked]}"
+            but = f", but {alias[1].name} for {alias[0].name}" if alias else ""
+            yield f"the same {field}: {', '.join(tensors)}{but}{_HELD[is_documented, is_checked]}"
     for prefix, sentences in (("", table.fields), ("Sizes ", table.shapes), ("Sizes ", table.sizes)):
         for text, is_documented, is_checked in sentences:
             yield f"{prefix}{text}{_HELD[is_documented, is_checked]}"

@@ -23,6 +23,7 @@ NOWHERE: Final = "none"
 AT_LEAST: Final = "at least "
 """Before a lowest level and a release of Windows where what is open may raise them."""
 UNNOTICED: Final = "documented only: DirectML does not notice"
+IGNORED: Final = "DirectML takes it, and ignores it"
 
 REFUSED_WHERE_CAPTURED: Final = "DirectML refused it where it was captured"
 
@@ -113,6 +114,8 @@ def kind_of(finding: Finding) -> str:
 def outcome_of(finding: Finding) -> str:
     """Return the outcome of a finding: ``E_INVALIDARG 0x80070057``."""
     if finding.severity is Severity.WARNING:
+        if finding.basis == Basis.INFERRED:
+            return IGNORED
         return UNNOTICED if finding.basis & Basis.DOCUMENTED else REFUSED_WHERE_CAPTURED
     if finding.rule == operator_is_checked.id:
         return "not emulated"

@@ -37,6 +37,16 @@ def _uint32(number: int) -> int:
     return number % _WRAP
 
 
+def without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return sizes without the ones before the first larger one."""
+    first = next((i for i, size in enumerate(sizes) if size != 1), len(sizes))
+    return tuple(sizes[first:])
+
+
+def _rank(sizes: Sequence[int]) -> int:
+    return len(without_leading_ones(sizes))
+
+
 _FUNCTIONS: Final[dict[str, Any]] = {
     "abs": abs,
     "Infinity": inf,
@@ -44,6 +54,7 @@ _FUNCTIONS: Final[dict[str, Any]] = {
     "max": max,
     "min": min,
     "prod": prod,
+    "rank": _rank,
     "sum": sum,
     "uint32": _uint32,
 }

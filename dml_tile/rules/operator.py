@@ -13,12 +13,13 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import FLOATS, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.levels import LEVELS
-from dml_tile.directml.operator_table import OperatorTable, operator_table
-from dml_tile.directml.operators import enumerations, operator_name, operators
+from dml_tile.directml.operators import enumerations, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
+from dml_tile.rules.activations import ACTIVATION_RULES
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
-from dml_tile.rules.operator_view import OperatorView, basis, viewed
+from dml_tile.rules.operator_view import INT_MAX, OperatorView, basis, viewed
+from dml_tile.rules.shapes import holds
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
 from dml_tile.rules.tile import target_level_text, upgrade_advice
 
@@ -52,7 +53,8 @@ def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violatio
             continue
         value = op.fields[field.name]
         enumeration = enumerations()[field.enumeration]
-        rests_on = basis(is_checked=field.name not in op.table.unchecked)
+        is_taken = field.name in op.table.unchecked or (field.name == op.table.by and value > INT_MAX)
+        rests_on = basis(is_checked=not is_taken)
         if value >= len(enumeration.names):
             message = f"{int(value)} is no enumerator of {enumeration.prefix.removesuffix('_')}"
             yield Violation(field.name, message, basis=rests_on)
@@ -145,6 +147,18 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
         )
 
 
+@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-given", says="Tensors that others, or attributes, need are not null.")
+def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for tensors, condition, below, *held in op.table.given:
+        if any(op.fields[name] for name in tensors) or (below and target.feature_level >= below):
+            continue
+        if not condition or holds(op, condition):
+            where = f" where {condition} is given" if condition else ""
+            before = f" below {below.short}" if below else ""
+            message = f"null was provided, but {' or '.join(tensors)} was expected{where}{before}"
+            yield Violation(tensors[0], message, upgrade_advice(below) if below else None, basis(*held))
+
+
 @OPERATOR_LEVEL_RULES.add(
     "DML-OPERATOR-Flags", says="DirectML owns no input of an operator whose page says that it does not support that."
 )
@@ -155,18 +169,7 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
             yield Violation(view.path("Flags"), message, basis=basis())
 
 
-@OPERATOR_LEVEL_RULES.add(
-    "DML-OPERATOR-activation", url=pages.FUSED_ACTIVATIONS, says="A fused activation is one that can be fused."
-)
-def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Violation]:
-    level = target.feature_level
-    for path, activation in op.activations:
-        known = operators().get(activation.type)
-        table = operator_table(known.name, known.tensors) if known and known.level <= level else OperatorTable()
-        since = op.table.fused_from.get(known.name) if known else None
-        if not table.fused and (since is None or since > level):
-            message = f"{operator_name(int(activation.type))} cannot be fused into {op.operator.c_name}"
-            yield Violation(f"{path}.Type", message, basis=basis(is_checked=not table.runtime_fused))
+OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)
 
 
 @lru_cache(maxsize=8)
@@ -236,6 +239,7 @@ def _passes(op: OperatorView, target: Target) -> bool:
 def _distinct_levels(op: OperatorView) -> set[FeatureLevel]:
     """Return the levels at which the answer to an operator can differ from the next older level's."""
     levels = {op.operator.level, *op.table.rows, *op.table.runtime}
+    levels.update(given.below for given in op.table.given if given.below)
     if op.unusual_operands:
         levels.update(op.table.optional_from.values(), _RUNTIME_CHANGES)
     for field in op.operator.fields:

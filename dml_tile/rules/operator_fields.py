@@ -8,28 +8,26 @@ from __future__ import annotations
 import operator as comparisons
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final
 
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.operator_table import OperatorTable
-from dml_tile.directml.operators import Operator, enumerations
+from dml_tile.directml.operators import enumerations
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.rules import equations
 from dml_tile.rules.operator_functions import FUNCTIONS
-from dml_tile.rules.operator_view import OperatorView, basis, table_of
+from dml_tile.rules.operator_view import OperatorView, basis, broadcast_advice, table_of
 from dml_tile.rules.shapes import shape_violations
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
 FIELD_SENTENCE: Final = re.compile(
     r"(?P<field>\w+) (?P<relation>!=|<=|>=|<|>|=|within|in) "
-    r"(?:(?P<of>DimensionCount|DataType) of (?P<tensor>\w+)(?: - (?P<less>[0-9]))?|(?P<words>[\w ]+))"
+    r"(?:(?P<of>DimensionCount|DataType) of (?P<tensor>\w+)(?: - (?P<less>[0-9]))?|(?P<words>[\w .-]+))"
 )
 SIZES_SENTENCE: Final = re.compile(
     r"(?P<relation>same|1 or equal|1|rank 2)(?: (?P<where>except|along|after) (?P<axes>\w+))?(?: to (?P<of>\w+))?"
@@ -53,9 +51,6 @@ _WHERE: Final[dict[str, Callable[[int, Sequence[int]], bool]]] = {
     "after": lambda i, axes: i > max(axes, default=-1),
 }
 
-_FREE_KINDS: Final = frozenset("fbxse")
-"""Enumerators, and the kinds of fields that may have any value unless a sentence names the field."""
-
 
 @cache
 def _match(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
@@ -71,14 +66,24 @@ OPERATOR_FIELD_RULES: Final = Rules[OperatorView](
     "DML-OPERATOR-same", says="Tensors that share a field, by the operator's page, have it equal."
 )
 def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for field, tensors, is_documented, is_checked in op.table.same:
+    for field, tensors, is_documented, is_checked, alias in op.table.same:
         views = [view for tensor in tensors for view in op.of(tensor)]
-        for view in views[1:]:
-            value, first = _value_of(view, field), _value_of(views[0], field)
-            if value is None or first is None or value == first:
+        values = [_value_of(view, field) for view in views]
+        if values.count(values[0] if values else None) == len(values):
+            continue
+        first = views[0]
+        if field == "Sizes":  # a tensor that could be repeated is to follow the others
+            first = next((view for view in views if broadcast_advice(first, view) and view.sizes != first.sizes), first)
+        expected = _value_of(first, field)
+        has = f"{first.operand.name} has"
+        if alias and expected == alias[0]:
+            expected, has = alias[1], f"{_shown(alias[0])} needs"
+        for view, value in zip(views, values, strict=True):
+            if view is first or value is None or expected is None or value == expected:
                 continue
-            message = f"{_shown(value)} was provided, but {views[0].operand.name} has {_shown(first)}"
-            yield Violation(view.path(field), message, basis=basis(is_documented, is_checked))
+            message = f"{_shown(value)} was provided, but {has} {_shown(expected)}"
+            advice = broadcast_advice(view, first) if field == "Sizes" else None
+            yield Violation(view.path(field), message, advice, basis(is_documented, is_checked))
 
 
 def _value_of(view: TensorView, field: str) -> Any:
@@ -133,12 +138,12 @@ def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
             yield Violation(path, message, basis=basis(is_documented, is_checked))
 
 
-def _expected(op: OperatorView, found: re.Match[str]) -> tuple[list[int], str] | None:
+def _expected(op: OperatorView, found: re.Match[str]) -> tuple[Sequence[float], str] | None:
     """Return the values that a sentence compares with, and their text; None if a tensor is missing."""
     if found["words"]:
         words = [word for word in found["words"].split() if word != "or"]
         if found["relation"] != "in":
-            return [int(word) for word in words], found["words"]
+            return [float(word) for word in words], found["words"]
         field = op.operator.named[found["field"]]
         names = enumerations()[field.enumeration].names
         value = op.fields[field.name]
@@ -179,9 +184,10 @@ def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation
             continue
         for path, message, is_taken in equations.violations(sentence, op):
             yield Violation(path, message, basis=Basis.DOCUMENTED if is_taken else basis(*held))
-    yield from shape_violations(op, {})
+    known = dict[str, int]()
     if function := FUNCTIONS.get(op.operator.name):
-        yield from function(op)
+        yield from function(op, known)
+    yield from shape_violations(op, known)
 
 
 def _misfits(op: OperatorView, found: re.Match[str], rests_on: Basis) -> Iterator[Violation]:
@@ -203,7 +209,8 @@ def _misfits(op: OperatorView, found: re.Match[str], rests_on: Basis) -> Iterato
             if sizes[i] not in allowed:
                 of = f", as in {reference.operand.name}" if is_compared and reference else ""
                 message = f"{sizes[i]} was provided, but {' or '.join(map(str, sorted(allowed)))} was expected{of}"
-                yield Violation(view.path(f"Sizes[{i}]"), message, basis=rests_on)
+                advice = broadcast_advice(view, reference) if is_compared and reference else None
+                yield Violation(view.path(f"Sizes[{i}]"), message, advice, rests_on)
 
 
 def _dimensions(op: OperatorView, found: re.Match[str], count: int) -> Iterable[int]:
@@ -217,39 +224,6 @@ def _dimensions(op: OperatorView, found: re.Match[str], count: int) -> Iterable[
     return [i for i in range(count) if _WHERE[found["where"]](i, axes)]
 
 
-@lru_cache(maxsize=8)
 def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
-    """Return the fields of which DirectML may want more than the rules know, if they hold a value."""
-    given = [field.name for field in fields.operator.fields if fields[field.name] not in (None, ())]
-    return unruled(fields.operator, table_of(fields), given)
-
-
-def unruled(operator: Operator, table: OperatorTable, given: Sequence[str]) -> tuple[str, ...]:
-    """Return the fields of an operator that the rules do not cover, of those that are given."""
-    ruled = {found["field"] for sentence in table.fields if (found := _match(FIELD_SENTENCE, sentence.text))}
-    newest = table.documented(max(FeatureLevel)) or {}
-    has_types = all(column.data_types for column in newest.values())
-    unknown = [
-        *(["DataType"] if not has_types else []),
-        *(["Sizes"] if not _sizes_are_ruled(operator, table, given) else []),
-    ]
-    for field in operator.fields:
-        is_free = field.is_tensor or field.kind in _FREE_KINDS or field.name in operator.arrays or field.name in ruled
-        if field.name in table.without_rule or (not is_free and field.name in given):
-            unknown.append(field.name)
-    return tuple(dict.fromkeys(unknown))
-
-
-def _sizes_are_ruled(operator: Operator, table: OperatorTable, given: Sequence[str]) -> bool:
-    """Return True if sentences tie the Sizes of all tensors to each other's, or to 1; equations do not count."""
-    given = [name for name in operator.tensors if name in given]
-    groups = [{*shared.tensors} for shared in table.same if shared.field == "Sizes"]
-    for sentence in table.sizes:
-        found = _match(SIZES_SENTENCE, sentence.text)
-        if found and not found["axes"]:
-            constant = given[:1] if found["relation"] != "same" else []
-            groups.append({*found["tensors"].split(), *([found["of"]] if found["of"] else constant)})
-    tied = {*given[:1]}
-    for _ in given:  # as often as a chain of groups can be long
-        tied |= {name for group in groups if group & tied for name in group}
-    return tied >= {*given} and not any(field.kind == "T" for field in operator.fields)
+    """Return the fields that hold a value, and of which DirectML may want more than the rules know."""
+    return tuple(name for name in table_of(fields).without_rule if name == "Sizes" or fields[name] not in (None, ()))

@@ -14,6 +14,10 @@ from dml_tile.directml.operators import Field
 from dml_tile.findings import BOTH, Basis
 from dml_tile.rules.tensor import Operand, TensorView, ordinary_buffer, view_of
 
+INT_MAX: Final = 2**31 - 1
+TAKEN_AS_AVERAGE: Final = "AVERAGE"
+"""How the runtime takes a function of REDUCE, the one operator with tables by an enumerator, that is above INT_MAX."""
+
 
 class OperatorView:
     """An operator's fields beside what is documented and measured of them."""
@@ -78,6 +82,16 @@ _BASES: Final = {
     (False, False): Basis.INFERRED,
 }
 
+
+def broadcast_advice(small: TensorView, large: TensorView) -> str | None:
+    """Return the suggestion to repeat an input by strides of 0, where it has sizes of 1 for another tensor's larger."""
+    if small.operand.is_output or not small.sizes or not large.sizes:
+        return None
+    pairs = [*zip(reversed(small.sizes), reversed(large.sizes), strict=False)]
+    is_repeated = len(small.sizes) <= len(large.sizes) and all(one in (1, other) for one, other in pairs)
+    return f"give it {large.operand.name}'s Sizes, with strides of 0" if is_repeated else None
+
+
 viewed: Final = lru_cache(maxsize=8)(OperatorView)
 """An OperatorView of fields; the last few are kept, since a check looks at an operator several times."""
 
@@ -90,7 +104,8 @@ def table_of(fields: OperatorFields) -> OperatorTable:
         return table
     names = spelling(operator.named[table.by]).names
     value = fields[table.by]
-    return operator_table(operator.name, operator.tensors, names[value]) if value < len(names) else OperatorTable()
+    choice = TAKEN_AS_AVERAGE if value > INT_MAX else names[value] if value < len(names) else ""
+    return operator_table(operator.name, operator.tensors, choice) if choice else OperatorTable()
 
 
 def _tensors(fields: OperatorFields) -> Iterator[tuple[Field, str, TensorDesc | None]]:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from dml_tile.findings import Violation
-from dml_tile.rules.equations import function_of, names_in, value_of
+from dml_tile.rules.equations import function_of, names_in, value_of, without_leading_ones
 from dml_tile.rules.operator_view import OperatorView, basis
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
@@ -109,7 +109,9 @@ def shape_violations(op: OperatorView, known: Mapping[str, int]) -> Iterator[Vio
         view, sizes = views[0], views[0].sizes
         if not sizes:
             continue
-        bound |= {name: _Bound(op.fields[name], name) for name in row.names if name in op.operator.named}
+        for name in row.names:
+            if name in op.operator.named:
+                bound[name] = _Bound(op.fields[name], name)
         rests_on = basis(sentence.is_documented, sentence.is_checked)
         missing = len(row.dimensions) - len(sizes)
         if missing > 0 and not row.trailing:
@@ -165,9 +167,3 @@ def _value(expression: tuple[tuple[str, ...], Callable[..., Any]], bound: Mappin
     if not all(name in bound for name in names):
         return None
     return int(function(*(bound[name].value for name in names)))
-
-
-def without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return sizes without the ones before the first larger one."""
-    first = next((i for i, size in enumerate(sizes) if size != 1), len(sizes))
-    return tuple(sizes[first:])

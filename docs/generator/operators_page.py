@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import Operator, operators
-from dml_tile.rules.operator_fields import unruled
 
 _ABOUT = """\
 # Operators
@@ -27,16 +26,15 @@ _NEXT = "\n\nNext: [rules](rules.md), for what findings say; [check descriptors]
 def operator_index() -> Iterator[tuple[Operator, str, bool]]:
     """Yield each operator, its page, and whether rules look at all its fields."""
     for operator in operators().values():
-        tables = [table for _, table in tables_of(operator)]
-        given = [field.name for field in operator.fields]
-        yield operator, tables[0].page, not any(unruled(operator, table, given) for table in tables)
+        _, table = next(tables_of(operator))
+        yield operator, table.page, not table.without_rule
 
 
 def operators_page() -> str:
     """The page."""
     rows = [
         f"| [{operator.name}]({page}) | {operator.value} | {operator.level.short} | "
-        f"{'whole' if operator.name == 'TILE' or is_whole else 'in part'} |"
+        f"{'whole' if is_whole else 'in part'} |"
         for operator, page, is_whole in operator_index()
     ]
     return _ABOUT.format(count=len(rows)) + "\n".join(rows) + _NEXT

@@ -13,7 +13,6 @@ Groups = list[tuple[Sequence[str], list[int]]]
 """Tensors that have a field in common, and the values of it that they all may have."""
 
 TIED: Final = {
-    "ELEMENT_WISE_QUANTIZE_LINEAR": Shared("DataType", ("InputTensor", "ScaleTensor")),
     "TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
 }
 """Properties that tensors share by other rules than the table's ``same``."""

@@ -42,10 +42,14 @@ def other(name: str, data_type: str = "FLOAT32", sizes: Sequence[int] = (2,), **
     return OperatorDesc(type=name, desc={"InputTensor": tensor, "OutputTensor": tensor, **fields})
 
 
-def rnn(activation: str = "ACTIVATION_TANH", **flags: int) -> OperatorDesc:
-    """An RNN whose sizes are all 1, and flags of its tensors."""
+def rnn(activation: str = "ACTIVATION_TANH", **flags: int | None) -> OperatorDesc:
+    """An RNN whose sizes are all 1, and flags of its tensors; None for a null one."""
     names = ("InputTensor", "WeightTensor", "RecurrenceTensor", "OutputSequenceTensor")
-    tensors = {name: {"DataType": "FLOAT32", "Sizes": [1] * 4, "Flags": flags.get(name, 0)} for name in names}
+    tensors: dict[str, Any] = {
+        name: {"DataType": "FLOAT32", "Sizes": [1] * 4, "Flags": flags.get(name, 0)}
+        for name in names
+        if flags.get(name, 0) is not None
+    }
     descs = [{"Type": activation, "Desc": {}}]
     return OperatorDesc(type="RNN", desc={**tensors, "ActivationDescs": descs, "Direction": 0})
 
@@ -66,6 +70,39 @@ def padding(**fields: Any) -> OperatorDesc:
         "EndPadding": [0] * 4,
     } | fields
     return other("PADDING", sizes=(1, 1, 2, 2), DimensionCount=4, **given)
+
+
+def gemm(activation: str = "", sizes: Sequence[int] = (2, 2), **given: Any) -> OperatorDesc:
+    """A GEMM of tensors of the same sizes, and an activation with some fields."""
+    tensors = {f"{name}Tensor": {"DataType": "FLOAT32", "Sizes": sizes} for name in ("A", "B", "Output")}
+    fused = {"FusedActivation": {"Type": activation, "Desc": given}} if activation else {}
+    numbers: dict[str, Any] = {"TransA": "NONE", "TransB": "NONE", "Alpha": 1, "Beta": 1}
+    return OperatorDesc(type="GEMM", desc=tensors | numbers | fused)
+
+
+def clip(scale: float, bias: float) -> OperatorDesc:
+    """A GEMM with a fused CLIP that scales."""
+    return gemm("ELEMENT_WISE_CLIP", ScaleBias={"Scale": scale, "Bias": bias}, Min=0, Max=1)
+
+
+def quantize() -> OperatorDesc:
+    """A QUANTIZE, whose page does not say how many tensors it takes."""
+    scale, packed = {"DataType": "FLOAT32", "Sizes": [1, 2]}, {"DataType": "INT8", "Sizes": [1, 2]}
+    return OperatorDesc(
+        type="QUANTIZE",
+        desc={
+            "InputTensor": scale,
+            "QuantizationTensors": [scale],
+            "OutputTensor": packed,
+            "QuantizationType": "SCALE",
+        },
+    )
+
+
+def normalization(**tensors: Any) -> OperatorDesc:
+    """A MEAN_VARIANCE_NORMALIZATION1."""
+    fields: dict[str, Any] = {"Axes": [1], "NormalizeVariance": True, "Epsilon": 0.5}
+    return other("MEAN_VARIANCE_NORMALIZATION1", sizes=(1, 2), **tensors | fields)
 
 
 def source(**fields: Any) -> TileOperatorDesc:
@@ -150,8 +187,34 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (other("ELEMENT_WISE_ABS", "INT64", ScaleBias={"Scale": 2, "Bias": 0}),
          other("ELEMENT_WISE_ABS", "INT64", ScaleBias=None), "ScaleBias", R, at("6_2")),
     ],
+    "DML-OPERATOR-given": [
+        (rnn(OutputSequenceTensor=None), rnn(), "OutputSequenceTensor", R, at("6_2")),
+        (normalization(BiasTensor={"DataType": "FLOAT32", "Sizes": [1, 2]}), normalization(), "ScaleTensor", D | R,
+         at("5_1")),
+    ],
     "DML-OPERATOR-activation": [
         (rnn(activation="ACTIVATION_HARDMAX"), rnn(), "ActivationDescs[0].Type", D | R, at("6_2")),
+        (gemm("ELEMENT_WISE_CLIP", Min=0, Max=1), gemm("ELEMENT_WISE_CLIP", Min=0, Max=1), "FusedActivation.Type",
+         D | R, at("5_2"), at("6_2")),
+    ],
+    "DML-OPERATOR-activation-tensors": [
+        (gemm("ACTIVATION_RELU", InputTensor={"DataType": "FLOAT32", "Sizes": [2, 2]}), gemm("ACTIVATION_RELU"),
+         "FusedActivation.InputTensor", D | R, at("6_2")),
+    ],
+    "DML-OPERATOR-activation-Sizes": [
+        (gemm("ACTIVATION_SOFTMAX", [2, 2, 2]), gemm("ACTIVATION_SOFTMAX"), "FusedActivation", D | R, at("6_2")),
+        (gemm("ACTIVATION_SOFTMAX1", Axes=[2]), gemm("ACTIVATION_SOFTMAX1", Axes=[1]), "FusedActivation.Axes[0]",
+         D | R, at("6_2")),
+    ],
+    "DML-OPERATOR-activation-number": [
+        (gemm("ACTIVATION_SOFTPLUS", Steepness=0), gemm("ACTIVATION_SOFTPLUS", Steepness=1),
+         "FusedActivation.Steepness", D, at("6_2")),
+    ],
+    "DML-OPERATOR-activation-ScaleBias": [
+        (clip(2, 1), clip(1, 0), "FusedActivation.ScaleBias", R, at("6_2")),
+    ],
+    "DML-OPERATOR-activation-ScaleBias-unapplied": [
+        (clip(2, 0), clip(1, 0), "FusedActivation.ScaleBias", I, at("6_2")),
     ],
     "DML-TENSOR-null": [
         (page_tile(InputTensor=None), GOOD, "InputTensor"),

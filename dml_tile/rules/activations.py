@@ -1,0 +1,133 @@
+"""Rules for activations that are fused into another operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
+from dml_tile.directml import pages
+from dml_tile.directml.enums import HRESULT
+from dml_tile.directml.operator_table import OperatorTable, operator_table
+from dml_tile.directml.operators import operator_name, operators
+from dml_tile.directml.targets import Target
+from dml_tile.findings import BOTH, Basis, Rules, Severity, Violation
+from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
+from dml_tile.rules.operator_view import OperatorView, basis, table_of, viewed
+from dml_tile.rules.tile import upgrade_advice
+
+ACTIVATION_RULES: Final = Rules[OperatorView](
+    url=pages.FUSED_ACTIVATIONS, basis=Basis.DOCUMENTED | Basis.RUNTIME | Basis.INFERRED
+)
+
+
+def _known(op: OperatorView) -> Iterator[tuple[str, OperatorFields]]:
+    """Yield the fields of each activation, after its path."""
+    for path, activation in op.activations:
+        if isinstance(activation.desc, OperatorFields):
+            yield path, activation.desc
+
+
+@ACTIVATION_RULES.add("DML-OPERATOR-activation", says="A fused activation is one that can be fused.")
+def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Violation]:
+    level = target.feature_level
+    for path, activation in op.activations:
+        known = operators().get(activation.type)
+        table = operator_table(known.name, known.tensors) if known and known.level <= level else OperatorTable()
+        since = op.table.fused_from.get(known.name) if known else None
+        if not table.fused and (since is None or since > level):
+            message = f"{operator_name(int(activation.type))} cannot be fused into {op.operator.c_name}"
+            advice = upgrade_advice(since) if since else None
+            is_odd = op.operator.name == "CONVOLUTION" and not (known and known.name.rstrip("1").endswith("MAX"))
+            hresult = HRESULT.E_UNEXPECTED if is_odd else None
+            rests_on = basis(is_checked=not table.runtime_fused)
+            yield Violation(f"{path}.Type", message, advice, rests_on, hresult)
+
+
+@ACTIVATION_RULES.add("DML-OPERATOR-activation-tensors", says="The tensors of a fused activation are null.")
+def tensors_of_activations_are_null(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for path, activation in _known(op):
+        for name in activation.operator.tensors:
+            if activation[name] is not None:
+                yield Violation(f"{path}.{name}", "a tensor was provided, but null was expected", basis=BOTH)
+
+
+@ACTIVATION_RULES.add(
+    "DML-OPERATOR-activation-Sizes", says="A fused activation would take the operator's OutputTensor by itself."
+)
+def activations_fit_the_output(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for path, violation, is_number in _refused_alone(op, target):
+        if not is_number:
+            at = path if violation.path.startswith("InputTensor") else f"{path}.{violation.path}"
+            message = violation.message.replace("InputTensor", "OutputTensor")
+            size = violation.path.replace("InputTensor", "OutputTensor") if at == path else ""
+            yield Violation(at, f"{size}: {message}".lstrip(": "), basis=BOTH)
+
+
+@ACTIVATION_RULES.add(
+    "DML-OPERATOR-activation-number",
+    basis=Basis.DOCUMENTED,
+    severity=Severity.NOTE,
+    says="A number of a fused activation is one that the activation would take by itself.",
+)
+def numbers_of_activations_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for path, violation, is_number in _refused_alone(op, target):
+        if is_number:
+            message = f"{violation.message}; DirectML takes it here, and refuses the activation alone"
+            yield Violation(f"{path}.{violation.path}", message)
+
+
+def _refused_alone(op: OperatorView, target: Target) -> Iterator[tuple[str, Violation, bool]]:
+    """Yield what is wrong with each activation of OutputTensor, after its path, and whether that is of a FLOAT."""
+    output = next((view.operand.tensor for view in op.of("OutputTensor")), None)
+    for path, activation in _known(op):
+        operator, table = activation.operator, table_of(activation)
+        if not (table.fields or table.sizes) or {*operator.tensors} != {"InputTensor", "OutputTensor"}:
+            continue
+        fields = {field.name: activation[field.name] for field in operator.fields}
+        alone = OperatorDesc(type=operator.value, desc=fields | dict.fromkeys(operator.tensors, output)).desc
+        if not isinstance(alone, OperatorFields):
+            continue
+        for rule in OPERATOR_FIELD_RULES:
+            for violation in rule.violations(viewed(alone), target):
+                field = operator.named.get(violation.path)
+                yield path, violation, field is not None and field.kind == "f"
+
+
+_SCALE_BIAS: Final = "https://github.com/microsoft/DirectML/issues/698"
+
+
+@ACTIVATION_RULES.add(
+    "DML-OPERATOR-activation-ScaleBias",
+    url=_SCALE_BIAS,
+    basis=Basis.RUNTIME | Basis.INFERRED,
+    says="ScaleBias of a fused activation is null, or has a Scale of 1 or a Bias of 0.",
+)
+def scale_or_bias_alone_is_given(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for path, scale, bias in _scales(op):
+        if scale != 1 and bias != 0:
+            message = f"a scale of {scale:g} and a bias of {bias:g} were provided, but null was expected"
+            advice = "scale in an operator of its own, before the activation"
+            yield Violation(path, message, advice, Basis.RUNTIME)
+
+
+@ACTIVATION_RULES.add(
+    "DML-OPERATOR-activation-ScaleBias-unapplied",
+    url=_SCALE_BIAS,
+    basis=Basis.INFERRED,
+    severity=Severity.WARNING,
+    says="ScaleBias of a fused activation is null, or changes nothing: DirectML does not apply it.",
+)
+def scale_is_not_applied(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for path, scale, bias in _scales(op):
+        if (scale != 1) != (bias != 0):
+            message = (
+                f"a scale of {scale:g} and a bias of {bias:g} were provided; DirectML takes and does not apply them"
+            )
+            yield Violation(path, message, "scale in an operator of its own, before the activation", Basis.INFERRED)
+
+
+def _scales(op: OperatorView) -> Iterator[tuple[str, float, float]]:
+    for path, activation in _known(op):
+        if activation.operator.name in op.table.fused_from and (scale_bias := activation.get("ScaleBias")):
+            yield f"{path}.ScaleBias", scale_bias.scale, scale_bias.bias
