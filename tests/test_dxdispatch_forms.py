@@ -193,7 +193,7 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (dispatching({"type": "CONVOLUTION"}), CHECK, "one: DimensionCount is missing; DxDispatch requires it; Input"),
         (gemm(FusedActivation={"Type": "ACTIVATION_SOFTMAX1", "Axes": [1]}), CHECK,
          "one: FusedActivation.AxisCount is missing; DxDispatch requires it"),
-        (gemm(FusedActivation={"Type": "ACTIVATION_SOFTMAX1", "Axes": [1], "AxisCount": 1}), CHECK, ": accepted at 6_4"),
+        (gemm(FusedActivation={"Type": "ACTIVATION_SOFTMAX1", "Axes": [1], "AxisCount": 1}), CHECK, ": accepted at"),
     ],
     "FLOAT16 among typed values": [
         (with_input(values({"type": "FLOAT16", "value": 1}, {"type": "UINT64", "value": 1}, data_type="UNKNOWN")),
