@@ -228,7 +228,7 @@ paths = ["in", "b.json"]
         ("concise", "base.json: note[unused-baseline-entry] no longer occurs: "),
         ("json", '"rule":"unused-ignore","severity":"note"'),
         ("jsonl", '"rule":"unused-baseline-entry","severity":"note"'),
-        ("markdown", "- note unused-ignore in **pyproject.toml**: per-file-ignores"),
+        ("markdown", "- note unused-ignore in `pyproject.toml`: per-file-ignores"),
         ("github", "::notice file=pyproject.toml,title=unused-ignore::"),
         ("azure", "pyproject.toml: note: per-file-ignores: 'a.json': DML-TILE silences nothing\n"),
         ("gitlab", '"check_name": "unused-baseline-entry"'),

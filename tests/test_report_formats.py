@@ -180,7 +180,7 @@ def paths(check: Call, *arguments: str) -> list[str]:
     (issue,) = check(*arguments, "--format", "azure").stdout.splitlines()
     (suite,) = junit(check, *arguments)
     found = [location["location"]["path"], *re.findall("file=([^,]*),|sourcepath=([^;]*);", f"{line}\n{issue}")]
-    found += re.findall(r"^### ✕ (.*)$", check(*arguments, "--format", "markdown").stdout, re.M)
+    found += re.findall(r"^### ✕ `(.*)`$", check(*arguments, "--format", "markdown").stdout, re.M)
     (heading,) = re.findall(r"<h3>(.*?)</h3>", check(*arguments, "--format", "html").stdout)
     found.append(re.sub("<.*?>", "", heading))
     return [*map("".join, found), str(suite.get("name")), str(suite[0].get("file")), suite.attrib["file"]]

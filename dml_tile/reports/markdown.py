@@ -18,7 +18,10 @@ from dml_tile.reports.wording import counted, kind_of, notice_location, passed_o
 MAX_IN_A_COMMENT: Final = 50
 """The limit for listed operators with findings, for those without, and for problems: a summary holds 1 MiB."""
 
-_SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|&~@:$])")
+_SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|&~@:$]|(?<=www)\.)", re.IGNORECASE)
+"""Characters that mean something; GitHub makes links of ``www.`` too."""
+_BACKTICKS: Final = re.compile("`+")
+_PIPES: Final = re.compile(r"\\*\|")
 
 
 class MarkdownReport(OverviewReport):
@@ -61,7 +64,9 @@ def _table(rows: Sequence[OverviewRow], targets: Sequence[str]) -> Iterator[str]
     yield _table_row(["---"] * len(heads))
     for row in rows:
         verdicts = (f"{SIGNS[word]} {word}" if (word := row.verdicts.get(target)) else "" for target in targets)
-        yield _table_row([_escaped(row.name), *verdicts, row.lowest_level, row.oldest_windows])
+        # in a table, a pipe is escaped in code too, and a backslash before that would escape the escape
+        name = _PIPES.sub(r"\\|", _code(row.name))
+        yield _table_row([name, *verdicts, row.lowest_level, row.oldest_windows])
 
 
 def _table_row(cells: Sequence[str]) -> str:
@@ -70,21 +75,21 @@ def _table_row(cells: Sequence[str]) -> str:
 
 def _problem(source: str, problem: Finding) -> str:
     where = location_of(source, problem.path, problem.position)
-    return f"- **{_escaped(clipped(where))}** cannot be read: {_escaped(clipped(problem.message))}"
+    return f"- {_code(clipped(where))} cannot be read: {_escaped(clipped(problem.message))}"
 
 
 def _notice(notice: Notice) -> str:
-    where, message = _escaped(clipped(notice_location(notice))), _escaped(clipped(notice.message))
-    return f"- {notice.severity} {notice.rule} in **{where}**: {message}"
+    where, message = _code(clipped(notice_location(notice))), _escaped(clipped(notice.message))
+    return f"- {notice.severity} {notice.rule} in {where}: {message}"
 
 
 def _details(row: OverviewRow) -> Iterator[str]:
-    yield f"### {SIGNS[row.verdict]} {_escaped(row.name)}"
+    yield f"### {SIGNS[row.verdict]} {_code(row.name)}"
     yield ""
     if row.operator:
-        yield f"{_escaped(row.operator)}\n"
+        yield f"{_code(row.operator)}\n"
     if row.unknown:
-        yield f"- known at run time only: {_escaped(row.unknown)}"
+        yield f"- known at run time only: {_code(row.unknown)}"
     yield from (f"- note: {_escaped(note)}" for note in row.notes)
     for finding in row.findings:
         yield from _finding(finding, row)
@@ -105,6 +110,13 @@ def _finding(group: GroupedFinding, row: OverviewRow) -> Iterator[str]:
     yield f"- {rule}{at}: {paths}{first}{line}"
     yield from (f"  - {message}" for message in others)
     yield from (f"  - try: {_escaped(suggestion)}" for suggestion in group.suggestions)
+
+
+def _code(text: str) -> str:
+    """Return a name or a value as a code span, in which nothing is a link, a mention or markup."""
+    fence = "`" * (max(map(len, _BACKTICKS.findall(text)), default=0) + 1)
+    blank = " " * (len(fence) > 1 or text != text.strip(" "))
+    return f"{fence}{blank}{text}{blank}{fence}"
 
 
 def _escaped(text: str) -> str:

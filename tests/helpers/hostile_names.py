@@ -25,6 +25,9 @@ HOSTILE_NAMES: Final = (
     "-rf",
     "~#/@",
     "naïve ☃",
+    "www.example.com",
+    "https://example.com/x",
+    "`` ` a|b\\|c\\\\|`",
 )
 """Without slashes and dots at their beginnings, so that each may be in a file's name too."""
 

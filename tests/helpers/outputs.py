@@ -20,6 +20,8 @@ _ISSUE: Final = re.compile(
 )
 _LINE_OF_PATH: Final = re.compile(r"\s*(::|##)")
 _ANYWHERE: Final = re.compile(r"##vso\[|##\[", re.IGNORECASE)
+_CODE: Final = re.compile(r"(?<!`)(`+)(?!`)(?:[^\n]*?[^`\n])\1(?!`)")
+"""A code span of Markdown."""
 _MAX_SCRIPTS: Final = 1
 
 
@@ -85,8 +87,13 @@ def require_well_formed(form: str, text: str) -> None:
         case "markdown":
             assert all(char.isprintable() or char == "\n" for char in text), ascii(text)
             assert not _ANYWHERE.search(text), ascii(text)
-            plain = re.sub(r"\\[^\n]|\]\(https://(learn\.microsoft|github)\.com/[^)]*\)", "", text)
-            assert not re.search(r"[<`]|://", re.sub("^    .*$", "", plain, flags=re.MULTILINE)), ascii(text)
+            rows = [line for line in text.split("\n") if line.startswith("| ")]
+            assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) <= 1, ascii(rows)
+            assert not any("\\\\|" in row for row in rows), ascii(rows)
+            text = re.sub("^    .*$", "", text, flags=re.MULTILINE)
+            plain = _CODE.sub("", text)
+            plain = re.sub(r"\\[^\n]|\]\(https://(learn\.microsoft|github)\.com/[^)]*\)", "", plain)
+            assert not re.search(r"[<`@]|://|www\.", plain, re.IGNORECASE), ascii(text)
         case "junit":
             require_safe_log(text)
             ElementTree.fromstring(text)
