@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from dml_tile.arrays import tile
 from dml_tile.directml.dtypes import ARRAY_TYPES
 from dml_tile.errors import DmlError
+from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import simulate
 
 ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -122,15 +123,14 @@ def test_what_directml_or_numpy_refuses_is_an_error(
 
 def test_the_target_decides_in_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
     longs = np.arange(4).reshape(1, 1, 2, 2)
-    monkeypatch.delenv("DML_TILE_TARGET", raising=False)
     for _ in range(2):  # the second time by what is kept
         assert tile(longs, 2).shape == (1, 1, 2, 4)
         with simulate("3_0"), pytest.raises(DmlError, match="INT64 needs DML_FEATURE_LEVEL_4_1"):
             tile(longs, 2)
-        monkeypatch.setenv("DML_TILE_TARGET", "3_0")
+        monkeypatch.setattr(PROCESS, "outside", "3_0")
         with pytest.raises(DmlError, match="INT64 needs"):
             tile(longs, 2)
-        monkeypatch.delenv("DML_TILE_TARGET")
+        monkeypatch.undo()
         with pytest.raises(DmlError, match="a dimension count of 2 needs DML_FEATURE_LEVEL_3_1; windows-10-2004"):
             tile(ARRAY, 2, "windows-10-2004")
         assert tile(ARRAY, (1, 1, 1, 2), "windows-10-2004").shape == (1, 1, 2, 6)

@@ -203,7 +203,7 @@ def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Call, te
     assert result.stderr.startswith(f"dml-tile: ../pyproject.toml: {message}")
 
 
-def test_the_settings_in_force_are_shown_with_their_origin(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_in_force_are_shown_with_their_origin(check: Call) -> None:
     configure('targets = ["5_0"]\nignore = ["DML-BUFFER"]\npaths = ["in"]')
     shown = dict(line.split(" = ") for line in check("--show-settings", "--fail-on", "note").stdout.splitlines())
     assert set(shown) == {field.alias or name for name, field in Settings.model_fields.items()} | {"root", "settings"}
@@ -213,8 +213,8 @@ def test_the_settings_in_force_are_shown_with_their_origin(check: Call, monkeypa
     assert shown["fail-on"] == '"note"  # option'
     assert shown["against"] == '"both"  # default'
     assert shown["root"].endswith("  # default")
-    monkeypatch.setenv("DML_TILE_TARGET", "4_0")
-    lines = check("--show-settings", "a.json", "--root", ".", "--dim", "n=1").stdout.splitlines()
+    options = "--show-settings", "a.json", "--root", ".", "--dim", "n=1"
+    lines = check(*options, env={"DML_TILE_TARGET": "4_0"}).stdout.splitlines()
     assert {'targets = ["4_0"]  # DML_TILE_TARGET', 'paths = ["a.json"]  # option', 'root = "."  # option'} <= {*lines}
     assert 'dim = ["n=1"]  # option' in lines
 

@@ -68,7 +68,7 @@ def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
         "test_the_way_changes_with_the_level": 3,
         "test_labels_are_pairs": 1,
         "test_a_pool_tiles_at_the_test_s_target": 3,
-        "test_worker_processes_follow_each_test": 3,
+        "test_older_workers_are_given_the_target": 3,
         "test_an_output_that_is_too_small": 3,
         "test_the_second_operator_does_not_fit_into_memory": 3,
         "test_the_driver_hangs_after_the_tile_is_initialised": 3,

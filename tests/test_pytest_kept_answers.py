@@ -13,11 +13,6 @@ COLLECTED = {
     "parameters": "@pytest.mark.parametrize('target', [current_target()])\ndef test_it(target): pass",
     "constant": "HAS_LONGS = not check(LONGS)\ndef test_it(): pass",
     "hidden": "try: current_target()\nexcept Exception: pass\ndef test_it(): pass",
-    "process": """
-code = "import dml_tile; dml_tile.current_target()"
-assert not subprocess.run([sys.executable, "-c", code]).returncode
-def test_it(): pass
-""",
 }
 
 
@@ -28,11 +23,7 @@ def test_asking_while_tests_are_collected_is_an_error_where_no_one_target_is_cho
 ) -> None:
     result = run(pytester, source, *arguments, ini=ini)
     assert result.parseoutcomes() == {"errors": 1}
-    if "process" not in source:
-        says(
-            result,
-            "*the target is asked for in the collection of tests, *: ask in the test, * (asked at *test_it.py:1*",
-        )
+    says(result, "*the target is asked for in the collection of tests, *: ask in the test, * (asked at *test_it.py:1*")
 
 
 ANSWERED = """
@@ -85,18 +76,6 @@ def wide(request): return request.getfixturevalue("inner")
 def inner(): return level()
 @pytest.fixture(scope="module")
 def wide(request): return request.getfixturevalue("inner")
-""",
-    "a process": """
-@pytest.fixture(scope="module")
-def wide():
-    code = "import dml_tile; print(dml_tile.current_target().name)"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
-""",
-    "a pool of processes": """
-from concurrent.futures import ProcessPoolExecutor
-POOL = ProcessPoolExecutor(1)
-@pytest.fixture(scope="module")
-def wide(): return POOL.submit(level).result()
 """,
     "an override of itself": """
 @pytest.fixture(scope="module")

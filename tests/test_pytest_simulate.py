@@ -9,7 +9,7 @@ from tests.helpers.plugin_runs import passed, run, says
 FIXTURES = """
 from contextlib import ExitStack
 
-def is_everywhere(target): return level() == in_a_thread() == target and "DML_TILE_TARGET" not in os.environ
+def is_everywhere(target): return level() == in_a_thread() == target == os.environ["DML_TILE_TARGET"]
 
 @pytest.fixture
 def stack():

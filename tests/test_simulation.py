@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from io import StringIO
 from types import ModuleType
 from typing import Any, Literal
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -350,7 +351,7 @@ class Plain(unittest.TestCase):
 
 
 def test_unittest_runs_tests_from_setups_to_cleanups_at_their_targets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DML_TILE_TARGET", "3_1")
+    monkeypatch.setattr(PROCESS, "outside", "3_1")
     module = ModuleType("test_it")
     exec(UNITTEST, vars(module))
     result = unittest.main(module, argv=["it"], exit=False, testRunner=unittest.TextTestRunner(StringIO())).result
@@ -390,20 +391,57 @@ def test_a_plain_test_class_is_simulated_without_the_plugin_too() -> None:
 VARIABLE = "DML_TILE_TARGET"
 
 
-def test_the_variable_is_the_default_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "windows-11-21h2")
+def test_the_variable_as_it_was_at_the_import_is_the_default_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PROCESS, "outside", "windows-11-21h2")
     assert current_target().name == Device().target.name == "windows-11-21h2"
     assert {finding.rule for finding in check(INT64)} == {"DML-TILE-DataType-level"}
     assert not check(INT64, "4_1")
     with simulate("4_1"):
         assert not check(INT64)
     for nothing in ("", " ", ", "):
-        monkeypatch.setenv(VARIABLE, nothing)
+        monkeypatch.setattr(PROCESS, "outside", nothing)
         assert current_target().name == "6_4"
-    monkeypatch.setattr(os, "environ", {VARIABLE: "2_0"})  # any mapping may stand in for it
-    assert current_target().name == "2_0"
-    monkeypatch.setattr(os, "environ", {})
-    assert current_target().name == "6_4"
+
+
+def test_a_variable_that_is_set_later_is_read_by_commands_alone(call: Call) -> None:
+    with patch.dict(os.environ, {VARIABLE: "2_0"}):
+        assert current_target().name == "6_4"
+        assert " at 2_0" in call("check", write("a.json", TILE)).stdout
+
+
+def test_the_variable_names_the_innermost_simulation_of_the_process() -> None:
+    def variable() -> str | None:
+        return os.environ.get(VARIABLE)
+
+    with patch.dict(os.environ, {VARIABLE: "3_0"}):
+        with simulate("4_0"):
+            with simulate("5_2+no-typed-uav-loads"), simulate("2_0", scope="context"):
+                assert variable() == "5_2+no-typed-uav-loads"
+            assert variable() == "4_0"
+        assert variable() == "3_0"
+        with simulate("4_0"):
+            os.environ[VARIABLE] = "2_0"
+        assert variable() == "2_0", "other code has set it"
+        with simulate("4_0"):
+            del os.environ[VARIABLE]
+        assert variable() is None
+
+
+def test_a_variable_that_names_the_target_already_is_not_set_again() -> None:
+    """C libraries may read the environment in other threads meanwhile."""
+
+    class Environment(dict[str, str]):
+        def __setitem__(self, name: str, value: str) -> None:
+            written.append(value)
+            super().__setitem__(name, value)
+
+    written: list[str] = []
+    with patch.object(os, "environ", Environment({VARIABLE: "4_0"})):
+        with simulate("4_0"), simulate("4_0"):
+            assert not written
+        with simulate("5_0"), simulate("5_0"):
+            assert written == ["5_0"]
+    assert written == ["5_0", "4_0"]
 
 
 @pytest.mark.parametrize(
@@ -414,7 +452,7 @@ def test_the_variable_is_the_default_target(monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_a_variable_of_no_or_two_targets_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
-    monkeypatch.setenv(VARIABLE, text)
+    monkeypatch.setattr(PROCESS, "outside", text)
     for ask in (current_target, Device, lambda: check(INT64)):
         with pytest.raises(ValueError, match=message):
             ask()
@@ -435,11 +473,10 @@ def test_a_variable_of_no_or_two_targets_is_an_error(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_a_command_asks_its_options_then_a_simulation_then_the_variable_then_pyproject(
-    check: Call, monkeypatch: pytest.MonkeyPatch, simulated: str, variable: str, options: str, targets: list[str]
+    check: Call, simulated: str, variable: str, options: str, targets: list[str]
 ) -> None:
     write("pyproject.toml", '[tool.dml-tile]\ntargets = ["4_0"]\n')
-    monkeypatch.setenv(VARIABLE, variable)
-    with simulate(simulated) if simulated else nullcontext():
+    with patch.dict(os.environ, {VARIABLE: variable}), simulate(simulated) if simulated else nullcontext():
         result = check(write("a.json", TILE), *options.split(), "--format", "json")
     assert [one["target"] for one in json.loads(result.stdout)["results"]] == targets
 
@@ -452,11 +489,8 @@ def test_a_command_asks_its_options_then_a_simulation_then_the_variable_then_pyp
         ("check", "windows-7", ": 'windows-7' is no known target"),
     ],
 )
-def test_a_command_names_the_variable_that_it_cannot_take(
-    call: Call, monkeypatch: pytest.MonkeyPatch, command: str, text: str, message: str
-) -> None:
-    monkeypatch.setenv(VARIABLE, text)
-    result = call(command, write("a.json", TILE))
+def test_a_command_names_the_variable_that_it_cannot_take(call: Call, command: str, text: str, message: str) -> None:
+    result = call(command, write("a.json", TILE), env={VARIABLE: text})
     assert result.exit_code == 2
     assert f"Invalid value for {VARIABLE}{message}" in result.stderr
 

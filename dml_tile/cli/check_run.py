@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -47,7 +46,7 @@ from dml_tile.findings import Finding, Severity, unreadable
 from dml_tile.readers.model_tile import KnownShapes, ModelNames
 from dml_tile.readers.sources import EMPTY, EXCLUDED, PassedOver, is_model_file
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.simulation.process import TARGET_VARIABLE
+from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
 from dml_tile.text import as_typed
 
 DEFAULT_TARGET_NOTICE: Final = (
@@ -169,7 +168,7 @@ class CheckRun:
 
     def setting_lines(self) -> str:
         """Return all settings in force, and their origins, as text."""
-        is_by_variable = TARGET_VARIABLE in os.environ and "targets" not in self.config.options
+        is_by_variable = PROCESS.outside is not None and "targets" not in self.config.options
         targets = [target.name for target in self.questions.targets]
         in_force: dict[str, tuple[object, str]] = {
             "paths": (self.names, self.config.origin("paths") if not self.options.files_from else "option"),

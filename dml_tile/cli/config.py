@@ -33,7 +33,7 @@ from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import is_model_file
-from dml_tile.simulation.process import TARGET_VARIABLE
+from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
 from dml_tile.simulation.target import current_target, named_targets
 from dml_tile.text import shown
 
@@ -261,6 +261,7 @@ def split(values: Sequence[str]) -> list[str]:
 
 def chosen_targets(names: Sequence[str] | None, config: Config | None = None) -> list[Target]:
     """Return the targets of an option, else the simulated one, or those of DML_TILE_TARGET, else of the settings."""
+    PROCESS.read_outside()
     try:
         chosen = _parsed_targets(names or ()) or [*named_targets()]
     except TargetError as error:

@@ -7,8 +7,8 @@ dml_calls     a fixture: the list of calls that were made during the test
 dml_simulate  a fixture: a function that simulates a target until the test has ended
 
 Targets are chosen with ``--dml-target``, the variable ``DML_TILE_TARGET`` or the ini setting ``dml_target``, the first
-of these that is set. A test's target holds in the whole process while the test runs, and in child processes. Importing
-this imports pytest, the standard library, ``simulation.calls`` and ``simulation.process`` only.
+of these that is set. A test's target holds in the whole process while the test runs, and in those started meanwhile.
+Importing this imports pytest, the standard library, ``simulation.calls`` and ``simulation.process`` only.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -62,12 +63,14 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if (scope := config.getini("dml_scope")) not in _SCOPES:
         raise pytest.UsageError(f"the ini setting dml_scope is {scope!r}; expected {', '.join(_SCOPES)}")
+    PROCESS.read_outside()
     config.stash[RUN] = Run(config, config.option)
-    PROCESS.publish()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    early_config.add_cleanup(partial(setattr, PROCESS, "outside", PROCESS.outside))  # of a run within another
+    PROCESS.read_outside()
     with Run(early_config, early_config.known_args_namespace).collecting():
         return (yield)
 

@@ -15,7 +15,7 @@ import pytest
 
 from dml_tile.pytest_plugin import choice
 from dml_tile.simulation.calls import Calls, RemovalWatch, record_calls
-from dml_tile.simulation.process import COLLECTING, EXCEPTED, PROCESS, TARGET_VARIABLE, UNNAMED, RunningTest
+from dml_tile.simulation.process import COLLECTING, PROCESS, TARGET_VARIABLE, UNNAMED, RunningTest
 
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
@@ -29,8 +29,8 @@ class Run:
         self.has_several = self.chosen is not None and len(self.chosen.targets) > 1
         self.every_test = bool(options.dml_every_test or config.getini("dml_every_test"))
         self.is_strict = bool(config.getini("dml_strict"))
-        self.excepted = os.environ.get(TARGET_VARIABLE, "")[:EXCEPTED] if self.has_several else None
-        """The value of the variable that names several targets, and so none for a test that names none itself."""
+        self.outside = PROCESS.outside
+        """The value of the variable when the run was configured."""
         self.deselected: Counter[str] = Counter()
         """The numbers of tests by the reason why they are deselected."""
         self.unnamed = 0
@@ -45,7 +45,7 @@ class Run:
         """Yield a line for each reason why tests are deselected, and for those that name no target."""
         for reason, number in self.deselected.items():
             yield f"dml-tile: {number} test{'s' * (number > 1)} deselected: {reason}"
-        unnamed = {str(choice.targets_for(None, None)[0]): self.unnamed} if self.unnamed else {}
+        unnamed = {str(_default_target()): self.unnamed} if self.unnamed else {}
         for target, number in (self.ran if run == "ran" else unnamed).items():
             tests, they_name, them = ("tests", "they name", "them") if number > 1 else ("test", "it names", "it")
             unnamed_tests = f"{number} {tests} {run} at {target}, since {they_name} no target"
@@ -57,7 +57,7 @@ class Run:
 
         Raises pytest.UsageError if a conftest.py, or a hook in one, asks all the same.
         """
-        test = PROCESS.test._replace(excepted=self.excepted)
+        test = PROCESS.test
         if self.has_several or (self.is_strict and self.chosen is None):
             test = test._replace(target=None, refusal=COLLECTING)
         elif self.chosen is not None:
@@ -75,7 +75,7 @@ class Run:
     def set_up(self, definition: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
         """Record whether a fixture that outlives a test asks for the target, and tear it down at the same target.
 
-        The fixture also asks if a process that it starts does, or a wide fixture whose value it gets.
+        The fixture also asks if a wide fixture whose value it gets does.
         """
         asked, before, teardown = list[Any](), PROCESS.target_requests, ExitStack()
         test = PROCESS.test._replace(number=next(PROCESS.numbers))
@@ -93,10 +93,7 @@ class Run:
         PROCESS.target_requests = asked
         try:
             with PROCESS.run(test):
-                children = PROCESS.asked_by_children
                 yield
-            if PROCESS.asked_by_children > children:
-                asked.append(_unsimulated_target())
         finally:
             PROCESS.target_requests = before
         request.addfinalizer(lambda: teardown.enter_context(PROCESS.run(test)))  # the first to run
@@ -111,6 +108,10 @@ class Run:
 def _used_by(request: Any) -> dict[str, Any]:
     """Return the definitions of the fixtures that a test has used so far, by name; pytest tells the names only."""
     return getattr(request, "_fixture_defs", {})
+
+
+def _default_target() -> Target:
+    return choice.targets_for(None, None)[0]
 
 
 def _unsimulated_target() -> Target:
@@ -177,7 +178,10 @@ class PlannedTest:
         self._removals = self._cleanup.enter_context(RemovalWatch())
         self._calls = self._cleanup.enter_context(record_calls()) if "dml_calls" in _fixtures_of(self._item) else None
         refusal = UNNAMED if self._run.is_strict and self.target is None else ""
-        test = RunningTest(next(PROCESS.numbers), self.target, refusal, self._run.excepted)
+        default = _default_target().spelling if self._run.has_several and self.target is None else None
+        test = RunningTest(next(PROCESS.numbers), self.target, refusal, default)
+        PROCESS.outside = self._run.outside  # a command may have read another one
+        self._cleanup.callback(setattr, PROCESS, "unwritten", PROCESS.unwritten)  # monkeypatch may undo too much
         self._cleanup.enter_context(PROCESS.run(test))
         self._cleanup.callback(setattr, PROCESS, "plugin_managed", PROCESS.plugin_managed)
         PROCESS.plugin_managed = frozenset([getattr(self._item, "cls", None), *choice.functions_of(self._item)])
@@ -205,6 +209,7 @@ class PlannedTest:
         """Fail if what was set up keeps the test from its target."""
         self._require_plan()
         self._require_fixtures()
+        self._require_variable()
         if self._run.has_several and not self.is_named and not self._run.is_strict:
             self._run.ran[_unsimulated_target().label] += 1
         if self.target is None or not self.is_named:
@@ -222,9 +227,19 @@ class PlannedTest:
     def require_nothing_wrong(self) -> None:
         """Fail if the test made an error, even one that its code hides, or expects a removal that did not happen."""
         self._require_fixtures()
+        self._require_variable()
         if choice.expects_removal(self._item) and not self._removals.removals:
             self.fail("the test expects that a device is removed, and none was")
         self.fail(*self.hidden())
+
+    def _require_variable(self) -> None:
+        """Fail if other code has set the variable, which processes that start now would follow alone."""
+        expected = self._run.outside if PROCESS.written is None else PROCESS.written
+        if (now := os.environ.get(TARGET_VARIABLE)) != expected:
+            self.fail(
+                f"the variable {TARGET_VARIABLE} is {now!r} in the test, not {expected!r}; it is read once, when pytest"
+                " is configured: simulate the target with the fixture dml_simulate"
+            )
 
     def _require_fixtures(self) -> None:
         """Fail if a fixture asked for another target when it was made, also one that the test fetched while it ran."""

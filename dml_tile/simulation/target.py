@@ -1,13 +1,12 @@
 """The target that is meant where none is named.
 
-It is the first of these that there is: that of the innermost simulation; that of the running test, as the pytest plugin
-sets it; in a child process, that of the process which started it; that of the variable DML_TILE_TARGET; DEFAULT_TARGET.
+The first of these decides: the innermost simulation; the running test, as the pytest plugin sets it; the variable
+DML_TILE_TARGET, as it was when the package was imported; DEFAULT_TARGET.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import sys
 from collections.abc import Callable
@@ -20,15 +19,10 @@ from typing import Any, Final, Literal, TypeVar
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import TargetError
 from dml_tile.simulation.process import (
-    COLLECTING,
     CONTEXT,
-    EXCEPT,
-    EXCEPTED,
     PROCESS,
     TARGET_VARIABLE,
-    UNNAMED,
     OpenSimulation,
-    SharedTarget,
     caller,
     opener,
 )
@@ -40,7 +34,7 @@ def current_target() -> Target:
     """Return the target that is meant where none is named: by ``check``, ``tile``, ``Device``, …
 
     Raises ValueError where the variable DML_TILE_TARGET decides, and names no target, or several; TargetError in a test
-    that must name its target and does not, and in a child process that cannot read its parent's.
+    that must name its target and does not.
 
         >>> with simulate("windows-10-22h2"):
         ...     print(current_target())
@@ -65,10 +59,10 @@ def unsimulated_target() -> Target:
     """Return the target that is meant where nothing is simulated. Raises what ``current_target`` raises."""
     if PROCESS.test.target is not None:
         return PROCESS.test.target
+    if PROCESS.test.refusal:
+        raise test_error(f"the target is asked for in {PROCESS.test.refusal} (asked at {caller()})")
     named = _named_outside()
     if not named:
-        if PROCESS.test.refusal:
-            raise test_error(f"the target is asked for in {_REFUSALS[PROCESS.test.refusal]} (asked at {caller()})")
         return DEFAULT_TARGET
     if len(named) > 1:
         names = ", ".join(target.name for target in named)
@@ -85,34 +79,10 @@ def named_targets() -> tuple[Target, ...]:
 
 
 def _named_outside() -> tuple[Target, ...]:
-    """Return the target of a process above this one, else the targets that the variable names; empty if none does."""
-    excepted = PROCESS.test.excepted
-    for file in _opened_files() if PROCESS.unread else PROCESS.files_above:
-        if text := file.read():
-            if not text.startswith(EXCEPT):
-                return (_inherited(text),)
-            excepted = text.removeprefix(EXCEPT)
-            break
-    variable = _value_of_variable()
-    return () if variable is None or excepted == variable[:EXCEPTED] else targets_in(TARGET_VARIABLE, variable)
-
-
-def _value_of_variable() -> str | None:
-    """Return the value of DML_TILE_TARGET, or None.
-
-    For a variable that is not set, ``os.environ`` raises two exceptions, which takes a third of the time of a small
-    tile. So its dictionary is asked first, as long as nothing stands in for ``os.environ``.
-    """
-    environment: Any = os.environ
-    if environment is _ENVIRONMENT and _ENCODED_TARGET_VARIABLE not in environment._data:
-        return None
-    return environment.get(TARGET_VARIABLE)  # type: ignore[no-any-return]
-
-
-_ENVIRONMENT: Final[Any] = os.environ if type(getattr(os.environ, "_data", None)) is dict else None
-_ENCODED_TARGET_VARIABLE: Final[Any] = (
-    os.environ.encodekey(TARGET_VARIABLE) if _ENVIRONMENT is not None else TARGET_VARIABLE
-)
+    """Return the targets that the variable names; empty if it is not set, or does not decide."""
+    if PROCESS.outside is None or PROCESS.test.default is not None:
+        return ()
+    return targets_in(TARGET_VARIABLE, PROCESS.outside)
 
 
 @lru_cache(maxsize=64)
@@ -153,33 +123,6 @@ _AT_ONCE: Final = (
 )
 
 
-def _opened_files() -> list[SharedTarget]:
-    """Return the files of the processes above. Raises TargetError if one cannot be opened."""
-    try:
-        return PROCESS.open_files()
-    except (OSError, ValueError) as error:
-        raise TargetError(f"the target of the process that started this one cannot be read: {error}") from None
-
-
-_REFUSALS: Final = {
-    UNNAMED: "a test that names no target, and dml_strict is set: mark it with @pytest.mark.dml, or use simulate",
-    COLLECTING: "the collection of tests, which has no target (several are chosen, or dml_strict is set and none is): "
-    "ask in the test, in a fixture or in a string condition",
-}
-
-
-def _inherited(text: str) -> Target:
-    """Return the target that a process above names. Raises TargetError if it names none."""
-    if text in _REFUSALS:
-        raise TargetError(f"the process was started by {_REFUSALS[text]}")
-    source = "the process that started this one"
-    try:
-        (target,) = targets_in(source, text) or [Target.parse(text)]
-    except ValueError as error:
-        raise TargetError(f"the target of {source} cannot be read: {error}") from None
-    return target
-
-
 def test_error(message: str) -> TargetError:
     """Return an error that fails the running test, also where its code hides it."""
     PROCESS.test_errors.append(message)
@@ -217,10 +160,10 @@ def origin_of(what: str, named: TargetLike | None, target: Target) -> Origin | N
 def simulate(target: TargetLike, *, scope: Literal["process", "context"] = "process") -> Simulation:
     """Make a target the current one: in a ``with`` block, or in what it decorates.
 
-    It holds in the whole process: in all threads and tasks, and in child processes. The innermost one counts; they end
-    in the reverse order of their beginnings, else TargetError is raised. With the scope ``"context"``, it holds in this
-    thread, and in asyncio's tasks that are made within, so that code which runs at once can have several targets.
-    Raises ValueError for an unknown target.
+    It holds in the whole process, in all threads and tasks, and in the processes that it starts meanwhile: the variable
+    DML_TILE_TARGET names it. The innermost one counts; they end in the reverse order of their beginnings, else
+    TargetError is raised. With the scope ``"context"``, it holds in this thread, and in asyncio's tasks that are made
+    within, so that code which runs at once can have several targets. Raises ValueError for an unknown target.
 
         >>> with simulate("windows-10-22h2") as target:
         ...     print(target.feature_level, current_target().name)
@@ -242,8 +185,6 @@ class Simulation:
         self.target = copy(Target.parse(target))  # an object of its own, by which Origin knows it
         self.scope = scope
         self.where = caller()
-        if scope == "process":
-            PROCESS.publish()
         if PROCESS.is_watched:
             PROCESS.unused[self] = None
 
