@@ -327,7 +327,11 @@ FROM_4_0: Final = [level for level in FeatureLevel if level >= FeatureLevel.DML_
 @pytest.mark.parametrize("target", [*FROM_4_0, at("5_2", typed_uav_loads=False)], ids=str)
 def test_exactly_the_tiles_within_the_limits_pass_through_chromium(target: TargetLike) -> None:
     limits = op_support_limits(target)
-    Draft202012Validator(schemas()["webnn_op_support_limits"]).validate(limits)
+    schema = Draft202012Validator(schemas()["webnn_op_support_limits"])
+    schema.validate(limits)
+    whole = {"preferredInputLayout": "nchw", "maxTensorByteLength": 2**31 - 1, "relu": limits["tile"], **limits}
+    schema.validate(whole)
+    assert not schema.is_valid(whole | {"tile": {"input": {}}})
     with simulate(target):
         assert op_support_limits() == limits
     tensor = limits["tile"]["input"]

@@ -125,6 +125,10 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
         ({"InputTensor": FLAT, "OutputTensor": FLAT, "Repeat": [1]}, "^Repeat is unknown"),
         (TILE | {"Axis": 0}, "^Axis is unknown"),
         ({"Type": -1}, "Type is -1"),
+        (
+            {"base_code": {"magic": "pir", "version": 1}, "program": {"regions": []}},
+            "^is a Paddle 3 model, which is not",
+        ),
         ({"Type": "GATHER"}, "^InputTensor is missing; IndicesTensor is missing"),
         ({"Type": "TILE"}, "^InputTensor is missing; OutputTensor is missing"),
     ],

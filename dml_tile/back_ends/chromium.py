@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final, Literal, get_args
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome, Release
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
@@ -97,7 +97,12 @@ class SingleInputSupportLimits(Record):
 
 
 class OpSupportLimits(Record):
-    """MLOpSupportLimits, of which only tile is given; the output of `dml-tile levels --format webnn`."""
+    """MLOpSupportLimits, of which only tile is given; the output of `dml-tile levels --format webnn`.
+
+    The members of other operators, and those of the context, are allowed, and not looked at.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     tile: SingleInputSupportLimits
 

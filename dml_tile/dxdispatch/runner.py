@@ -52,7 +52,7 @@ from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, apply_rules, unreadable
 from dml_tile.input_errors import input_error
 from dml_tile.rules.binding import RANGE_RULES, SLOT_STATE_RULES
-from dml_tile.rules.check import blocks_creation, not_a_tile
+from dml_tile.rules.check import blocks_creation, not_executed
 from dml_tile.simulation.target import resolve
 from dml_tile.text import json_pointer, printable
 
@@ -139,7 +139,7 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
         results[""] = (*others, *(replace(finding, severity=Severity.ERROR) for finding in device))
     for name, dispatchable in model.dispatchables.items():
         if isinstance(dispatchable, OtherDispatchable):
-            findings: tuple[Finding, ...] = (not_a_tile(dispatchable.type),)
+            findings: tuple[Finding, ...] = (not_executed(dispatchable.type),)
         else:
             findings = tuple(filter(blocks_creation, check(dispatchable.operator, target, against)))
         if findings:

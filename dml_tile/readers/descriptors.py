@@ -325,6 +325,8 @@ def _capture_of(desc: OperatorDesc | None, line: CapturedLine) -> Capture:
 
 
 def _no_descriptor_message(data: Any) -> str:
+    if isinstance(data, dict) and isinstance(code := data.get("base_code"), dict) and code.get("magic") == "pir":
+        return "is a Paddle 3 model, which is not read; convert it with paddle2onnx and check the .onnx file"
     is_schema = isinstance(data, dict) and data.get("type") == "object" and "properties" in data
     return (
         f"{'a JSON Schema' if is_schema else shown(data)} was provided, but a tile (an object with "

@@ -25,10 +25,14 @@ from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.rules.capture import refusal_is_explained
+from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import printable, printable_line_start, shortened_within
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+_NOT_EXECUTED: Final = "not executed"
+"""Of another operator than Tile, where a model is run."""
 
 _STYLES: Final = {
     Verdict.ACCEPTED: "green",
@@ -41,6 +45,7 @@ _STYLES: Final = {
     "not lowered": "red",
     Verdict.ELSEWHERE: "cyan",
     Verdict.NOT_CHECKED: "cyan",
+    _NOT_EXECUTED: "cyan",
 }
 
 _SEVERITY_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
@@ -61,7 +66,9 @@ class Line(NamedTuple):
 def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target) -> None:
     """Print the findings of parts of a source, by their JSON pointers."""
     for pointer, findings in refusals.items():
-        shown = verdict(source, pointer, verdict_of(findings), target.label)
+        is_other = any(finding.rule == operator_is_checked.id for finding in findings)
+        word = _NOT_EXECUTED if is_other else verdict_of(findings)
+        shown = verdict(source, pointer, word, target.label)
         print_lines(console, [Line(0, shown), *detail_lines(target, findings)])
     console.file.flush()
 

@@ -11,12 +11,13 @@ from typing import Any, Final
 
 from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, CapturedGraph, Descriptor, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import (
     OWNED_BY_DML,
     FeatureLevel,
     TensorFlags,
 )
+from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.errors import require_instance
 from dml_tile.findings import BASES, Against, Basis, Finding, Rule, Severity, Violation, apply_rules, bases_of
@@ -111,6 +112,15 @@ def not_checked(operator: str) -> Finding:
     """Return the finding for an operator of which only the C name is known."""
     return operator_is_checked.finding(
         Violation("Type", f"the fields of {operator} are not given, or not read; it is not checked")
+    )
+
+
+def not_executed(operator: str) -> Finding:
+    """Return the finding for another operator than Tile, or a shader or a model, in a DxDispatch model that is run."""
+    what = "is checked, not executed" if operator_named(operator) else "is not executed"
+    name = operator.removeprefix(OPERATOR_TYPE.prefix)
+    return operator_is_checked.finding(
+        Violation("Type", f"{name} {what}: run executes Tile operators (DxDispatch executes the others)")
     )
 
 

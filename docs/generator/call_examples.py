@@ -55,7 +55,7 @@ owner_table.bind_outputs([result])
 
 _GRAPHS: Final = """\
 from dml_tile import Device, GraphDesc, InputGraphEdge, IntermediateGraphEdge, OperatorGraphNodeDesc, OutputGraphEdge
-from dml_tile import BufferTensorDesc, TileOperatorDesc, check
+from dml_tile import BufferTensorDesc, OperatorDesc, TileOperatorDesc, check
 
 first = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 3], repeats=[1, 2])
 second = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 6], repeats=[3, 1])
@@ -319,8 +319,9 @@ CALLS: Final = {
         "check(graph)",
     ),
     "DML-GRAPH-edge-layout": Calls(
-        'integers = TileOperatorDesc.from_input(data_type="INT32", sizes=[2, 6], repeats=[3, 1])\n'
-        "check(graph.replace(nodes=[first, integers]))",
+        'flat = {"DataType": "FLOAT32", "Sizes": [1, 1, 1, 12]}\n'
+        'identity = OperatorDesc(type="ACTIVATION_IDENTITY", desc={"InputTensor": flat, "OutputTensor": flat})\n'
+        "check(graph.replace(nodes=[first, identity]))",
         "check(graph)",
     ),
     "DML-GRAPH-output-twice": Calls(
