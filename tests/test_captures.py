@@ -38,7 +38,7 @@ def line(tile: Any, hresult: str | None = "0x00000000", level: str | None = "0x0
     ("captured", "message"),
     [
         (line(WRONG), "CreateOperator returned S_OK 0x00000000 at feature level 6_2; the emulator gives E_INVALIDARG"),
-        (line(WRONG, "0x80004005"), "returned 0x80004005 at feature level 6_2; the emulator gives E_INVALIDARG"),
+        (line(WRONG, "0x80004005"), "returned E_FAIL 0x80004005 at feature level 6_2; the emulator gives E_INVALIDARG"),
         # what says nothing about a descriptor: E_OUTOFMEMORY, DXGI_ERROR_DEVICE_REMOVED, _HUNG, E_NOINTERFACE
         *((line(TILE, code), "") for code in ("0x8007000E", "0x887A0005", "0x887A0006", "0x80004002")),
         (line(WRONG, None), ""),
@@ -62,7 +62,7 @@ def test_an_answer_that_the_emulator_does_not_give_is_reported(check: Call, capt
     ("captured", "message"),
     [
         (line(TILE, "0x80070057"), "returned E_INVALIDARG 0x80070057 at feature level 6_2, and no rule says why"),
-        (line(TILE, "0x80004005"), "returned 0x80004005 at feature level 6_2, and no rule says why"),
+        (line(TILE, "0x80004005"), "returned E_FAIL 0x80004005 at feature level 6_2, and no rule says why"),
         (
             line(None, "0x80070057", None, operator={"Type": 67}),
             "returned E_INVALIDARG 0x80070057, and no rule says why",

@@ -99,7 +99,7 @@ def test_the_json_output(call: Call) -> None:
         (["explode"], "explode"),
         (["explain", "DML-TILE-Repeats-zer"], "DML-TILE-Repeats-zero"),
         (["explain", "xyz"], "lists all rules"),
-        (["explain", "80004005"], "0x80004005 is no result of DirectML's; these are: E_INVALIDARG 0x80070057"),
+        (["explain", "80004004"], "0x80004004 is no result of DirectML's; these are: E_INVALIDARG 0x80070057"),
         (["schema", "xyz"], "expected one of dml_tile_operator_desc"),
         (["run"], "MODEL"),
         (["run", "a.json"], "dml-tile: a.json: an object was provided, but a DxDispatch model (with resources,"),
@@ -216,7 +216,14 @@ CODES = [code for code in HRESULT if code]
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
 def test_explain_says_what_returns_a_result_and_what_to_do_next(call: Call, code: HRESULT) -> None:
     printed = call("explain", code.name).stdout
-    for spelling in (code.hex, code.hex.lower(), code.hex[2:], code.name.lower()):
+    signed = str(code - 2**32)
+    lines_with_it = (
+        f"{code.hex[2:]} The parameter is incorrect",
+        f"hr = {code.hex} (see 12345678)",
+        f"error {code.name}.",
+    )
+    spellings = code.hex, code.hex.lower(), code.hex[2:], code.name.lower(), signed, str(int(code)), *lines_with_it
+    for spelling in spellings:
         assert call("explain", spelling).stdout == printed
     first, *lines, page = printed.splitlines()
     assert first == str(code)

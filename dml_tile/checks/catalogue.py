@@ -195,6 +195,23 @@ _CODES: Final = (
         pages.COMPILE_GRAPH,
     ),
     ResultCode(
+        HRESULT.E_UNEXPECTED,
+        "CreateOperator at 5_0 and 5_2, for some operators with a FusedActivation",
+        "`dml-tile check FILE --target TARGET` says where a rule knows of it; create the activation as an operator of "
+        "its own, or ship a newer DirectML",
+    ),
+    ResultCode(
+        HRESULT.ERROR_UNHANDLED_EXCEPTION,
+        "CompileOperator, by public reports: an exception within DirectML or the driver; it was not measured",
+        "compile the operator alone to find it, then try another driver or a newer DirectML",
+    ),
+    ResultCode(
+        HRESULT.E_FAIL,
+        "no call of DirectML that was measured; callers, such as ONNX Runtime, return it for errors of their own, and "
+        "for those that name no reason",
+        "look at what the caller logged before it, and at Direct3D's debug layer",
+    ),
+    ResultCode(
         HRESULT.E_OUTOFMEMORY,
         "any call, where memory runs out",
         "tile in parts, or free what is not used; Device.fail lets a test see what follows (docs/device.md)",
@@ -212,16 +229,36 @@ RESULT_CODES: Final[dict[str, ResultCode]] = {row.hresult.name: row for row in _
 
 
 def result_code(text: str) -> ResultCode | None:
-    """Return the code that a text spells, as ``80070057``, ``0x80070057`` or ``E_INVALIDARG``; None for another text.
+    """Return the first code that a text spells; None if it spells none.
+
+    A code is its name, its digits, as ``80070057``, ``0x80070057``, ``-2147024809`` or ``2147942487``, or stands in a
+    line, as ``80070057 The parameter is incorrect``.
 
     Raises ValueError for a number that is no code of DirectML's.
     """
-    digits = re.fullmatch("(?:0x)?([0-9a-f]{8})", text.lower())
-    if digits is None:
-        return RESULT_CODES.get(text.upper())
-    number = int(digits[1], 16)
-    found = next((row for row in _CODES if row.hresult == number), None)
-    if found is None:
+    words = _WORD.findall(text)
+    named = (RESULT_CODES.get(word.upper()) for word in words)
+    numbers = [number for number in map(_failure, words) if number is not None]
+    numbered = (row for number in numbers for row in _CODES if row.hresult == number)
+    found = next(filter(None, (*named, *numbered)), None)
+    if found is None and numbers:
         known = ", ".join(str(row.hresult) for row in _CODES)
-        raise ValueError(f"0x{number:08X} is no result of DirectML's; these are: {known}")
+        raise ValueError(f"0x{numbers[0]:08X} is no result of DirectML's; these are: {known}")
     return found
+
+
+_WORD: Final = re.compile(r"(?<!\w)-?\w+")
+
+
+def _failure(word: str) -> int | None:
+    """Return the HRESULT of a failure that a word spells; None for another word."""
+    if digits := re.fullmatch("(?:0x)?([0-9a-f]{8})", word, re.IGNORECASE | re.ASCII):
+        number = int(digits[1], 16)
+    elif re.fullmatch("-?[0-9]{9,10}", word, re.ASCII):
+        number = int(word) + (2**32 if word.startswith("-") else 0)
+    else:
+        return None
+    return number if _FIRST_FAILURE <= number < 2**32 else None
+
+
+_FIRST_FAILURE: Final = 0x80000000

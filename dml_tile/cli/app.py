@@ -84,7 +84,9 @@ _COMMANDS = (
 """The commands, each with its line in the list of all."""
 
 for command, line in _COMMANDS:
-    app.command(short_help=line, epilog=_EXIT_STATUS)(command)
+    # a result may be a negative number, which would be an option
+    settings = {"ignore_unknown_options": True} if command is explain else None
+    app.command(short_help=line, epilog=_EXIT_STATUS, context_settings=settings)(command)
 
 
 _INTERRUPTED: Final = 130

@@ -114,8 +114,8 @@ def explain(
     rule: str | None = typer.Argument(
         None,
         metavar="RULE",
-        help="A rule's id, or a prefix of several such as DML-BUFFER; or a result such as 80070057, 0x887A0004 or "
-        "E_INVALIDARG. Without it, all rules.",
+        help="A rule's id, or a prefix of several such as DML-BUFFER; or a result such as 80070057, -2147024809 or "
+        "E_INVALIDARG, or a line that has one, quoted. Without it, all rules.",
         autocompletion=options.complete_rule_or_result,
     ),
 ) -> None:

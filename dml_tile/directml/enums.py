@@ -195,15 +195,20 @@ class CommandListType(IntEnum):
 
 
 class HRESULT(IntEnum):
-    """The result codes that DirectML gives, as unsigned 32-bit values."""
+    """The result codes that DirectML gives, or that its callers pass on, as unsigned 32-bit values.
+
+    ERROR_UNHANDLED_EXCEPTION stands for the HRESULT of that Windows error.
+    """
 
     S_OK = 0
     E_NOTIMPL = 0x80004001
     E_NOINTERFACE = 0x80004002
     E_POINTER = 0x80004003
+    E_FAIL = 0x80004005
     E_UNEXPECTED = 0x8000FFFF
     E_OUTOFMEMORY = 0x8007000E
     E_INVALIDARG = 0x80070057
+    ERROR_UNHANDLED_EXCEPTION = 0x8007023E
     DXGI_ERROR_UNSUPPORTED = 0x887A0004
     DXGI_ERROR_DEVICE_REMOVED = 0x887A0005
     DXGI_ERROR_DEVICE_HUNG = 0x887A0006
