@@ -92,6 +92,7 @@ from dml_tile.execution.mover import Progress as Progress
 from dml_tile.findings import Against as Against
 from dml_tile.findings import Basis as Basis
 from dml_tile.findings import Finding as Finding
+from dml_tile.findings import Position as Position
 from dml_tile.findings import Rule as Rule
 from dml_tile.findings import Severity as Severity
 from dml_tile.findings import Violation as Violation

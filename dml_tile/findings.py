@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Flag, IntEnum
-from typing import Final, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target
@@ -238,8 +238,68 @@ def finding_lines(findings: Iterable[Finding]) -> list[str]:
 
 
 UNREADABLE: Final = "unreadable"
+CONTRADICTION: Final = "contradiction"
+PASSED_OVER: Final = "passed-over"
+RUN_TIME: Final = "known-at-run-time"
+UNUSED_IGNORE: Final = "unused-ignore"
+UNUSED_BASELINE_ENTRY: Final = "unused-baseline-entry"
+UNUSED_VIA: Final = "unused-via"
+
+
+class OwnId(NamedTuple):
+    """An id of the package's own, which is no rule of DirectML's.
+
+    ``status`` is the exit status of a command with such findings, 1 only if their severity fails the check. ``key`` is
+    their key in JSON.
+    """
+
+    id: str
+    severity: Severity
+    status: int
+    key: str
+    says: str
+
+    @property
+    def is_selectable(self) -> bool:
+        """True if ``--select`` and ``--ignore`` name it."""
+        return self.status == 1
+
+
+OWN: Final[dict[str, OwnId]] = {
+    own.id: own
+    for own in (
+        OwnId(UNREADABLE, Severity.ERROR, 2, "errors", "Each part of a file can be read."),
+        OwnId(CONTRADICTION, Severity.WARNING, 0, "contradictions", "An ONNX model declares the shapes of its values."),
+        OwnId(PASSED_OVER, Severity.NOTE, 0, "passed_over", "A file holds something to check, and is not left out."),
+        OwnId(
+            *(RUN_TIME, Severity.NOTE, 1, "results"),
+            "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open.",
+        ),
+        OwnId(
+            *(UNUSED_IGNORE, Severity.NOTE, 1, "notices"),
+            "A rule that per-file-ignores silences has a finding there at a target.",
+        ),
+        OwnId(
+            *(UNUSED_BASELINE_ENTRY, Severity.NOTE, 1, "notices"),
+            "An entry of the baseline occurs, where its file and target are checked.",
+        ),
+        OwnId(
+            *(UNUSED_VIA, Severity.NOTE, 1, "notices"),
+            "What --via checks is a model: descriptors are what DirectML gets, and go through no back end.",
+        ),
+    )
+}
+"""The ids of the package's own: of what cannot be read, notices, and what fails nothing."""
+
+Found: TypeAlias = tuple[str, Finding]
+"""A finding about a file or folder, behind its name."""
+
+
+def own_finding(own_id: str, message: str, pointer: str = "", position: Position | None = None) -> Finding:
+    """Return a finding with an id of ``OWN``."""
+    return Finding(own_id, pointer, message, OWN[own_id].severity, position=position)
 
 
 def unreadable(pointer: str, message: str, position: Position | None = None) -> Finding:
     """Return the finding about a part of a source that cannot be read."""
-    return Finding(UNREADABLE, pointer, message, Severity.ERROR, position=position)
+    return own_finding(UNREADABLE, message, pointer, position)

@@ -72,11 +72,11 @@ def test_threads_find_what_this_thread_finds(zoo: list[str]) -> None:
         assert list(sweep(zoo, TARGETS, executor=executor)) == alone
     assert [checked.source for checked in alone] == zoo
     assert [result.target.name for result in alone[0].results] == TARGETS
-    assert alone[-2] == CheckedFile("missing.json", problems=(unreadable("", "No such file or directory"),))
+    assert alone[-2] == CheckedFile("missing.json", findings=(unreadable("", "No such file or directory"),))
 
 
 def test_names_that_stand_for_no_file_and_arguments_that_mean_nothing(call: Call) -> None:
-    assert list(sweep(["*.onnx"])) == [CheckedFile("*.onnx", problems=(unreadable("", "no file matches the pattern"),))]
+    assert list(sweep(["*.onnx"])) == [CheckedFile("*.onnx", findings=(unreadable("", "no file matches the pattern"),))]
     for argument, value, message in (
         ("via", "orr", "there is no back end 'orr'"),
         ("against", "neither", "against"),

@@ -86,7 +86,7 @@ def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], client: Any, dis
     swept = list(sweep([*zoo[:20], name, *zoo[20:60]], executor=client.get_executor(pure=False)))
     client.unregister_worker_plugin("deadly")
     assert [checked for checked in swept if checked.source != name] == list(sweep(zoo[:60]))
-    assert swept[20].problems == (unreadable("", "the workers that checked it died (2 of them)"),)
+    assert swept[20].findings == (unreadable("", "the workers that checked it died (2 of them)"),)
 
 
 def test_a_cluster_that_is_left_ends_the_sweep_in_one_error(zoo: list[str], cluster: Any, distributed: Any) -> None:

@@ -1,4 +1,4 @@
-"""All rules and notices by their ids, the selection of rules whose findings count, and the result codes of DirectML."""
+"""All rules by their ids, the selection of rules whose findings count, and the result codes of DirectML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml_tile.dialects.directml import DIALECT_RULES, SPECIFICATION_RULES
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
-from dml_tile.findings import Basis, Rule, Severity
+from dml_tile.findings import OWN, OwnId, Rule
 from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.rules import binding, device, dispatch, graph
 from dml_tile.rules.capture import CAPTURE_RULES
@@ -41,37 +41,13 @@ RULES: Final[dict[str, Rule[Any]]] = {rule.id: rule for rules in _RULES for rule
 """Every rule, by its id."""
 
 
-RUN_TIME: Final = "known-at-run-time"
-UNUSED_IGNORE: Final = "unused-ignore"
-UNUSED_BASELINE_ENTRY: Final = "unused-baseline-entry"
-UNUSED_VIA: Final = "unused-via"
+SELECTABLE: Final = {own_id: own for own_id, own in OWN.items() if own.is_selectable}
+"""The ids of the package's own that ``--select`` and ``--ignore`` name."""
 
 
-def _notice(rule_id: str, says: str) -> Rule[Any]:
-    return Rule(
-        rule_id, says, Basis.INFERRED, pages.TILE, lambda subject, target: (), hresult=None, severity=Severity.NOTE
-    )
-
-
-NOTICES: Final[dict[str, Rule[Any]]] = {
-    rule.id: rule
-    for rule in (
-        _notice(
-            RUN_TIME, "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open."
-        ),
-        _notice(UNUSED_IGNORE, "A rule that per-file-ignores silences has a finding there at a target."),
-        _notice(UNUSED_BASELINE_ENTRY, "An entry of the baseline occurs, where its file and target are checked."),
-        _notice(
-            UNUSED_VIA, "What --via checks is a model: descriptors are what DirectML gets, and go through no back end."
-        ),
-    )
-}
-"""The notices, by id: they are no rules of DirectML's."""
-
-
-def rule_named(rule_id: str) -> Rule[Any]:
-    """Return the rule with this id, or the notice. Raises ValueError, with the nearest ids, for any other."""
-    rules = RULES | NOTICES
+def rule_named(rule_id: str) -> Rule[Any] | OwnId:
+    """Return the rule or notice with this id. Raises ValueError, with the nearest ids, for any other."""
+    rules: dict[str, Rule[Any] | OwnId] = {**RULES, **SELECTABLE}
     if rule_id not in rules:
         hint = did_you_mean(rule_id, rules, "`dml-tile explain` lists all rules", count=3, cutoff=0.4)
         raise ValueError(f"there is no rule {rule_id!r}; {hint}")
@@ -108,7 +84,7 @@ def beginnings(rule_id: str) -> Iterator[str]:
 def known_rules(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names, ids or first words of ids. Raises ValueError, with the nearest, for an unknown name."""
     names = tuple(names)
-    known = {beginning for rule_id in (*RULES, *NOTICES) for beginning in beginnings(rule_id)} if names else ()
+    known = {beginning for rule_id in (*RULES, *SELECTABLE) for beginning in beginnings(rule_id)} if names else ()
     for words in names:
         if words in known:
             continue

@@ -15,14 +15,24 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.back_ends import BackEnd, back_end_named
-from dml_tile.checks.catalogue import RUN_TIME, Selection
+from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, require_instance
 from dml_tile.files.urls import STANDARD_INPUT, source_named
-from dml_tile.findings import Against, Finding, Severity, bases_of, location_of, unreadable
+from dml_tile.findings import (
+    CONTRADICTION,
+    RUN_TIME,
+    Against,
+    Finding,
+    Severity,
+    bases_of,
+    location_of,
+    own_finding,
+    unreadable,
+)
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY, Sources, is_model_file
@@ -40,7 +50,7 @@ _DIGEST_BYTES: Final = 4
 SourcePart: TypeAlias = JsonDescriptor | TileNode | Finding
 
 Event: TypeAlias = tuple[Result, ...] | Finding | SourceSummary
-"""The results of a tile, one for each target; a part of the file that cannot be read; or, at its end, its summary."""
+"""The results of a tile, one for each target; a finding about the file; or, at its end, its summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +80,13 @@ class FileCheck:
         return self.stdin_name if file == STANDARD_INPUT else file
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
-        """Yield the results and problems of a file, then its summary; equal messages are one problem."""
+        """Yield the results of a file, the findings about it, then its summary; equal messages are one finding."""
         parts = sources.parts(file, self.name_of(file))
         file = self.name_of(file)
         summary = SourceSummary(file, is_model_file(file))
         suppressions = Suppressions(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
         problems: dict[str, list[Finding]] = {}
+        contradictions: tuple[str, ...] = ()
         equals, all_equals = Counter[str](), Counter[str]()
         first_parts = list(islice(parts, 2))
         first_own = [part for part in first_parts if not (isinstance(part, JsonDescriptor) and part.is_whole_model)]
@@ -87,7 +98,7 @@ class FileCheck:
             if not of_part:
                 continue
             if isinstance(part, TileNode):
-                summary.contradictions += part.contradictions
+                contradictions += part.contradictions
             if any(result.findings or result.unknown for result in of_part):
                 content = _content(part, equals)
                 of_part = [self._counted(replace(result, content=content), suppressions) for result in of_part]
@@ -115,6 +126,8 @@ class FileCheck:
         summary.is_whole = not problems
         summary.names = sources.new_names()
         summary.patterns, summary.met = suppressions.patterns, suppressions.met
+        for message in contradictions:
+            yield own_finding(CONTRADICTION, message)
         yield summary
 
     def _counted(self, result: Result, suppressions: Suppressions) -> Result:

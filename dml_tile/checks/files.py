@@ -17,7 +17,7 @@ from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import list_root, path_from
 from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
 from dml_tile.files.whole import read_whole
-from dml_tile.findings import Finding, unreadable
+from dml_tile.findings import Finding, Found, unreadable
 from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
@@ -26,10 +26,10 @@ from dml_tile.readers.sources import (
     EMPTY,
     EMPTY_FOLDER,
     EXCLUDED,
-    PassedOver,
     Sources,
     expanded,
     is_model_file,
+    passing_over,
     why_skipped,
 )
 from dml_tile.text import did_you_mean
@@ -111,7 +111,7 @@ class NamedFiles(NamedTuple):
     """The files to check, each once; what is passed over; and the files of each name that has to hold something."""
 
     files: list[str]
-    passed_over: list[PassedOver]
+    passed_over: list[Found]
     of_names: dict[str, list[str]]
 
 
@@ -134,7 +134,7 @@ def files_named(
     """
     of_names: dict[str, list[str]] = {}
     files: dict[Hashable, str] = {}
-    over: dict[Hashable, PassedOver] = {}
+    over: dict[Hashable, Found] = {}
     walked: set[PurePath] = set()
     patterns = dict.fromkeys(filter(is_pattern, names))
     matches = Matches(*patterns)
@@ -148,7 +148,7 @@ def files_named(
             if isinstance(name, ListedPath | ProjectPath) and (refused := why_refused(match)):
                 complain(match, unreadable("", refused))
                 continue
-            passed: list[PassedOver] = []
+            passed: list[Found] = []
             try:
                 found = list(
                     expanded(
@@ -165,7 +165,7 @@ def files_named(
             has_to_hold = not (skips_others or isinstance(name, ProjectPath))
             if found and has_to_hold:
                 of_names.setdefault(name, []).extend(found)
-            elif has_to_hold and all(one.reason != EXCLUDED for one in passed):
+            elif has_to_hold and all(finding.message != EXCLUDED for _, finding in passed):
                 complain(match, _NO_MATCH if isinstance(match, Url) and has_magic(match.file) else EMPTY_FOLDER)
             if found == [match] and skips_others and (skipped := why_skipped(match)):
                 found, passed = [], [skipped]
@@ -175,9 +175,9 @@ def files_named(
                 elif file == name:
                     complain(file, unreadable("", f"is {unread}"))
                 else:
-                    passed.append(PassedOver(file, unread))
-            for one in passed:
-                over.setdefault(_identity(one.name), one)
+                    passed.append(passing_over(file, unread))
+            for found_over in passed:
+                over.setdefault(_identity(found_over[0]), found_over)
     passed_over = [one for identity, one in over.items() if identity not in files]
     return NamedFiles([*files.values()], passed_over, of_names)
 
@@ -218,7 +218,7 @@ def chosen_tiles(
     known_shapes: KnownShapes,
     pointer: str | None,
     complain: Complain,
-    pass_over: Callable[[Sequence[PassedOver]], object],
+    pass_over: Callable[[Sequence[Found]], object],
     via: BackEnd | None = None,
 ) -> ChosenTiles:
     """Yield each tile of a file or a folder, with its file; if a ``pointer`` is given, only its tile.
@@ -226,7 +226,7 @@ def chosen_tiles(
     Calls ``pass_over`` once, at the end, with what a folder's search passes over, models that the back end ``via`` does
     not read, and files without descriptors.
     """
-    not_read: list[PassedOver] = []
+    not_read: list[Found] = []
     files: list[str] = []
     try:
         found = list(expanded(name, pass_over=not_read.append))
@@ -241,7 +241,7 @@ def chosen_tiles(
         elif file == name:
             complain(file, unreadable("", f"is {unread}"))
         else:
-            not_read.append(PassedOver(file, unread))
+            not_read.append(passing_over(file, unread))
     is_readable = bool(files)
     is_found = pointer is None
     passed_over: list[str] = []
@@ -262,7 +262,7 @@ def chosen_tiles(
                     is_found = True
                     yield file, part
             if is_empty:
-                not_read.append(PassedOver(file, EMPTY))
+                not_read.append(passing_over(file, EMPTY))
         names = sources.new_names()
     if is_readable:
         for option, unknown in unknown_names(known_shapes, names, files):

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dml_tile.checks.catalogue import NOTICES, UNUSED_BASELINE_ENTRY, UNUSED_IGNORE, UNUSED_VIA, beginnings
+from dml_tile.checks.catalogue import beginnings
 from dml_tile.checks.files import Exclusion
 from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.findings import Position, Severity
+from dml_tile.findings import UNUSED_BASELINE_ENTRY, UNUSED_IGNORE, UNUSED_VIA, Found, Severity, own_finding
 from dml_tile.readers.model_tile import ModelNames
 from dml_tile.text import plural
 
@@ -58,27 +58,9 @@ class Suppressions:
         return self._known[rule_id]
 
 
-class Notice(NamedTuple):
-    """A notice about a file, by the id in ``NOTICES``."""
-
-    rule: str
-    source: str
-    message: str
-    position: Position | None = None
-
-    @property
-    def severity(self) -> Severity:
-        """The severity of all notices with this id."""
-        return NOTICES[self.rule].usual_severity
-
-    def passes(self, fail_on: Severity | None) -> bool:
-        """Return True if the severity is below ``fail_on``, or if that is None."""
-        return fail_on is None or self.severity < fail_on
-
-
 def file_ignore_notices(
     file: str, ignores: FileIgnores, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool
-) -> Iterator[Notice]:
+) -> Iterator[Found]:
     """Yield notices of per-file-ignores in a settings file that match a file and suppress nothing.
 
     ``met`` suppressed something. If the whole project was checked (``is_whole``), all patterns count.
@@ -86,21 +68,22 @@ def file_ignore_notices(
     for number, (pattern, rules) in enumerate(zip(ignores.files.patterns.lines, ignores.rules, strict=True)):
         for rule in rules:
             if Suppression(rule, number) not in met and (is_whole or number in patterns):
-                yield Notice(UNUSED_IGNORE, file, f"per-file-ignores: {pattern!r}: {rule} silences nothing")
+                message = f"per-file-ignores: {pattern!r}: {rule} silences nothing"
+                yield file, own_finding(UNUSED_IGNORE, message)
 
 
-def baseline_notices(file: str, missing: Iterable[object]) -> Iterator[Notice]:
+def baseline_notices(file: str, missing: Iterable[object]) -> Iterator[Found]:
     """Yield a notice of each baseline entry that was not found."""
-    return (Notice(UNUSED_BASELINE_ENTRY, file, f"no longer occurs: {entry}") for entry in missing)
+    return ((file, own_finding(UNUSED_BASELINE_ENTRY, f"no longer occurs: {entry}")) for entry in missing)
 
 
-def via_notices(via: str, sources: Iterable[SourceSummary]) -> Iterator[Notice]:
+def via_notices(via: str, sources: Iterable[SourceSummary]) -> Iterator[Found]:
     """Yield a notice, at the first file of descriptors, that a back end's option says nothing of these."""
     names = [source.name for source in sources if source.operators and not source.is_model]
     if names:
         others = f", as are those of {plural(len(names) - 1, 'more file')}" if len(names) > 1 else ""
         message = f"its descriptors are checked as DirectML gets them{others}; --via {via} is of models"
-        yield Notice(UNUSED_VIA, names[0], message)
+        yield names[0], own_finding(UNUSED_VIA, message)
 
 
 @dataclass(slots=True)
@@ -109,9 +92,8 @@ class SourceSummary:
 
     ``unknown`` tiles are known in part only before they are run, ``failing`` tiles fail at a target; ``is_whole`` is
     False if a part of the file could not be read, ``is_empty`` True for JSON without a descriptor and a model without a
-    Tile. ``names`` are the names by which a model's sizes may be given, ``contradictions`` of its declared shapes fail
-    nothing. ``patterns`` are the numbers of the patterns that ignore rules in the file, ``met`` the suppressions that
-    have a finding.
+    Tile. ``names`` are the names by which a model's sizes may be given, ``patterns`` the numbers of the patterns that
+    ignore rules in the file, ``met`` the suppressions that have a finding.
     """
 
     name: str
@@ -125,7 +107,6 @@ class SourceSummary:
     names: ModelNames = field(default=ModelNames(), compare=False)
     patterns: frozenset[int] = frozenset()
     met: set[Suppression] = field(default_factory=set)
-    contradictions: tuple[str, ...] = ()
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count an operator by its results, one for each target."""

@@ -57,15 +57,15 @@ class _Setup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """The results of a file, tile by tile, one for each target; ``problems`` are parts that cannot be read.
+    """The results of a file, tile by tile, one for each target.
 
-    ``contradictions`` are about shapes that an ONNX model declares and its values do not have.
+    ``findings`` are about the file: parts that cannot be read (``unreadable``), and shapes that an ONNX model declares
+    and its values do not have (``contradiction``).
     """
 
     source: str
     results: tuple[Result, ...] = ()
-    problems: tuple[Finding, ...] = ()
-    contradictions: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def sweep(
@@ -97,7 +97,7 @@ def sweep(
 def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | None) -> Iterator[CheckedFile]:
     unread: list[CheckedFile] = []
     files, *_ = files_named(
-        paths, lambda name, problem: unread.append(CheckedFile(name, problems=(problem,))), via=check.via
+        paths, lambda name, problem: unread.append(CheckedFile(name, findings=(problem,))), via=check.via
     )
     yield from unread
     events = workers.events(check, files) if workers else checked_here(check, files)
@@ -106,8 +106,8 @@ def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | No
         of_file.append(event)
         if isinstance(event, SourceSummary):
             results = chain.from_iterable(each for each in of_file if isinstance(each, tuple))
-            problems = tuple(each for each in of_file if isinstance(each, Finding))
-            yield CheckedFile(file, tuple(results), problems, event.contradictions)
+            findings = tuple(each for each in of_file if isinstance(each, Finding))
+            yield CheckedFile(file, tuple(results), findings)
             of_file.clear()
 
 

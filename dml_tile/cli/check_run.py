@@ -13,7 +13,6 @@ from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of,
 from dml_tile.checks.file_check import Event, FileCheck, checked_here
 from dml_tile.checks.files import HOLDS_NOTHING, files_named, forbidden, names_in, unknown_names, unread_through
 from dml_tile.checks.summary import (
-    Notice,
     SourceSummary,
     Suppression,
     baseline_notices,
@@ -23,6 +22,7 @@ from dml_tile.checks.summary import (
 from dml_tile.cli.config import Config, chosen_targets, nearest_config, require_models
 from dml_tile.cli.console import (
     CLEAN,
+    UNREADABLE,
     ExitStatus,
     complain,
     count_passed_over,
@@ -42,9 +42,9 @@ from dml_tile.cli.options import CheckOptions
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.files.repository import repository_root
 from dml_tile.files.urls import STANDARD_INPUT, source_named
-from dml_tile.findings import Finding, Severity, unreadable
+from dml_tile.findings import CONTRADICTION, OWN, Finding, Found, Severity, unreadable
 from dml_tile.readers.model_tile import KnownShapes, ModelNames
-from dml_tile.readers.sources import EMPTY, EXCLUDED, PassedOver, is_model_file
+from dml_tile.readers.sources import EMPTY, EXCLUDED, is_left_out, is_model_file, passing_over
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
 from dml_tile.text import as_typed
@@ -143,7 +143,8 @@ class CheckRun:
         )
         self.old_baseline = written_before(options.write_baseline) if options.write_baseline else None
         self.status = ExitStatus()
-        self._passed_over: list[PassedOver] = []
+        self._passed_over: list[Found] = []
+        self._contradictions: list[Found] = []
         self._of_names: Mapping[str, Sequence[str]] = {}
         self._reports: Sequence[Report] = ()
         self._sources: list[SourceSummary] = []
@@ -196,18 +197,21 @@ class CheckRun:
         if self.is_via_an_option and all(self._of_names.get(name) == [name] for name in self.names):
             require_models(config.settings.via or "", files)
         excluding = "--exclude" if "exclude" in config.options else f"exclude in {config.file}"
-        for one in self._passed_over:
-            if one.reason == EXCLUDED and one.name in self.names:
-                complain(one.name, [unreadable("", f"is not checked; {excluding} leaves it out")])
+        for name, finding in self._passed_over:
+            if finding.message == EXCLUDED and name in self.names:
+                complain(name, [unreadable("", f"is not checked; {excluding} leaves it out")])
         if self.is_project:
             for number, pattern in enumerate(exclusion.patterns.lines):
                 if number not in exclusion.patterns.met:
                     complain("check", [unreadable("", f"{excluding}: {pattern!r} matches nothing")])
         if self.questions.is_strict:
-            for one in self._passed_over:
-                if not one.is_left_out:
-                    self.status.complain(one.name, forbidden(one.reason))
-            self._passed_over = [one for one in self._passed_over if one.is_left_out]
+            kept: list[Found] = []
+            for name, finding in self._passed_over:
+                if is_left_out(name, finding.message):
+                    kept.append((name, finding))
+                else:
+                    self.status.complain(name, forbidden(finding.message))
+            self._passed_over = kept
         return files
 
     def check(self, files: Sequence[str], command: str) -> None:
@@ -226,33 +230,43 @@ class CheckRun:
             chosen_workers(options.jobs, options.dask, len(files)) as workers,
             reports_in(self.formats, report_options) as self._reports,
         ):
-            for name, problem in self.status.problems:
-                self._report_problem(name, problem)
+            for found in self.status.problems:
+                self._report(*found)
             events = workers.events(questions, files) if workers else checked_here(questions, files)
             for file, event in counted_files(events, len(files)):
                 self._take(questions.name_of(file), event)
             self._take_notices()
             self._complain_of_empty_names()
+            for found in self._passed_over:
+                self._report(*found)
             for report in self._reports:
-                report.passed_over = self._passed_over
                 report.end(self._sources)
 
-    def _complain(self, name: str, problem: Finding) -> None:
-        self.status.complain(name, problem)
-        self._report_problem(name, problem)
-
-    def _report_problem(self, name: str, problem: Finding) -> None:
+    def _report(self, name: str, finding: Finding) -> None:
         for report in self._reports:
-            report.add_problem(name, problem)
+            report.finding(name, finding)
+
+    def _take_finding(self, name: str, finding: Finding) -> None:
+        """Take a finding about a file."""
+        own = OWN[finding.rule]
+        if own.is_selectable:
+            if not self.questions.selection.takes(finding.rule):
+                return
+            self._count(are_failing=not finding.passes(self.questions.fail_on))
+        elif own.status == UNREADABLE:
+            self.status.complain(name, finding)
+        elif own.id == CONTRADICTION:
+            self._contradictions.append((name, finding))
+        self._report(name, finding)
 
     def _take(self, file: str, event: Event) -> None:
         match event:
             case Finding():
-                self._complain(file, event)
+                self._take_finding(file, event)
             case SourceSummary():
                 self._sources.append(event)
                 if event.is_empty and not (event.is_model or self.questions.is_strict):
-                    self._passed_over.append(PassedOver(file, EMPTY))
+                    self._passed_over.append(passing_over(file, EMPTY))
             case results:
                 if self.questions.baseline:
                     self.questions.baseline.note(results)
@@ -261,7 +275,7 @@ class CheckRun:
                     self._entries |= entries_of(results, options.write_baseline)
                 self._count(are_failing=not all(result.passes(self.questions.fail_on) for result in results))
                 for report in self._reports:
-                    report.add(results)
+                    report.item(results)
 
     def _complain_of_empty_names(self) -> None:
         """Complain of names that have to hold something to check, and hold nothing."""
@@ -271,33 +285,25 @@ class CheckRun:
             read = [name_of(file) for file in files if not unread_through(file, self.questions.via)]
             is_complained_of = files == [name] and not read
             if empty.issuperset(read) and not is_complained_of:
-                self._complain(name_of(name), HOLDS_NOTHING)
-                self._passed_over = [one for one in self._passed_over if one.name != name_of(name)]
+                self._take_finding(name_of(name), HOLDS_NOTHING)
+                self._passed_over = [found for found in self._passed_over if found[0] != name_of(name)]
 
     def _count(self, *, are_failing: bool) -> None:
         self.status.count_findings(are_failing=are_failing and not self.options.write_baseline)
-
-    def _take_notice(self, notice: Notice) -> None:
-        if not self.questions.selection.takes(notice.rule):
-            return
-        self._count(are_failing=not notice.passes(self.questions.fail_on))
-        for report in self._reports:
-            report.add_notice(notice)
 
     def _take_notices(self) -> None:
         """Take the notices about settings and about the baseline."""
         questions, config, known = self.questions, self.config, self.questions.baseline
         met = set[Suppression]().union(*(source.met for source in self._sources))
         matching = frozenset[int]().union(*(source.patterns for source in self._sources))
-        for notice in file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=self.is_project):
-            self._take_notice(notice)
+        notices = [*file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=self.is_project)]
         if self.is_via_an_option:
-            for notice in via_notices(config.settings.via or "", self._sources):
-                self._take_notice(notice)
+            notices += via_notices(config.settings.via or "", self._sources)
         if known:
             missing = known.missing(self._sources, self._target_names, questions.selection)
-            for notice in baseline_notices(config.settings.baseline, missing):
-                self._take_notice(notice)
+            notices += baseline_notices(config.settings.baseline, missing)
+        for found in notices:
+            self._take_finding(*found)
 
     @property
     def _target_names(self) -> list[str]:
@@ -323,10 +329,10 @@ class CheckRun:
         if not (options.quiet or shows_passed_over(self.formats)):
             count_passed_over(self._passed_over)
         if options.verbose:
-            for one in self._passed_over:
-                complain(one.name, [unreadable("", f"passed over, {one.reason}")])
-        for source in sources:
-            complain(source.name, [unreadable("", text) for text in source.contradictions])
+            for name, finding in self._passed_over:
+                complain(name, [unreadable("", f"passed over, {finding.message}")])
+        for source, finding in self._contradictions:
+            complain(source, [finding])
         self._complain_of_unknown_names()
         has_operators = any(source.operators for source in sources)
         if not (has_operators or self.status.problems):

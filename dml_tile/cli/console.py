@@ -8,15 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from inspect import Parameter, Signature
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 import typer
 
 from dml_tile.errors import ConfigError, OutputError
-from dml_tile.findings import Finding, location_of, unreadable
-
-if TYPE_CHECKING:
-    from dml_tile.readers.sources import PassedOver
+from dml_tile.findings import Finding, Found, location_of, unreadable
 
 FailOn = Literal["error", "warning", "note", "never"]
 
@@ -29,7 +26,7 @@ class ExitStatus:
 
     def __init__(self) -> None:
         self.code = CLEAN
-        self.problems: list[tuple[str, Finding]] = []
+        self.problems: list[Found] = []
 
     def complain(self, source: str, problem: Finding) -> None:
         """Print on standard error what cannot be read, or be done with it."""
@@ -51,7 +48,7 @@ def complain(source: str, problems: Sequence[Finding]) -> None:
         print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
 
 
-def count_passed_over(ones: Sequence[PassedOver]) -> None:
+def count_passed_over(ones: Sequence[Found]) -> None:
     """Print on standard error how many files and folders are passed over, by reason, if there are any."""
     if ones:
         from dml_tile.reports.wording import passed_over

@@ -132,7 +132,8 @@ def explain(
             print_lines(console_of(), result_code_lines(code))
             return
         if rule is not None and (rule in RULES or not rules):
-            rules = [rule_named(rule)]
+            print_lines(console_of(), rule_lines(rule_named(rule)))
+            return
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="RULE") from None
     console = console_of()

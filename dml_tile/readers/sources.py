@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.errors import InputError
 from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
 from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
-from dml_tile.findings import Finding, unreadable
+from dml_tile.findings import PASSED_OVER, Finding, Found, own_finding, unreadable
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import FileKind, kind_of
@@ -35,6 +35,11 @@ EMPTY: Final = "without descriptors"
 """The reason of a file that was read and is passed over."""
 
 _IGNORED: Final = f"ignored by {GITIGNORE}"
+_HIDDEN: Final = "in a hidden folder"
+_OTHER_SUFFIX: Final = "of another suffix"
+_LEFT_OUT: Final = frozenset((EXCLUDED, _IGNORED, _HIDDEN, _OTHER_SUFFIX))
+"""The reasons of files that were not opened."""
+
 _REPOSITORY: Final = ".git"  # its files are not the project's
 _PACKAGES: Final = "node_modules"
 _ENVIRONMENT: Final = "pyvenv.cfg"
@@ -43,15 +48,17 @@ _ENVIRONMENT: Final = "pyvenv.cfg"
 _LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
 
-class PassedOver(NamedTuple):
-    """A file that holds nothing to check, or a folder (with a slash at the end) that is not entered, and why.
+def passing_over(name: str, reason: str) -> Found:
+    """Return the finding on a file that holds nothing to check, or on a folder that is not entered, and its name.
 
-    ``is_left_out`` is True for folders, and for files that were not opened: excluded, ignored, of other suffixes.
+    A folder's name has a slash at the end.
     """
+    return name, own_finding(PASSED_OVER, reason)
 
-    name: str
-    reason: str
-    is_left_out: bool = False
+
+def is_left_out(name: str, reason: str) -> bool:
+    """Return True for folders that are passed over, and for files that are not opened."""
+    return name.endswith("/") or reason in _LEFT_OUT
 
 
 def is_model_file(name: str) -> bool:
@@ -118,7 +125,7 @@ def expanded(
     *,
     ignores_none: bool = False,
     leaves_out: Callable[[str], bool] = lambda file: False,
-    pass_over: Callable[[PassedOver], object] = lambda one: None,
+    pass_over: Callable[[Found], object] = lambda found: None,
 ) -> Iterator[str]:
     """Yield a file itself; for a folder, files at any depth that may have tiles, ordered by name. URLs alike.
 
@@ -133,26 +140,24 @@ def expanded(
     elif name != STANDARD_INPUT and os.path.isdir(name):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
         yield from _Walk(set() if walked is None else walked, ignores_none, leaves_out, pass_over).files(Path(name))
     elif leaves_out(name):
-        pass_over(PassedOver(name, EXCLUDED, is_left_out=True))
+        pass_over(passing_over(name, EXCLUDED))
     else:
         yield name
 
 
-def why_skipped(name: str) -> PassedOver | None:
+def why_skipped(name: str) -> Found | None:
     """Return why a file would be passed over in a folder; None if it is read, or is no regular file."""
     file = Path(name)
     if isinstance(name, Url) or not file.is_file():
         return None
     kind = kind_of(name)
     if kind is None or kind.reader is None:
-        return PassedOver(name, "of another suffix", is_left_out=True)
+        return passing_over(name, _OTHER_SUFFIX)
     reason = _why_nothing(kind, file, file.resolve().parent)
-    return PassedOver(name, reason) if reason else None
+    return passing_over(name, reason) if reason else None
 
 
-def _remote_files(
-    url: Url, leaves_out: Callable[[str], bool], pass_over: Callable[[PassedOver], object]
-) -> Iterator[Url]:
+def _remote_files(url: Url, leaves_out: Callable[[str], bool], pass_over: Callable[[Found], object]) -> Iterator[Url]:
     from dml_tile.readers.remote import RemoteFiles
 
     remote = RemoteFiles()
@@ -165,18 +170,18 @@ def _remote_files(
             continue
         is_hidden = any(part.startswith(".") for part in path.parent.parts)
         if leaves_out(file):
-            pass_over(PassedOver(file, EXCLUDED, is_left_out=True))
+            pass_over(passing_over(file, EXCLUDED))
         elif not are_of_folder:
             yield file
         elif is_hidden:
-            pass_over(PassedOver(file, "in a hidden folder", is_left_out=True))
+            pass_over(passing_over(file, _HIDDEN))
         else:
             reason = ""
             with suppress(InputError):  # reading it says why
                 if kind and kind.content:
                     reason = remote.asked(file, partial(why_nothing, kind))
             if reason:
-                pass_over(PassedOver(file, reason))
+                pass_over(passing_over(file, reason))
             else:
                 yield file
 
@@ -189,7 +194,7 @@ class _Walk:
         walked: set[PurePath],
         ignores_none: bool,
         leaves_out: Callable[[str], bool],
-        pass_over: Callable[[PassedOver], object],
+        pass_over: Callable[[Found], object],
     ) -> None:
         self._walked = walked
         self._ignores_none = ignores_none
@@ -235,11 +240,11 @@ class _Walk:
     def _is_taken(self, file: Path, whole: Path, kind: FileKind, root: Path, ignores: Ignores) -> bool:
         name = str(file)
         if self._leaves_out(name):
-            self._pass_over(PassedOver(name, EXCLUDED, is_left_out=True))
+            self._pass_over(passing_over(name, EXCLUDED))
         elif is_ignored(str(whole), ignores):
-            self._pass_over(PassedOver(name, _IGNORED, is_left_out=True))
+            self._pass_over(passing_over(name, _IGNORED))
         elif reason := _why_nothing(kind, file, root):
-            self._pass_over(PassedOver(name, reason))
+            self._pass_over(passing_over(name, reason))
         else:
             return True
         return False
@@ -260,7 +265,7 @@ class _Walk:
         return False
 
     def _not_entered(self, folder: Path, reason: str) -> None:
-        self._pass_over(PassedOver(f"{folder}/", reason, is_left_out=True))
+        self._pass_over(passing_over(f"{folder}/", reason))
 
 
 def _entries(folder: str) -> tuple[list[str], list[str], list[str]]:

@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import starmap
 from pathlib import Path, PurePath
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
 from dml_tile import __version__
-from dml_tile.checks.catalogue import NOTICES, RULES, RUN_TIME
+from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import Result, Verdict
-from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml import pages
 from dml_tile.files.repository import path_within
 from dml_tile.files.urls import STANDARD_INPUT, Url
-from dml_tile.findings import Finding, Position, Severity, location_of, unreadable
+from dml_tile.findings import OWN, RUN_TIME, Finding, Position, Severity, location_of
 from dml_tile.reports.overview import GroupedFinding, grouped_findings
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import VerdictCounts, known_at_run_time_only, outcome_of_rule
@@ -57,25 +57,16 @@ def annotations_of(results: Sequence[Result]) -> Iterator[Annotation]:
     yield from _run_time_notes(results)
 
 
-def annotation_of_problem(source: str, problem: Finding) -> Annotation:
-    """Return the annotation for a part of a source that cannot be read."""
-    message = text = printable(problem.text)
-    return Annotation(
-        problem.severity, problem.rule, source, problem.path, problem.position, message, text, identity_of(problem)
-    )
+def annotation_of_finding(source: str, finding: Finding) -> Annotation:
+    """Return the annotation for a finding about a file."""
+    message = text = printable(finding.text)
+    identity = (finding.message,) if OWN[finding.rule].key == "notices" else identity_of(finding)
+    return Annotation(finding.severity, finding.rule, source, finding.path, finding.position, message, text, identity)
 
 
 def identity_of(problem: Finding) -> tuple[str, str]:
     """Return what identifies an unreadable part in each version: its pointer, but for a list's item, and the reason."""
     return "" if problem.path[1:2].isdigit() else problem.path, problem.about or problem.message
-
-
-def annotation_of_notice(notice: Notice) -> Annotation:
-    """Return the annotation for a notice."""
-    message = text = printable(notice.message)
-    return Annotation(
-        notice.severity, notice.rule, notice.source, "", notice.position, message, text, (notice.message,)
-    )
 
 
 def _annotation(group: GroupedFinding) -> Annotation:
@@ -124,14 +115,19 @@ MAX_SHOWN: Final = 10
 
 
 class AnnotationReport(Report):
-    """Takes the annotations of results and notices as they come; problems are kept for the end."""
+    """Takes the annotations of items, and of findings with the keys ``taken``, as they come; keeps the others."""
 
-    def add(self, results: Sequence[Result]) -> None:
+    taken: ClassVar[tuple[str, ...]] = ("notices",)
+
+    def item(self, results: Sequence[Result]) -> None:
         for annotation in annotations_of(results):
             self._take(annotation)
 
-    def add_notice(self, notice: Notice) -> None:
-        self._take(annotation_of_notice(notice))
+    def finding(self, source: str, finding: Finding) -> None:
+        if OWN[finding.rule].key in self.taken:
+            self._take(annotation_of_finding(source, finding))
+        else:
+            super().finding(source, finding)
 
     @abstractmethod
     def _take(self, annotation: Annotation) -> None: ...
@@ -140,8 +136,7 @@ class AnnotationReport(Report):
 class ConciseReport(AnnotationReport):
     """A line for each annotation, with the path as it was given, as compilers print it."""
 
-    def add_problem(self, source: str, problem: Finding) -> None:
-        self._take(annotation_of_problem(source, problem))
+    taken = ("errors", "notices")
 
     def _take(self, annotation: Annotation) -> None:
         pointer = "" if annotation.position else annotation.pointer
@@ -152,12 +147,11 @@ class ConciseReport(AnnotationReport):
 class GitlabReport(AnnotationReport):
     """Code Quality, a JSON array: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format"""
 
+    taken = ("errors", "notices")
+
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
         self._separator = "[\n"
-
-    def add_problem(self, source: str, problem: Finding) -> None:
-        self._take(annotation_of_problem(source, problem))
 
     def _take(self, annotation: Annotation) -> None:
         path = self.options.path(annotation.source)
@@ -186,14 +180,14 @@ class LimitedReport(AnnotationReport):
         self._counts = Counter[Severity]()
         self._counted = VerdictCounts()
 
-    def add(self, results: Sequence[Result]) -> None:
+    def item(self, results: Sequence[Result]) -> None:
         self._counted.add(results)
-        super().add(results)
+        super().item(results)
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the annotations, those of what cannot be read first."""
         self._counts[Severity.ERROR] += len(self.problems)
-        self._kept[Severity.ERROR][:0] = starmap(annotation_of_problem, self.problems[:MAX_SHOWN])
+        self._kept[Severity.ERROR][:0] = starmap(annotation_of_finding, self.problems[:MAX_SHOWN])
         for severity, kept in self._kept.items():
             for annotation in self._shown(severity, kept):
                 self._write(self.line(annotation))
@@ -300,11 +294,9 @@ class SarifReport(AnnotationReport):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the rules, what cannot be read, and what is wrong with declared shapes."""
-        contradictions = [(each.name, unreadable("", text)) for each in sources for text in each.contradictions]
         notifications = [
-            {"level": level, "message": {"text": problem.message}, "locations": self._locations(problem)}
-            for level, problems in (("error", self.problems), ("warning", contradictions))
-            for problem in starmap(annotation_of_problem, problems)
+            {"level": str(each.severity), "message": {"text": each.message}, "locations": self._locations(each)}
+            for each in starmap(annotation_of_finding, self.problems + self.found["contradictions"])
         ]
         if self._count > MAX_RESULTS:
             text = f"{self._count - MAX_RESULTS} results are left out: code scanning takes {MAX_RESULTS}"
@@ -359,19 +351,28 @@ def _artifact(path: str, source: str) -> Json:
     return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": _ROOT}
 
 
-_RULES: Final = RULES | NOTICES
-
-
 def _rule(rule_id: str) -> Json:
-    rule = _RULES[rule_id]
+    words = (word.capitalize() if word.isupper() else word for word in rule_id.split("-"))
+    name = "".join(f"{word[0].upper()}{word[1:]}" for word in words)
+    if own := OWN.get(rule_id):
+        says = {"text": own.says}
+        level = {"level": str(own.severity)}
+        return {
+            "id": own.id,
+            "name": name,
+            "shortDescription": says,
+            "fullDescription": says,
+            "help": says,
+            "defaultConfiguration": level,
+        }
+    rule = RULES[rule_id]
     facts = [f"Basis: {', '.join(rule.basis.names)}"]
     if returned := outcome_of_rule(rule):
         facts.append(f"DirectML: {returned}")
     says = {"text": rule.says}
-    words = (word.capitalize() if word.isupper() else word for word in rule_id.split("-"))
     return {
         "id": rule.id,
-        "name": "".join(f"{word[0].upper()}{word[1:]}" for word in words),
+        "name": name,
         "shortDescription": says,
         "fullDescription": says,
         "help": {

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, starmap
 from operator import attrgetter
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from dml_tile.checks.result import Result, Verdict
-from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.findings import Finding, Position, Severity
+from dml_tile.findings import OWN, Finding, Position, Severity
 from dml_tile.input_errors import Record
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.text import encodable, printable
@@ -157,26 +157,34 @@ class JsonReport(Report):
         super().__init__(options)
         self._write_json('{"version": 1, "results": [')
 
-    def add(self, results: Sequence[Result]) -> None:
+    def item(self, results: Sequence[Result]) -> None:
         for result in results:
             self._write_item(result_record(result, self.options.fail_on).model_dump_json())
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         self._write_json("\n]")
-        passed_over = {each.name for each in self.passed_over}
+        passed_over = {source for source, _ in self.passed_over}
+        contradictions: dict[str, list[str]] = {}
+        for source, finding in self.found["contradictions"]:
+            contradictions.setdefault(source, []).append(finding.message)
         checked = (
-            SourceRecord(source=encodable(each.name), operators=each.operators, contradictions=each.contradictions)
+            SourceRecord(
+                source=encodable(each.name),
+                operators=each.operators,
+                contradictions=tuple(contradictions.get(each.name, ())),
+            )
             for each in sources
             if each.name not in passed_over
         )
         passed = (
-            SourceRecord(source=encodable(each.name), operators=0, passed_over=each.reason) for each in self.passed_over
+            SourceRecord(source=encodable(source), operators=0, passed_over=finding.message)
+            for source, finding in self.passed_over
         )
         self._write_list("sources", chain(checked, passed))
         if self.problems:
-            self._write_list("errors", (error_record(source, problem) for source, problem in self.problems))
+            self._write_list("errors", starmap(error_record, self.problems))
         if self.notices:
-            self._write_list("notices", map(notice_record, self.notices))
+            self._write_list("notices", starmap(notice_record, self.notices))
         self._write_json("}\n")
 
     def _write_list(self, name: str, records: Iterable[Record]) -> None:
@@ -217,9 +225,9 @@ def error_record(source: str, problem: Finding) -> ErrorRecord:
     )
 
 
-def notice_record(notice: Notice) -> NoticeRecord:
+def notice_record(source: str, notice: Finding) -> NoticeRecord:
     """Return the record of a notice."""
-    shown = {"source": encodable(notice.source), "message": printable(notice.message)}
+    shown = {"source": encodable(source), "message": printable(notice.message)}
     shared = {"rule": notice.rule, "severity": notice.severity}
     return NoticeRecord.model_validate(shown | shared | _beginning(notice.position))
 
@@ -237,15 +245,16 @@ def _beginning(position: Position | None) -> dict[str, int]:
 class JsonLinesReport(Report):
     """Writes a ResultRecord a line, and an ErrorRecord for each part that cannot be read, which has no verdict."""
 
-    def add(self, results: Sequence[Result]) -> None:
+    def item(self, results: Sequence[Result]) -> None:
         for result in results:
             self._write_one(result_record(result, self.options.fail_on))
 
-    def add_problem(self, source: str, problem: Finding) -> None:
-        self._write_one(error_record(source, problem))
-
-    def add_notice(self, notice: Notice) -> None:
-        self._write_one(notice_record(notice))
+    def finding(self, source: str, finding: Finding) -> None:
+        key = OWN[finding.rule].key
+        if key == "errors":
+            self._write_one(error_record(source, finding))
+        elif key == "notices":
+            self._write_one(notice_record(source, finding))
 
     def _write_one(self, record: ResultRecord | ErrorRecord | NoticeRecord) -> None:
         self._write_json(f"{record.model_dump_json()}\n")

@@ -14,10 +14,9 @@ from tempfile import SpooledTemporaryFile
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from dml_tile.checks.catalogue import RUN_TIME
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
-from dml_tile.checks.summary import Notice, SourceSummary
-from dml_tile.findings import Finding, Position
+from dml_tile.checks.summary import SourceSummary
+from dml_tile.findings import OWN, RUN_TIME, Finding, Position
 from dml_tile.reports.annotations import identity_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.text import result_lines
@@ -46,7 +45,7 @@ class JunitReport(Report):
         self._suites = SpooledTemporaryFile(_MAX_KEPT, "w+", encoding="utf-8", newline="")  # noqa: SIM115
         self._began = time.monotonic()
 
-    def add(self, results: Sequence[Result]) -> None:
+    def item(self, results: Sequence[Result]) -> None:
         for result in results:
             options = self.options
             lines = result_lines(result, with_lowest_level=options.with_lowest_level, fail_on=options.fail_on)
@@ -62,18 +61,20 @@ class JunitReport(Report):
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
             self._add_case(result.source, name, result.first_position or result.position, outcome, kind)
 
-    def add_problem(self, source: str, problem: Finding) -> None:
-        error = _element("error", printable(problem.text), type=problem.rule, message=problem.message)
-        pointer, reason = identity_of(problem)
-        name = pointer or (f"reading: {shortened(reason, _MAX_NAME)}" if problem.path else "reading")
-        self._add_case(source, name, problem.position, error, "errors")
-
-    def add_notice(self, notice: Notice) -> None:
-        message = printable(notice.message)
-        kind, outcome = "", f"<system-out>{escape(message)}</system-out>"
-        if not notice.passes(self.options.fail_on):
-            kind, outcome = "failures", _element("failure", message, type=notice.rule, message=message)
-        self._add_case(notice.source, f"{notice.rule}: {message}", notice.position, outcome, kind)
+    def finding(self, source: str, finding: Finding) -> None:
+        """Add an error for what cannot be read, and a test for a notice."""
+        key = OWN[finding.rule].key
+        if key == "errors":
+            error = _element("error", printable(finding.text), type=finding.rule, message=finding.message)
+            pointer, reason = identity_of(finding)
+            name = pointer or (f"reading: {shortened(reason, _MAX_NAME)}" if finding.path else "reading")
+            self._add_case(source, name, finding.position, error, "errors")
+        elif key == "notices":
+            message = printable(finding.message)
+            kind, outcome = "", f"<system-out>{escape(message)}</system-out>"
+            if not finding.passes(self.options.fail_on):
+                kind, outcome = "failures", _element("failure", message, type=finding.rule, message=message)
+            self._add_case(source, f"{finding.rule}: {message}", finding.position, outcome, kind)
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         self._finish_suite()

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, starmap
 from typing import Final
 
-from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import Finding, location_of
 from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, clipped
-from dml_tile.reports.wording import counted, kind_of, notice_location, passed_over
+from dml_tile.reports.wording import counted, kind_of, passed_over
 
 MAX_IN_A_COMMENT: Final = 50
 """The limit for listed operators with findings, for those without, and for problems: a summary holds 1 MiB."""
@@ -40,7 +40,7 @@ def _lines(overview: OverviewReport) -> Iterator[str]:
     yield from _list(len(problems), starmap(_problem, problems), "that cannot be read")
     if overview.passed_over:
         yield from ("", f"{_escaped(passed_over(overview.passed_over))}.")
-    yield from _list(len(overview.notices), map(_notice, overview.notices), "notices")
+    yield from _list(len(overview.notices), starmap(_notice, overview.notices), "notices")
     if rows:
         yield ""
         yield from _table(rows, overview.targets)
@@ -78,8 +78,9 @@ def _problem(source: str, problem: Finding) -> str:
     return f"- {_code(clipped(where))} cannot be read: {_escaped(clipped(problem.message))}"
 
 
-def _notice(notice: Notice) -> str:
-    where, message = _code(clipped(notice_location(notice))), _escaped(clipped(notice.message))
+def _notice(source: str, notice: Finding) -> str:
+    where = _code(clipped(location_of(source, "", notice.position)))
+    message = _escaped(clipped(notice.message))
     return f"- {notice.severity} {notice.rule} in {where}: {message}"
 
 

@@ -10,9 +10,8 @@ from operator import or_
 from typing import ClassVar, Final
 
 from dml_tile.checks.result import Result, alike, lowest_level_at_all
-from dml_tile.checks.summary import Notice
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Finding, Position, Severity, location_of
+from dml_tile.findings import PASSED_OVER, Basis, Finding, Position, Severity, location_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import (
     VERDICTS,
@@ -202,7 +201,7 @@ class OverviewReport(Report):
         self._rows: list[OverviewRow] = []
         self._listed_by_kind = Counter[bool]()
 
-    def add(self, results: Sequence[Result]) -> None:
+    def item(self, results: Sequence[Result]) -> None:
         """Count an operator by its results, one for each target, and list it unless there are too many of its kind."""
         verdict = self.counted.add(results)
         if not verdict:
@@ -219,13 +218,9 @@ class OverviewReport(Report):
         else:
             self.left_out[verdict] += 1
 
-    def add_problem(self, source: str, problem: Finding) -> None:
-        """Keep a problem, with the path of its source."""
-        super().add_problem(self.options.path(source), problem)
-
-    def add_notice(self, notice: Notice) -> None:
-        """Keep a notice, with the path of its source."""
-        super().add_notice(notice._replace(source=self.options.path(notice.source)))
+    def finding(self, source: str, finding: Finding) -> None:
+        """Keep a finding about a file, with its path from the root on; what was passed over is only counted."""
+        super().finding(source if finding.rule == PASSED_OVER else self.options.path(source), finding)
 
     @property
     def rows(self) -> list[OverviewRow]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from dml_tile import __version__
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import Finding, location_of
 from dml_tile.reports import wording
 from dml_tile.reports.markup import (
@@ -64,7 +64,9 @@ def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[s
     detailed, problems = sum(map(_has_details, rows)), starmap(_problem, report.problems)
     every = (
         _Section("Not read", len(report.problems), _list("problem", len(report.problems), problems)),
-        _Section("Notices", len(report.notices), _list("notice", len(report.notices), map(_notice, report.notices))),
+        _Section(
+            "Notices", len(report.notices), _list("notice", len(report.notices), starmap(_notice, report.notices))
+        ),
         _Section("Operators", report.counted.operators.total() or len(rows), _operators(report, rows)),
         _Section("Findings", detailed, _details(rows, are_open=detailed <= _MAX_OPEN)),
         _Section("Targets", len(report.verdicts), _target_table(report)),
@@ -274,8 +276,9 @@ def _list(what: str, count: int, items: Iterable[Markup]) -> Iterator[Markup]:
     yield from _left_out(what, count)
 
 
-def _notice(notice: Notice) -> Markup:
-    where, message = name(clipped(wording.notice_location(notice))), name(clipped(notice.message))
+def _notice(source: str, notice: Finding) -> Markup:
+    where = name(clipped(location_of(source, "", notice.position)))
+    message = name(clipped(notice.message))
     return element("li", element("b", where), f": {notice.severity} ", element("code", notice.rule), " ", message)
 
 

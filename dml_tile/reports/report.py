@@ -1,6 +1,6 @@
 """The formats of ``dml-tile check``, one a row, the interface of reports, and their options.
 
-A report takes results and problems, file by file, and at the end the files. A new format is one more row, and a module
+A report takes items and findings, file by file, and at the end the files. A new format is one more row, and a module
 beside this one with a class that follows ``Report``. Modules are imported when their format is asked for.
 """
 
@@ -10,20 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from dml_tile.findings import Against, Finding, Severity
+from dml_tile.findings import OWN, Against, Finding, Found, Severity
 from dml_tile.text import encodable, printable_json
 
 if TYPE_CHECKING:  # the command line needs the names of formats only
     from rich.console import Console
 
     from dml_tile.checks.result import Result
-    from dml_tile.checks.summary import Notice, SourceSummary
-    from dml_tile.readers.sources import PassedOver
-
-Problems: TypeAlias = Sequence[tuple[str, Finding]]
-"""The reasons why parts of sources cannot be read, each with the name of its source."""
+    from dml_tile.checks.summary import SourceSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +59,8 @@ class Report(ABC):
     def __init__(self, options: ReportOptions) -> None:
         self.options = options
         self._write = options.write
-        self.problems: list[tuple[str, Finding]] = []
-        self.notices: list[Notice] = []
-        self.passed_over: Sequence[PassedOver] = ()
-        """What the check passes over, at the end."""
+        self.found: dict[str, list[Found]] = {own.key: [] for own in OWN.values()}
+        """The findings about files that the report keeps, by their keys in JSON."""
         self._separator = "\n"
         """What precedes the next item of an array of JSON."""
 
@@ -78,17 +72,28 @@ class Report(ABC):
         self._write_json(f"{self._separator}{text}")
         self._separator = ",\n"
 
+    @property
+    def problems(self) -> list[Found]:
+        """What cannot be read."""
+        return self.found["errors"]
+
+    @property
+    def notices(self) -> list[Found]:
+        """The notices."""
+        return self.found["notices"]
+
+    @property
+    def passed_over(self) -> list[Found]:
+        """What the check passes over; known at the end."""
+        return self.found["passed_over"]
+
     @abstractmethod
-    def add(self, results: Sequence[Result]) -> None:
+    def item(self, results: Sequence[Result]) -> None:
         """Take the results of the next operator, one for each target."""
 
-    def add_problem(self, source: str, problem: Finding) -> None:
-        """Take a part of a source that cannot be read; it comes after the source's results."""
-        self.problems.append((source, problem))
-
-    def add_notice(self, notice: Notice) -> None:
-        """Take a notice about a file; it comes after the file's results."""
-        self.notices.append(notice)
+    def finding(self, source: str, finding: Finding) -> None:
+        """Take a finding about a file, with an id of ``OWN``; it comes after the file's results."""
+        self.found[OWN[finding.rule].key].append((source, finding))
 
     def end(self, sources: Sequence[SourceSummary]) -> None:  # noqa: B027  # most line-by-line formats have no end
         """Write the end of the report, if it has one, after the last operator."""

@@ -12,15 +12,15 @@ from rich.console import Console
 from rich.text import Text
 
 from dml_tile.back_ends import BACK_ENDS
-from dml_tile.checks.catalogue import NOTICES, RULES, ResultCode
+from dml_tile.checks.catalogue import RULES, ResultCode
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
-from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.dialects.directml import SPECIFICATION_RULES
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
-from dml_tile.findings import Finding, Position, Rule, Severity, location_of
+from dml_tile.findings import OWN, Finding, OwnId, Position, Rule, Severity, location_of
 from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
 from dml_tile.reports.report import Report, ReportOptions
@@ -159,19 +159,19 @@ def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: 
         yield from _finding_lines(group)
 
 
-def notice_line(notice: Notice) -> Line:
+def notice_line(source: str, notice: Finding) -> Line:
     """Return a notice as a line of text."""
-    where = (printable_line_start(wording.notice_location(notice)), "bold")
+    where = (printable_line_start(location_of(source, "", notice.position)), "bold")
     kind = str(notice.severity), _SEVERITY_STYLES[notice.severity]
     return Line(0, Text.assemble(where, ": ", kind, (f"[{notice.rule}]", "bold"), f" {printable(notice.message)}"))
 
 
-def rule_lines(rule: Rule[object]) -> Iterator[Line]:
+def rule_lines(rule: Rule[object] | OwnId) -> Iterator[Line]:
     """Yield a rule as lines of text, for ``explain``."""
     yield Line(0, Text(rule.id, "bold"))
     yield Line(2, Text(rule.says))
-    if rule.id in NOTICES:
-        yield Line(2, Text(f"severity: {rule.usual_severity}"))
+    if isinstance(rule, OwnId):
+        yield Line(2, Text(f"severity: {rule.severity}"))
         return
     returned = wording.outcome_of_rule(rule)
     yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}{returned and f'; DirectML: {returned}'}"))
@@ -263,7 +263,7 @@ class TextReport(Report):
         self._targets: dict[str, Target] = {}
         self._lacks_sizes = self._is_unchanged = self._has_back_ends = False
 
-    def add(self, results: Sequence[Result]) -> None:
+    def item(self, results: Sequence[Result]) -> None:
         """Print the results of the next operator; the operator itself once."""
         self._counted.add(results)
         self._count += len(results)
@@ -295,13 +295,16 @@ class TextReport(Report):
             )
             with_operator = False
 
-    def add_notice(self, notice: Notice) -> None:
+    def finding(self, source: str, finding: Finding) -> None:
         """Print a notice; of those with one id, the first few."""
-        if self.options.is_quiet and notice.passes(self.options.fail_on):
+        if OWN[finding.rule].key != "notices":
+            super().finding(source, finding)
             return
-        self._notices[notice.rule] += 1
-        if self._notices[notice.rule] <= MAX_IN_A_LINE:
-            print_lines(self._console, [notice_line(notice)])
+        if self.options.is_quiet and finding.passes(self.options.fail_on):
+            return
+        self._notices[finding.rule] += 1
+        if self._notices[finding.rule] <= MAX_IN_A_LINE:
+            print_lines(self._console, [notice_line(source, finding)])
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""

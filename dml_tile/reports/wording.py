@@ -8,13 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dml_tile.checks.result import Result, Verdict
-from dml_tile.checks.summary import Notice, SourceSummary
+from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
-from dml_tile.findings import Basis, Finding, Rule, Severity, location_of
+from dml_tile.findings import Basis, Finding, Found, Rule, Severity
 from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
-from dml_tile.readers.sources import PassedOver
-from dml_tile.reports.report import Problems
 from dml_tile.rules.capture import refusal_is_explained
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural
@@ -189,7 +187,7 @@ class VerdictCounts:
         self.has_new |= any(result.findings for result in results)
         return verdict
 
-    def headline(self, problems: Problems) -> str:
+    def headline(self, problems: Sequence[Found]) -> str:
         """Return the outcome in one line: what could not be read, the operators by their verdicts, other parts."""
         total = self.operators.total()
         operators = f"{plural(total, 'operator')}: {counted(self.operators)}" if total else ""
@@ -198,16 +196,16 @@ class VerdictCounts:
         return passed + "; ".join(filter(None, (files_not_read(problems), operators, parts))) or "no operators"
 
 
-def files_not_read(problems: Problems) -> str:
+def files_not_read(problems: Sequence[Found]) -> str:
     """Return the number of files of which a part could not be read, in words; empty if there are none."""
     unread = len({source for source, _ in problems})
     return f"{plural(unread, 'file')} not read" if unread else ""
 
 
-def passed_over(ones: Sequence[PassedOver]) -> str:
+def passed_over(ones: Sequence[Found]) -> str:
     """Return the numbers of files that were passed over and of folders that were not entered, by reason."""
-    folders = Counter(one.reason for one in ones if one.name.endswith("/"))
-    files = Counter(one.reason for one in ones if not one.name.endswith("/"))
+    folders = Counter(finding.message for name, finding in ones if name.endswith("/"))
+    files = Counter(finding.message for name, finding in ones if not name.endswith("/"))
     kinds = (files, "file", "passed over"), (folders, "folder", "not entered")
     return "; ".join(
         f"{plural(reasons.total(), noun)} {what}: "
@@ -220,11 +218,6 @@ def passed_over(ones: Sequence[PassedOver]) -> str:
 def counted(counts: Counter[str]) -> str:
     """Return numbers of operators by verdict, in words, the worst first."""
     return ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
-
-
-def notice_location(notice: Notice) -> str:
-    """Return the file that a notice is about, and the line and column if they are known."""
-    return location_of(notice.source, "", notice.position)
 
 
 def greatest_first(counts: Mapping[str, int]) -> dict[str, int]:

@@ -102,13 +102,13 @@ def _reported(form: str, source: str, parts: Iterable[JsonDescriptor | TileNode 
     summary = SourceSummary(source, is_model=False)
     for part in parts:
         if isinstance(part, Finding):
-            report.add_problem(source, part)
+            report.finding(source, part)
             continue
         found = [*results(source, part, _TARGETS, "both")]
         if not found:  # it stands for a whole model of which nothing is to say
             continue
         summary.add(found, Severity.WARNING)
-        report.add([with_lowering_suggested(result, part, KnownShapes(), is_alone=False) for result in found])
+        report.item([with_lowering_suggested(result, part, KnownShapes(), is_alone=False) for result in found])
     report.end([summary])
     return written.getvalue()
 

@@ -50,9 +50,9 @@ def report_of(
     output = StringIO()
     report = FORMATS[form].report(ReportOptions(output.write, lambda: Console(file=output), against))
     for results_of_tile in tiles:
-        report.add(results_of_tile)
+        report.item(results_of_tile)
     for source, problem in problems:
-        report.add_problem(source, problem)
+        report.finding(source, problem)
     report.end(models)
     return output.getvalue()
 
