@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -341,3 +342,9 @@ def test_exactly_the_tiles_within_the_limits_pass_through_chromium(target: Targe
             request = WEBNN_TILE.request(name, [1] * rank, [2] * rank)
             within = name in tensor["dataTypes"] and tensor["rankRange"]["min"] <= rank <= tensor["rankRange"]["max"]
             assert (not check_via(request, target, "chromium")) == within
+
+
+def test_a_back_end_travels_to_other_processes() -> None:
+    target = Target.parse("onnxruntime-directml-1.16.3")
+    for back_end in BACK_ENDS.values():
+        assert pickle.loads(pickle.dumps(back_end)).release_at(target) == back_end.release_at(target)

@@ -78,6 +78,10 @@ def _uints(values: Iterable[int]) -> tuple[int, ...]:
     return tuple(value & UINT_MAX for value in values)
 
 
+def _release_of(target: Target) -> tuple[int, int] | None:
+    return provider_release(target.name)
+
+
 ORT: Final = BackEnd(
     "ort",
     "ONNX Runtime's DirectML provider",
@@ -85,7 +89,7 @@ ORT: Final = BackEnd(
     _provider_tile,
     (Release((1, 0), FeatureLevel.parse("2_0"), _DEVICE), Release((1, 14), FeatureLevel.parse("5_0"), _DEVICE)),
     ".".join(map(str, NEWEST_PROVIDER)),
-    lambda target: provider_release(target.name),
+    _release_of,
     advice="ship DirectML 1.8.0 or later beside the executable, or onnxruntime-directml, whose wheel brings one: take "
     "onnxruntime-directml-VERSION as the target",
     dialects=(ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE),
