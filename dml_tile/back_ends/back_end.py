@@ -52,6 +52,10 @@ class Release(NamedTuple):
     page: str
 
 
+def _no_release(target: Target) -> tuple[int, int] | None:
+    return None  # a function with a name pickles
+
+
 @dataclass(frozen=True, slots=True)
 class BackEnd:
     """A runtime that passes tiles to DirectML.
@@ -67,7 +71,7 @@ class BackEnd:
     releases: tuple[Release, ...]
     """Its releases, the oldest first; ``newest`` is the last one that was read."""
     newest: str = ""
-    release_named: Callable[[Target], tuple[int, int] | None] = lambda target: None
+    release_named: Callable[[Target], tuple[int, int] | None] = _no_release
     """Returns the release in a target's name, if any."""
     advice: str | None = None
     """The suggestion for targets at which it creates no device."""
