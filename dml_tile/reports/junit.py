@@ -17,8 +17,8 @@ from xml.sax.saxutils import escape, quoteattr
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import OWN, RUN_TIME, Finding, Position
-from dml_tile.reports.annotations import identity_of
 from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.reports.rows import identity_of
 from dml_tile.reports.text import result_lines
 from dml_tile.reports.wording import kind_of, what_is_open
 from dml_tile.text import printable, shortened

@@ -12,7 +12,8 @@ from typing import Final
 
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import Finding, location_of
-from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, clipped
+from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow, clipped
+from dml_tile.reports.rows import FindingRow
 from dml_tile.reports.wording import counted, kind_of, passed_over
 
 MAX_IN_A_COMMENT: Final = 50
@@ -101,7 +102,7 @@ def _details(row: OverviewRow) -> Iterator[str]:
         yield from ("", "Lowerings:", "", *(f"    {command}" for command in commands))
 
 
-def _finding(group: GroupedFinding, row: OverviewRow) -> Iterator[str]:
+def _finding(group: FindingRow, row: OverviewRow) -> Iterator[str]:
     finding = group.finding
     first, *others = map(_escaped, group.messages)
     paths = f"{_escaped(clipped(', '.join(group.paths)))}: " if group.paths else ""

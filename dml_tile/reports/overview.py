@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import or_
 from typing import ClassVar, Final
 
-from dml_tile.checks.result import Result, alike, lowest_level_at_all
+from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.targets import Target
-from dml_tile.findings import PASSED_OVER, Basis, Finding, Position, Severity, location_of
+from dml_tile.findings import PASSED_OVER, Finding, location_of
 from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.reports.rows import FindingRow, rows_of
 from dml_tile.reports.wording import (
     VERDICTS,
     VerdictCounts,
@@ -29,51 +28,6 @@ SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◑◐✓", strict=True))
 
 _MAX_TEXT: Final = 500
 _MAX_FINDINGS: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedFinding:
-    """The findings of one rule on the same fields of an operator, at all targets where they hold.
-
-    ``finding`` and ``result`` are the first of them. ``paths`` are the fields in C names; ``messages`` and
-    ``suggestions`` differ only where they name a target. ``basis`` is that of all together.
-    """
-
-    finding: Finding
-    result: Result
-    paths: tuple[str, ...]
-    messages: tuple[str, ...]
-    suggestions: tuple[str, ...]
-    targets: tuple[str, ...]
-    basis: Basis
-
-    @property
-    def position(self) -> Position | None:
-        """The position of the first field in a source of JSON."""
-        return self.result.positions.get(self.finding.path)
-
-
-def grouped_findings(results: Sequence[Result]) -> list[GroupedFinding]:
-    """Return the findings of an operator: one for each rule and the fields that break it, at however many targets."""
-    groups: dict[tuple[str, tuple[str, ...], Severity], list[tuple[Finding, Result]]] = {}
-    for result in results:
-        for findings in alike(result.findings):
-            paths = tuple(finding.path for finding in findings if finding.path)
-            key = findings[0].rule, paths, findings[0].severity
-            groups.setdefault(key, []).append((findings[0], result))
-    return [_grouped(paths, found) for (_, paths, _), found in groups.items()]
-
-
-def _grouped(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> GroupedFinding:
-    findings = [finding for finding, _ in found]
-    return GroupedFinding(
-        *found[0],
-        paths=paths,
-        messages=tuple(dict.fromkeys(finding.message for finding in findings)),
-        suggestions=tuple(dict.fromkeys(finding.suggestion for finding in findings if finding.suggestion)),
-        targets=tuple(dict.fromkeys(result.target.label for _, result in found)),
-        basis=reduce(or_, (finding.basis for finding in findings)),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +58,7 @@ class OverviewRow:
     unknown: str
     notes: tuple[str, ...]
     rules: tuple[str, ...]
-    findings: tuple[GroupedFinding, ...]
+    findings: tuple[FindingRow, ...]
     findings_left_out: int
     lowerings: list[RowLowering]
 
@@ -122,7 +76,7 @@ def clipped(text: str) -> str:
 def overview_row(results: Sequence[Result], verdict: str, source: str) -> OverviewRow:
     """Return the results of an operator, one for each target, the worst of its verdicts, and its path, as a row."""
     first = results[0]
-    findings = grouped_findings(results)
+    findings = rows_of(results)
     lowest = lowest_level_at_all(results)
     level, windows = run_from_level(lowest, has_a_least_level(first)) if first.is_judged else ("", "")
     commands = [result.command for result in results if result.command]
@@ -136,7 +90,7 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
         oldest_windows=windows,
         unknown=clipped("; ".join(first.unknown)),
         notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
-        rules=tuple(dict.fromkeys(group.finding.rule for group in findings)),
+        rules=tuple(dict.fromkeys(group.rule for group in findings)),
         findings=tuple(_short(group, len(results), commands) for group in findings[:_MAX_FINDINGS]),
         findings_left_out=len(findings[_MAX_FINDINGS:]),
         lowerings=_row_lowerings(results),
@@ -150,17 +104,17 @@ def _notes(result: Result) -> Iterator[str]:
         yield clipped(remarked)
 
 
-def _short(group: GroupedFinding, target_count: int, commands: Sequence[str]) -> GroupedFinding:
+def _short(group: FindingRow, target_count: int, commands: Sequence[str]) -> FindingRow:
     """Return the finding with short texts; without other findings, or targets if they are all."""
     suggestions = []
     for suggestion in group.suggestions:
         for command in commands:  # which stands beside the lowering
             suggestion = suggestion.replace(f" ({command})", "")
         suggestions.append(clipped(suggestion))
-    positions = {group.finding.path: group.position}
     return replace(
         group,
-        result=replace(group.result, findings=(group.finding,), known=(), positions=positions),
+        operator=(),
+        identity=(),
         targets=group.targets if len(group.targets) < target_count else (),
         messages=tuple(map(clipped, group.messages)),
         suggestions=tuple(dict.fromkeys(suggestions)),

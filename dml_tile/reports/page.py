@@ -26,8 +26,9 @@ from dml_tile.reports.markup import (
     region,
     table,
 )
-from dml_tile.reports.overview import SIGNS, GroupedFinding, OverviewReport, OverviewRow, RowLowering, clipped
+from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow, RowLowering, clipped
 from dml_tile.reports.report import ReportOptions
+from dml_tile.reports.rows import FindingRow
 from dml_tile.text import plural
 
 MAX_ON_A_PAGE: Final = 1_000
@@ -187,7 +188,7 @@ def _content(row: OverviewRow) -> Iterator[Markup]:
         yield element("div", *_lowering(lowering), class_="lowering")
 
 
-def _finding(group: GroupedFinding, row: OverviewRow) -> Iterator[Markup]:
+def _finding(group: FindingRow, row: OverviewRow) -> Iterator[Markup]:
     finding = group.finding
     kind = element("b", wording.kind_of(finding), class_=f"is-{wording.kind_of(finding)}")
     yield element("p", kind, " ", element("strong", finding.rule), f" {wording.outcome_of(finding)}")

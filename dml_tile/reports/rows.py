@@ -1,0 +1,138 @@
+"""Rows of reports: each is a finding about a file, or the findings of one rule on an operator, at all targets."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Final
+
+from dml_tile.checks.result import Result, Verdict, alike
+from dml_tile.findings import OWN, RUN_TIME, Basis, Finding, Position, Severity, own_finding
+from dml_tile.reports.wording import known_at_run_time_only
+from dml_tile.text import printable
+
+_FINGERPRINT_DIGITS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """The findings of one rule on the same fields of an operator, at all targets where they hold; or one about a file.
+
+    ``finding`` is the first of them, and ``position`` that of its field in a source of JSON. ``paths`` are the fields
+    in C names; ``messages`` and ``suggestions`` differ only where they name a target. ``basis`` is that of all
+    together. ``operator`` has the operator, and its targets, in lines; ``identity`` is what the row is about, but for
+    its source.
+    """
+
+    finding: Finding
+    source: str
+    pointer: str
+    position: Position | None
+    paths: tuple[str, ...]
+    messages: tuple[str, ...]
+    identity: tuple[str, ...]
+    suggestions: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    operator: tuple[str, ...] = ()
+    basis: Basis = Basis.INFERRED
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of its findings."""
+        return self.finding.severity
+
+    @property
+    def rule(self) -> str:
+        """The rule of its findings."""
+        return self.finding.rule
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The messages, the first behind the fields that it is about."""
+        first, *others = self.messages
+        return f"{', '.join(self.paths)}: {first}" if self.paths else first, *others
+
+    @property
+    def message(self) -> str:
+        """The fields and what is wrong with them, in one line."""
+        return printable("; ".join(self.lines))
+
+    @property
+    def text(self) -> str:
+        """The message and, in further lines, the operator, its targets and what to try."""
+        tries = (f"try: {suggestion}" for suggestion in self.suggestions)
+        return "\n".join(map(printable, (*self.lines, *self.operator, *tries)))
+
+    def fingerprint(self, path: str) -> str:
+        """Return hexadecimal digits that stay when lines move; ``path`` is the source's."""
+        identity = "\n".join((self.rule, path, *self.identity))
+        return hashlib.sha256(identity.encode()).hexdigest()[:_FINGERPRINT_DIGITS]
+
+
+def row_of(source: str, finding: Finding) -> FindingRow:
+    """Return the row of a finding about a file."""
+    identity = (finding.message,) if OWN[finding.rule].key == "notices" else identity_of(finding)
+    paths = (finding.path,) if finding.path else ()
+    return FindingRow(finding, source, finding.path, finding.position, paths, (finding.message,), identity)
+
+
+def identity_of(problem: Finding) -> tuple[str, str]:
+    """Return what identifies an unreadable part in each version: its pointer, but for a list's item, and the reason."""
+    return "" if problem.path[1:2].isdigit() else problem.path, problem.about or problem.message
+
+
+def rows_of(results: Sequence[Result]) -> list[FindingRow]:
+    """Return the findings of an operator: one for each rule and the fields that break it, at however many targets."""
+    groups: dict[tuple[str, tuple[str, ...], Severity], list[tuple[Finding, Result]]] = {}
+    for result in results:
+        for findings in alike(result.findings):
+            paths = tuple(finding.path for finding in findings if finding.path)
+            key = findings[0].rule, paths, findings[0].severity
+            groups.setdefault(key, []).append((findings[0], result))
+    return [_row(paths, found) for (_, paths, _), found in groups.items()]
+
+
+def _row(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> FindingRow:
+    (first, result), findings = found[0], [finding for finding, _ in found]
+    targets = tuple(dict.fromkeys(result.target.label for _, result in found))
+    return FindingRow(
+        first,
+        result.source,
+        result.pointer,
+        result.positions.get(first.path),
+        paths,
+        messages=tuple(dict.fromkeys(finding.message for finding in findings)),
+        identity=(result.identity, *paths),
+        suggestions=tuple(dict.fromkeys(finding.suggestion for finding in findings if finding.suggestion)),
+        targets=targets,
+        operator=_operator_lines(result, targets),
+        basis=reduce(or_, (finding.basis for finding in findings)),
+    )
+
+
+def run_time_rows(results: Sequence[Result]) -> Iterator[FindingRow]:
+    """Yield a note for each verdict of a tile with fields known at run time only, with the targets that share it."""
+    shared: dict[Verdict, list[Result]] = {}
+    for result in results:
+        if result.unknown and result.unknown_is == "counted":
+            shared.setdefault(result.verdict, []).append(result)
+    for alike_results in shared.values():
+        first = alike_results[0]
+        note = own_finding(RUN_TIME, f"{first.verdict}; {known_at_run_time_only(first.unknown)}")
+        targets = tuple(result.target.label for result in alike_results)
+        lines = _operator_lines(first, targets)
+        yield FindingRow(
+            note, first.source, first.pointer, None, (), (note.message,), (first.identity,), (), targets, lines
+        )
+
+
+def _operator_lines(result: Result, targets: Sequence[str]) -> tuple[str, ...]:
+    pointer = f"{result.pointer} " if result.pointer else ""
+    through = f" through {result.via}" if result.via else ""
+    where = f"{pointer}at {', '.join(targets)}{through}"
+    if result.verdict is Verdict.NOT_CHECKED:
+        return (where,)
+    return where, f"{result.operator}, {result.times:,} times" if result.times > 1 else result.operator
