@@ -18,6 +18,9 @@ as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 MAX_COMPARED: Final = 80
 """The most characters of a name that are compared; known names are much shorter."""
 
+MAX_QUOTED: Final = 200
+"""The most characters of a file's own text in a message."""
+
 MAX_SHOWN: Final = 60
 """The most characters that ``shown`` returns."""
 
@@ -44,6 +47,15 @@ def shortened_within(text: str, limit: int) -> str:
     """Return at most ``limit`` characters of a text, with an ellipsis for a middle that is cut out."""
     head = limit // 2
     return text if len(text) <= limit else f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def abridged(text: str, limit: int = MAX_QUOTED) -> str:
+    """Return a text; of a longer one, the beginning and the number of the other characters.
+
+    >>> abridged("abcdef", 4)
+    'abcd… (2 more characters)'
+    """
+    return text if len(text) <= limit else f"{text[:limit]}… ({plural(len(text) - limit, 'more character')})"
 
 
 def plural(number: int, noun: str) -> str:

@@ -160,7 +160,7 @@ def test_a_capture_without_a_call_is_judged(check: Call) -> None:
 def test_the_folders_of_the_headers_and_of_their_cmake_package_are_printed(call: Call) -> None:
     assert call("include-dir").stdout == f"{get_include()}\n"
     assert {path.name for path in Path(get_include(), "dml_tile").iterdir()} == {
-        "capture.h", "capturing_device.h", "operator_fields.h",
+        "capture.h", "capturing_device.h", "null_device.h", "operator_fields.h",
     }  # fmt: skip
     folder = Path(call("cmake-dir").stdout.strip())
     assert (folder / "dml_tileConfig.cmake").is_file()

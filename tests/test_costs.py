@@ -37,6 +37,8 @@ from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
+from dml_tile.reports import bounds
+from dml_tile.text import MAX_QUOTED
 from tests.helpers.costs import Cost, cost_of, grows_at_most
 from tests.helpers.dxdispatch_models import Json, dispatch, model, show, write_file, zeros
 from tests.helpers.paths import ROOT
@@ -414,6 +416,12 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         input_errors.MAX_PROBLEMS_OF_A_SOURCE,
         MAX_PROBLEMS_COUNTED,
     ),
+    "in reports, characters of a name, a message, an operator; findings of an operator at a target, fields of it that "
+    "are named": (
+        *(bounds.MAX_NAME, bounds.MAX_MESSAGE, bounds.MAX_OPERATOR),
+        *(bounds.MAX_FINDINGS, bounds.MAX_FIELDS),
+    ),
+    "characters of a label in the operator that it stands before": (MAX_QUOTED,),
     "findings of one rule on one part of a DxDispatch model": (input_errors.MAX_PROBLEMS,),
     "tensors that one `bindings` names, resources of one of them": (MAX_BOUND,),
     "of an array, wrong values told": (),

@@ -37,6 +37,7 @@ from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY, Sources, is_model_file
 from dml_tile.simulation.target import resolve
+from dml_tile.text import abridged
 
 if TYPE_CHECKING:  # most checks need none
     from onnx import ModelProto
@@ -44,6 +45,7 @@ if TYPE_CHECKING:  # most checks need none
     from dml_tile.checks.baseline import Baseline
 
 _ALL_RULES: Final = Selection()
+_MAX_CONTENT: Final = 500  # each entry of a baseline has it
 _DIGEST_BYTES: Final = 4
 
 
@@ -163,7 +165,7 @@ def _content(part: JsonDescriptor | TileNode, equals: Counter[str]) -> str:
     if not isinstance(part, JsonDescriptor) or part.part or not part.pointer[1:2].isdigit():
         return ""
     digest = blake2b(part.content.encode(), digest_size=_DIGEST_BYTES).hexdigest()
-    content = f"{part.other or part.desc or 'null'} {digest}"
+    content = f"{abridged(str(part.other or part.desc or 'null'), _MAX_CONTENT)} {digest}"
     equals[content] += 1
     return content if equals[content] == 1 else f"{content} {equals[content]}"
 

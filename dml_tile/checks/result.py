@@ -26,6 +26,7 @@ from dml_tile.rules.capture import CAPTURE_RULES, refusal_is_explained
 from dml_tile.rules.check import DISTINCT_LEVELS, findings_of_null_graph, lowest_level, not_checked, not_looked_at
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.simulation.target import resolve
+from dml_tile.text import abridged
 
 if TYPE_CHECKING:  # most checks need none
     from dml_tile.lowering.steps import Lowering
@@ -257,7 +258,7 @@ def _document_results(
     unseen = not_looked_at(part.desc)
     tile = part.other or part_kind or ("null" if part.desc is None else str(part.desc))
     if part.capture and part.capture.label:
-        tile = f"{part.capture.label}: {tile}"
+        tile = f"{abridged(part.capture.label)}: {tile}"
     for target in targets:
         findings = (part_findings(part.part, target) if part.part else ()) + own
         if part_kind and not findings:

@@ -45,6 +45,7 @@ from dml_tile.files.urls import STANDARD_INPUT, source_named
 from dml_tile.findings import CONTRADICTION, OWN, Finding, Found, Severity, unreadable
 from dml_tile.readers.model_tile import KnownShapes, ModelNames
 from dml_tile.readers.sources import EMPTY, EXCLUDED, is_left_out, is_model_file, passing_over
+from dml_tile.reports.bounds import bounded, bounded_finding
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
 from dml_tile.text import as_typed
@@ -243,6 +244,7 @@ class CheckRun:
                 report.end(self._sources)
 
     def _report(self, name: str, finding: Finding) -> None:
+        finding = bounded_finding(finding)
         for report in self._reports:
             report.finding(name, finding)
 
@@ -274,8 +276,9 @@ class CheckRun:
                 if options.write_baseline:
                     self._entries |= entries_of(results, options.write_baseline)
                 self._count(are_failing=not all(result.passes(self.questions.fail_on) for result in results))
+                shown = bounded(results)
                 for report in self._reports:
-                    report.item(results)
+                    report.item(shown)
 
     def _complain_of_empty_names(self) -> None:
         """Complain of names that have to hold something to check, and hold nothing."""

@@ -1,0 +1,118 @@
+"""Bounds on what a report says of one item: long texts are cut, and findings and fields beyond a number are counted.
+
+A report has an item at each target, and its name and text beside each finding. So that it is no longer than a multiple
+of what was read, whoever wrote that, these are short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Final
+
+from dml_tile.checks.result import Result
+from dml_tile.findings import Finding
+from dml_tile.readers.model_tile import NodeFields
+from dml_tile.text import abridged, plural
+
+MAX_NAME: Final = 500
+"""The most characters of a name, such as a pointer or a field's."""
+
+MAX_MESSAGE: Final = 1_000
+"""The most characters of a message, and of a suggestion."""
+
+MAX_OPERATOR: Final = 2_000
+"""The most characters of an operator."""
+
+MAX_FINDINGS: Final = 1_000
+"""The most findings of an operator at a target."""
+
+MAX_FIELDS: Final = 100
+"""The most fields that are known at run time only, or that no rule looks at."""
+
+
+_DIGEST_BYTES: Final = 8
+
+
+def bounded(results: Sequence[Result]) -> Sequence[Result]:
+    """Return an operator's results, one for each target, as reports have them."""
+    return results if all(map(_is_short, results)) else [*map(_bounded, results)]
+
+
+def bounded_finding(finding: Finding) -> Finding:
+    """Return a finding as reports have it."""
+    return replace(
+        finding,
+        path=_name(finding.path),
+        message=abridged(finding.message, MAX_MESSAGE),
+        suggestion=finding.suggestion and abridged(finding.suggestion, MAX_MESSAGE),
+    )
+
+
+def _is_short(result: Result) -> bool:
+    """Return True for most results: none of their texts is longer than a name may be."""
+    names = (result.pointer, result.name, result.operator, *result.unknown[:MAX_FIELDS], *_names(result.node))
+    texts = ((finding.path, finding.message, finding.suggestion or "") for finding in result.findings[:MAX_FINDINGS])
+    counts_are_small = len(result.findings) <= MAX_FINDINGS and max(map(len, _fields(result))) <= MAX_FIELDS
+    return (
+        counts_are_small and max(map(len, names)) <= MAX_NAME and all(max(map(len, each)) <= MAX_NAME for each in texts)
+    )
+
+
+def _fields(result: Result) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return result.unknown, result.not_looked_at
+
+
+def _bounded(result: Result) -> Result:
+    findings = result.findings
+    if left_out := findings[MAX_FINDINGS:]:
+        last = max(findings[MAX_FINDINGS - 1 :], key=attrgetter("severity"))
+        message = f"{abridged(last.message, MAX_NAME)}; and {plural(len(left_out), 'more finding')}"
+        findings = (*findings[: MAX_FINDINGS - 1], replace(last, message=message))
+    return replace(
+        result,
+        pointer=_name(result.pointer),
+        name=_name(result.name),
+        operator=abridged(result.operator, MAX_OPERATOR),
+        unknown=_listed(result.unknown),
+        not_looked_at=_listed(result.not_looked_at),
+        node=result.node and _bounded_node(result.node),
+        findings=tuple(map(bounded_finding, findings)),
+    )
+
+
+def _name(name: str) -> str:
+    """Return a name; of a longer one, the beginning, the number of the other characters, and a digest of all."""
+    if len(name) <= MAX_NAME:
+        return name
+    digest = blake2b(name.encode(errors="backslashreplace"), digest_size=_DIGEST_BYTES).hexdigest()
+    return f"{abridged(name, MAX_NAME)} {digest}"
+
+
+def _listed(fields: tuple[str, ...]) -> tuple[str, ...]:
+    more = (f"{len(fields) - MAX_FIELDS} more",) if len(fields) > MAX_FIELDS else ()
+    return (*(_name(field) for field in fields[:MAX_FIELDS]), *more)
+
+
+def _names(node: NodeFields | None) -> list[str]:
+    """Return the names of a node's inputs and output, and of sizes."""
+    if node is None:
+        return []
+    values = (*(node.sizes or ()), *(node.repeats or ()), *(node.output_sizes or ()))
+    return [*node.inputs, node.output, *(value for value in values if isinstance(value, str))]
+
+
+def _bounded_node(node: NodeFields) -> NodeFields:
+    def short(values: tuple[int | str | None, ...] | None) -> tuple[int | str | None, ...] | None:
+        return values and tuple(_name(value) if isinstance(value, str) else value for value in values)
+
+    return replace(
+        node,
+        sizes=short(node.sizes),
+        repeats=short(node.repeats),
+        output_sizes=short(node.output_sizes),
+        inputs=tuple(_name(name) for name in node.inputs),
+        output=_name(node.output),
+    )
