@@ -435,6 +435,15 @@ def test_the_oldest_windows_of_several_targets_is_one_that_all_their_releases_ta
         assert "windows-11-21h2</td>" not in printed
 
 
+def test_a_tile_that_fails_above_the_lowest_level_says_why_it_passes_there(check: Call) -> None:
+    save("a.onnx", inputs=[typed("x", [2, 3], DOUBLE)])
+    line = check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.10").stdout.splitlines()[0]
+    assert line.startswith("a.onnx#widen: undocumented at onnxruntime-directml-1.10 (5_0) through ort; ")
+    assert line.endswith("; lowest level 2_0, in the box from windows-10-2004, where the device has no FLOAT64")
+    line = check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.9").stdout.splitlines()[0]
+    assert line.endswith("; lowest level 2_0, in the box from windows-10-2004")
+
+
 def test_lower_takes_what_a_back_end_makes_of_a_model(call: Call) -> None:
     save("a.onnx", repeats=[1, 1, 2], inputs=[typed("x", [1, 1, 3], INT64)])
     for via, target, status, printed in (

@@ -134,6 +134,8 @@ class Result:
     is_captured: bool = False
     unknown_is: Literal["counted", "ignored", "known"] = "counted"
     name: str = ""
+    why_lower: str = ""
+    """Why it passes at the lowest level, if that is below a target at which it fails: DirectML is not called there."""
     position: Position | None = field(default=None, compare=False, repr=False)
     positions: Mapping[str, Position | None] = field(default_factory=dict, compare=False, repr=False)
     """The positions, in the source's text, of the fields with findings; empty if the source is not JSON."""
@@ -223,10 +225,10 @@ def _node_results(
         check_at, lowest_at = lambda target: refused, lambda target: None
     else:
         desc = directml.tile_desc(node.request)
-        lowest = lowest_level(desc)
-        check_at, lowest_at = partial(check, desc, against=against), lambda target: lowest
+        of_all = lowest_level(desc)
+        check_at, lowest_at = partial(check, desc, against=against), lambda target: of_all
     for target in targets:
-        findings = check_at(target)
+        findings, lowest = check_at(target), lowest_at(target)
         verdict = verdict_of(findings, node.unknown)
         yield Result(
             source,
@@ -235,11 +237,23 @@ def _node_results(
             target,
             verdict,
             findings,
-            lowest_at(target),
+            lowest,
             unknown=node.unknown,
             via=via.name if via else "",
             node=node.fields,
+            why_lower=_why_lower(node, via, target, lowest) if via and verdict not in NOT_FOR_DIRECTML else "",
         )
+
+
+def _why_lower(node: TileNode, via: BackEnd, target: Target, lowest: FeatureLevel | None) -> str:
+    """Return why a tile that fails at a target passes below it: DirectML is not called for it there."""
+    if lowest is None or lowest >= target.feature_level:
+        return ""
+    at = _at_level(lowest, via, target)
+    carrier = node.request.carrier
+    if carrier is not None and not at.supports_data_type(carrier):
+        return f"the device has no {carrier.name}"
+    return "DirectML is not called" if check_node(node, at, via) else ""
 
 
 def _document_results(
@@ -344,10 +358,15 @@ def lowest_level_through(node: TileNode, back_end: BackEnd, target: Target | Non
     needed = {release.minimum_level for release in back_end.releases}
     levels = sorted({*DISTINCT_LEVELS, *(row.level for row in LEVELS.values() if row.new_types), *needed})
     for level in levels:
-        at = Target(level, target.name if target and back_end.release_named(target) else "")
-        if all(finding.severity is Severity.NOTE for finding in check_node(node, at, back_end)):
+        found = check_node(node, _at_level(level, back_end, target), back_end)
+        if all(finding.severity is Severity.NOTE for finding in found):
             return level
     return None
+
+
+def _at_level(level: FeatureLevel, back_end: BackEnd, target: Target | None) -> Target:
+    """Return the target of a level, with the back end's release that a target names."""
+    return Target(level, target.name if target and back_end.release_named(target) else "")
 
 
 def _findings(

@@ -228,7 +228,9 @@ def _lowest(result: Result) -> str:
         return ""
     at_least, or_later = (wording.AT_LEAST, " or later") if wording.has_a_least_level(result) else ("", "")
     first = oldest_windows(level)
-    return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"
+    box = f", in the box from {first}{or_later}" if first else ""
+    where = f", where {printable(result.why_lower)}" if result.why_lower and not result.passes(Severity.WARNING) else ""
+    return f"lowest level {at_least}{level.short}{box}{where}"
 
 
 _FIXABLE: Final = ("InputTensor.Sizes", "InputTensor.DimensionCount")
