@@ -241,6 +241,7 @@ UNREADABLE: Final = "unreadable"
 CONTRADICTION: Final = "contradiction"
 PASSED_OVER: Final = "passed-over"
 RUN_TIME: Final = "known-at-run-time"
+NOT_LOOKED_AT: Final = "not-looked-at"
 UNUSED_IGNORE: Final = "unused-ignore"
 UNUSED_BASELINE_ENTRY: Final = "unused-baseline-entry"
 UNUSED_VIA: Final = "unused-via"
@@ -275,6 +276,7 @@ OWN: Final[dict[str, OwnId]] = {
             *(RUN_TIME, Severity.NOTE, 1, "results"),
             "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open.",
         ),
+        OwnId(*(NOT_LOOKED_AT, Severity.NOTE, 1, "results"), "Rules look at every field of the operator."),
         OwnId(
             *(UNUSED_IGNORE, Severity.NOTE, 1, "notices"),
             "A rule that per-file-ignores silences has a finding there at a target.",

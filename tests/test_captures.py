@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,27 @@ def test_a_refusal_that_no_rule_explains_fails(check: Call, captured: str, messa
 def test_no_format_is_silent_about_an_unexplained_refusal(check: Call, name: str) -> None:
     result = check("-", "-t", "6_2", "--format", name, stdin=line(TILE, "0x80070057"))
     assert (result.exit_code, "DML-CAPTURE-unexplained" in result.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("name", [*FORMATS])
+def test_each_format_says_once_what_was_not_looked_at(check: Call, name: str) -> None:
+    text = (ROOT / "tests" / "data" / "graph_unknown_operator.jsonl").read_text()
+    for options in (["--verbose"], []):
+        printed = check("-", "-t", "6_2", "--format", name, *options, stdin=text).stdout
+        # as code in Markdown and HTML
+        assert (
+            len(re.findall(r"ot_?.looked.?at\W+(code\W+bdi\W+)?Nodes\[0\]\.Operator, which is not known", printed)) == 1
+        )
+
+
+def test_what_was_not_looked_at_counts_as_a_note_unless_it_is_ignored(check: Call) -> None:
+    text = (ROOT / "tests" / "data" / "graph_unknown_operator.jsonl").read_text()
+    options = "-", "-t", "6_2", "--fail-on", "note", "--format", "concise"
+    failing, passing = (check(*options, *more, stdin=text) for more in ([], ["--ignore", "not-looked-at"]))
+    assert (failing.exit_code, passing.exit_code, passing.stdout) == (1, 0, "")
+    assert failing.stdout == (
+        "-#/0/graph: note[not-looked-at] accepted in part; not looked at: Nodes[0].Operator, which is not known\n"
+    )
 
 
 def test_an_unexplained_refusal_changes_no_verdict_and_passes_where_warnings_pass(check: Call) -> None:

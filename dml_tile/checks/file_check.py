@@ -24,6 +24,7 @@ from dml_tile.errors import InputError, require_instance
 from dml_tile.files.urls import STANDARD_INPUT, source_named
 from dml_tile.findings import (
     CONTRADICTION,
+    NOT_LOOKED_AT,
     RUN_TIME,
     Against,
     Finding,
@@ -101,7 +102,7 @@ class FileCheck:
                 continue
             if isinstance(part, TileNode):
                 contradictions += part.contradictions
-            if any(result.findings or result.unknown for result in of_part):
+            if any(result.findings or result.unknown or result.not_looked_at for result in of_part):
                 content = _content(part, equals)
                 of_part = [self._counted(replace(result, content=content), suppressions) for result in of_part]
             if self.names_all:
@@ -142,6 +143,8 @@ class FileCheck:
             result = replace(result, verdict=verdict, findings=selected, deselected=deselected)
         if result.unknown and (suppressions.suppress(RUN_TIME) or not self.selection.takes(RUN_TIME)):
             result = replace(result, unknown_is="ignored", deselected=result.deselected + 1)
+        if result.not_looked_at and (suppressions.suppress(NOT_LOOKED_AT) or not self.selection.takes(NOT_LOOKED_AT)):
+            result = replace(result, ignores_part=True, deselected=result.deselected + 1)
         return self.baseline.with_known(result) if self.baseline else result
 
 

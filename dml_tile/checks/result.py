@@ -133,6 +133,8 @@ class Result:
     not_looked_at: tuple[str, ...] = ()
     is_captured: bool = False
     unknown_is: Literal["counted", "ignored", "known"] = "counted"
+    ignores_part: bool = False
+    """True if fields that were not looked at do not count as a note."""
     name: str = ""
     why_lower: str = ""
     """Why it passes at the lowest level, if that is below a target at which it fails: DirectML is not called there."""
@@ -174,7 +176,7 @@ class Result:
     @property
     def severity(self) -> Severity | None:
         """The worst finding's severity; fields that are unknown, or not looked at, count as a note."""
-        is_open = (self.unknown and self.unknown_is == "counted") or self.not_looked_at
+        is_open = (self.unknown and self.unknown_is == "counted") or (self.not_looked_at and not self.ignores_part)
         notes = [Severity.NOTE] if is_open else []
         return max((*notes, *(finding.severity for finding in self.findings)), default=None)
 

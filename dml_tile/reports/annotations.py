@@ -21,7 +21,7 @@ from dml_tile.files.repository import path_within
 from dml_tile.files.urls import STANDARD_INPUT, Url
 from dml_tile.findings import OWN, Finding, Position, Severity, location_of
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.rows import FindingRow, row_of, rows_of, run_time_rows
+from dml_tile.reports.rows import FindingRow, open_rows, row_of, rows_of
 from dml_tile.reports.wording import VerdictCounts, outcome_of_rule
 from dml_tile.text import printable, printable_line_start
 
@@ -35,7 +35,7 @@ class RowReport(Report):
     taken: ClassVar[tuple[str, ...]] = ("notices",)
 
     def item(self, results: Sequence[Result]) -> None:
-        for row in chain(rows_of(results), run_time_rows(results)):
+        for row in chain(rows_of(results), open_rows(results)):
             self._take(row)
 
     def finding(self, source: str, finding: Finding) -> None:

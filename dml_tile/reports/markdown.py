@@ -48,7 +48,7 @@ def _lines(overview: OverviewReport) -> Iterator[str]:
     if overview.left_out:
         yield from ("", f"Not listed: {counted(overview.left_out)}.")
     for row in rows:
-        if row.findings or row.unknown or row.notes:
+        if row.has_details:
             yield from ("", *_details(row))
 
 
@@ -92,6 +92,8 @@ def _details(row: OverviewRow) -> Iterator[str]:
         yield f"{_code(row.operator)}\n"
     if row.unknown:
         yield f"- known at run time only: {_code(row.unknown)}"
+    if row.not_looked_at:
+        yield f"- not looked at: {_code(row.not_looked_at)}"
     yield from (f"- note: {_escaped(note)}" for note in row.notes)
     for finding in row.findings:
         yield from _finding(finding, row)

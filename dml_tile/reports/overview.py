@@ -56,11 +56,17 @@ class OverviewRow:
     lowest_level: str
     oldest_windows: str
     unknown: str
+    not_looked_at: str
     notes: tuple[str, ...]
     rules: tuple[str, ...]
     findings: tuple[FindingRow, ...]
     findings_left_out: int
     lowerings: list[RowLowering]
+
+    @property
+    def has_details(self) -> bool:
+        """True if there is more to say of it than its verdicts."""
+        return bool(self.findings or self.unknown or self.not_looked_at or self.notes)
 
     @property
     def name(self) -> str:
@@ -89,6 +95,7 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
         lowest_level=level,
         oldest_windows=windows,
         unknown=clipped("; ".join(first.unknown)),
+        not_looked_at=clipped(", ".join(first.not_looked_at)),
         notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
         rules=tuple(dict.fromkeys(group.rule for group in findings)),
         findings=tuple(_short(group, len(results), commands) for group in findings[:_MAX_FINDINGS]),

@@ -62,7 +62,7 @@ class _Section:
 def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[str]:
     """Yield the body of the page, in pieces."""
     rows, rules = report.rows, wording.greatest_first(report.rules)
-    detailed, problems = sum(map(_has_details, rows)), starmap(_problem, report.problems)
+    detailed, problems = sum(row.has_details for row in rows), starmap(_problem, report.problems)
     every = (
         _Section("Not read", len(report.problems), _list("problem", len(report.problems), problems)),
         _Section(
@@ -165,7 +165,7 @@ class PageReport(OverviewReport):
 
 def _details(rows: Sequence[OverviewRow], *, are_open: bool) -> Iterator[Markup]:
     for number, row in enumerate(rows, start=1):
-        if _has_details(row):
+        if row.has_details:
             summary = element("summary", _verdict(row.verdict), " ", element("h3", _shown_name(row)))
             opened = "" if are_open else None
             identifier = _row_id(number)
@@ -178,6 +178,8 @@ def _content(row: OverviewRow) -> Iterator[Markup]:
         yield element("p", element("code", name(row.operator)))
     if row.unknown:
         yield element("p", "Known at run time only: ", element("code", name(row.unknown)))
+    if row.not_looked_at:
+        yield element("p", "Not looked at: ", element("code", name(row.not_looked_at)))
     for note in row.notes:
         yield element("p", f"Note: {note}")
     for finding in row.findings:
@@ -234,11 +236,6 @@ def _shown_name(row: OverviewRow) -> Markup:
     return joined(name(row.source), "#", name(row.pointer)) if row.pointer else name(row.source)
 
 
-def _has_details(row: OverviewRow) -> bool:
-    """True if an operator has details that the matrix lacks."""
-    return bool(row.findings or row.unknown or row.notes)
-
-
 def _verdict(word: str) -> Markup:
     """Return a verdict; its word and its sign say all that its colour does."""
     sign = element("span", SIGNS[word], aria_hidden="true")
@@ -253,7 +250,7 @@ def _level_cells(level: str, windows: str) -> list[Cell]:
 
 def _row(row: OverviewRow, number: int, targets: Iterable[str], columns: Sequence[str]) -> Markup:
     tile = _shown_name(row)
-    if _has_details(row):
+    if row.has_details:
         tile = element("a", tile, href=f"#{_row_id(number)}")
     if row.operator:
         tile = joined(tile, " ", element("code", name(row.operator), class_="tile"))

@@ -10,8 +10,8 @@ from operator import or_
 from typing import Final
 
 from dml_tile.checks.result import Result, Verdict, alike
-from dml_tile.findings import OWN, RUN_TIME, Basis, Finding, Position, Severity, own_finding
-from dml_tile.reports.wording import known_at_run_time_only
+from dml_tile.findings import NOT_LOOKED_AT, OWN, RUN_TIME, Basis, Finding, Position, Severity, own_finding
+from dml_tile.reports.wording import what_is_open
 from dml_tile.text import printable
 
 _FINGERPRINT_DIGITS: Final = 16
@@ -113,15 +113,19 @@ def _row(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> Fin
     )
 
 
-def run_time_rows(results: Sequence[Result]) -> Iterator[FindingRow]:
-    """Yield a note for each verdict of a tile with fields known at run time only, with the targets that share it."""
+def open_rows(results: Sequence[Result]) -> Iterator[FindingRow]:
+    """Yield a note for each verdict of an operator with fields known at run time only, or not looked at.
+
+    The targets that share the verdict share the note.
+    """
     shared: dict[Verdict, list[Result]] = {}
     for result in results:
-        if result.unknown and result.unknown_is == "counted":
+        is_part = result.not_looked_at and not result.ignores_part and result.verdict is not Verdict.REFUSED
+        if (result.unknown and result.unknown_is == "counted") or is_part:
             shared.setdefault(result.verdict, []).append(result)
     for alike_results in shared.values():
         first = alike_results[0]
-        note = own_finding(RUN_TIME, f"{first.verdict}; {known_at_run_time_only(first.unknown)}")
+        note = own_finding(RUN_TIME if first.unknown else NOT_LOOKED_AT, f"{first.verdict}; {what_is_open(first)}")
         targets = tuple(result.target.label for result in alike_results)
         lines = _operator_lines(first, targets)
         yield FindingRow(
