@@ -139,8 +139,9 @@ def test_the_example_s_models_are_what_their_script_writes(tmp_path: Path) -> No
     needed("openvino")
     script = runpy.run_path(str(EXAMPLES / "models" / "make.py"))
     made = tmp_path / "made.onnx"
-    onnx.save(script["model"](), made)
+    onnx.save(script["two_tiles"](), made)
     assert list(read_nodes(made, KnownShapes())) == list(read_nodes(Path(MODEL), KnownShapes()))
+    assert script["classifier"]() == onnx.load(EXAMPLES / "models" / "classifier.onnx")
 
 
 def test_the_example_tells_the_same_of_onnx_and_openvino(check: Call) -> None:
