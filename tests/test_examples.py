@@ -51,9 +51,10 @@ def test_the_fallback_passes_at_the_targets_of_its_ini_file_or_of_the_variable(
     assert f"= {outcome}" in done.stdout
 
 
-def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
+def test_the_tests_of_the_pages_on_testing_pass(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    for block in blocks_of((ROOT / "docs/testing.md").read_text(encoding="utf-8")):
+    pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("testing.md", "testing-reference.md")]
+    for block in [block for page in pages for block in blocks_of(page)]:
         if block.file is not None:
             (tmp_path / block.file).parent.mkdir(exist_ok=True)
             (tmp_path / block.file).write_text(block.text)
@@ -75,6 +76,7 @@ def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
         "test_labels_stay_64_bits_wide_where_they_can": 3,
         "test_a_refused_way_is_not_dispatched": 3,
         "test_every_tile_that_the_target_takes": 3,
+        "test_sessions_fall_back_on_windows_11_21h2": 2,
     }
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -53,7 +55,9 @@ def printed_by(command: str) -> str:
     """Returns what a command prints on standard output, in the current folder."""
     if command.startswith("dml-tile "):
         return invoke(*shlex.split(command)[1:]).stdout
-    return subprocess.run(["bash", "-c", command], capture_output=True, check=True, text=True).stdout
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = os.environ | {"PATH": path, "PYTEST_ADDOPTS": "-p no:randomly"}
+    return subprocess.run(["bash", "-c", command], capture_output=True, check=True, text=True, env=environment).stdout
 
 
 def run_python(code: str, names: dict[str, Any]) -> None:
