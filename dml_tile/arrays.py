@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import index
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy import empty, ndarray
@@ -60,23 +60,71 @@ def tile(
     if type(array) is not ndarray:
         array = as_array(array)
     target = resolve(target)
-    counts = tuple(map(index, repeats)) if type(repeats) is tuple else _counts(repeats)
+    if type(repeats) is not tuple:
+        repeats = _counts(repeats)
+    flags = array.flags
+    strides = None if flags.c_contiguous else array.strides
     if out is None:
-        desc, shape, move = _prepare(array.dtype, array.shape, array.strides, counts, target, against)
-        out = empty(shape, array.dtype)
+        kept = _kept(array, strides, repeats, target, against)
+        out = empty(kept.shape, array.dtype)
     else:
         if type(out) is not ndarray:
             require_array(out, "out")
-        flags = out.flags
-        if not flags.writeable:
+        written = out.flags
+        if not written.writeable:
             raise ValueError("out is read-only; a writable array was expected")
-        layout = out.dtype, out.shape, out.strides
-        desc, _, move = _prepare(array.dtype, array.shape, array.strides, counts, target, against, layout)
-        if (out is array or not (flags.owndata and array.flags.owndata)) and share_memory(out, array):
+        kept = _kept(array, strides, repeats, target, against, out, None if written.c_contiguous else out.strides)
+        if (out is array or not (written.owndata and flags.owndata)) and share_memory(out, array):
             raise ValueError("out shares memory with the array; Tile has no in-place form")
-    move(array, out)
-    record("tile", target, desc)
+    kept.move(array, out)
+    record("tile", target, kept.desc)
     return out
+
+
+class _Prepared(NamedTuple):
+    """A tile that was checked and planned for arrays of one layout."""
+
+    target: Target
+    repeats: Lengths
+    desc: TileOperatorDesc
+    shape: Lengths
+    move: Move
+
+
+_prepared: Final[dict[tuple[object, ...], _Prepared]] = {}
+"""By the layouts, the repeats and the target's id, which the value keeps alive: a target's hash is slow."""
+_MAX_PREPARED: Final = 256
+
+
+def _kept(
+    array: NDArray[Any],
+    strides: Lengths | None,
+    repeats: tuple[int, ...],
+    target: Target,
+    against: Against,
+    out: NDArray[Any] | None = None,
+    written: Lengths | None = None,
+) -> _Prepared:
+    """Return what was prepared for such arrays, or prepare it; no strides stand for those of a contiguous array."""
+    layout = None if out is None else (out.dtype, out.shape, written)
+    key = array.dtype, array.shape, strides, repeats, id(target), against, layout
+    try:
+        kept = _prepared.get(key)
+    except TypeError:  # a repeat that cannot be hashed
+        kept = None
+    if kept is not None and kept.repeats is repeats:
+        return kept
+    counts = tuple(map(index, repeats))  # raises TypeError for 3.0, which is found where 3 is known
+    if kept is not None and counts == kept.repeats:
+        return kept
+    layout = None if out is None else (out.dtype, out.shape, out.strides)
+    prepared = _prepare(array.dtype, array.shape, array.strides, counts, target, against, layout)
+    if any(type(repeat) is not int for repeat in repeats):  # its value may change
+        return _Prepared(target, counts, *prepared)
+    if len(_prepared) >= _MAX_PREPARED:
+        _prepared.clear()
+    kept = _prepared[key] = _Prepared(target, repeats, *prepared)
+    return kept
 
 
 @lru_cache(maxsize=256)

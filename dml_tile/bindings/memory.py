@@ -111,10 +111,29 @@ def _holds_objects(buffer: BufferLike, name: str) -> bool:
 
 
 def span_of(size: int, shape: Sequence[int], strides: Sequence[int]) -> Callable[[NDArray[Any]], Any]:
-    """Return a function that returns the bytes that arrays of one layout span; strides are in bytes."""
+    """Return a function that returns the memory that arrays of one layout span; strides are in bytes.
+
+    ``shape`` may have more leading ones than the arrays. The memory is a contiguous view of the array if nothing lies
+    between its elements, else ctypes' bytes, which take longer to make.
+    """
+    long = [(length, stride) for length, stride in zip(shape, strides, strict=True) if length > 1]
+    walked = [(length, abs(stride)) for length, stride in long if stride]
+    order = sorted(range(len(walked)), key=lambda i: walked[i][1], reverse=True)
+    if walked and [walked[i][1] for i in order] == [*packed_strides([walked[i][0] for i in order], size)]:
+        has_ones, index = len(long) < len(shape), tuple(_FROM_THE_LOWEST[(step > 0) - (step < 0)] for _, step in long)
+        if index.count(_FROM_THE_LOWEST[1]) == len(index):
+            if order == [*range(len(order))]:
+                return lambda array: array
+            if not has_ones:
+                return lambda array: array.transpose(order)
+        return lambda array: array.squeeze()[index].transpose(order)
     reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
     memory, lowest = c_char * (sum(map(abs, reach)) + size), sum(step for step in reach if step < 0)
-    return lambda array: array if array.flags.c_contiguous else memory.from_address(array.ctypes.data + lowest)
+    return lambda array: memory.from_address(array.ctypes.data + lowest)
+
+
+_FROM_THE_LOWEST: Final = (0, slice(None), slice(None, None, -1))
+"""By the sign of a stride (-1 is the last), the index that takes a dimension's lowest address first, or no repeat."""
 
 
 def tensor_view(

@@ -79,19 +79,24 @@ class CompiledTile:
         if self._origin is not None:
             self._origin.require_test()
         read, written = self.sizes_in_bytes
-        if (
-            type(given) is ndarray
-            and type(output) is ndarray
-            and (given.dtype is _BYTES or given.dtype is self._dtype)
-            and (output.dtype is _BYTES or output.dtype is self._dtype)
-            and given.flags.c_contiguous
-            and output.flags.carray
-        ):
-            source, destination = given, output
-        else:
-            source, destination = contiguous(given, "input"), contiguous(output, "output", writable=True)
-            for buffer, name in (given, "input"), (output, "output"):
-                require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
+        if type(given) is ndarray and type(output) is ndarray:
+            given_flags, output_flags = given.flags, output.flags
+            if (
+                ((dtype := given.dtype) is _BYTES or dtype is self._dtype)
+                and ((dtype := output.dtype) is _BYTES or dtype is self._dtype)
+                and given_flags.c_contiguous
+                and output_flags.carray
+                and given.nbytes >= read
+                and output.nbytes >= written
+                and (
+                    (given is not output and given_flags.owndata and output_flags.owndata)
+                    or not np.may_share_memory(given, output)
+                )
+            ):
+                return given, output
+        source, destination = contiguous(given, "input"), contiguous(output, "output", writable=True)
+        for buffer, name in (given, "input"), (output, "output"):
+            require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
         overlap = parts_overlap(source, read, destination, written)
         if source.nbytes < read or destination.nbytes < written or overlap:
             sizes = source.nbytes, destination.nbytes
@@ -158,8 +163,21 @@ def execute(
     or byte order, ValueError if a buffer is not contiguous, or ``output`` is read-only, and DmlError if a buffer is too
     small, or the buffers overlap.
     """
-    _require_tile(desc)
-    _compile("execute", desc, resolve(target), against, padding).execute(input, output)
+    target = resolve(target)
+    key = id(desc), id(target), against, padding
+    kept = _compiled.get(key)
+    if kept is None:
+        _require_tile(desc)
+        kept = _compile("execute", desc, target, against, padding), desc, target
+        if len(_compiled) >= _MAX_COMPILED:
+            _compiled.clear()
+        _compiled[key] = kept
+    kept[0].execute(input, output)
+
+
+_compiled: Final[dict[tuple[int, int, Against, Padding], tuple[CompiledTile, TileOperatorDesc, Target]]] = {}
+"""By the ids of a descriptor and a target, which the value keeps alive: to hash them takes as long as a small tile."""
+_MAX_COMPILED: Final = 256
 
 
 def mover_of_tile(desc: TileOperatorDesc) -> Mover:

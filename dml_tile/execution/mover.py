@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache, lru_cache
+from itertools import dropwhile
 from operator import length_hint, mul
 from typing import Final
 
@@ -146,22 +147,46 @@ def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Length
     are_packed = lie_alike(sizes, source_strides, packed) and lie_alike(produced, output_strides, packed_output)
     axes = coalesce(tile_axes(sizes, repeats, source_strides, output_strides))
     if len(plan.blocks) == 1 and indices(axes[:-1]) <= LOOPS_PER_STEP * len(plan.calls[plan.blocks[0][2]]):
-        return Mover(plan, _assigned(axes if are_packed else tile_axes(sizes, repeats, packed, packed_output)))
+        return Mover(plan, _assigned(sizes, repeats, axes if are_packed else ()))
     if are_packed:
         return Mover(plan)
     move, source, output = Mover(plan), span_of(size, sizes, source_strides), span_of(size, produced, output_strides)
     return Mover(plan, lambda array, out: move(source(array), output(out)))
 
 
-def _assigned(axes: Sequence[Axis]) -> Move:
-    """Return one assignment between arrays that are reshaped to these axes."""
-    written = tuple(axis.length for axis in axes if axis.length > 1)
-    read = tuple(axis.length if axis.source else 1 for axis in axes if axis.length > 1)
+def _assigned(sizes: Lengths, repeats: Lengths, axes: Sequence[Axis]) -> Move:
+    """Return one assignment between arrays, reshaped to ``axes`` if these are given, and only where it must be.
+
+    NumPy repeats a dimension of length 1 by broadcasting, and adds leading ones.
+    """
+    written, read = list[int](), list[int]()
+    for size, repeat in zip(sizes, repeats, strict=True):
+        written += [repeat, size] if repeat > 1 and size > 1 else [repeat * size]
+        read += [1, size] if repeat > 1 and size > 1 else [size]
+    if len(written) == len(sizes):
+        return _assign
+    if _without_leading_ones(read) == _without_leading_ones(sizes):
+
+        def tile_rows(array: Array, out: Array) -> None:
+            out.reshape(written)[...] = array
+
+        return tile_rows
+    if axes:
+        written = [axis.length for axis in axes]
+        read = [axis.length if axis.source else 1 for axis in axes]
 
     def tile(array: Array, out: Array) -> None:
         out.reshape(written)[...] = array.reshape(read)
 
     return tile
+
+
+def _assign(array: Array, out: Array) -> None:
+    out[...] = array
+
+
+def _without_leading_ones(lengths: Sequence[int]) -> list[int]:
+    return [*dropwhile(lambda length: length == 1, lengths)]
 
 
 class BoundTile:
