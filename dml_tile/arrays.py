@@ -11,7 +11,7 @@ from operator import index
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy import empty, ndarray
+from numpy import empty, may_share_memory, ndarray
 from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.bindings.memory import SupportsDLPack, as_array, require_array, share_memory
@@ -62,20 +62,28 @@ def tile(
     target = resolve(target)
     if type(repeats) is not tuple:
         repeats = _counts(repeats)
-    flags = array.flags
-    strides = None if flags.c_contiguous else array.strides
-    if out is None:
-        kept = _kept(array, strides, repeats, target, against)
-        out = empty(kept.shape, array.dtype)
-    else:
+    flags, layout, is_shared = array.flags, None, False
+    if out is not None:
         if type(out) is not ndarray:
             require_array(out, "out")
         written = out.flags
         if not written.writeable:
             raise ValueError("out is read-only; a writable array was expected")
-        kept = _kept(array, strides, repeats, target, against, out, None if written.c_contiguous else out.strides)
-        if (out is array or not (written.owndata and flags.owndata)) and share_memory(out, array):
-            raise ValueError("out shares memory with the array; Tile has no in-place form")
+        layout = out.dtype, out.shape, None if written.c_contiguous else out.strides
+        if out is array or not (written.owndata and flags.owndata):
+            is_shared = may_share_memory(out, array) and share_memory(out, array)
+    strides = None if flags.c_contiguous else array.strides  # those of a contiguous array follow from its shape
+    key = array.dtype, array.shape, strides, repeats, id(target), against, layout
+    try:
+        kept = _prepared.get(key)
+    except TypeError:  # a repeat that cannot be hashed
+        kept = None
+    if kept is None or kept.repeats is not repeats:
+        kept = _prepared_for(key, kept, array, repeats, target, against, out)
+    if is_shared:
+        raise ValueError("out shares memory with the array; Tile has no in-place form")
+    if out is None:
+        out = empty(kept.shape, array.dtype)
     kept.move(array, out)
     record("tile", target, kept.desc)
     return out
@@ -92,28 +100,20 @@ class _Prepared(NamedTuple):
 
 
 _prepared: Final[dict[tuple[object, ...], _Prepared]] = {}
-"""By the layouts, the repeats and the target's id, which the value keeps alive: a target's hash is slow."""
+"""By layouts, repeats and the target's id, which the value keeps alive: to hash a target takes long."""
 _MAX_PREPARED: Final = 256
 
 
-def _kept(
+def _prepared_for(
+    key: tuple[object, ...],
+    kept: _Prepared | None,
     array: NDArray[Any],
-    strides: Lengths | None,
     repeats: tuple[int, ...],
     target: Target,
     against: Against,
-    out: NDArray[Any] | None = None,
-    written: Lengths | None = None,
+    out: NDArray[Any] | None,
 ) -> _Prepared:
-    """Return what was prepared for such arrays, or prepare it; no strides stand for those of a contiguous array."""
-    layout = None if out is None else (out.dtype, out.shape, written)
-    key = array.dtype, array.shape, strides, repeats, id(target), against, layout
-    try:
-        kept = _prepared.get(key)
-    except TypeError:  # a repeat that cannot be hashed
-        kept = None
-    if kept is not None and kept.repeats is repeats:
-        return kept
+    """Return what was kept for equal repeats, else check and plan the tile, and keep that."""
     counts = tuple(map(index, repeats))  # raises TypeError for 3.0, which is found where 3 is known
     if kept is not None and counts == kept.repeats:
         return kept

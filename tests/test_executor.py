@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import mmap
 import sys
 from array import array
@@ -101,6 +102,22 @@ def test_arrays_have_any_shape_that_holds_the_tensors(dtype: type, behind: int) 
     execute(desc, array.reshape(shape), output)
     assert np.array_equal(output[:144].reshape(4, 3, 12), np.tile(array[:24].reshape(2, 3, 4), (2, 1, 3)))
     assert (output[144:] == 7).all()
+
+
+SHAPES = [((12,), (12,)), ((20,), (17,)), ((3, 4), (3, 4)), ((4, 3), (3, 4)), ((12,), (3, 4)), ((1, 3, 4), (12,))]
+
+
+@pytest.mark.parametrize(("given", "written"), [*SHAPES, ((5, 4), (5, 4))])
+@pytest.mark.parametrize(("dtype", "is_raw"), [("u1", False), ("i2", True), ("f4", False), ("f4", True)])
+def test_a_copy_writes_the_tensor_alone(
+    given: tuple[int, ...], written: tuple[int, ...], dtype: str, is_raw: bool
+) -> None:
+    desc = TileOperatorDesc.from_input(data_type=np.dtype(dtype), sizes=[3, 4], repeats=[1, 1])
+    source = np.arange(1, 1 + math.prod(given)).astype(dtype).reshape(given)
+    output = np.zeros(written, dtype)
+    execute(desc, source, output.reshape(-1).view(np.uint8) if is_raw else output)
+    rest = [0] * (output.size - 12)
+    assert output.reshape(-1).tolist() == [*source.reshape(-1).tolist()[:12], *rest]
 
 
 def test_a_refused_buffer_can_be_closed_while_the_error_is_handled() -> None:

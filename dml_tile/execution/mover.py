@@ -34,8 +34,11 @@ MAX_THREADS: Final = 64
 LOOPS_PER_STEP: Final = 200
 """The number of NumPy's inner loops, 8 ns each, whose start takes as long as a step of a plan."""
 
-Move = Callable[[Array, Array], None]
-"""Writes a tile once, from one array to another."""
+MAX_SCRATCHES: Final = 4
+"""The most pieces of scratch memory to which a mover keeps views: one for each thread that moves such tiles at once."""
+
+Move = Callable[[Array, Array], object]
+"""Writes a tile, or makes one step of it, from one array to another."""
 
 _spare: Final[deque[NDArray[np.uint8]]] = deque(maxlen=MAX_THREADS)
 """Scratch memory for the next tiles, of MAX_SCRATCH_BYTES bytes each, since new memory is slow at first."""
@@ -48,12 +51,17 @@ def new_scratch(size: int) -> NDArray[np.uint8]:
     return memory[start : start + size]
 
 
+def _taken_scratch() -> NDArray[np.uint8]:
+    """Return spare scratch memory, or new; whoever takes it gives it back."""
+    try:
+        return _spare.pop()
+    except IndexError:
+        return new_scratch(MAX_SCRATCH_BYTES)
+
+
 def write_blocks(plan: Plan, blocks: Iterable[Block], source: Array, output: Array) -> None:
     """Write blocks of a plan, in this thread."""
-    try:
-        scratch = _spare.pop()
-    except IndexError:
-        scratch = new_scratch(MAX_SCRATCH_BYTES)
+    scratch = _taken_scratch()
     memories = source, scratch, output
     for read, written, length in blocks:
         for call in plan.calls[length]:
@@ -117,25 +125,59 @@ class Mover:
     ``tile`` moves them between arrays that are the tensors, of any strides.
     """
 
-    def __init__(self, plan: Plan, tile: Move | None = None) -> None:
+    def __init__(self, plan: Plan, tile: Move | None = None, *, is_copy: bool = False) -> None:
         self._plan, self.tile = plan, tile or self
-        (read, written, length), *others = plan.blocks
-        self._starts, self._calls = (read, 0, written), [] if others or plan.scratch else plan.calls[length]
+        self._copied_bytes = plan.size if is_copy else 0
+        self._is_one_block = len(plan.blocks) == 1
+        self._calls = plan.between(None) if self._is_one_block and not plan.scratch else None
+        self._calls_by_scratch: dict[int, tuple[Array, list[Move]]] = {}
 
     def __call__(self, source: Array, output: Array) -> None:
         """Write the tile once, between contiguous arrays that begin with the lowest bytes of the tensors."""
-        if self._calls:
-            memories = source, source, output
+        if self._calls is not None:
+            if self._copied_bytes and _is_copied(source, output, self._copied_bytes):
+                return
             for call in self._calls:
-                call(memories, self._starts)
+                call(source, output)
+        elif self._is_one_block:
+            self._write_one_block(source, output)
         elif self._plan.size > THREADED_BYTES:
             write_shared(self._plan, source, output, thread_count(self._plan))
         else:
             write_blocks(self._plan, self._plan.blocks, source, output)
 
+    def _write_one_block(self, source: Array, output: Array) -> None:
+        """Write the only block; its views of scratch memory are kept, since to make one takes as long as to use it."""
+        scratch = _taken_scratch()
+        kept = self._calls_by_scratch.get(id(scratch))
+        if kept is None:
+            if len(self._calls_by_scratch) >= MAX_SCRATCHES:
+                self._calls_by_scratch.clear()
+            kept = self._calls_by_scratch[id(scratch)] = scratch, self._plan.between(scratch)
+        for call in kept[1]:
+            call(source, output)
+        _spare.append(scratch)
+
     def bind(self, source: Array, output: Array, first: Sequence[Callable[[], object]] = ()) -> BoundTile:
         """Return the tile between two arrays as ``__call__`` takes; each run begins with the calls ``first``."""
         return BoundTile(self._plan, source, output, first)
+
+
+def _is_copied(source: Array, output: Array, size: int) -> bool:
+    """Copy ``size`` bytes between arrays that are alike, which is faster than between views of them, and return True.
+
+    Return False for others.
+    """
+    if source.dtype is not output.dtype:
+        return False
+    if source.ndim == output.ndim == 1:
+        count = size // source.itemsize
+        output[:count] = source[:count]
+        return True
+    if source.nbytes == size and source.shape == output.shape:
+        output[...] = source
+        return True
+    return False
 
 
 @lru_cache(maxsize=256)
@@ -147,7 +189,8 @@ def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Length
     are_packed = lie_alike(sizes, source_strides, packed) and lie_alike(produced, output_strides, packed_output)
     axes = coalesce(tile_axes(sizes, repeats, source_strides, output_strides))
     if len(plan.blocks) == 1 and indices(axes[:-1]) <= LOOPS_PER_STEP * len(plan.calls[plan.blocks[0][2]]):
-        return Mover(plan, _assigned(sizes, repeats, axes if are_packed else ()))
+        is_copy = are_packed and sizes == produced
+        return Mover(plan, _assigned(sizes, repeats, axes if are_packed else ()), is_copy=is_copy)
     if are_packed:
         return Mover(plan)
     move, source, output = Mover(plan), span_of(size, sizes, source_strides), span_of(size, produced, output_strides)
