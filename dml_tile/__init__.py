@@ -32,7 +32,8 @@ _NAMES = {
     "descriptors.graph": (
         "Descriptor GraphDesc InputGraphEdge IntermediateGraphEdge NodeLike OperatorGraphNodeDesc OutputGraphEdge"
     ),
-    "descriptors.operator": "FLOAT OperatorDesc OperatorFields OperatorFieldsLike ScaleBias Size2D",
+    "descriptors.numbers": "FLOAT ScaleBias Size2D",
+    "descriptors.operator": "OperatorDesc OperatorFields OperatorFieldsLike",
     "descriptors.tile": (
         "UINT UINT64 UINTS BufferTensorDesc DataTypeLike IntegersLike TensorDesc TensorFlagsLike TileOperatorDesc"
     ),

@@ -30,12 +30,12 @@ from dml_tile.descriptors.graph import IntermediateGraphEdge as IntermediateGrap
 from dml_tile.descriptors.graph import NodeLike as NodeLike
 from dml_tile.descriptors.graph import OperatorGraphNodeDesc as OperatorGraphNodeDesc
 from dml_tile.descriptors.graph import OutputGraphEdge as OutputGraphEdge
-from dml_tile.descriptors.operator import FLOAT as FLOAT
+from dml_tile.descriptors.numbers import FLOAT as FLOAT
+from dml_tile.descriptors.numbers import ScaleBias as ScaleBias
+from dml_tile.descriptors.numbers import Size2D as Size2D
 from dml_tile.descriptors.operator import OperatorDesc as OperatorDesc
 from dml_tile.descriptors.operator import OperatorFields as OperatorFields
 from dml_tile.descriptors.operator import OperatorFieldsLike as OperatorFieldsLike
-from dml_tile.descriptors.operator import ScaleBias as ScaleBias
-from dml_tile.descriptors.operator import Size2D as Size2D
 from dml_tile.descriptors.tile import UINT as UINT
 from dml_tile.descriptors.tile import UINT64 as UINT64
 from dml_tile.descriptors.tile import UINTS as UINTS

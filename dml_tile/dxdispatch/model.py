@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from dml_tile.descriptors.operator import OperatorDesc, ScaleBias, Size2D
+from dml_tile.descriptors.operator import KINDS, OperatorDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Flags, c_names
 from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
@@ -298,7 +298,6 @@ class OtherDispatchable(JsonObject):
         return {**data, "type": operator_of(data)} if isinstance(data, dict) and "Type" in data else data
 
 
-_STRUCT_FIELDS: Final = {"s": tuple(c_names(ScaleBias).values()), "z": tuple(c_names(Size2D).values())}
 _SPECIAL_FLOATS: Final = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 
 
@@ -310,12 +309,18 @@ def known_fields_of_operator(operator: Operator, desc: Any) -> Any:
 
 
 def _known_field(field: OperatorField, value: Any) -> Any:
-    known = {"t": _known_fields_of_tensor, "o": _known_fields_of_fused}.get(field.kind.lower())
+    struct = KINDS[field.kind].struct if field.kind in KINDS else None
+    readers: dict[Any, Callable[[Any], Any]] = {
+        TensorDesc: _known_fields_of_tensor,
+        OperatorDesc: _known_fields_of_fused,
+    }
+    known = readers.get(struct)
     if field.is_array and value == []:
         return None
     if known is None:
-        is_struct = field.kind in _STRUCT_FIELDS and isinstance(value, dict)
-        return _respelled(pick(value, _STRUCT_FIELDS[field.kind]) if is_struct else value, is_union=field.kind == "x")
+        if struct is not None and isinstance(value, dict):
+            value = pick(value, [*c_names(struct).values()])
+        return _respelled(value, is_union=field.kind == "x")
     return [known(each) for each in value] if field.is_array and isinstance(value, list) else known(value)
 
 

@@ -21,12 +21,12 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.operator import SCALAR_BITS, OperatorDesc, spelling
+from dml_tile.descriptors.operator import KINDS, OperatorDesc, or_null, ref, spelling
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import DATA_TYPE, OPERATOR_TYPE, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import UINT_MAX, OperatorType, TensorFlags, TensorType
+from dml_tile.directml.enums import OperatorType, TensorFlags, TensorType
 from dml_tile.directml.operators import Operator, operator_named, operator_names, operators
 from dml_tile.directml.targets import TileSupport, tile_rows
 from dml_tile.dxdispatch.model import Model
@@ -86,8 +86,8 @@ def graph_schema() -> Schema:
     operator = operator_schema()
     schema["$defs"] |= {**operator.pop("$defs"), "TypedOperatorDesc": operator}
     node = schema["$defs"]["OperatorGraphNodeDesc"]["properties"]
-    typed = {"if": {"type": "object", "required": ["Type"]}, "then": _ref("TypedOperatorDesc")}
-    tile = _or_null(_ref("TileOperatorDesc"))
+    typed = {"if": {"type": "object", "required": ["Type"]}, "then": ref("TypedOperatorDesc")}
+    tile = or_null(ref("TileOperatorDesc"))
     node["Operator"] = _described_as(node["Operator"], {**typed, "else": tile})
     return schema
 
@@ -102,16 +102,16 @@ def narrowed_tile_schema(row: TileSupport) -> Schema:
     counts = {"minimum": row.dimension_counts[0], "maximum": row.dimension_counts[-1]}
     array = {"type": "array", "minItems": counts["minimum"], "maxItems": counts["maximum"]}
     buffer["DimensionCount"] |= counts
-    buffer["Sizes"] = _described_as(buffer["Sizes"], array | {"items": _ref("Positive")})
+    buffer["Sizes"] = _described_as(buffer["Sizes"], array | {"items": ref("Positive")})
     buffer["Strides"]["anyOf"][0] |= array
     buffer["Strides"]["anyOf"].append({"type": "array", "maxItems": 0})  # read as null
     properties = schema["properties"]
     properties["RepeatsCount"] |= counts
-    properties["Repeats"] = _described_as(properties["Repeats"], array | {"items": _ref("Positive")})
+    properties["Repeats"] = _described_as(properties["Repeats"], array | {"items": ref("Positive")})
     for tensor in ("InputTensor", "OutputTensor"):
-        properties[tensor] = _described_as(properties[tensor], _ref("TensorDesc"))
+        properties[tensor] = _described_as(properties[tensor], ref("TensorDesc"))
     nested = schema["$defs"]["TensorDesc"]["properties"]
-    nested["Desc"] = _described_as(nested["Desc"], _ref("BufferTensorDesc"))
+    nested["Desc"] = _described_as(nested["Desc"], ref("BufferTensorDesc"))
     schema["$defs"]["Positive"] = {"type": "integer", "minimum": 1, "maximum": 2**32 - 1}
     _allow_flat_tensors(schema["$defs"])
     since = f"DML_FEATURE_LEVEL_{row.since.short}"
@@ -131,7 +131,7 @@ def model_schema() -> Schema:
     desc = dispatchable["properties"].pop("desc")
     dispatchable["required"] = ["type"]
     nested = [{"properties": {key: desc}, "required": [key]} for key in ("desc", "Desc")]
-    dispatchable["anyOf"] = [*nested, _ref("TileOperatorDesc")]
+    dispatchable["anyOf"] = [*nested, ref("TileOperatorDesc")]
     kinds = {"ConstantValues": "value", "SequenceValues": "valueStart", "FileValues": "sourcePath"}
     for values, key in kinds.items():  # what tells them apart excludes the others
         definitions[values]["not"] = {"anyOf": [{"required": [other]} for other in kinds.values() if other != key]}
@@ -219,44 +219,7 @@ def _described_as(described: Schema, schema: Schema) -> Schema:
     return schema | {"description": described["description"]}
 
 
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def _array(name: str) -> Schema:
-    return _or_null({"type": "array", "items": _ref(name)})
-
-
-def _pair(first: str, second: str, kind: str) -> Schema:
-    properties = {first: _ref(kind), second: _ref(kind)}
-    return {"type": "object", "properties": properties, "required": [first, second], "additionalProperties": False}
-
-
 _CLOSED: Final = {"unevaluatedProperties": False}
-_UINT: Final = {"type": "integer", "minimum": 0, "maximum": UINT_MAX}
-_FLOAT: Final = {"anyOf": [{"type": "number"}, {"enum": ["Infinity", "-Infinity", "NaN"]}]}
-_BITS: Final = {"type": "string", "pattern": f"^{SCALAR_BITS.pattern}$(?!\\n)"}
-_KINDS: Final[dict[str, tuple[str, Schema]]] = {
-    "t": ("Tensor", _or_null(_ref("TensorDesc"))),
-    "T": ("Tensors", _array("TensorDesc")),
-    "o": ("Operator", _or_null(_ref("FusedOperatorDesc"))),
-    "O": ("Operators", _array("FusedOperatorDesc")),
-    "u": ("UINT", _UINT),
-    "i": ("INT", {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}),
-    "f": ("FLOAT", _FLOAT),
-    "b": ("BOOL", {"anyOf": [{"type": "boolean"}, _ref("INT")]}),
-    "U": ("UINTs", _array("UINT")),
-    "I": ("INTs", _array("INT")),
-    "F": ("FLOATs", _array("FLOAT")),
-    "s": ("DML_SCALE_BIAS", _or_null(_pair("Scale", "Bias", "FLOAT"))),
-    "z": ("DML_SIZE_2D", _pair("Width", "Height", "UINT")),
-    "x": ("DML_SCALAR_UNION", {"anyOf": [*_FLOAT["anyOf"], _BITS]}),
-}
-"""The definition of a field's kind, by the letters of ``dml_tile.directml.operators``."""
 
 
 def operator_schema() -> Schema:
@@ -279,16 +242,16 @@ def operator_schema() -> Schema:
         "description": OperatorDesc.__doc__,
         "type": "object",
         "properties": {},
-        "allOf": [_ref("OperatorDesc"), *tensors],
+        "allOf": [ref("OperatorDesc"), *tensors],
         **_CLOSED,
         "$defs": {
             **tile["$defs"],
-            **dict(_KINDS.values()),
-            **{f"DML_{name}": each.json_schema(each.names, _UINT) for name, each in enumerators.items()},
+            **{kind.name: kind.schema for kind in KINDS.values()},
+            **{f"DML_{name}": each.json_schema(each.names, KINDS["u"].schema) for name, each in enumerators.items()},
             **structs,
             "OperatorDesc": _any_operator(),
             "OtherOperatorType": {"enum": others},
-            "FusedOperatorDesc": _ref("OperatorDesc") | _CLOSED,
+            "FusedOperatorDesc": ref("OperatorDesc") | _CLOSED,
         },
     }
 
@@ -296,10 +259,10 @@ def operator_schema() -> Schema:
 def _any_operator() -> Schema:
     """Return the schema of an operator that lets other keys stand beside its own."""
     names = operator_names()
-    types = OPERATOR_TYPE.json_schema(["INVALID", *names], _UINT)
+    types = OPERATOR_TYPE.json_schema(["INVALID", *names], KINDS["u"].schema)
     said = [f"{named.struct}, since {named.level.name}." for named in map(operator_named, names) if named]
     types["anyOf"][0]["enumDescriptions"] = ["DirectML refuses it.", *said]
-    clauses = {value: _chosen(_is_type_of(each), _ref(each.struct), _CLOSED) for value, each in operators().items()}
+    clauses = {value: _chosen(_is_type_of(each), ref(each.struct), _CLOSED) for value, each in operators().items()}
     del clauses[OperatorType.TILE]["if"]["required"]  # Tile's fields are offered where there is no Type yet
     return {
         "type": "object",
@@ -320,7 +283,7 @@ def _chosen(types: Schema, desc: Schema, nested: Schema) -> Schema:
 
 def _is_type_of(operator: Operator) -> Schema:
     """Return the schema of an operator's types; types of no operator in DirectML.h are read as Tile's."""
-    return {"not": _ref("OtherOperatorType")} if operator.value == OperatorType.TILE else {"enum": _types(operator)}
+    return {"not": ref("OtherOperatorType")} if operator.value == OperatorType.TILE else {"enum": _types(operator)}
 
 
 def _types(operator: Operator) -> list[str | int]:
@@ -333,7 +296,7 @@ def _struct(operator: Operator) -> Schema:
         "description": f"{operator.struct}, since {operator.level.name}.",
         "type": ["object", "null"],
         "properties": {
-            field.name: _ref(f"DML_{field.enumeration}" if field.kind == "e" else _KINDS[field.kind][0])
+            field.name: ref(f"DML_{field.enumeration}" if field.kind == "e" else KINDS[field.kind].name)
             for field in operator.fields
         },
         "required": _required(operator, tensors=False),

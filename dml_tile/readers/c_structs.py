@@ -39,14 +39,8 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.operator import (
-    SCALAR_FORMATS,
-    UNKNOWN_STRUCT,
-    OperatorDesc,
-    OperatorFields,
-    ScaleBias,
-    Size2D,
-)
+from dml_tile.descriptors.numbers import SCALAR_FORMATS, ScaleBias, Size2D
+from dml_tile.descriptors.operator import KINDS, UNKNOWN_STRUCT, OperatorDesc, OperatorFields
 from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType, TensorType
@@ -111,26 +105,27 @@ class DML_SIZE_2D(Structure):  # noqa: N801
     _fields_ = (("Width", c_uint32), ("Height", c_uint32))
 
 
-C_TYPES: Final[dict[str, Any]] = {
-    **dict.fromkeys("tT", POINTER(DML_TENSOR_DESC)),
-    **dict.fromkeys("oO", POINTER(DML_OPERATOR_DESC)),
-    **dict.fromkeys("ue", c_uint32),
-    **dict.fromkeys("ib", c_int32),
-    "f": c_float,
-    "U": POINTER(c_uint32),
-    "I": POINTER(c_int32),
-    "F": POINTER(c_float),
-    "s": POINTER(DML_SCALE_BIAS),
-    "z": DML_SIZE_2D,
-    "x": c_uint64,
+_C_TYPES: Final[dict[str, Any]] = {
+    "UINT": c_uint32,
+    "INT": c_int32,
+    "FLOAT": c_float,
+    "BOOL": c_int32,
+    "DML_SCALAR_UNION": c_uint64,
+    **{struct.__name__: struct for struct in (DML_TENSOR_DESC, DML_OPERATOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D)},
 }
-"""The types of fields by the kinds of ``dml_tile.directml.operators``."""
+
+
+def c_type_of(kind: str) -> Any:
+    """Return the type of fields of a kind of ``dml_tile.directml.operators``; an enumerator's is UINT's."""
+    name = KINDS[kind].c_type if kind in KINDS else "UINT"
+    c_type = _C_TYPES[name.rstrip("*")]
+    return POINTER(c_type) if name.endswith("*") else c_type
 
 
 @cache
 def structure_of(operator: Operator) -> type[Structure]:
     """Return the structure of an operator's description."""
-    fields = [(field.name, C_TYPES[field.kind]) for field in operator.fields]
+    fields = [(field.name, c_type_of(field.kind)) for field in operator.fields]
     return type(operator.struct, (Structure,), {"_fields_": fields})
 
 
@@ -310,8 +305,8 @@ def _written_fields(fields: OperatorFields) -> Structure:
         if value is None:
             continue
         if field.is_array:
-            entries = C_TYPES[field.kind]._type_ * max(len(value), DML_TENSOR_DIMENSION_COUNT_MAX1)
-            value = ctypes.cast(entries(*map(_written_value, value)), C_TYPES[field.kind])
+            entries = c_type_of(field.kind)._type_ * max(len(value), DML_TENSOR_DIMENSION_COUNT_MAX1)
+            value = ctypes.cast(entries(*map(_written_value, value)), c_type_of(field.kind))
         elif field.kind in "tos":
             value = pointer(_written_value(value))
         elif field.kind == "x":

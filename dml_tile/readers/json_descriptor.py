@@ -18,7 +18,7 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.operator import ScaleBias, Size2D
+from dml_tile.descriptors.operator import KINDS, OperatorDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml.enums import OperatorType
@@ -113,9 +113,8 @@ def _struct_at(place: type[Struct] | Operator, key: str, data: Any) -> type[Stru
     if not isinstance(place, Operator):
         return _GRAPH_PARTS.get(to_snake(key)) or _operator_of(data)
     kind = next((field.kind for field in place.fields if to_snake(field.name) == to_snake(key)), "t")
-    if kind in "sz":
-        return ScaleBias if kind == "s" else Size2D
-    return _operator_of(data) if kind in "oO" else TensorDesc
+    struct = KINDS[kind].struct if kind in KINDS else None
+    return _operator_of(data) if struct is OperatorDesc else struct or TensorDesc
 
 
 def _operator_of(data: Any) -> Operator:

@@ -47,7 +47,10 @@ TASKS: Final = {
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Describe a tile": ("descriptors.tile", "directml.dtypes"),
-    "Describe any operator": ("descriptors.operator",),
+    "Describe any operator": (
+        "descriptors.numbers",
+        "descriptors.operator",
+    ),
     "Describe a graph of operators": ("descriptors.graph",),
     "Check a descriptor": ("checking", "rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": ("checks.file_check", "checks.result", "readers.model_tile", "checks.sweep"),

@@ -15,11 +15,11 @@ from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operators
 from dml_tile.readers.c_structs import (
-    C_TYPES,
     DML_BUFFER_TENSOR_DESC,
     DML_OPERATOR_DESC,
     DML_SCALE_BIAS,
     DML_TENSOR_DESC,
+    c_type_of,
     structure_of,
     write_operator_desc,
 )
@@ -83,7 +83,7 @@ def _operator(desc: OperatorDesc, ends: Iterator[int]) -> DML_OPERATOR_DESC:
             setattr(
                 struct,
                 field.name,
-                None if value is None else cast(_pointed(field.kind, value, ends), C_TYPES[field.kind]),
+                None if value is None else cast(_pointed(field.kind, value, ends), c_type_of(field.kind)),
             )
     return DML_OPERATOR_DESC(desc.type, _copy(struct, ends))
 
@@ -101,7 +101,7 @@ def _pointed(kind: str, value: Any, ends: Iterator[int]) -> int:
             value = [_tensor(tensor, ends) for tensor in value]
         case "O":
             value = [_operator(operator, ends) for operator in value]
-    return _array(C_TYPES[kind]._type_, value, ends)
+    return _array(c_type_of(kind)._type_, value, ends)
 
 
 def _tensor(tensor: TensorDesc, ends: Iterator[int]) -> DML_TENSOR_DESC:
