@@ -238,6 +238,7 @@ def finding_lines(findings: Iterable[Finding]) -> list[str]:
 
 
 UNREADABLE: Final = "unreadable"
+NOTHING_TO_CHECK: Final = "nothing-to-check"
 CONTRADICTION: Final = "contradiction"
 PASSED_OVER: Final = "passed-over"
 RUN_TIME: Final = "known-at-run-time"
@@ -270,6 +271,7 @@ OWN: Final[dict[str, OwnId]] = {
     own.id: own
     for own in (
         OwnId(UNREADABLE, Severity.ERROR, 2, "errors", "Each part of a file can be read."),
+        OwnId(NOTHING_TO_CHECK, Severity.ERROR, 2, "errors", "A named file or folder holds something to check."),
         OwnId(CONTRADICTION, Severity.WARNING, 0, "contradictions", "An ONNX model declares the shapes of its values."),
         OwnId(PASSED_OVER, Severity.NOTE, 0, "passed_over", "A file holds something to check, and is not left out."),
         OwnId(

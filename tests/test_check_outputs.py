@@ -232,7 +232,7 @@ def test_a_long_name_loses_its_middle_and_stays_on_its_line() -> None:
 def test_the_summary_comes_last(check: Call) -> None:
     result = check(save("bad.onnx", (1, 0)), save("good.onnx", (1, 2)), save("none.onnx", None))
     lines = result.stdout.splitlines()
-    totals = lines.index("1 file not read; 2 operators: 1 refused, 1 accepted")
+    totals = lines.index("1 with nothing to check; 2 operators: 1 refused, 1 accepted")
     assert max(number for number, line in enumerate(lines) if "onnx#t" in line) < totals
     assert [row[0] for row in rows(lines[totals:])] == ["bad.onnx", "good.onnx"]
     assert lines[-1] == f"1 model has no tiles: none.onnx; {EXPAND}"

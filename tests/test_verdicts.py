@@ -223,6 +223,13 @@ def test_a_run_that_checked_no_tile_says_so(check: Call) -> None:
     assert check(write("b.json", TILE), "--require-operators").exit_code == 0
 
 
+def test_what_holds_nothing_is_not_called_unread(check: Call) -> None:
+    names = write("a.json", []), write("b.json", TILE)
+    assert check(*names).stdout.endswith("1 with nothing to check; 1 operator: 1 accepted\n")
+    assert "a.json: error[nothing-to-check] holds nothing to check\n" in check(*names, "--format", "concise").stdout
+    assert "`a.json`: holds nothing to check" in check(*names, "--format", "markdown").stdout
+
+
 NOTHING: Final[dict[str, tuple[str, str]]] = {
     # the arguments, and the name of which the check complains; empty where it does not
     "a list without descriptors": ("empty.json", "empty.json"),

@@ -17,7 +17,7 @@ from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import list_root, path_from
 from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
 from dml_tile.files.whole import read_whole
-from dml_tile.findings import Finding, Found, unreadable
+from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, own_finding, unreadable
 from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
@@ -45,7 +45,7 @@ MAX_IN_A_LINE: Final = 10
 MAX_LIST_BYTES: Final = 2**24
 """The size of the largest list of files that is read."""
 
-HOLDS_NOTHING: Final = unreadable("", "holds nothing to check")
+HOLDS_NOTHING: Final = own_finding(NOTHING_TO_CHECK, "holds nothing to check")
 
 _NO_MATCH: Final = unreadable("", "no file matches the pattern")
 _OUTSIDE: Final = unreadable("", "leads out of the folder of pyproject.toml, which names it in paths")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from dml_tile.errors import InputError
 from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
 from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
-from dml_tile.findings import PASSED_OVER, Finding, Found, own_finding, unreadable
+from dml_tile.findings import NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own_finding
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import FileKind, kind_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dml_tile.readers.remote import RemoteFiles
     from dml_tile.readers.sandbox.parent import ModelReader
 
-EMPTY_FOLDER: Final = unreadable("", "the folder holds no models and no descriptors")
+EMPTY_FOLDER: Final = own_finding(NOTHING_TO_CHECK, "the folder holds no models and no descriptors")
 """The problem of a folder for which ``expanded`` yields nothing."""
 
 EXCLUDED: Final = "excluded"

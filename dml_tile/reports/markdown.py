@@ -11,7 +11,7 @@ from itertools import islice, starmap
 from typing import Final
 
 from dml_tile.checks.summary import SourceSummary
-from dml_tile.findings import Finding, location_of
+from dml_tile.findings import NOTHING_TO_CHECK, Finding, location_of
 from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow, clipped
 from dml_tile.reports.rows import FindingRow
 from dml_tile.reports.wording import counted, kind_of, passed_over
@@ -76,7 +76,8 @@ def _table_row(cells: Sequence[str]) -> str:
 
 def _problem(source: str, problem: Finding) -> str:
     where = location_of(source, problem.path, problem.position)
-    return f"- {_code(clipped(where))} cannot be read: {_escaped(clipped(problem.message))}"
+    why = "" if problem.rule == NOTHING_TO_CHECK else " cannot be read"
+    return f"- {_code(clipped(where))}{why}: {_escaped(clipped(problem.message))}"
 
 
 def _notice(source: str, notice: Finding) -> str:

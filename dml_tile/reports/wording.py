@@ -11,7 +11,7 @@ from dml_tile.checks.result import Result, Verdict
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
-from dml_tile.findings import Basis, Finding, Found, Rule, Severity
+from dml_tile.findings import NOTHING_TO_CHECK, Basis, Finding, Found, Rule, Severity
 from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
 from dml_tile.rules.capture import refusal_is_explained
 from dml_tile.rules.tile import operator_is_checked
@@ -197,9 +197,14 @@ class VerdictCounts:
 
 
 def files_not_read(problems: Sequence[Found]) -> str:
-    """Return the number of files of which a part could not be read, in words; empty if there are none."""
-    unread = len({source for source, _ in problems})
-    return f"{plural(unread, 'file')} not read" if unread else ""
+    """Return the numbers of files that could not be read whole, and of names that hold nothing; empty if none."""
+    empty = {source for source, problem in problems if problem.rule == NOTHING_TO_CHECK}
+    unread = {source for source, problem in problems if problem.rule != NOTHING_TO_CHECK}
+    counts = (
+        f"{plural(len(unread), 'file')} not read" if unread else "",
+        f"{len(empty)} with nothing to check" if empty else "",
+    )
+    return "; ".join(filter(None, counts))
 
 
 def passed_over(ones: Sequence[Found]) -> str:
