@@ -52,6 +52,24 @@ def test_the_sdist_has_what_the_readme_names() -> None:
         assert (ROOT / path.removeprefix("/")).exists(), path
 
 
+def test_findings_stay_out_of_the_wheel_the_sdist_and_ci_and_are_all_listed() -> None:
+    folder = ROOT / "findings"
+    targets = PROJECT["tool"]["hatch"]["build"]["targets"]
+    assert targets["wheel"] == {"packages": ["dml_tile"]}
+    assert not [path for path in targets["sdist"]["include"] if path.startswith("/findings")]
+    ci = [ROOT / "action.yml", *(path for name in (".ci", ".github") for path in (ROOT / name).rglob("*"))]
+    assert not [path for path in ci if path.is_file() and "findings/" in path.read_text()]
+    scripts = sorted(path.name for path in folder.glob("*.sh"))
+    assert re.findall(r"^\| `(\w+\.sh)` \|", (folder / "README.md").read_text(), re.MULTILINE) == scripts
+    assert len(scripts) >= 6
+    for name in scripts:
+        text = (folder / name).read_text()
+        head = text.partition("\nset -euo pipefail\n")[0]
+        assert text.startswith("#!/usr/bin/env bash\n# "), name
+        assert all(f"\n# {word}: " in head for word in ("Behaviour", "One would have guessed", "Concerns")), name
+        assert "dml_tile" not in text, name
+
+
 def test_there_is_a_classifier_for_each_version_of_python() -> None:
     versions = re.findall(r"Python :: 3\.(\d+)", "\n".join(PROJECT["project"]["classifiers"]))
     assert versions == [str(minor) for minor in range(int(versions[0]), int(versions[-1]) + 1)]
