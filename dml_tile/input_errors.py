@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -102,16 +102,23 @@ class ProblemList:
 
     ``data`` is the JSON value that was read and ``pointer`` its place in the source. ``names`` are the known fields:
     an unknown key's message suggests the nearest known one, or lists all if there are few. ``keys_at`` returns the
-    known keys of the object at a path; without it, they are ``names``.
+    known keys of the object at a path; without it, they are ``names``. ``sections`` are keys of objects whose members
+    a problem's pointer names already, so that its message does not.
     """
 
     def __init__(
-        self, data: Any, pointer: str = "", names: Sequence[str] = C_NAMES, keys_at: KeysAt | None = None
+        self,
+        data: Any,
+        pointer: str = "",
+        names: Sequence[str] = C_NAMES,
+        keys_at: KeysAt | None = None,
+        sections: Collection[str] = (),
     ) -> None:
         self._data = data
         self._pointer = pointer
         self._names = names
         self._keys_at = keys_at or (lambda path: names)
+        self._sections = sections
         self._problems: list[Finding] = []
         self._more = 0
 
@@ -134,7 +141,7 @@ class ProblemList:
         room = MAX_PROBLEMS - len(self._problems)
         for details, steps, path in relevant[:room]:
             keys = self._keys_at(path[:-1]) if details["type"] == "extra_forbidden" else ()
-            if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
+            if path and path[0] in self._sections:
                 path = path[2:] or path[-1:]
             self.add(unreadable(self._pointer + json_pointer(steps), _described(details, path, keys, self._names)))
         self._more += max(0, len(relevant) - room)
@@ -208,7 +215,9 @@ def _described(details: ErrorDetails, path: Sequence[str | int], keys: Sequence[
         case "required":
             return details["msg"]
         case "union_tag_invalid":
-            return f"{field}.type is {shown(details['ctx']['tag'])}; dispatch, print or writeFile was expected"
+            named, tag, tags = (details["ctx"][key] for key in ("discriminator", "tag", "expected_tags"))
+            *others, last = tags.replace("'", "").split(", ")
+            return f"{field}.{named[1:-1]} is {shown(tag)}; {', '.join(others)} or {last} was expected"
         case kind:
             template = _EXPECTED.get(kind)
             message = f"{template.format(**details.get('ctx', {}))} was expected" if template else details["msg"]

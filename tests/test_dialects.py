@@ -16,7 +16,7 @@ from dml_tile.arrays import tile_as
 from dml_tile.checking import check
 from dml_tile.checks.catalogue import RULES
 from dml_tile.dialects import directml
-from dml_tile.dialects.directml import SPECIFICATION_RULES, merged
+from dml_tile.dialects.directml import SPECIFICATION_RULES, merged_dimensions
 from dml_tile.dialects.tiles import (
     INT64_MAX,
     NUMPY_TILE,
@@ -222,7 +222,7 @@ def test_merging_leaves_the_values_where_they_were() -> None:
         rank = int(rng.integers(0, 7))
         shape, repeats = (rng.integers(1, 4, rank).tolist() for _ in range(2))
         array = np.arange(np.prod(shape, dtype=int)).reshape(shape)
-        fewer, counts = merged(shape, repeats)
+        fewer, counts = merged_dimensions(shape, repeats)
         assert len(fewer) == len(counts) <= rank
         expected = np.tile(array, repeats).reshape(-1)
         np.testing.assert_array_equal(np.tile(array.reshape(fewer), counts).reshape(-1), expected)

@@ -25,7 +25,7 @@ import pytest
 
 from dml_tile import CheckedFile, Target, sweep
 from dml_tile.checks import sweep as sweep_module
-from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of
+from dml_tile.checks.baseline import Baseline, Entry, baseline_text, new_entries
 from dml_tile.checks.file_check import FileCheck, checked_here
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.checks.sweep import FILES_OF_A_CHUNK, Workers, processes
@@ -163,7 +163,7 @@ def test_what_workers_cannot_read_is_checked_in_its_turn(zoo: list[str], monkeyp
 
 def test_workers_get_of_a_baseline_what_it_has_about_their_files(zoo: list[str]) -> None:
     results = [event for _, event in checked_here(CHECK, zoo[:20]) if isinstance(event, tuple)]
-    entries = set[Entry]().union(*(entries_of(each, "known.json") for each in results))
+    entries = set[Entry]().union(*(new_entries(each, "known.json") for each in results))
     others = (Entry(source=f"{i}", operator="", target="6_4", rule="r", field="") for i in range(10_000))
     check = replace(CHECK, baseline=Baseline(write("known.json", baseline_text(entries.union(others)))))
     executor = Immediate()

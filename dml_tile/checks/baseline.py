@@ -116,7 +116,7 @@ def written_before(file: str) -> Baseline | None:
     return Baseline(file) if Path(file).is_file() and Path(file).stat().st_size else None
 
 
-def entries_of(results: Sequence[Result], file: str) -> set[Entry]:
+def new_entries(results: Sequence[Result], file: str) -> set[Entry]:
     """Return the entries for the findings of a tile, in a baseline that is written to ``file``."""
     folder = str(Path(file).parent)
     entries = {_entry(result, each.rule, each.path, folder) for result in results for each in result.findings}

@@ -15,7 +15,7 @@ from dml_tile.back_ends.chromium import CHROMIUM
 from dml_tile.checks.result import Result, check_node, results, ruled_out
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import array_text
-from dml_tile.dialects.directml import merged
+from dml_tile.dialects.directml import merged_dimensions
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
@@ -174,7 +174,7 @@ def _other_rank(node: TileNode, ranks: range) -> str:
         return f"{_UNSQUEEZE}: {told}"
     if node.unknown:
         return "merge dimensions by a Reshape before the Tile and one behind it"
-    sizes, counts = merged(shape, repeats)
+    sizes, counts = merged_dimensions(shape, repeats)
     return f"tile {_sizes_and_repeats(sizes, counts, ranks[0])} between two Reshapes" if len(sizes) <= ranks[-1] else ""
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import typer
 
-from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of, written_before
+from dml_tile.checks.baseline import Baseline, Entry, baseline_text, new_entries, written_before
 from dml_tile.checks.file_check import Event, FileCheck, checked_here
 from dml_tile.checks.files import HOLDS_NOTHING, files_named, forbidden, names_in, unknown_names, unread_through
 from dml_tile.checks.summary import (
@@ -274,7 +274,7 @@ class CheckRun:
                     self.questions.baseline.note(results)
                 options = self.options
                 if options.write_baseline:
-                    self._entries |= entries_of(results, options.write_baseline)
+                    self._entries |= new_entries(results, options.write_baseline)
                 self._count(are_failing=not all(result.passes(self.questions.fail_on) for result in results))
                 shown = bounded(results)
                 for report in self._reports:

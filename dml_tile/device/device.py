@@ -21,7 +21,7 @@ from dml_tile.device.dispatchables import (
     OperatorInitializer,
     plan_of_other,
     plan_of_tile,
-    require_executable,
+    require_tiles,
 )
 from dml_tile.device.dispatches import CommandRecorder
 from dml_tile.device.graphs import plan_of_graph
@@ -274,7 +274,7 @@ class Device:
         operator than Tile, before anything is bound.
         """
         compiled = self.compile_operator(self.create_operator(desc), flags)
-        require_executable(compiled.desc)
+        require_tiles(compiled.desc)
         source = BufferBinding(_buffer_of(input, "input"))
         destination = BufferBinding(_buffer_of(output, "output", writable=True))
         initializer = self.create_operator_initializer((compiled,))

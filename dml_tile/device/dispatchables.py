@@ -122,7 +122,7 @@ def _kernel_of_tile(move: Mover) -> Kernel:
     return lambda reads, writes: move(reads[0], writes[0])
 
 
-def require_executable(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:
+def require_tiles(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:
     """Raise NotImplementedError for an operator other than Tile, and for a graph that has one."""
     nodes = desc.nodes or () if isinstance(desc, GraphDesc) else ()
     for operator in (desc, *(node.operator for node in nodes if node is not None)):

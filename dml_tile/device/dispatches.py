@@ -22,7 +22,7 @@ from dml_tile.device.dispatchables import (
     Dispatchable,
     Operator,
     OperatorInitializer,
-    require_executable,
+    require_tiles,
 )
 from dml_tile.device.state import DeviceState
 from dml_tile.device.table import Bindings, BindingTable
@@ -267,7 +267,7 @@ class CommandRecorder:
             if isinstance(dispatchable, CompiledOperator)
             else OperatorsInitialization(state, dispatchable, bindings)
         )
-        require_executable(desc)
+        require_tiles(desc)
         if command_list is IMMEDIATE and not state.direct3d_device.removed_reason:
             recorded.execute(_CALL)
         elif missing := recorded.missing():

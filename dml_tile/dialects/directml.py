@@ -25,7 +25,7 @@ _ADVICE: Final = {
 _ACCEPTS: Final = "is 0, which {} accepts"
 
 
-def merged(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def merged_dimensions(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the same tile in the fewest dimensions.
 
     A dimension is merged into the next inner one if that is not repeated, or if its own size is 1.
@@ -43,7 +43,7 @@ def merged(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...
 def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return shape and repeats as a descriptor has them: a scalar gets one dimension; more than 8 are merged."""
     if len(request.shape) > DML_TENSOR_DIMENSION_COUNT_MAX1:
-        return merged(request.shape, request.repeats)
+        return merged_dimensions(request.shape, request.repeats)
     return request.shape or (1,), request.repeats or (1,)
 
 

@@ -375,7 +375,7 @@ class PrintCommand(JsonObject):
 class WriteFileCommand(JsonObject):
     """Write a resource to a file: an array (.npy), or raw bytes."""
 
-    type: Literal["writefile"]
+    type: Literal["writeFile"]
     resource: str
     target_path: str = Field(min_length=1, description="Relative to the current folder.")
     dimensions: Annotated[tuple[PositiveUINT, ...], Field(fail_fast=True)] = Field(
@@ -383,15 +383,18 @@ class WriteFileCommand(JsonObject):
     )
 
 
-def _lower_type(command: Any) -> Any:
+_COMMANDS: Final = {name.lower(): name for name in ("dispatch", "print", "writeFile")}  # whose case DxDispatch ignores
+
+
+def _spelt_type(command: Any) -> Any:
     if isinstance(command, dict) and isinstance(command.get("type"), str):
-        return {**command, "type": command["type"].lower()}  # DxDispatch ignores the case of these
+        return {**command, "type": _COMMANDS.get(name := command["type"].lower(), name)}
     return command
 
 
 Command = Annotated[
     Annotated[DispatchCommand | PrintCommand | WriteFileCommand, Field(discriminator="type")],
-    BeforeValidator(_lower_type),
+    BeforeValidator(_spelt_type),
 ]
 
 
@@ -425,7 +428,7 @@ def read_model(data: Any) -> Model:
 
 def read_parts(data: dict[str, Any]) -> tuple[Model, list[Finding]]:
     """Return those parts of a model that can be read, and all that is wrong with it."""
-    problems = ProblemList(data)
+    problems = ProblemList(data, sections=("resources", "dispatchables"))
     shells = {name: kind() for name, (kind, _) in _PARTS.items() if isinstance(data.get(name), kind)}
     parts = {name: _validated_parts(data.get(name), name, problems) for name in _PARTS}
     model = Model.model_construct(

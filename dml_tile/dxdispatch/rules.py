@@ -124,7 +124,7 @@ class ModelPart:
         """Yield an operator's tensors: the name, the DML_TENSOR_DESC and the DML_BUFFER_TENSOR_DESC."""
         for _, operator, desc in islice(self.operators(), 1):  # of fused ones, tensors are not read
             for each in operator.fields:
-                for name, value in entries_of(each, desc) if each.is_tensor else ():
+                for name, value in values_of(each, desc) if each.is_tensor else ():
                     tensor = _object(value)
                     yield name, tensor, _object(tensor.get("Desc", tensor))
 
@@ -152,7 +152,7 @@ def known_operator_of(data: Any) -> Operator | None:
     return operator_named(name) if isinstance(name, str) else None
 
 
-def entries_of(of: Field, desc: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def values_of(of: Field, desc: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield a field's value with its name; of an array, each entry."""
     value = desc.get(of.name)
     if not of.is_array:
@@ -167,7 +167,7 @@ def operators_in(
     """Yield an operator and those fused into it, each with what stands before its fields' names, and its fields."""
     yield prefix, operator, desc
     for each in operator.fields:
-        for name, value in entries_of(each, desc) if each.kind in "oO" else ():
+        for name, value in values_of(each, desc) if each.kind in "oO" else ():
             if fused := known_operator_of(value):
                 yield from operators_in(fused, _object(desc_of(value)), f"{prefix}{name}.")
 
@@ -254,7 +254,7 @@ def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation
                 elif each.kind == "b" and type(value) is int:
                     message = f"is {shown(value)}; DxDispatch's parser takes true or false only"
                     yield Violation(f"{prefix}{each.name}", message)
-                for name, fused in entries_of(each, desc) if each.kind in "oO" else ():
+                for name, fused in values_of(each, desc) if each.kind in "oO" else ():
                     yield from _unnamed({"Type": operator_of(fused)}, ("Type",), f"{prefix}{name}.")
 
 

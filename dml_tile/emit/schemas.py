@@ -136,7 +136,6 @@ def model_schema() -> Schema:
     for values, key in kinds.items():  # what tells them apart excludes the others
         definitions[values]["not"] = {"anyOf": [{"required": [other]} for other in kinds.values() if other != key]}
     definitions["OtherDispatchable"]["properties"]["type"]["not"] = {"enum": list(TILE_NAMES)}
-    definitions["WriteFileCommand"]["properties"]["type"]["const"] = "writeFile"  # its case is ignored
     del schema["properties"]["commands"]["items"]["discriminator"]  # OpenAPI's, not JSON Schema's
     return schema
 

@@ -17,7 +17,7 @@ from dml_tile.text import json_pointer, pointer_steps
 _DIGEST_BYTES: Final = 16
 
 
-def joined(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
+def joined_calls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
     """Yield parts as they come; the two lines of a capturing device's call are one part.
 
     A call that two lines begin is a problem. Its operators are kept, without an HRESULT where it may be either's.

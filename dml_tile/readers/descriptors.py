@@ -34,7 +34,7 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.input_errors import input_error, limited_problems
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
 from dml_tile.readers.captured_line import CapturedLine, is_capture
-from dml_tile.readers.captures import joined
+from dml_tile.readers.captures import joined_calls
 from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, why_unread
 from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, refused, validated
@@ -122,7 +122,7 @@ def read_document(text: bytes, name: str = STANDARD_INPUT) -> Iterator[Descripto
         else:
             yield _unreadable(name, text, error)
         return
-    yield from limited_problems(joined(_locate(_count_nulls(_read_parts(document)), SourceText(text))))
+    yield from limited_problems(joined_calls(_locate(_count_nulls(_read_parts(document)), SourceText(text))))
 
 
 def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrProblem]:
@@ -133,7 +133,7 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrP
         if line.strip()
         for part in _locate([_read_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
     )
-    yield from limited_problems(joined(_count_nulls(parts)))
+    yield from limited_problems(joined_calls(_count_nulls(parts)))
 
 
 def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
