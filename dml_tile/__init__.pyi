@@ -113,6 +113,9 @@ from dml_tile.readers.c_structs import read_tile_operator_desc as read_tile_oper
 from dml_tile.readers.c_structs import write_operator_desc as write_operator_desc
 from dml_tile.readers.c_structs import write_tile_operator_desc as write_tile_operator_desc
 from dml_tile.readers.model_tile import NodeFields as NodeFields
+from dml_tile.readers.model_tile import UnknownField as UnknownField
+from dml_tile.readers.model_tile import ValueOrigin as ValueOrigin
+from dml_tile.readers.model_tile import ValueSource as ValueSource
 from dml_tile.rules.check import lowest_level as lowest_level
 from dml_tile.rules.device import Removal as Removal
 from dml_tile.simulation.target import Simulation as Simulation

@@ -11,7 +11,7 @@ import pytest
 from dml_tile.dialects.tiles import ONNX_TILE_1, ONNX_TILE_6, Dialect, Request
 from dml_tile.dialects.tiles import ONNX_TILE_13 as ONNX
 from dml_tile.dialects.tiles import OPENVINO_TILE_1 as OPENVINO
-from dml_tile.readers.model_tile import TileNode, tile_node
+from dml_tile.readers.model_tile import TileNode, ValueOrigin, ValueSource, tile_node
 
 
 def node(shape: Any, *arguments: Any, dialect: Dialect = ONNX, data_type: str | None = "float32") -> TileNode:
@@ -44,7 +44,7 @@ def node(shape: Any, *arguments: Any, dialect: Dialect = ONNX, data_type: str | 
 def test_a_tile_is_one_line_and_parts_that_are_known_at_run_time_only_are_named(
     made: TileNode, line: str, unknown: tuple[str, ...]
 ) -> None:
-    assert (str(made), made.unknown, made.error) == (line, unknown, "")
+    assert (str(made), tuple(map(str, made.unknown)), made.error) == (line, unknown, "")
 
 
 def partly(*repeats: int | None) -> Any:
@@ -65,18 +65,21 @@ def partly(*repeats: int | None) -> Any:
     ],
 )
 def test_repeats_may_be_known_singly(made: TileNode, repeats: Any, unknown: tuple[str, ...]) -> None:
-    assert (made.repeats, made.unknown) == (repeats, unknown)
+    assert (made.repeats, tuple(map(str, made.unknown))) == (repeats, unknown)
     assert made.request.repeats == tuple(repeat or 1 for repeat in repeats or made.request.repeats)
 
 
+A, B = ValueOrigin(source=ValueSource("tensor", "a")), ValueOrigin("Add 'b'")
+
+
 def test_what_computes_an_unknown_part_is_named() -> None:
-    made = replace(node(["n", None], partly(2, None), data_type=None), input_origins=("a",), repeats_origins=("b",))
-    sizes = ("InputTensor.Sizes[0] (n)", "InputTensor.Sizes[1]: a")
-    assert made.unknown == ("InputTensor.DataType: a", *sizes, "Repeats[1]: b")
-    none_known = replace(node(None, None), input_origins=("a",), repeats_origins=("b",))
-    assert none_known.unknown == ("InputTensor.DimensionCount: a", "Repeats: b")
-    two_causes = replace(node([2, 3, 4], None, dialect=OPENVINO, data_type="f32"), repeats_origins=("a", "b"))
-    assert two_causes.unknown == ("Repeats[1]: a", "Repeats[2]: b")
+    made = replace(node(["n", None], partly(2, None), data_type=None), input_origins=(A,), repeats_origins=(B,))
+    sizes = ("InputTensor.Sizes[0] (n)", f"InputTensor.Sizes[1]: {A}")
+    assert tuple(map(str, made.unknown)) == ("InputTensor.DataType: the tensor 'a'", *sizes, f"Repeats[1]: {B}")
+    none_known = replace(node(None, None), input_origins=(A,), repeats_origins=(B,))
+    assert tuple(map(str, none_known.unknown)) == (f"InputTensor.DimensionCount: {A}", f"Repeats: {B}")
+    two_causes = replace(node([2, 3, 4], None, dialect=OPENVINO, data_type="f32"), repeats_origins=(A, B))
+    assert tuple(map(str, two_causes.unknown)) == (f"Repeats[1]: {A}", f"Repeats[2]: {B}")
 
 
 @pytest.mark.parametrize(

@@ -186,10 +186,8 @@ def test_an_if_of_a_known_condition_takes_its_branch(known: int, repeats: tuple[
     found = read(condition, taken)
     assert (found.repeats, found.folded) == (repeats, "")
     unknown = read(taken, inputs=[X, typed("c", [], BOOL)])
-    assert (unknown.repeats, unknown.repeats_origins) == (
-        None,
-        ("computed by If 'I' from the elements of the input 'c'",),
-    )
+    assert unknown.repeats is None
+    assert list(map(str, unknown.repeats_origins)) == ["computed by If 'I' from the elements of the input 'c'"]
 
 
 def test_a_tile_in_the_branch_that_is_not_taken_does_not_run() -> None:
@@ -322,8 +320,8 @@ MASK: Final = typed("mask", [2, 3], BOOL)
 def test_the_node_is_named_that_makes_the_repeats_unknown(origin: str, text: str) -> None:
     given = [typed("x", ["N", "M"]), MASK, *([] if text else [typed("r", [2], INT64)])]
     found = read(text, inputs=given, domains={"com.own": 1})
-    assert (found.repeats, found.repeats_origins) == (None, (origin,))
-    assert f"Repeats: {origin}" in found.unknown
+    assert (found.repeats, list(map(str, found.repeats_origins))) == (None, [origin])
+    assert f"Repeats: {origin}" in map(str, found.unknown)
 
 
 SAVE: Final = "save the model with shapes"
@@ -331,7 +329,7 @@ SAVE: Final = "save the model with shapes"
 
 def test_the_node_is_named_that_makes_the_input_unknown() -> None:
     made = model("[n12] z = NonZero(mask); f = Cast<to=1>(z); r = [1, 2]; y = Tile(f, r)", inputs=[MASK])
-    assert tile_in(made).unknown == (
+    assert tuple(map(str, tile_in(made).unknown)) == (
         "InputTensor.Sizes[1]: computed by NonZero 'n12' from the elements of the input 'mask'",
     )
     for field, operator, advice in (
@@ -345,7 +343,7 @@ def test_the_node_is_named_that_makes_the_input_unknown() -> None:
     ):
         text, domain = f"[g] m = {operator}(x); n = Relu(m); r = [1, 2]; y = Tile(n, r)", operator.rpartition(".")[0]
         found = tile_in(model(text, domains={domain: 1}))
-        assert found.unknown[0] == f"InputTensor.{field}: computed by {operator} 'g' ({advice})"
+        assert str(found.unknown[0]) == f"InputTensor.{field}: computed by {operator} 'g' ({advice})"
         assert not tile_in(model(text, domains={domain: 1}, value_info=[typed("m", [2, 3])])).unknown
     known = tile_in(model("r = [1, 2]; y = Tile(x, r)"))
     assert (known.input_origins, known.repeats_origins) == ((), ())
@@ -628,12 +626,12 @@ def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it() -> None:
     inputs = [typed("x", ["batch", 3]), typed("v", [3], INT64), typed("w", [1, 1, 1])]
     of_repeats = tile_in(model(text, tile_node("w"), inputs=inputs))
     assert of_repeats.repeats == (2, None, None)
-    assert of_repeats.unknown == (
+    assert tuple(map(str, of_repeats.unknown)) == (
         "Repeats[1]: computed by Shape 'Shape->s' from the dimension 'batch'",
         "Repeats[2]: computed by Gather 'Gather->q' from the elements of the input 'v'",
     )
     of_sizes = tile_in(model(f"{text}; e = Expand(w, r); o = [1, 1, 1]", tile_node("e", "o"), inputs=inputs))
-    assert of_sizes.unknown == (
+    assert tuple(map(str, of_sizes.unknown)) == (
         "InputTensor.Sizes[1] (batch)",
         "InputTensor.Sizes[2]: computed by Gather 'Gather->q' from the elements of the input 'v'",
     )
@@ -666,7 +664,7 @@ def test_the_sizes_of_a_tiled_table_of_positions_are_known_and_blamed_one_by_one
     weights = [tensor(f"w{i}", np.zeros((50, 4)), "float32") for i in (2, 3)]
     *_, found = nodes_of(model(text, inputs=[typed("x", [2, 3, "h", None])], initializer=weights))
     assert str(found) == "FLOAT32 {8,?,?} x {1,1,1} -> {8,?,?}"
-    assert found.unknown == (
+    assert tuple(map(str, found.unknown)) == (
         "InputTensor.Sizes[1]: computed by Shape 'Shape->s2' from the dimension 'h'",
         "InputTensor.Sizes[2]: computed by Range 'range3' from the input 'x'",
     )

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
+from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode, ValueOrigin, ValueSource
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.child import End, Order, answer_line, read_answer
 from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader
@@ -287,6 +287,7 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
 # The lines
 
 
+ORIGINS = (ValueOrigin("Add 'a'", ValueSource("input", "☃"), "save"),), (ValueOrigin(),)
 NODE = TileNode("If_3/then_body/☃\n", DIALECTS["ONNX Tile-13"], None, (2, "n", None), (1, 2, 3))
 
 
@@ -295,9 +296,7 @@ NODE = TileNode("If_3/then_body/☃\n", DIALECTS["ONNX Tile-13"], None, (2, "n",
     [
         NODE,
         TileNode("t", DIALECTS["OpenVINO Tile-1"], "f32", None, None),
-        TileNode(
-            "t", DIALECTS["ONNX Tile-13"], "int8", (2, None), (None, 2), "", "unused", ("a",), ("b",), ("c",), True
-        ),
+        TileNode("t", DIALECTS["ONNX Tile-13"], "int8", (2, None), (None, 2), "", "unused", *ORIGINS, ("c",), True),
         BURN,
         unreadable("/x", 'a "quoted" reason'),
         End(),

@@ -25,7 +25,7 @@ from dml_tile.findings import Finding
 from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_tile import KnownShapes, TileNode, UnknownField
 from dml_tile.rules.check import not_a_tile
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import as_typed, printable
@@ -62,7 +62,7 @@ class LoweringResult:
     target: Target
     lowering: Lowering | None = None
     findings: tuple[Finding, ...] = ()
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[UnknownField, ...] = ()
 
     @property
     def is_of_tile(self) -> bool:

@@ -21,7 +21,7 @@ from dml_tile.dxdispatch.rules import dispatchable_is_an_operator, graphs_can_be
 from dml_tile.errors import require_instance
 from dml_tile.findings import Against, Finding, Position, Severity, apply_rules, bases_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import NodeFields, TileNode
+from dml_tile.readers.model_tile import NodeFields, TileNode, UnknownField
 from dml_tile.rules.capture import CAPTURE_RULES, refusal_is_explained
 from dml_tile.rules.check import DISTINCT_LEVELS, findings_of_null_graph, lowest_level, not_checked, not_looked_at
 from dml_tile.rules.tile import operator_is_checked
@@ -65,7 +65,9 @@ _VERDICTS_WITHOUT_DIRECTML: Final = {
 }
 
 
-def verdict_of(findings: Iterable[Finding], unknown: Sequence[str] = (), not_looked_at: Sequence[str] = ()) -> Verdict:
+def verdict_of(
+    findings: Iterable[Finding], unknown: Sequence[UnknownField] = (), not_looked_at: Sequence[str] = ()
+) -> Verdict:
     """Return the verdict on an operator with these findings.
 
     ``unknown`` fields are known at run time only; rules do not cover ``not_looked_at``. A captured refusal that no rule
@@ -120,7 +122,7 @@ class Result:
     verdict: Verdict
     findings: tuple[Finding, ...]
     lowest_level: FeatureLevel | None
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[UnknownField, ...] = ()
     via: str = ""
     node: NodeFields | None = None
     lowering: Lowering | None = None

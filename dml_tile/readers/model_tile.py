@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, PlainValidator
 
@@ -75,6 +76,74 @@ _FIRST_ERROR: Final = Field(fail_fast=True)
 _Texts = Annotated[tuple[str, ...], _FIRST_ERROR]
 
 
+class ValueSource(NamedTuple):
+    """A part of a model that values come from."""
+
+    kind: Literal["elements of the input", "input", "dimension", "tensor"]
+    name: str
+
+    def __str__(self) -> str:
+        return f"the {self.kind} {self.name!r}"
+
+
+class ValueOrigin(NamedTuple):
+    """The cause of an unknown value: the node that computes it, the source of its inputs, and advice."""
+
+    node: str = ""
+    source: ValueSource | None = None
+    advice: str = ""
+
+    def __str__(self) -> str:
+        parts = (self.node and f"computed by {self.node}", str(self.source or ""))
+        origin = " from ".join(filter(None, parts))
+        return f"{origin} ({self.advice})" if self.advice else origin
+
+
+_NO_ORIGIN: Final = ValueOrigin()
+_Origins = Annotated[tuple[ValueOrigin, ...], _FIRST_ERROR]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownField:
+    """A field, in C names, that is known at run time only; its ``name``, if it is a named size, and else its origin."""
+
+    field: str
+    name: str = ""
+    origin: ValueOrigin = _NO_ORIGIN
+
+    def __str__(self) -> str:
+        if self.name:
+            return f"{self.field} ({self.name})"
+        origin = str(self.origin)
+        return f"{self.field}: {origin}" if origin else self.field
+
+    @property
+    def dimension(self) -> str:
+        """The dimension whose size makes the field known, if it can be typed; empty if there is none."""
+        source = self._fixing_source
+        name = self.name or (source.name if source and source.kind == "dimension" else "")
+        return name if _NAME_TO_TYPE.fullmatch(name) else ""
+
+    @property
+    def input(self) -> str:
+        """The input whose shape makes the field known; empty if there is none, as for an input of repeats."""
+        source = self._fixing_source
+        is_of_shape = source and source.kind == "input" and (self.origin.node or not self.field.startswith("Repeats"))
+        return source.name if source and is_of_shape and "'" not in source.name else ""
+
+    @property
+    def is_size(self) -> bool:
+        """True for a size of the input, or their number."""
+        return self.field.startswith(("InputTensor.Sizes", "InputTensor.DimensionCount"))
+
+    @property
+    def _fixing_source(self) -> ValueSource | None:
+        return None if self.name or self.origin.advice else self.origin.source
+
+
+_NAME_TO_TYPE: Final = re.compile(r"[^*()'\s]+")
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFields:
     """The known fields of a model's Tile, and the names of its node's inputs and output.
@@ -116,8 +185,8 @@ class TileNode:
     repeats: Annotated[tuple[_Size | None, ...], _FIRST_ERROR] | None
     error: str = ""
     folded: str = ""
-    input_origins: _Texts = ()
-    repeats_origins: _Texts = ()
+    input_origins: _Origins = ()
+    repeats_origins: _Origins = ()
     contradictions: tuple[str, ...] = ()
     emptied: bool = False
     given_repeats: Annotated[tuple[int | None, ...], _FIRST_ERROR] = ()
@@ -152,28 +221,30 @@ class TileNode:
         return NodeFields(data_type, self.shape, self.repeats, output, self.inputs, self.output)
 
     @property
-    def unknown(self) -> tuple[str, ...]:
+    def unknown(self) -> tuple[UnknownField, ...]:
         """The fields, in C names, known at run time only, with what computes them; none if there is an error."""
         if self.error:
             return ()
-        fields = []
+        fields: list[UnknownField] = []
         if self.data_type is None:
-            fields.append(f"InputTensor.DataType{_origin(self.input_origins, 0)}")
+            fields.append(UnknownField("InputTensor.DataType", "", _origin(self.input_origins, 0)))
         if self.shape is None:
-            fields.append(f"InputTensor.DimensionCount{_origin(self.input_origins, 0)}")
+            fields.append(UnknownField("InputTensor.DimensionCount", "", _origin(self.input_origins, 0)))
         rank = len(self.shape or ())
         for i, size in enumerate(self.shape or ()):
             if not isinstance(size, int):
-                name_or_origin = f" ({size})" if size else _origin(self.input_origins, i - rank)
-                fields.append(f"InputTensor.Sizes[{i}]{name_or_origin}")
+                origin = _NO_ORIGIN if size else _origin(self.input_origins, i - rank)
+                fields.append(UnknownField(f"InputTensor.Sizes[{i}]", size or "", origin))
         if self.repeats is None and len(set(self.repeats_origins)) > 1:
             first = max(0, rank - len(self.repeats_origins))  # the dialect's repeats of 1 come first
-            fields += [f"Repeats[{i}]{_origin([origin], 0)}" for i, origin in enumerate(self.repeats_origins, first)]
+            fields += [
+                UnknownField(f"Repeats[{i}]", "", origin) for i, origin in enumerate(self.repeats_origins, first)
+            ]
         elif self.repeats is None:
-            fields.append(f"Repeats{_origin(self.repeats_origins, 0)}")
+            fields.append(UnknownField("Repeats", "", _origin(self.repeats_origins, 0)))
         for i, repeat in enumerate(self.repeats or ()):
             if repeat is None:
-                fields.append(f"Repeats[{i}]{_origin(self.repeats_origins, i - rank)}")
+                fields.append(UnknownField(f"Repeats[{i}]", "", _origin(self.repeats_origins, i - rank)))
         return tuple(fields)
 
     @property
@@ -234,10 +305,9 @@ def _with_ones(argument: NDArray[Any] | None) -> NDArray[Any] | None:
     return filled
 
 
-def _origin(origins: Sequence[str], i: int) -> str:
-    """Return the words on the origin of an unknown field; a negative ``i`` counts from the end."""
-    origin = origins[max(i, -len(origins))] if origins else ""
-    return f": {origin}" if origin else ""
+def _origin(origins: Sequence[ValueOrigin], i: int) -> ValueOrigin:
+    """Return the origin of an unknown field; a negative ``i`` counts from the end."""
+    return origins[max(i, -len(origins))] if origins else _NO_ORIGIN
 
 
 def _listed(sizes: Sequence[Dimension] | None) -> str:

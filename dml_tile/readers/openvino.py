@@ -33,7 +33,15 @@ from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import input_error
 from dml_tile.readers.contents import require_no_pointer
-from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode, limited_names, tile_node
+from dml_tile.readers.model_tile import (
+    KnownShapes,
+    ModelNames,
+    TileNode,
+    ValueOrigin,
+    ValueSource,
+    limited_names,
+    tile_node,
+)
 from dml_tile.text import shortened, shortened_within
 
 MAX_POINTER_LENGTH: Final = 200
@@ -209,7 +217,7 @@ def _tile_node(place: str, node: Any) -> TileNode:
     )
 
 
-def _origins(output: Any) -> tuple[str, ...]:
+def _origins(output: Any) -> tuple[ValueOrigin, ...]:
     """Return the origin of each element of a Concat of vectors; else one origin for all elements."""
     node = output.get_node()
     parts = node.input_values() if node.get_type_name() == "Concat" else []
@@ -218,18 +226,18 @@ def _origins(output: Any) -> tuple[str, ...]:
     return tuple(chain.from_iterable([_origin(part)] * part.get_shape()[0] for part in parts))
 
 
-def _origin(output: Any) -> str:
+def _origin(output: Any) -> ValueOrigin:
     """Return the operator that computes a value, and the first input of the model that it depends on."""
     node = output.get_node()
     kind, name = node.get_type_name(), shortened(node.get_friendly_name(), MAX_NAME_LENGTH)
-    origin = "" if kind == "Parameter" else f"computed by {kind} {name!r}"
+    origin = ValueOrigin("" if kind == "Parameter" else f"{kind} {name!r}")
     seen, left = set[str](), deque([node])
     while left and len(seen) < MAX_OPERATORS_FOLLOWED:
         node = left.popleft()
         if node.get_type_name() == "Parameter":
-            part = "the elements of " if node.get_output_partial_shape(0).is_static else ""  # no shape can be given
-            source = f"{part}the input {shortened(node.get_friendly_name(), MAX_NAME_LENGTH)!r}"
-            return f"{origin} from {source}" if origin else source
+            is_static = node.get_output_partial_shape(0).is_static  # no shape can be given
+            name = shortened(node.get_friendly_name(), MAX_NAME_LENGTH)
+            return origin._replace(source=ValueSource("elements of the input" if is_static else "input", name))
         values = node.input_values()
         for value in [value for value in values if value.get_partial_shape().is_dynamic] or values:
             if (name := value.get_node().get_name()) not in seen:

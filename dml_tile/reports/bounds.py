@@ -14,7 +14,7 @@ from typing import Final
 
 from dml_tile.checks.result import Result
 from dml_tile.findings import Finding
-from dml_tile.readers.model_tile import NodeFields
+from dml_tile.readers.model_tile import NodeFields, UnknownField
 from dml_tile.text import abridged, plural
 
 MAX_NAME: Final = 500
@@ -53,16 +53,14 @@ def bounded_finding(finding: Finding) -> Finding:
 
 def _is_short(result: Result) -> bool:
     """Return True for most results: none of their texts is longer than a name may be."""
-    names = (result.pointer, result.name, result.operator, *result.unknown[:MAX_FIELDS], *_names(result.node))
+    names = (result.pointer, result.name, result.operator, *map(str, result.unknown[:MAX_FIELDS]), *_names(result.node))
     texts = ((finding.path, finding.message, finding.suggestion or "") for finding in result.findings[:MAX_FINDINGS])
-    counts_are_small = len(result.findings) <= MAX_FINDINGS and max(map(len, _fields(result))) <= MAX_FIELDS
+    counts_are_small = (
+        len(result.findings) <= MAX_FINDINGS and max(len(result.unknown), len(result.not_looked_at)) <= MAX_FIELDS
+    )
     return (
         counts_are_small and max(map(len, names)) <= MAX_NAME and all(max(map(len, each)) <= MAX_NAME for each in texts)
     )
-
-
-def _fields(result: Result) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return result.unknown, result.not_looked_at
 
 
 def _bounded(result: Result) -> Result:
@@ -76,7 +74,7 @@ def _bounded(result: Result) -> Result:
         pointer=_name(result.pointer),
         name=_name(result.name),
         operator=abridged(result.operator, MAX_OPERATOR),
-        unknown=_listed(result.unknown),
+        unknown=_unknown(result.unknown),
         not_looked_at=_listed(result.not_looked_at),
         node=result.node and _bounded_node(result.node),
         findings=tuple(map(bounded_finding, findings)),
@@ -94,6 +92,12 @@ def _name(name: str) -> str:
 def _listed(fields: tuple[str, ...]) -> tuple[str, ...]:
     more = (f"{len(fields) - MAX_FIELDS} more",) if len(fields) > MAX_FIELDS else ()
     return (*(_name(field) for field in fields[:MAX_FIELDS]), *more)
+
+
+def _unknown(fields: tuple[UnknownField, ...]) -> tuple[UnknownField, ...]:
+    """Return the fields, of which those with short texts stay."""
+    kept = dict(zip(map(str, fields), fields, strict=True))
+    return tuple(kept.get(text, UnknownField(text)) for text in _listed(tuple(map(str, fields))))
 
 
 def _names(node: NodeFields | None) -> list[str]:

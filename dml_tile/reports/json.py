@@ -207,7 +207,7 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
         verdict=result.verdict,
         ok=result.passes(fail_on),
         lowest_level=result.lowest_level.short if result.lowest_level else never,
-        unknown=result.unknown,
+        unknown=tuple(map(str, result.unknown)),
         not_looked_at=result.not_looked_at,
         findings=tuple(_finding_record(result, finding) for finding in result.findings),
         via=result.via,

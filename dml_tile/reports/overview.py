@@ -94,7 +94,7 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
         verdicts={result.target.label: result.verdict for result in results},
         lowest_level=level,
         oldest_windows=windows,
-        unknown=clipped("; ".join(first.unknown)),
+        unknown=clipped("; ".join(map(str, first.unknown))),
         not_looked_at=clipped(", ".join(first.not_looked_at)),
         notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
         rules=tuple(dict.fromkeys(group.rule for group in findings)),

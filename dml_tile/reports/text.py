@@ -21,6 +21,7 @@ from dml_tile.dialects.directml import SPECIFICATION_RULES
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.findings import OWN, Finding, OwnId, Position, Rule, Severity, location_of
+from dml_tile.readers.model_tile import UnknownField
 from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
 from dml_tile.reports.report import Report, ReportOptions
@@ -149,10 +150,12 @@ def verdict(source: str, pointer: str, word: str, at: str, position: Position | 
     return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
 
 
-def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
+def detail_lines(
+    target: Target | None, findings: tuple[Finding, ...], unknown: tuple[UnknownField, ...] = ()
+) -> Iterator[Line]:
     """Yield the lines below a verdict: fields that are known at run time only, a target's note, the findings."""
     if unknown:
-        yield Line(2, Text(wording.known_at_run_time_only(map(printable, unknown)), "yellow"))
+        yield Line(2, Text(wording.known_at_run_time_only(map(printable, map(str, unknown))), "yellow"))
     if target and target.note:
         yield Line(2, Text(f"note: {target.name}: {target.note}", "dim"))
     for group in alike(findings):
@@ -233,7 +236,6 @@ def _lowest(result: Result) -> str:
     return f"lowest level {at_least}{level.short}{box}{where}"
 
 
-_FIXABLE: Final = ("InputTensor.Sizes", "InputTensor.DimensionCount")
 _LINES_BESIDE_MODELS: Final = 10
 """The lines of a terminal that the rest of the summary takes, with the prompt."""
 
@@ -277,7 +279,7 @@ class TextReport(Report):
             print_lines(self._console, captured_lines(results, with_lowest_level=with_level))
         for result in results:
             self._targets[result.target.name] = result.target
-            self._lacks_sizes |= any(field.startswith(_FIXABLE) for field in result.unknown)
+            self._lacks_sizes |= any(field.is_size for field in result.unknown)
             is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.via
             is_ruled_out = any(finding.rule in _RULED_OUT for finding in result.findings)
             is_unchanged = is_open and not is_ruled_out and is_model_file(result.source)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -13,6 +12,7 @@ from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
 from dml_tile.findings import NOTHING_TO_CHECK, Basis, Finding, Found, Rule, Severity
 from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
+from dml_tile.readers.model_tile import UnknownField
 from dml_tile.rules.capture import refusal_is_explained
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural
@@ -25,12 +25,6 @@ IGNORED: Final = "DirectML takes it, and ignores it"
 
 REFUSED_WHERE_CAPTURED: Final = "DirectML refused it where it was captured"
 
-_FIXED_BY: Final = re.compile(
-    r"(^InputTensor\.Sizes\[\d+\] \(|the dimension ')(?P<name>[^*()'\s]+)['\)]$"
-    r"|(^InputTensor.*: |from )the input '(?P<input>[^']+)'$"
-)
-"""The dimension or input in an unknown field's text, but no input of repeats, which no shape fixes."""
-
 _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
 
@@ -39,9 +33,9 @@ def target_of(result: Result) -> str:
     return f"{result.target.label} through {result.via}" if result.via else result.target.label
 
 
-def known_at_run_time_only(unknown: Iterable[str]) -> str:
+def known_at_run_time_only(unknown: Iterable[UnknownField | str]) -> str:
     """Return a sentence that names the fields of an operator that are known at run time only."""
-    return f"known at run time only: {'; '.join(unknown)}"
+    return f"known at run time only: {'; '.join(map(str, unknown))}"
 
 
 def not_looked_at(fields: Sequence[str]) -> str:
@@ -59,13 +53,12 @@ def has_a_least_level(result: Result) -> bool:
     return bool(result.unknown or result.not_looked_at)
 
 
-def how_to_fix(unknown: Iterable[str]) -> str:
+def how_to_fix(unknown: Iterable[UnknownField]) -> str:
     """Return the options that fix fields known at run time only; empty if those say not which sizes they rest on."""
-    found = (_FIXED_BY.search(field) for field in unknown)
     options = (
-        f"--dim {match['name']}=SIZE" if match["name"] else f"--input-shape {match['input']}=SIZES"
-        for match in found
-        if match
+        f"--dim {field.dimension}=SIZE" if field.dimension else f"--input-shape {field.input}=SIZES"
+        for field in unknown
+        if field.dimension or field.input
     )
     return " ".join(dict.fromkeys(options))
 

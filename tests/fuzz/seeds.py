@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from dml_tile.findings import unreadable
-from dml_tile.readers.model_tile import DIALECTS, TileNode
+from dml_tile.readers.model_tile import DIALECTS, TileNode, ValueOrigin
 from dml_tile.readers.sandbox.child import End, answer_line
 from tests.helpers.check_files import BAD, FLAT, TILE, captured
 from tests.helpers.dxdispatch_models import dispatch, model, show, source, write_file
@@ -123,7 +123,9 @@ def baselines() -> Iterator[bytes]:
 
 def answers() -> Iterator[bytes]:
     """Lines that the process which reads models answers."""
-    node = TileNode("n", DIALECTS["ONNX Tile-13"], "float64", ("n", 2), (1, 2), "", "n", ("x",), ("y",))
+    node = TileNode(
+        "n", DIALECTS["ONNX Tile-13"], "float64", ("n", 2), (1, 2), "", "n", (ValueOrigin("x"),), (ValueOrigin("y"),)
+    )
     for part in (node, unreadable("/n", "is wrong"), End(("n",), ("x",))):
         yield answer_line(part)
 

@@ -46,7 +46,7 @@ from dml_tile.pictures.labels import picture_of
 from dml_tile.pictures.picture import picture_svg
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
+from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode, ValueOrigin
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.readers.sandbox.child import answer_line, read_answer
 from dml_tile.readers.sandbox.parent import ModelReader
@@ -325,7 +325,17 @@ def _tell_names(data: bytes) -> None:
     require_well_formed(
         form, _reported(form, file, [*read_document(json.dumps(model).encode()), unreadable(name, name)])
     )
-    node = TileNode(name, DIALECTS["ONNX Tile-13"], "float64", (name, 2), (1, 2), "", name, (name,), (name,))
+    node = TileNode(
+        name,
+        DIALECTS["ONNX Tile-13"],
+        "float64",
+        (name, 2),
+        (1, 2),
+        "",
+        name,
+        (ValueOrigin(name),),
+        (ValueOrigin(name),),
+    )
     told = read_answer(answer_line(node))
     assert isinstance(told, TileNode)
     require_well_formed(form, _reported(form, file, [told, unreadable("", name)]))

@@ -17,6 +17,7 @@ from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 from dml_tile.back_ends.placement import INLINED_FIRST_SINCE, Edge, ModelNode
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
+from dml_tile.readers.model_tile import ValueOrigin, ValueSource
 from dml_tile.readers.onnx.file import ContradictoryDataError, dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import OnnxOperator, operator, place, replaced_by
@@ -42,7 +43,6 @@ from dml_tile.readers.onnx.onnxruntime import (
 )
 from dml_tile.readers.onnx.values import (
     Value,
-    ValueOrigin,
     common,
     dimensions,
     input_origins,
@@ -340,7 +340,7 @@ class GraphScan:
             if isinstance(error, ContradictoryDataError):
                 self.wrong_data.setdefault(error.problems[0], None)
             return Value(type_, unread=str(error), is_folded=True, early_type=type_)
-        origin = ValueOrigin(source=f"the tensor {place(tensor.name)!r}")
+        origin = ValueOrigin(source=ValueSource("tensor", place(tensor.name)))
         return Value(type_, values, is_folded=True, early_type=type_, elements_origin=origin)
 
     def _constant_values(self, node: NodeProto, kind: OnnxOperator) -> Mapping[str, Value]:

@@ -28,12 +28,12 @@ from onnx import GraphProto, ModelProto
 from dml_tile.back_ends.placement import LoadedModel
 from dml_tile.dialects.tiles import onnx_tile
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, tile_node
+from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import default_opset, inline, place
 from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
-from dml_tile.readers.onnx.values import Value, ValueOrigin, dimensions
+from dml_tile.readers.onnx.values import Value, dimensions
 
 FIRST_WITH_DEFAULTS: Final = 4
 """The IR version from which on an initialiser that is an input is a default."""
@@ -190,12 +190,12 @@ def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iter
         yield TileNode(pointer, dialect, value.data_type, shape, None, message)
         return
     unknown = [other for other in others if other.constant is None]
-    origins = next((tuple(map(str, other.origins or (other.elements_origin,))) for other in unknown), ())
+    origins = next((other.origins or (other.elements_origin,) for other in unknown), ())
     sizes = () if value.is_typed else (value.type and dimensions(value.type)) or ("",)  # without sizes, of the whole
     yield replace(
         tile_node(pointer, dialect, value.data_type, shape, [other.argument for other in others]),
-        input_origins=tuple(str(origins_of_sizes.get(str(size), value.sizes_origin)) for size in sizes),
-        repeats_origins=origins if any(origins) else (),
+        input_origins=tuple(origins_of_sizes.get(str(size), value.sizes_origin) for size in sizes),
+        repeats_origins=origins if any(map(str, origins)) else (),
     )
     reasons = [each.unread for each in [*unknown, *[value] * (not value.is_static)]]
     yield from (unreadable(pointer, reason) for reason in dict.fromkeys(filter(None, reasons)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, TensorShapeProto, TypeProto, helper
 
-from dml_tile.readers.model_tile import MAX_DIMENSIONS, Dimension
+from dml_tile.readers.model_tile import MAX_DIMENSIONS, Dimension, ValueOrigin, ValueSource
 from dml_tile.readers.onnx.functions import MICROSOFT, OnnxOperator, place
 
 Array = NDArray[Any]
@@ -25,18 +25,6 @@ _NAMES: Final = {
 
 _WHOLE: Final = frozenset({TensorProto.BOOL, TensorProto.INT32, TensorProto.INT64})
 """The types of shapes, indices and conditions."""
-
-
-class ValueOrigin(NamedTuple):
-    """The cause of an unknown value: the node that computes it, the source of its inputs, and advice."""
-
-    node: str = ""
-    source: str = ""
-    advice: str = ""
-
-    def __str__(self) -> str:
-        origin = " from ".join(filter(None, (self.node and f"computed by {self.node}", self.source)))
-        return f"{origin} ({self.advice})" if self.advice else origin
 
 
 Origins: TypeAlias = Mapping[str, ValueOrigin]
@@ -171,8 +159,9 @@ _ADVICE_OF_TOOL: Final = f"{_ADVICE}, as onnxruntime.tools.symbolic_shape_infer 
 
 def input_origins(name: str) -> tuple[ValueOrigin, ValueOrigin]:
     """Return the origins of an input's elements and of its sizes; only sizes may be given before the model runs."""
-    source = f"the input {place(name)!r}"
-    return ValueOrigin(source=f"the elements of {source}"), ValueOrigin(source=source)
+    return ValueOrigin(source=ValueSource("elements of the input", place(name))), ValueOrigin(
+        source=ValueSource("input", place(name))
+    )
 
 
 def node_origin(node: NodeProto, operator: OnnxOperator) -> ValueOrigin:
@@ -229,7 +218,7 @@ def origin_of_size(value: Value, i: int, inputs: Sequence[Value], known: Origins
 def _origin_of_known(size: Dimension, value: Value, known: Origins) -> ValueOrigin:
     """Return the origin of a size of the value: a name of the file's own is an origin."""
     if isinstance(size, str) and not is_made_up(size):
-        return ValueOrigin(source=f"the dimension {place(size)!r}")
+        return ValueOrigin(source=ValueSource("dimension", place(size)))
     return known.get(str(size), value.sizes_origin)
 
 
@@ -266,4 +255,4 @@ def _sizes_origin(value: Value, node: NodeProto, operator: OnnxOperator, inputs:
         return untyped.sizes_origin
     own = node_origin(node, operator)
     sources = [given.elements_origin.source for given in inputs if given.constant is None]
-    return own._replace(source=sources[-1] if sources and not operator.domain else "")
+    return own._replace(source=sources[-1] if sources and not operator.domain else None)
