@@ -55,6 +55,7 @@ def captures() -> Iterator[bytes]:
     lines = (EXAMPLES / "operators.jsonl").read_bytes().splitlines(keepends=True)
     yield from lines
     yield b"".join(lines)
+    yield b"".join(lines * 2)  # as two processes of one session
     tile = json.dumps(captured(BAD))
     yield f"{tile} // a comment\n{tile}\n{json.dumps(captured(TILE, None))}\n".encode()
 
@@ -70,6 +71,7 @@ def lists() -> Iterator[bytes]:
     """Lists of files, one a line or ended by NUL."""
     yield b"a.json\nsub/b.json\n*.json\n-\nmissing.json\n"
     yield b"a.json\0sub/b.json\0**/*.json\0"
+    yield b"../a.json\n/dev/zero\nsub/../out.json\n.\n" + b"a/" * 257
     yield b"\xef\xbb\xbfa.json\r\n\r\nhttp://127.0.0.1:9/a.json\r\nzip://*::a.zip\r\n"
 
 

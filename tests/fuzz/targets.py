@@ -10,6 +10,7 @@ import re
 import resource
 import shutil
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -53,6 +54,7 @@ from dml_tile.readers.sandbox.parent import ModelReader
 from dml_tile.reports.report import FORMATS, ReportOptions
 from dml_tile.reports.text import result_lines
 from tests.fuzz import seeds
+from tests.helpers.check_files import BAD
 from tests.helpers.command_line import invoke
 from tests.helpers.outputs import require_safe_log, require_well_formed
 from tests.helpers.paths import EXAMPLES
@@ -242,15 +244,28 @@ def _ignore_patterns(data: bytes) -> None:
 
 
 def _check_list(data: bytes) -> None:
-    """Checks the files that a list names, in the current folder and below: other names are left out."""
+    """Checks the files that a list names: nothing outside of the folder is read, also through a link to it."""
     for name in ("a.json", "sub/b.json"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_bytes(_TILE)
-    if b".." in data or re.search(rb"(?:^|[\n\r\0\xbf])[/~]", data):
-        return
-    Path("list.txt").write_bytes(data)
+    with suppress(FileExistsError):
+        Path("out.json").symlink_to(_secret())
+    Path("list.txt").write_bytes(data + f"\n{_secret()}\nout.json".encode())
     with _nothing_reached():
-        require_safe_log(_called("check", "--files-from", "list.txt", stdin=_TILE))
+        printed = _called("check", "--files-from", "list.txt", stdin=_TILE)
+    require_safe_log(printed)
+    assert str(_SECRET) not in printed
+
+
+_SECRET: Final = 1_876_543_210
+
+
+@cache
+def _secret() -> Path:
+    """Return a file outside of the folder in which lists are checked, with a finding that shows its value."""
+    secret = Path(tempfile.mkdtemp(), "secret.json")
+    secret.write_text(json.dumps(BAD | {"Repeats": [_SECRET]}))
+    return secret
 
 
 def _check_named_files(data: bytes) -> None:
