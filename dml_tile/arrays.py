@@ -14,9 +14,9 @@ import numpy as np
 from numpy import empty, may_share_memory, ndarray
 from numpy.typing import ArrayLike, NDArray
 
+from dml_tile.back_ends.dialects import NUMPY_TILE, Dialect
 from dml_tile.bindings.memory import SupportsDLPack, as_array, require_array, share_memory
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.dialects.tiles import NUMPY_TILE, Dialect
 from dml_tile.directml.dtypes import ARRAY_TYPES, require_native
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.executor import require_executable
@@ -169,7 +169,7 @@ def _counts(repeats: int | Iterable[int]) -> tuple[int, ...]:
 def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]:
     """Tile an array as a dialect does, with the dialect's own arguments.
 
-        >>> from dml_tile.dialects.tiles import ONNX_TILE_1
+        >>> from dml_tile.back_ends.dialects import ONNX_TILE_1
         >>> tile_as(ONNX_TILE_1, [1.0, 2.0], 3, 0)
         array([1., 2., 1., 2., 1., 2.])
 

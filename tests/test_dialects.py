@@ -13,11 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dml_tile.arrays import tile_as
-from dml_tile.checking import check
-from dml_tile.checks.catalogue import RULES
-from dml_tile.dialects import directml
-from dml_tile.dialects.directml import SPECIFICATION_RULES, merged_dimensions
-from dml_tile.dialects.tiles import (
+from dml_tile.back_ends import directml
+from dml_tile.back_ends.dialects import (
     INT64_MAX,
     NUMPY_TILE,
     ONNX_TILE_1,
@@ -29,6 +26,9 @@ from dml_tile.dialects.tiles import (
     Dialect,
     Request,
 )
+from dml_tile.back_ends.directml import SPECIFICATION_RULES, merged_dimensions
+from dml_tile.checking import check
+from dml_tile.checks.catalogue import RULES
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.errors import DialectError, DmlError

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from dml_tile.back_ends.dialects import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.checking import check
 from dml_tile.checks.lowerings import LoweringResult, lower_part
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc, described
-from dml_tile.dialects.tiles import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.directml.targets import Target
 from dml_tile.emit.source import CodeName, Names, lowering_model, lowering_source
 from dml_tile.errors import DmlError

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.dialects.tiles import ONNX_TILE_1, ONNX_TILE_6, Dialect, Request
-from dml_tile.dialects.tiles import ONNX_TILE_13 as ONNX
-from dml_tile.dialects.tiles import OPENVINO_TILE_1 as OPENVINO
+from dml_tile.back_ends.dialects import ONNX_TILE_1, ONNX_TILE_6, Dialect, Request
+from dml_tile.back_ends.dialects import ONNX_TILE_13 as ONNX
+from dml_tile.back_ends.dialects import OPENVINO_TILE_1 as OPENVINO
 from dml_tile.readers.model_tile import TileNode, ValueOrigin, ValueSource, tile_node
 
 

@@ -16,7 +16,7 @@ import pytest
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
 from onnx.parser import parse_graph
 
-from dml_tile.dialects.tiles import Request
+from dml_tile.back_ends.dialects import Request
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 
-from dml_tile.dialects.tiles import OPENVINO_TILE_1 as DIALECT
+from dml_tile.back_ends.dialects import OPENVINO_TILE_1 as DIALECT
 from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import KnownShapes, TileNode, ValueOrigin, ValueSource
 from tests.helpers.command_line import Call

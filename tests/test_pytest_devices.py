@@ -13,7 +13,7 @@ from tests.helpers.plugin_runs import module_of, passed, run, says
 LIBRARY = """
 import numpy as np
 from dml_tile import Buffer, BufferBinding, BindingTableDesc, Feature, execute, lower, tile
-from dml_tile.dialects.tiles import ONNX_TILE_13
+from dml_tile.back_ends.dialects import ONNX_TILE_13
 
 TILE = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
 

@@ -16,8 +16,8 @@ PACKAGE: Final = Path(dml_tile.__file__).parent
 ROOMS: Final = (
     # each may import those before it
     *("text", "directml", "findings", "errors", "geometry", "descriptors", "simulation", "input_errors", "files"),
-    *("json_text", "bindings", "rules", "checking", "dialects", "execution", "lowering", "device", "dxdispatch"),
-    *("back_ends", "readers", "arrays", "checks", "testing", "pytest_plugin", "reports", "pictures", "emit", "cli"),
+    *("json_text", "bindings", "rules", "checking", "back_ends", "execution", "lowering", "device", "dxdispatch"),
+    *("readers", "arrays", "checks", "testing", "pytest_plugin", "reports", "pictures", "emit", "cli"),
     "__main__",
 )
 

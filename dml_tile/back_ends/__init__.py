@@ -1,4 +1,7 @@
-"""The descriptors that ONNX Runtime and Chromium pass to DirectML for a tile.
+"""Tile as other specifications define it, and the descriptors that runtimes pass to DirectML for it.
+
+dialects          ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE and NUMPY_TILE
+directml          the descriptor of a request
 
 BACK_ENDS         the back ends by name, as ``check --via`` takes them
 back_end_named()  looks one up
@@ -7,8 +10,13 @@ BackEndResult     its descriptor of a tile, or the reason why there is none
 Outcome           the kinds of results
 Release           what a runtime does from a release on
 
-Each of the other modules is a back end, which follows the source files that it names. The releases with those files are
-not known.
+The ``request`` of a dialect takes a data type, a shape and repeats, and returns a ``Request`` or raises
+``dml_tile.errors.DialectError``:
+
+    request = ONNX_TILE_13.request("float32", [2, 3], [1, 2])
+    directml.tile_desc(request)
+
+Each back end follows the source files that it names. The releases with those files are not known.
 """
 
 from typing import Final
@@ -18,6 +26,11 @@ from dml_tile.back_ends.back_end import BackEndResult as BackEndResult
 from dml_tile.back_ends.back_end import Outcome as Outcome
 from dml_tile.back_ends.back_end import Release as Release
 from dml_tile.back_ends.chromium import CHROMIUM
+from dml_tile.back_ends.dialects import Dialect as Dialect
+from dml_tile.back_ends.dialects import Integers as Integers
+from dml_tile.back_ends.dialects import Request as Request
+from dml_tile.back_ends.dialects import ShapeAndRepeats as ShapeAndRepeats
+from dml_tile.back_ends.dialects import Specification as Specification
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.errors import require_instance
 from dml_tile.text import did_you_mean

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
+from dml_tile.back_ends.dialects import Dialect, Request
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.dialects.tiles import Dialect, Request
 from dml_tile.directml import pages
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike

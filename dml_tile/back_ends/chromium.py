@@ -18,8 +18,8 @@ from typing import Any, Final, Literal, get_args
 from pydantic import ConfigDict, Field
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome, Release
+from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
-from dml_tile.dialects.tiles import Request
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike

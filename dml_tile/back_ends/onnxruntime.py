@@ -17,9 +17,9 @@ from operator import mul
 from typing import Final
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome, Release
+from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
 from dml_tile.back_ends.placement import Edge, Formals, LoadedModel, ModelNode, Placement, place
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
-from dml_tile.dialects.tiles import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
 from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from dml_tile.back_ends.back_end import BACK_END_RULES
-from dml_tile.dialects.directml import DIALECT_RULES, SPECIFICATION_RULES
+from dml_tile.back_ends.directml import DIALECT_RULES, SPECIFICATION_RULES
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES

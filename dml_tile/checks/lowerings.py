@@ -12,10 +12,10 @@ from typing import Final, Unpack
 from dml_tile.back_ends import BackEnd
 from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.back_ends.chromium import CHROMIUM
+from dml_tile.back_ends.directml import merged_dimensions
 from dml_tile.checks.result import Result, check_node, results, ruled_out
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import array_text
-from dml_tile.dialects.directml import merged_dimensions
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target

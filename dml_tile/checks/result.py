@@ -8,12 +8,11 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named
+from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named, directml
 from dml_tile.back_ends.back_end import BACK_END_RULES, tile_reaches_directml
+from dml_tile.back_ends.dialects import Request
+from dml_tile.back_ends.directml import sizes_fit
 from dml_tile.checking import check
-from dml_tile.dialects import directml
-from dml_tile.dialects.directml import sizes_fit
-from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike

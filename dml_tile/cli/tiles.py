@@ -137,8 +137,8 @@ def _drawings(
 
 
 def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
+    from dml_tile.back_ends import directml
     from dml_tile.descriptors.graph import GraphDesc
-    from dml_tile.dialects import directml
     from dml_tile.pictures.labels import no_picture, picture_of
     from dml_tile.readers.json_descriptor import JsonDescriptor
     from dml_tile.reports.wording import how_to_fix

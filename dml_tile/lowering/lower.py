@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypedDict
 
+from dml_tile.back_ends import directml
+from dml_tile.back_ends.dialects import Request
+from dml_tile.back_ends.directml import dimensions_are_few_enough, elements_can_be_held, sizes_fit, tile_is_not_empty
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.dialects import directml
-from dml_tile.dialects.directml import dimensions_are_few_enough, elements_can_be_held, sizes_fit, tile_is_not_empty
-from dml_tile.dialects.tiles import Request
 from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from dml_tile.directml.operators import operator_name

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from operator import mul
 from typing import Any, Final, Literal, TypeAlias
 
+from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
-from dml_tile.dialects.tiles import Request
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import UINT_MAX, TensorFlags

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Ty
 
 from pydantic import Field, PlainValidator
 
+from dml_tile.back_ends.dialects import INT64_MAX, ONNX_TILES, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.descriptors.tile import array_text, tensor_text, tile_line
-from dml_tile.dialects.tiles import INT64_MAX, ONNX_TILES, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.errors import DialectError
 from dml_tile.geometry.axes import promoted

@@ -28,7 +28,7 @@ except ImportError as error:
 from openvino.frontend import FrontEndManager
 from openvino.op import Constant
 
-from dml_tile.dialects.tiles import INT64_MAX, OPENVINO_TILE_1
+from dml_tile.back_ends.dialects import INT64_MAX, OPENVINO_TILE_1
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import input_error

@@ -11,10 +11,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from dml_tile.back_ends.dialects import Request
 from dml_tile.checks.lowerings import LoweringResult
 from dml_tile.checks.result import Verdict
 from dml_tile.descriptors.tile import TileOperatorDesc, described, type_name
-from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.text import Line, detail_lines, print_lines, verdict

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from dml_tile.back_ends import BACK_ENDS
+from dml_tile.back_ends.directml import SPECIFICATION_RULES
 from dml_tile.checks.catalogue import RULES, ResultCode
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.checks.summary import SourceSummary
-from dml_tile.dialects.directml import SPECIFICATION_RULES
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.findings import OWN, Finding, OwnId, Position, Rule, Severity, location_of

@@ -77,10 +77,9 @@ MODULES: Final = (
     "dml_tile.errors",
     "dml_tile.testing",
     "dml_tile.testing.strategies",
-    "dml_tile.dialects",
-    "dml_tile.dialects.tiles",
-    "dml_tile.dialects.directml",
     "dml_tile.back_ends",
+    "dml_tile.back_ends.dialects",
+    "dml_tile.back_ends.directml",
     "dml_tile.arrays",
 )
 

@@ -16,12 +16,12 @@ class Calls(NamedTuple):
 
 
 _DIALECTS: Final = """\
-from dml_tile.dialects import directml
-from dml_tile.dialects.tiles import ONNX_TILE_13, OPENVINO_TILE_1
+from dml_tile.back_ends import directml
+from dml_tile.back_ends.dialects import ONNX_TILE_13, OPENVINO_TILE_1
 """
 
 _BACK_ENDS: Final = """\
-from dml_tile.dialects.tiles import ONNX_TILE_13
+from dml_tile.back_ends.dialects import ONNX_TILE_13
 from dml_tile import check_via
 """
 

@@ -26,11 +26,11 @@ import numpy as np
 from rich.console import Console
 
 import dml_tile
+from dml_tile.back_ends.dialects import ONNX_TILE_13
 from dml_tile.checks.lowerings import lower_part, with_lowering_suggested
 from dml_tile.checks.result import results
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.dialects.tiles import ONNX_TILE_13
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import read_model

@@ -17,7 +17,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from dml_tile.arrays import tile_as
-from dml_tile.dialects.tiles import INT64_MAX, OPENVINO_TILE_1, onnx_tile
+from dml_tile.back_ends.dialects import INT64_MAX, OPENVINO_TILE_1, onnx_tile
 from dml_tile.errors import DialectError
 from tests.helpers.onnx_graphs import tile_node, typed
 from tests.helpers.packages import needed

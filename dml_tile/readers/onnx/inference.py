@@ -22,7 +22,7 @@ from onnx import (
     shape_inference,
 )
 
-from dml_tile.dialects.tiles import INT64_MAX
+from dml_tile.back_ends.dialects import INT64_MAX
 from dml_tile.input_errors import input_error
 from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, limited_names
 from dml_tile.readers.onnx.file import graphs

@@ -25,8 +25,8 @@ except ImportError as error:
 
 from onnx import GraphProto, ModelProto
 
+from dml_tile.back_ends.dialects import onnx_tile
 from dml_tile.back_ends.placement import LoadedModel
-from dml_tile.dialects.tiles import onnx_tile
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from operator import mul
 from typing import Final
 
+from dml_tile.back_ends.dialects import Request, Specification
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.dialects.tiles import Request, Specification
 from dml_tile.directml import pages
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
