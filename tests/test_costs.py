@@ -28,11 +28,11 @@ from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import MAX_BOUND, read_model
 from dml_tile.errors import InputError
-from dml_tile.files import paths, repository, urls, whole
+from dml_tile.files import paths, repository, whole
 from dml_tile.findings import Finding, unreadable
 from dml_tile.geometry import layout
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS_COUNTED, Record
-from dml_tile.readers import contents, model_tile, remote
+from dml_tile.readers import contents, model_tile, remote, urls
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.onnx import file, folding, functions

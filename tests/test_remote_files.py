@@ -26,9 +26,8 @@ from typer.testing import CliRunner
 from dml_tile.checks.file_check import check_model
 from dml_tile.cli.app import app
 from dml_tile.errors import InputError
-from dml_tile.files import urls
-from dml_tile.files.urls import Url, file_of, source_named
-from dml_tile.readers import remote
+from dml_tile.readers import remote, urls
+from dml_tile.readers.urls import Url, file_of, source_named
 from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call, errors_of

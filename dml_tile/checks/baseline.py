@@ -17,9 +17,8 @@ from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import ConfigError
-from dml_tile.files.paths import ProjectPath
+from dml_tile.files.paths import STANDARD_INPUT, ProjectPath
 from dml_tile.files.repository import path_from
-from dml_tile.files.urls import STANDARD_INPUT
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
 from dml_tile.findings import RUN_TIME, Finding
 from dml_tile.input_errors import Record, problems_of

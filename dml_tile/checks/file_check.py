@@ -21,7 +21,7 @@ from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, require_instance
-from dml_tile.files.urls import STANDARD_INPUT, source_named
+from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import (
     CONTRADICTION,
     NOT_LOOKED_AT,
@@ -37,6 +37,7 @@ from dml_tile.findings import (
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY, Sources, is_model_file
+from dml_tile.readers.urls import source_named
 from dml_tile.simulation.target import resolve
 from dml_tile.text import abridged
 

@@ -12,10 +12,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.errors import ConfigError, InputError
-from dml_tile.files.paths import ListedPath, Matches, ProjectPath, why_refused
+from dml_tile.files.paths import STANDARD_INPUT, ListedPath, Matches, ProjectPath, why_refused
 from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import list_root, path_from
-from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
 from dml_tile.files.whole import read_whole
 from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, own_finding, unreadable
 from dml_tile.readers.descriptors import open_source
@@ -32,6 +31,7 @@ from dml_tile.readers.sources import (
     passing_over,
     why_skipped,
 )
+from dml_tile.readers.urls import Url, file_of
 from dml_tile.text import did_you_mean
 
 Complain: TypeAlias = Callable[[str, Finding], None]

@@ -20,7 +20,7 @@ from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.files.urls import STANDARD_INPUT
+from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering

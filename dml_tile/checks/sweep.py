@@ -23,10 +23,11 @@ from dml_tile.checks.files import files_named
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import TargetLike
-from dml_tile.files.urls import STANDARD_INPUT, Url, source_named
+from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import Against, Finding, unreadable
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.readers.sources import Sources, is_model_file
+from dml_tile.readers.urls import Url, source_named
 
 if TYPE_CHECKING:  # most checks have none
     from dml_tile.checks.baseline import Baseline

@@ -40,11 +40,12 @@ from dml_tile.cli.formats import (
 from dml_tile.cli.jobs import chosen_workers, counted_files
 from dml_tile.cli.options import CheckOptions
 from dml_tile.directml.targets import DEFAULT_TARGET
+from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import repository_root
-from dml_tile.files.urls import STANDARD_INPUT, source_named
 from dml_tile.findings import CONTRADICTION, OWN, Finding, Found, Severity, unreadable
 from dml_tile.readers.model_tile import KnownShapes, ModelNames
 from dml_tile.readers.sources import EMPTY, EXCLUDED, is_left_out, is_model_file, passing_over
+from dml_tile.readers.urls import source_named
 from dml_tile.reports.bounds import bounded, bounded_finding
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE

@@ -57,10 +57,10 @@ def run(
     from dml_tile.dxdispatch.model import read_model
     from dml_tile.dxdispatch.rules import model_findings
     from dml_tile.dxdispatch.runner import run_model
-    from dml_tile.files.urls import source_named
     from dml_tile.input_errors import input_error
     from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
+    from dml_tile.readers.urls import source_named
     from dml_tile.reports.text import print_refusals
 
     target = one_target(targets, "a model is run at one target")
@@ -103,8 +103,7 @@ def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
 
 def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite: bool) -> AllowedFolders:
     """Return the folders that the model may use, but for its own file."""
-    from dml_tile.files.paths import AllowedFolders
-    from dml_tile.files.urls import STANDARD_INPUT
+    from dml_tile.files.paths import STANDARD_INPUT, AllowedFolders
 
     folder = Path() if model == STANDARD_INPUT else Path(model).parent
     folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)

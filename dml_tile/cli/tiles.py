@@ -57,7 +57,7 @@ def show(
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.files import chosen_tiles
     from dml_tile.cli.config import Config, one_target
-    from dml_tile.files.urls import source_named
+    from dml_tile.readers.urls import source_named
 
     if output is not None and PurePath(output).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{output!r} does not end in .svg", param_hint="--output")
@@ -186,8 +186,8 @@ def lower(
     from dml_tile.checks.files import chosen_tiles
     from dml_tile.checks.lowerings import lower_part
     from dml_tile.cli.config import Config, one_target, require_models
-    from dml_tile.files.urls import source_named
     from dml_tile.lowering.lower import LoweringOptions
+    from dml_tile.readers.urls import source_named
     from dml_tile.reports.lowering import print_lowered
 
     target = one_target(targets, "tiles are lowered for one target")
@@ -261,10 +261,10 @@ def emit(
 ) -> None:
     """Print source text that builds each tile and graph of tiles; exits with 1 if it leaves out others."""
     from dml_tile.emit.source import source_text, why_left_out
-    from dml_tile.files.urls import source_named
     from dml_tile.readers.descriptors import read_source
     from dml_tile.readers.json_descriptor import JsonDescriptor
     from dml_tile.readers.sources import is_model_file
+    from dml_tile.readers.urls import source_named
 
     file = source_named(file)
     names = _names(language, name, namespace)

@@ -26,6 +26,9 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.input_errors import input_error
 from dml_tile.text import shown
 
+STANDARD_INPUT: Final = "-"
+"""What an argument names standard input by."""
+
 MAX_PARTS: Final = 256
 """The parts of the longest path or pattern that is followed."""
 
@@ -152,7 +155,7 @@ def part_count(path: str) -> int:
 
 def not_standard_input(path: str) -> str:
     """Return a path that is not taken for standard input, which only an argument ``-`` names."""
-    return join(os.curdir, path) if path == "-" else path
+    return join(os.curdir, path) if path == STANDARD_INPUT else path
 
 
 class ListRoot(NamedTuple):
@@ -175,6 +178,12 @@ class ListedPath(str):
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return str(self), self.root
+
+
+class NoPath(str):
+    """The name of a source that is no path, such as a URL."""
+
+    __slots__ = ()
 
 
 class ProjectPath(str):

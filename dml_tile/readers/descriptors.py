@@ -28,7 +28,7 @@ from dml_tile.dxdispatch.rules import (
     part_findings,
 )
 from dml_tile.errors import InputError
-from dml_tile.files.urls import STANDARD_INPUT
+from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.whole import open_without_waiting, read_at_most
 from dml_tile.findings import Finding, unreadable
 from dml_tile.input_errors import input_error, limited_problems

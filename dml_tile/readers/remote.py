@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, BinaryIO, Final, TypeVar
 
-from dml_tile.files.urls import TimeLeft, Url, opened_store, reported
 from dml_tile.input_errors import input_error
+from dml_tile.readers.urls import TimeLeft, Url, opened_store, reported
 
 MAX_FETCHED_BYTES: Final = 2**31 - 1
 """The most bytes of a file, or of a model with its weights, that are fetched."""

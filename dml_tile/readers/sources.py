@@ -12,14 +12,15 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.errors import InputError
+from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
-from dml_tile.files.urls import STANDARD_INPUT, Url, file_of
 from dml_tile.findings import NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own_finding
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import FileKind, kind_of
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
+from dml_tile.readers.urls import Url, file_of
 
 if TYPE_CHECKING:
     from dml_tile.readers.remote import RemoteFiles

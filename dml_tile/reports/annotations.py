@@ -17,9 +17,10 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml import pages
+from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import path_within
-from dml_tile.files.urls import STANDARD_INPUT, Url
 from dml_tile.findings import OWN, Finding, Position, Severity, location_of
+from dml_tile.readers.urls import Url
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, open_rows, row_of, rows_of
 from dml_tile.reports.wording import VerdictCounts, outcome_of_rule

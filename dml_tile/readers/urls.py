@@ -13,11 +13,9 @@ from contextlib import contextmanager
 from typing import Any, Final, Self
 
 from dml_tile.errors import InputError
+from dml_tile.files.paths import NoPath
 from dml_tile.input_errors import input_error
 from dml_tile.text import shortened
-
-STANDARD_INPUT: Final = "-"
-"""What an argument names standard input by."""
 
 STORES: Final = ("https", "http", "s3", "gs", "gcs", "az", "abfs", "hf", "memory", "file")
 """The protocols of URLs that are read."""
@@ -46,7 +44,7 @@ class TimeLeft:
         self.most = self.left = most
 
 
-class Url(str):
+class Url(NoPath):
     """The URL of a file or folder, without credentials; ``typed`` has them. ``file`` is its path in its store.
 
     ``member`` is a path found in the store that ``typed`` opens, and is never parsed. The ``identity`` is the same for
