@@ -90,7 +90,8 @@ def location_of(source: str, pointer: str, position: Position | None = None) -> 
 class Violation(NamedTuple):
     """One place where a rule is broken.
 
-    ``basis`` and ``hresult`` are given if they differ from the rule's.
+    ``basis`` and ``hresult`` are given if they differ from the rule's; ``ships`` is True if the suggestion is to ship
+    another DirectML.
     """
 
     path: str
@@ -98,6 +99,7 @@ class Violation(NamedTuple):
     suggestion: str | None = None
     basis: Basis | None = None
     hresult: HRESULT | None = None
+    ships: bool = False
 
 
 Subject = TypeVar("Subject")
@@ -149,6 +151,7 @@ class Rule(Generic[Subject_contra]):
             crash=self.crash,
             url=self.url if url is None else url,
             suggestion=violation.suggestion,
+            ships=violation.ships,
         )
 
 
@@ -199,6 +202,7 @@ class Finding:
 
     ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``crash`` is True if the process
     would die. ``hresult`` is what DirectML returns; None if it does not notice, returns nothing, or nobody knows.
+    ``ships`` is True if the suggestion is to ship another DirectML.
 
     A message about a file has an id of ``OWN``, and no basis; ``path`` is then the JSON pointer of a part, and
     ``position`` its position in the text, if known. ``about`` identifies a message that names further parts.
@@ -215,9 +219,15 @@ class Finding:
     suggestion: str | None = None
     position: Position | None = field(default=None, compare=False)
     about: str = field(default="", compare=False)
+    ships: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return f"[{self.rule}] {self.text}"
+
+    @property
+    def field(self) -> str:
+        """The last part of the path: ``DataType`` of ``InputTensor.DataType``."""
+        return self.path.rpartition(".")[2]
 
     @property
     def text(self) -> str:

@@ -36,7 +36,6 @@ _MAX_SHAPE_OPTIONS: Final = 500
 """The characters of names, and the sizes of inputs, in a command that is suggested: nobody would type more."""
 
 _INTEGERS_OF_FLOAT: Final = "exact for integers from -16777216 to 16777216"
-_UNSQUEEZE: Final = "Unsqueeze the input and Squeeze the output"
 
 _CASTS: Final = {
     # the types that a model may tile instead of each type, the best first, and the range in which that is exact
@@ -146,15 +145,16 @@ def _with_lowering(
 
 def _advised(finding: Finding, node: TileNode, result: Result) -> Finding:
     """Return the finding on an ONNX model's tile, with advice on the model's nodes."""
-    if result.via == CHROMIUM.name and finding.suggestion and finding.suggestion.startswith("ship "):
+    if result.via == CHROMIUM.name and finding.ships:
         finding = replace(finding, suggestion=None)  # a browser brings no DirectML, and takes no other
     advice = ""
-    if finding.path.endswith(".DataType"):
+    if finding.field == "DataType":
         advice = _other_type(node.request.onnx_type, result.target)
-    elif finding.path.endswith(".DimensionCount"):
+    elif finding.field == "DimensionCount":
         any_level = range(1, DML_TENSOR_DIMENSION_COUNT_MAX1 + 1)
-        advice = _other_rank(node, any_level if result.via else result.target.tile_support.dimension_counts)
-        if advice.startswith(_UNSQUEEZE):  # this gives the tensor the rule's leading 1s
+        ranks = any_level if result.via else result.target.tile_support.dimension_counts
+        advice = _other_rank(node, ranks)
+        if len(node.request.shape) < ranks[0]:  # this gives the tensor the rule's leading 1s
             finding = replace(finding, suggestion=result.command and f"lower it ({result.command})")
     return _with_suggestion(finding, advice) if advice else finding
 
@@ -171,7 +171,7 @@ def _other_rank(node: TileNode, ranks: range) -> str:
     shape, repeats = node.request.shape, node.request.repeats
     if len(shape) < ranks[0]:
         told = f"to {ranks[0]} dimensions" if node.unknown else f"tile {_sizes_and_repeats(shape, repeats, ranks[0])}"
-        return f"{_UNSQUEEZE}: {told}"
+        return f"Unsqueeze the input and Squeeze the output: {told}"
     if node.unknown:
         return "merge dimensions by a Reshape before the Tile and one behind it"
     sizes, counts = merged_dimensions(shape, repeats)

@@ -349,7 +349,7 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
 def _of_any_run(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings that hold whatever a tile's assumed values are."""
     rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)}
-    return tuple(finding for finding in findings if finding.rule in rules or finding.path.endswith(".DataType"))
+    return tuple(finding for finding in findings if finding.rule in rules or finding.field == "DataType")
 
 
 def lowest_level_through(node: TileNode, back_end: BackEnd, target: Target | None = None) -> FeatureLevel | None:

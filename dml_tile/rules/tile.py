@@ -133,7 +133,7 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
         return
     since = next(row.since for row in tile_rows() if data_type in row.data_types)
     message = f"{type_name(data_type)} needs {since.name}; {target_level_text(target)}"
-    yield Violation(view.path("DataType"), message, upgrade_advice(since), _basis_of(data_type, target))
+    yield Violation(view.path("DataType"), message, upgrade_advice(since), _basis_of(data_type, target), ships=True)
 
 
 @TILE_BUFFER_RULES.add(
@@ -168,6 +168,7 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
         view.path("DimensionCount"),
         f"a dimension count of {count} needs {since.name}; {target_level_text(target)}, where Tile takes {only}",
         f"give the tensor leading sizes of 1, up to {only} dimensions" if count < only else upgrade_advice(since),
+        ships=count >= only,
     )
 
 
