@@ -81,13 +81,24 @@ def tile_into(case: Case) -> Ready:
     return Ready(lambda: dml_tile.tile(array, repeats, out=output))
 
 
+def tile_anew(case: Case) -> Ready:
+    """``tile`` without an output."""
+    array, repeats = case.input, case.shape.repeats
+    return Ready(lambda: dml_tile.tile(array, repeats), fills=False)
+
+
 def execute(case: Case) -> Ready:
     """``execute`` of a descriptor."""
     desc, source, memory = _desc(case), case.source, case.memory
     return Ready(lambda: dml_tile.execute(desc, source, memory))
 
 
-WAYS: Final[dict[str, Callable[[Case], Ready]]] = {"bound": bound, "tile": tile_into, "execute": execute}
+WAYS: Final[dict[str, Callable[[Case], Ready]]] = {
+    "bound": bound,
+    "tile": tile_into,
+    "execute": execute,
+    "tile anew": tile_anew,
+}
 
 
 def _desc(case: Case) -> TileOperatorDesc:

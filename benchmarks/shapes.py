@@ -112,20 +112,20 @@ LARGEST: Final = 8_000_000
 LAYOUTS: Final = {"packed": 0.6, "padded": 0.1, "permuted": 0.15, "broadcast": 0.1, "padded twice": 0.05}
 
 
-def random_shapes(count: int, seed: int, largest: int = LARGEST) -> list[Shape]:
-    """So many random tiles, always the same ones for a seed; the largest writes so many bytes."""
+def random_shapes(count: int, seed: int, largest: int = LARGEST, smallest: int = MIN_BYTES) -> list[Shape]:
+    """So many random tiles, always the same ones for a seed; the bounds are the bytes of their outputs."""
     generator = np.random.default_rng(seed)
     shapes: list[Shape] = []
     while len(shapes) < count:
-        shape = _random_shape(generator, largest)
-        if MIN_BYTES <= shape.written <= largest:
+        shape = _random_shape(generator, largest, smallest)
+        if smallest <= shape.written <= largest:
             shapes.append(shape)
     return shapes
 
 
-def _random_shape(generator: np.random.Generator, largest: int) -> Shape:
+def _random_shape(generator: np.random.Generator, largest: int, smallest: int) -> Shape:
     size, rank = int(generator.choice([1, 2, 4, 8])), int(generator.integers(1, 9))
-    elements = math.exp(generator.uniform(math.log(MIN_BYTES), math.log(largest))) / size
+    elements = math.exp(generator.uniform(math.log(smallest), math.log(largest))) / size
     weights = generator.exponential(1, 2 * rank)
     weights *= generator.random(2 * rank) < np.repeat([0.8, 0.5], rank)  # else the size or the repeat is 1
     shares = weights / max(weights.sum(), 1e-9)

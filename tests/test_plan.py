@@ -147,7 +147,7 @@ def test_movers_are_kept_by_their_values() -> None:
 def test_a_megabyte_beside_the_tensors_is_enough(tiling: Tiling) -> None:
     source, output = (np.zeros(tiling.size * math.prod(shape), np.uint8) for shape in (tiling.sizes, tiling.shape))
     with at_most(M):
-        Mover(tiling.plan)(source, output)
+        Mover(tiling.plan).write(source, output)
 
 
 # The blocks of a plan, written by one thread or several

@@ -54,7 +54,7 @@ _INITIALIZER_PROPERTIES: Final = BindingProperties(0, 0, 0)
 _INITIALIZER_PERSISTENT_SLOT: Final = Slot.resource("PersistentResource", INITIALIZER_PERSISTENT, 0)
 
 
-Kernel: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], None]
+Kernel: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], object]
 """Reads inputs and the persistent resource, and writes outputs and the temporary resource, in this order."""
 
 
@@ -119,7 +119,7 @@ def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Sl
 
 
 def _kernel_of_tile(move: Mover) -> Kernel:
-    return lambda reads, writes: move(reads[0], writes[0])
+    return lambda reads, writes: move.write(reads[0], writes[0])
 
 
 def require_tiles(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:

@@ -124,7 +124,7 @@ def _kernel(tiles: Sequence[_Tile], target: Target) -> Kernel | None:
         if why_never_executed(desc, target):
             return None
         source, output = described(desc)
-        moves += [(mover_of_tile(desc), source, read_from, output, place) for place in places]
+        moves += [(mover_of_tile(desc).write, source, read_from, output, place) for place in places]
 
     def run(reads: Sequence[Bytes], writes: Sequence[Bytes]) -> None:
         for move, source, read_from, output, written_to in moves:

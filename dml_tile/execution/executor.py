@@ -9,7 +9,7 @@ from operator import mul
 from typing import Any, Final
 
 import numpy as np
-from numpy import ndarray
+from numpy import may_share_memory, ndarray
 from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import (
@@ -71,7 +71,7 @@ class CompiledTile:
         source, destination = self._memory("execute", input, output)
         if self.padding == "poison":
             self._poison(destination)
-        self._move(source, destination)
+        self._move.write(source, destination)
         record("execute", self.target, self.desc)
 
     def _memory(self, call: str, given: BufferLike, output: BufferLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -90,7 +90,7 @@ class CompiledTile:
                 and output.nbytes >= written
                 and (
                     (given is not output and given_flags.owndata and output_flags.owndata)
-                    or not np.may_share_memory(given, output)
+                    or not may_share_memory(given, output)
                 )
             ):
                 return given, output

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import dropwhile
 from operator import length_hint, mul
 from typing import Final
@@ -122,26 +122,25 @@ def _reported(plan: Plan, blocks: Iterator[Block], progress: Progress) -> Iterat
 class Mover:
     """Moves the bytes of tiles of one layout, between memory that does not overlap.
 
-    ``tile`` moves them between arrays that are the tensors, of any strides.
+    ``write`` moves them once, between contiguous arrays that begin with the lowest bytes of the tensors; ``tile``
+    between arrays that are the tensors, of any strides.
     """
 
     def __init__(self, plan: Plan, tile: Move | None = None, *, is_copy: bool = False) -> None:
-        self._plan, self.tile = plan, tile or self
-        self._copied_bytes = plan.size if is_copy else 0
-        self._is_one_block = len(plan.blocks) == 1
-        self._calls = plan.between(None) if self._is_one_block and not plan.scratch else None
+        self._plan = plan
         self._calls_by_scratch: dict[int, tuple[Array, list[Move]]] = {}
+        self.write: Move
+        if len(plan.blocks) > 1:
+            self.write = self._write_blocks
+        elif plan.scratch:
+            self.write = self._write_one_block
+        else:
+            call, *others = calls = plan.between(None)
+            self.write = partial(_make, calls) if others else _copier(plan.size, call) if is_copy else call
+        self.tile = tile or self.write
 
-    def __call__(self, source: Array, output: Array) -> None:
-        """Write the tile once, between contiguous arrays that begin with the lowest bytes of the tensors."""
-        if self._calls is not None:
-            if self._copied_bytes and _is_copied(source, output, self._copied_bytes):
-                return
-            for call in self._calls:
-                call(source, output)
-        elif self._is_one_block:
-            self._write_one_block(source, output)
-        elif self._plan.size > THREADED_BYTES:
+    def _write_blocks(self, source: Array, output: Array) -> None:
+        if self._plan.size > THREADED_BYTES:
             write_shared(self._plan, source, output, thread_count(self._plan))
         else:
             write_blocks(self._plan, self._plan.blocks, source, output)
@@ -159,25 +158,30 @@ class Mover:
         _spare.append(scratch)
 
     def bind(self, source: Array, output: Array, first: Sequence[Callable[[], object]] = ()) -> BoundTile:
-        """Return the tile between two arrays as ``__call__`` takes; each run begins with the calls ``first``."""
+        """Return the tile between two arrays as ``write`` takes; each run begins with the calls ``first``."""
         return BoundTile(self._plan, source, output, first)
 
 
-def _is_copied(source: Array, output: Array, size: int) -> bool:
-    """Copy ``size`` bytes between arrays that are alike, which is faster than between views of them, and return True.
+def _make(calls: Iterable[Move], source: Array, output: Array) -> None:
+    for call in calls:
+        call(source, output)
 
-    Return False for others.
-    """
-    if source.dtype is not output.dtype:
-        return False
-    if source.ndim == output.ndim == 1:
-        count = size // source.itemsize
-        output[:count] = source[:count]
-        return True
-    if source.nbytes == size and source.shape == output.shape:
-        output[...] = source
-        return True
-    return False
+
+def _copier(size: int, call: Move) -> Move:
+    """Return a copy of ``size`` bytes that is faster than ``call`` between arrays that are alike."""
+
+    def copy(source: Array, output: Array) -> None:
+        if source.dtype is not output.dtype:
+            call(source, output)
+        elif source.ndim == output.ndim == 1:
+            count = size // source.itemsize
+            output[:count] = source[:count]
+        elif source.nbytes == size and source.shape == output.shape:
+            output[...] = source
+        else:
+            call(source, output)
+
+    return copy
 
 
 @lru_cache(maxsize=256)
@@ -193,8 +197,12 @@ def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Length
         return Mover(plan, _assigned(sizes, repeats, axes if are_packed else ()), is_copy=is_copy)
     if are_packed:
         return Mover(plan)
-    move, source, output = Mover(plan), span_of(size, sizes, source_strides), span_of(size, produced, output_strides)
-    return Mover(plan, lambda array, out: move(source(array), output(out)))
+    write, source, output = (
+        Mover(plan).write,
+        span_of(size, sizes, source_strides),
+        span_of(size, produced, output_strides),
+    )
+    return Mover(plan, lambda array, out: write(source(array), output(out)))
 
 
 def _assigned(sizes: Lengths, repeats: Lengths, axes: Sequence[Axis]) -> Move:

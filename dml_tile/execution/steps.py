@@ -67,6 +67,13 @@ class Step(NamedTuple):
         """Return the call for any input and output, for a block at these offsets, with the views of scratch memory."""
         (source, first), (output, to), dtype, lengths, reads, writes, rows = self
         first, to = first + starts[source], to + starts[output]
+        if scratch is None and not rows:
+
+            def assign(given: Array, written: Array) -> None:
+                target = ndarray(lengths, dtype, written, to, writes)
+                target[...] = ndarray(lengths, dtype, given, first, reads)
+
+            return assign
         number, index = (indices(rows),) if rows else lengths, _index(rows)
         kept_values = ndarray(lengths, dtype, scratch, first, reads) if source == SCRATCH else None
         kept_target = ndarray(number, dtype, scratch, to, writes) if output == SCRATCH else None

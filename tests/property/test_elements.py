@@ -78,7 +78,7 @@ def compare(tiling: Tiling, random: np.random.Generator, number: int) -> None:
         out = np.ndarray(tiling.shape, dtype, output, start, outputs)
         mover_of.__wrapped__(tiling.size, tiling.sizes, tiling.repeats, sources, outputs).tile(array, out)
 
-    for move in (lambda plan, *where: Mover(plan)(*where), tile, lambda *where: BoundTile(*where).run(number)):
+    for move in (lambda plan, *where: Mover(plan).write(*where), tile, lambda *where: BoundTile(*where).run(number)):
         output = guarded.copy()
         move(plan, source[first:], output[lowest:])
         assert np.array_equal(output, expected), tiling
