@@ -1,7 +1,7 @@
 """Measures tiling against the peers that are installed, side by side in one run; above 1, dml_tile is faster.
 
     python benchmarks/bench_tile.py [--random COUNT --seed SEED --smallest BYTES --largest BYTES] [--goals]
-                                    [--only TEXT] [--json FILE] [--plot FILE]
+                                    [--only TEXT] [--peer NAME] [--processor-time] [--json FILE] [--plot FILE]
 
 It measures a bound tile, ``tile`` with an output and anew, and ``execute`` of a descriptor, on two threads. All write
 to the same memory, touched before, but for numpy.tile, which cannot. Samples of the peers take turns in a random order,
@@ -94,7 +94,10 @@ class Row:
         return self.shape.written / self.seconds["bound"] / 1e9
 
 
-def measured(shape: Shape, peers: list[str], samples: int, seconds: float) -> Row:
+Clock = Callable[[], float]
+
+
+def measured(shape: Shape, peers: list[str], samples: int, seconds: float, clock: Clock = time.perf_counter) -> Row:
     """One row of the table."""
     case = Case(shape)
     ready: dict[str, Ready] = {name: way(case) for name, way in WAYS.items()}
@@ -106,28 +109,28 @@ def measured(shape: Shape, peers: list[str], samples: int, seconds: float) -> Ro
         if one.fills and not np.array_equal(case.output, expected):
             raise SystemExit(f"{name} is wrong for {shape.name}")
     del expected
-    counts = {name: _calls(one, seconds) for name, one in ready.items()}
+    counts = {name: _calls(one, seconds, clock) for name, one in ready.items()}
     times: dict[str, list[float]] = {name: [] for name in ready}
     order = np.random.default_rng(1)
     for _ in range(samples):
         for name in order.permutation(list(ready)):
             time.sleep(PAUSE)
-            _timed(ready[name].call, math.ceil(SETTLING * counts[name]))
-            times[name].append(_timed(ready[name].call, counts[name]))
+            _timed(ready[name].call, math.ceil(SETTLING * counts[name]), clock)
+            times[name].append(_timed(ready[name].call, counts[name], clock))
     return Row(shape, {name: statistics.median(taken) for name, taken in times.items()})
 
 
-def _timed(call: Call, count: int) -> float:
+def _timed(call: Call, count: int, clock: Clock) -> float:
     """Seconds a call."""
-    start = time.perf_counter()
+    start = clock()
     for _ in range(count):
         call()
-    return (time.perf_counter() - start) / count
+    return (clock() - start) / count
 
 
-def _calls(one: Ready, seconds: float) -> int:
+def _calls(one: Ready, seconds: float, clock: Clock) -> int:
     """Return the number of calls that take so long, by the fastest of some: others may have waited for a program."""
-    return max(1, math.ceil(seconds / min(_timed(one.call, 1) for _ in range(TRIALS))))
+    return max(1, math.ceil(seconds / min(_timed(one.call, 1, clock) for _ in range(TRIALS))))
 
 
 def _table(*columns: str) -> Table:
@@ -225,18 +228,23 @@ def main(
     goals: Annotated[bool, typer.Option("--goals", help="Exit 1 where a goal is missed.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to a file.")] = None,
     plot_file: Annotated[Path | None, typer.Option("--plot", help="Draw the ratios to a file.")] = None,
+    peer: Annotated[list[str] | None, typer.Option(help="A peer, instead of all that are installed.")] = None,
+    processor_time: Annotated[
+        bool, typer.Option("--processor-time", help="Measure the time of the processors, as beside other programs.")
+    ] = False,
     samples: int = SAMPLES,
     seconds: float = SECONDS,
 ) -> None:
     """Measure tiling against the peers that are installed."""
-    peers = installed()
+    peers = [name for name in installed() if not peer or name in peer]
+    clock = time.process_time if processor_time else time.perf_counter
     shapes = random_shapes(random, seed, largest, smallest) if random else list(SHAPES)
     shapes = [shape for shape in shapes if not only or any(text in shape.name for text in only)]
     console = Console(width=None if sys.stdout.isatty() else 140)
-    example = measured(next(shape for shape in SHAPES if shape.name == EXAMPLE), peers, samples, seconds)
+    example = measured(next(shape for shape in SHAPES if shape.name == EXAMPLE), peers, samples, seconds, clock)
     rows = []
     for shape in shapes:
-        rows.append(measured(shape, peers, samples, seconds))
+        rows.append(measured(shape, peers, samples, seconds, clock))
         print(f"{shape.name}: {rows[-1].gigabytes:.1f} GB/s", file=sys.stderr)  # noqa: T201
     table, is_reached = goal_table(rows, example)
     console.print(ratio_table(rows, peers), summary_table(rows, peers), table, sep="\n")
