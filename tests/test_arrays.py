@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from dml_tile.arrays import tile
 from dml_tile.directml.dtypes import ARRAY_TYPES
+from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import simulate
@@ -216,6 +217,24 @@ def test_what_tells_no_number_may_change_between_calls() -> None:
     assert tile(ARRAY, repeats).shape == (4, 6)
     count.value = 3
     assert tile(ARRAY, repeats).shape == (6, 6)
+
+
+def test_arrays_of_one_shape_may_lie_in_any_way_in_each_call() -> None:
+    square = np.arange(16, dtype=np.int16).reshape(4, 4)
+    wide = np.zeros((8, 24), np.int16)
+    ways_to_say: list[Any] = [(2, 3), (np.int64(2), 3), [2, 3]]
+    for _ in range(2):  # the second time by what is kept
+        for array in (square, square.T, square[::-1], np.broadcast_to(square[:1], (4, 4))):
+            for out in (wide[:, :12].copy(), np.zeros((12, 8), np.int16).T, wide[:, ::2]):
+                for repeats in ways_to_say:
+                    out[...] = 0
+                    assert tile(array, repeats, Target.parse("6_2"), out=out) is out
+                    assert out.tolist() == np.tile(array, (2, 3)).tolist()
+
+
+def test_more_tiles_are_tiled_than_are_kept() -> None:
+    for length in (*range(1, 300), 1):
+        assert tile(np.arange(length, dtype=np.int32), (2,)).tolist() == [*range(length)] * 2
 
 
 def test_threads_may_tile_alike_at_once() -> None:
