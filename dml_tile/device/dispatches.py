@@ -56,7 +56,7 @@ class _BoundSlot(NamedTuple):
         if self.binding is None:
             return state.findings(SLOT_STATE_RULES, SlotState(self.slot, False, self.why_unnoticed))
         if self.binding.size_in_bytes < self.slot.size_in_bytes:
-            slot = self.slot._replace(checked_by_runtime=False)  # it was checked_by_runtime when it was bound
+            slot = self.slot._replace(checked_by_runtime=False)  # it was checked when it was bound
             bound = BoundRange(slot, self.binding.size_in_bytes, self.binding.offset)
             return state.findings(RANGE_RULES, bound)
         return []
