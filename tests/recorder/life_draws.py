@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from tests.helpers.played_lives import GRAPHS, TILES, Life
+from tests.helpers.played_lives import GOOD_RANGE, GRAPHS, TILES, Life
 
 
 def draw_life(seed: str) -> Life:
@@ -92,7 +92,8 @@ class _Drawer:
         if self._is_wrong():
             return None
         if not self._is_wrong():
-            return "fit"
+            good = [*GOOD_RANGE[:-1], self.object("h")]  # in a buffer of this or of another Direct3D device
+            return [good] if self.chance(0.2) else "fit"
         return [self._binding() for _ in range(self.choice((0, 1, 1, 2, 3)))]
 
     def resource(self) -> list[Any]:
@@ -121,7 +122,7 @@ class _Drawer:
             self.choice((4, 4, 4, 4, 0, 12)),
             self.choice((1, 1, 1, 1, 2, 3, 4)),
             self.choice((1, 1, 1, 1, 1, 3)),
-            self.object("h") if self.chance(0.2) else None,
+            self.object("h") if self.chance(0.4) else None,
         ]
 
     def dispatch(self) -> list[Any]:
@@ -161,7 +162,7 @@ CALLS: Final = {
     "CheckFeatureSupport": _Call(1, _Drawer.levels),
     "GetDeviceRemovedReason": _Call(3, lambda drawer: [drawer.object("d")]),
     "Remove": _Call(0.5, lambda drawer: [drawer.object("h"), drawer.choice((0x887A0005, 0x887A0006, 0x887A0007))]),
-    "ID3D12Device": _Call(0.3, lambda drawer: [], "h"),
-    "DMLCreateDevice": _Call(0.8, lambda drawer: [drawer.object("h")], "d"),
+    "ID3D12Device": _Call(1.5, lambda drawer: [], "h"),
+    "DMLCreateDevice": _Call(1.5, lambda drawer: [drawer.object("h")], "d"),
     "CreateCommandRecorder": _Call(1, lambda drawer: [drawer.device()], "r"),
 }

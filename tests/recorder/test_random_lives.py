@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -82,3 +83,17 @@ def test_graphs_are_drawn_of_all_kinds_of_tiles() -> None:
     assert len({source.data_type for source in sources}) == 7
     for has in ("strides", "flags", "guaranteed_base_offset_alignment"):
         assert 20 < sum(bool(getattr(source, has)) for source in sources) < len(tiles) / 2
+
+
+def test_drawn_lives_bind_outputs_in_buffers_of_other_direct3d_devices() -> None:
+    lives = [draw_life(f"test:{number}")["calls"] for number in range(1000)]
+    bound = Counter(
+        binding[-1]
+        for calls in lives
+        if ["ID3D12Device"] in calls
+        for name, *arguments in calls
+        if name == "BindOutputs" and isinstance(arguments[1], list)
+        for binding in arguments[1]
+        if isinstance(binding, list) and len(binding) == 7
+    )
+    assert min(bound["h0"], bound["h1"]) > 10
