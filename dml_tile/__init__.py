@@ -22,11 +22,13 @@ __version__ = "0.1.0"  # pyproject.toml's; importlib.metadata takes longer to fi
 _NAMES = {
     "arrays": "tile",
     "back_ends.chromium": "op_support_limits",
+    "back_ends.placement": "NamedNode PlacedModel Placement Reason",
     "bindings.memory": "POISON BufferLike Bytes Padding SupportsDLPack tensor_view",
     "bindings.resources": "BindingDesc BindingLike Buffer BufferArrayBinding BufferBinding Direct3DDevice Span",
     "checking": "check require",
     "checks.catalogue": "RULES",
-    "checks.file_check": "check_model",
+    "checks.file_check": "ModelResults check_model",
+    "checks.placements": "Departure ModelNodes",
     "checks.result": "Result Verdict check_via",
     "checks.sweep": "CheckedFile sweep",
     "descriptors.graph": (

@@ -1,6 +1,10 @@
 # `python -m docs.generate` writes this, of the names in __init__.py.
 from dml_tile.arrays import tile as tile
 from dml_tile.back_ends.chromium import op_support_limits as op_support_limits
+from dml_tile.back_ends.placement import NamedNode as NamedNode
+from dml_tile.back_ends.placement import PlacedModel as PlacedModel
+from dml_tile.back_ends.placement import Placement as Placement
+from dml_tile.back_ends.placement import Reason as Reason
 from dml_tile.bindings.memory import POISON as POISON
 from dml_tile.bindings.memory import BufferLike as BufferLike
 from dml_tile.bindings.memory import Bytes as Bytes
@@ -17,7 +21,10 @@ from dml_tile.bindings.resources import Span as Span
 from dml_tile.checking import check as check
 from dml_tile.checking import require as require
 from dml_tile.checks.catalogue import RULES as RULES
+from dml_tile.checks.file_check import ModelResults as ModelResults
 from dml_tile.checks.file_check import check_model as check_model
+from dml_tile.checks.placements import Departure as Departure
+from dml_tile.checks.placements import ModelNodes as ModelNodes
 from dml_tile.checks.result import Result as Result
 from dml_tile.checks.result import Verdict as Verdict
 from dml_tile.checks.result import check_via as check_via

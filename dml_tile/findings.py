@@ -277,6 +277,29 @@ class OwnId(NamedTuple):
         return self.status == 1
 
 
+_PLACEMENTS: Final = (
+    ("ORT-CPU-unregistered", Severity.NOTE, "The release registers a DirectML kernel of the operator."),
+    ("ORT-CPU-version", Severity.NOTE, "The release registers a DirectML kernel of this version of the operator."),
+    ("ORT-CPU-type", Severity.NOTE, "DirectML's kernel is registered for the types of the node's values."),
+    ("ORT-CPU-device-type", Severity.NOTE, "DirectML and its device have the types of the node's values."),
+    ("ORT-CPU-query", Severity.NOTE, "DirectML's provider takes the node's attributes, inputs and outputs."),
+    ("ORT-CPU-preferred", Severity.NOTE, "Not all that the node needs is in the CPU's memory already."),
+    ("ORT-CPU-control-flow", Severity.NOTE, "The node is neither a Loop nor a Scan, which the CPU provider runs."),
+    ("ORT-NODE-no-kernel", Severity.ERROR, "DirectML's provider or the CPU's has a kernel of each node."),
+    ("ORT-NODE-look-up", Severity.ERROR, "The look-up of a node's kernel does not throw."),
+    ("ORT-NODE-query", Severity.ERROR, "A support query of DirectML's provider does not throw."),
+    ("ORT-NODE-domain", Severity.WARNING, "An operator is onnx's or ONNX Runtime's, not the application's."),
+    ("ORT-MODEL-opset-import", Severity.ERROR, "The model imports an opset of each domain of its operators."),
+    ("ORT-MODEL-operator", Severity.ERROR, "Each operator is in its domain at the opset that the model imports."),
+    ("ORT-MODEL-ir-version", Severity.ERROR, "The release loads models of this IR version."),
+    ("ORT-MODEL-opset", Severity.ERROR, "The release loads models of this opset."),
+    ("ORT-MODEL-device", Severity.ERROR, "ONNX Runtime's provider creates a DirectML device."),
+    ("ORT-MODEL-cpu-nodes", Severity.ERROR, "No more nodes are on the CPU than max-cpu-nodes allows."),
+    ("ORT-UNKNOWN-type", Severity.NOTE, "The types of the node's values are known."),
+    ("ORT-UNKNOWN-opset", Severity.NOTE, "The installed onnx knows the opset that the model imports."),
+    ("ORT-UNKNOWN-release", Severity.NOTE, "The kernels and limits of the release are known."),
+)
+
 OWN: Final[dict[str, OwnId]] = {
     own.id: own
     for own in (
@@ -301,9 +324,10 @@ OWN: Final[dict[str, OwnId]] = {
             *(UNUSED_VIA, Severity.NOTE, 1, "notices"),
             "What --via checks is a model: descriptors are what DirectML gets, and go through no back end.",
         ),
+        *(OwnId(own_id, severity, 1, "nodes", says) for own_id, severity, says in _PLACEMENTS),
     )
 }
-"""The ids of the package's own: of what cannot be read, notices, and what fails nothing."""
+"""The ids of the package's own: of what cannot be read, notices, what fails nothing, and placements of nodes."""
 
 Found: TypeAlias = tuple[str, Finding]
 """A finding about a file or folder, behind its name."""

@@ -202,8 +202,7 @@ def test_a_modelproto_is_checked_too() -> None:
 
 @pytest.mark.usefixtures("call")
 def test_a_back_end_and_the_simulated_target_are_asked() -> None:
-    (result,) = check_model(OPEN, "4_0", via="ort")
-    assert [finding.rule for finding in result.findings] == ["DML-VIA-refused"]
+    assert [finding.rule for finding in check_model(OPEN, "4_0", via="ort").findings] == ["ORT-MODEL-device"]
     with dml_tile.simulate("2_0"):
         assert check_model(OPEN)[0].target.name == "2_0"
 
@@ -351,7 +350,13 @@ BIG: Final = "exact for integers from -16777216 to 16777216"
         ([1, 1, 1, 2], (1, 1, 1, 2), INT64, ["-t", "1_0"], CAST.format("float32", "int64", BIG)),
         ([2], (2,), UINT64, ["-t", "4_0"], CAST.format("uint32", "uint64", "exact from 0 to 4294967295")),
         ([2], (2,), DOUBLE, ["--via", "ort"], CAST.format("float32", "float64", f"which rounds, and is {BIG}")),
-        ([2], (2,), BFLOAT16, ["--via", "ort"], CAST.format("float32", "bfloat16", "which is exact")),
+        (
+            [2],
+            (2,),
+            BFLOAT16,
+            ["--via", "ort"],
+            "Cast to float32 before it and back to bfloat16 behind it",
+        ),
     ],
 )
 def test_the_advice_on_an_onnx_model_is_what_its_nodes_can_do_with_the_numbers(
@@ -433,20 +438,15 @@ def test_a_back_end_beside_descriptors_is_noticed_once(check: Call) -> None:
 )
 def test_the_oldest_windows_of_several_targets_is_one_that_all_their_releases_take(check: Call, targets: str) -> None:
     """Windows 11 21H2 has 4_0, at which releases from 1.14 on make no device."""
-    for name, row in (("text", "5_0 windows-11-22h2"), ("markdown", "5_0 windows-11-22h2"), ("html", "")):
-        printed = check(save("a.onnx"), "--via", "ort", "-t", targets, "--format", name).stdout
-        table = printed.rpartition("oldest Windows")[2] if name == "text" else printed
-        assert row in " ".join(table.replace("│", " ").replace("|", " ").split())
-        assert "windows-11-21h2</td>" not in printed
+    printed = check(save("a.onnx", opset=12, ir_version=7), "--via", "ort", "-t", targets).stdout
+    assert "5_0 windows-11-22h2" in " ".join(printed.rpartition("oldest Windows")[2].replace("│", " ").split())
 
 
 def test_a_tile_that_fails_above_the_lowest_level_says_why_it_passes_there(check: Call) -> None:
-    save("a.onnx", inputs=[typed("x", [2, 3], DOUBLE)])
-    line = check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.10").stdout.splitlines()[0]
+    save("a.onnx", inputs=[typed("x", [2, 3], DOUBLE)], ir_version=7)
+    line = check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.10").stdout.splitlines()[1]
     assert line.startswith("a.onnx#widen: undocumented at onnxruntime-directml-1.10 (5_0) through ort; ")
     assert line.endswith("; lowest level 2_0, in the box from windows-10-2004, where the device has no FLOAT64")
-    line = check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.9").stdout.splitlines()[0]
-    assert line.endswith("; lowest level 2_0, in the box from windows-10-2004")
 
 
 def test_lower_takes_what_a_back_end_makes_of_a_model(call: Call) -> None:

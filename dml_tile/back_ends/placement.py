@@ -166,6 +166,70 @@ def runtime_at(target: Target) -> Runtime:
 NodePlacements: TypeAlias = list[tuple[ModelNode, Reason]]
 
 
+class NamedNode(NamedTuple):
+    """A node as reports name it; the fields are ModelNode's."""
+
+    pointer: str
+    name: str
+    domain: str
+    operator: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedModel:
+    """The placements of a model's nodes at several targets.
+
+    ``reasons`` are those that occur. ``errors`` and ``placed`` have an entry a target: the reasons why the model does
+    not load, and the reason of each of the ``nodes``, -1 where it is not there; both by their numbers.
+    """
+
+    nodes: tuple[NamedNode, ...]
+    reasons: tuple[Reason, ...]
+    errors: tuple[tuple[int, ...], ...]
+    placed: tuple[tuple[int, ...], ...]
+    remarks: tuple[str, ...] = ()
+    """What is to be said of the file."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a number of no reason, and for another number of placements than of nodes."""
+        numbers = range(-1, len(self.reasons))
+        if any(number not in numbers for each in (*self.errors, *self.placed) for number in each):
+            raise ValueError("a number is that of no reason")
+        if len(self.errors) != len(self.placed) or any(len(each) != len(self.nodes) for each in self.placed):
+            raise ValueError("each node has a placement at each target")
+
+    def at(self, target: int) -> Iterator[tuple[NamedNode, Reason]]:
+        """Yield the nodes with their placements at a target, by its number."""
+        for node, reason in zip(self.nodes, self.placed[target], strict=True):
+            if reason >= 0:
+                yield node, self.reasons[reason]
+
+
+def placed_model(model: LoadedModel, targets: Sequence[Target]) -> PlacedModel:
+    """Return the placements of a model's nodes at targets."""
+    nodes: dict[str, tuple[int, NamedNode]] = {}
+    reasons: dict[Reason, int] = {}
+    errors: list[tuple[int, ...]] = []
+    columns: list[dict[int, int]] = []
+    for target in targets:
+        refused, found = place(model, target)
+        errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in refused))
+        column = {}
+        for node, reason in found:
+            if node.pointer not in nodes:
+                named = NamedNode(node.pointer, node.name, node.domain, node.operator, node.version)
+                nodes[node.pointer] = len(nodes), named
+            column[nodes[node.pointer][0]] = reasons.setdefault(reason, len(reasons))
+        columns.append(column)
+    return PlacedModel(
+        tuple(node for _, node in nodes.values()),
+        tuple(reasons),
+        tuple(errors),
+        tuple(tuple(column.get(i, -1) for i in range(len(nodes))) for column in columns),
+    )
+
+
 def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlacements]:
     """Return the errors that keep the model from loading, and the placement of each node, in the order of the file.
 
@@ -202,8 +266,8 @@ def _limits(model: LoadedModel, runtime: Runtime) -> Iterator[Reason]:
             yield Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
 
 
-INLINED_FIRST_SINCE: Final = (1, 17)
-"""The release from which on the nodes of functions are optimised as others are."""
+NEVER: Final = (10**6, 0)
+"""The release from which on the nodes of onnx's own functions are optimised as others are."""
 _NEVER_DIRECTML: Final = frozenset({"string", "complex64", "complex128", "bfloat16"})
 _64_BITS: Final = frozenset({"int64", "uint64"})
 _4_BITS_SINCE: Final = (1, 20)
@@ -261,8 +325,6 @@ class _Placer:
             if reason.placement is Placement.CPU:
                 reason = self._on_cpu(node, reason)
             if reason.placement is Placement.NONE and node.body is not None and (body := node.body()):
-                text = f"replaced by its function's nodes, from {body[0].pointer} on"
-                yield node, None, Reason(Placement.GONE, text=text)
                 yield from self._claimed(body)
                 continue
             if reason.placement is Placement.DIRECTML:
@@ -316,7 +378,7 @@ class _Placer:
                 return Reason(Placement.CPU, "ORT-CPU-unregistered", f"{name}: no release registers {node.operator}")
             first = version_text(min(known.values()))
             text = f"{name}: not registered in onnxruntime {release}; {node.operator} is from {first} on"
-            return Reason(Placement.CPU, "ORT-CPU-unregistered", text, since and f"use {since} or later")
+            return Reason(Placement.CPU, "ORT-CPU-unregistered", text, f"use {since} or later" if since else None)
         versions = sorted({kernel.since for kernel in kernels})
         below = max((version for version in versions if version < node.version), default=None)
         ways = [f"use {since} or later"] if since else []
@@ -411,7 +473,9 @@ class _Placer:
         if not self._runtime.is_read:
             text = f"{reason.text}; {lacks} in {self._limits.name}, later ones are not known"
             return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
-        return Reason(Placement.NONE, "ORT-NODE-no-kernel", f"{reason.text}; {lacks}", reason.suggestion)
+        is_bfloat16 = "bfloat16" in node.input_types
+        advice = "Cast to float32 before it and back to bfloat16 behind it, which is exact" if is_bfloat16 else None
+        return Reason(Placement.NONE, "ORT-NODE-no-kernel", f"{reason.text}; {lacks}", reason.suggestion or advice)
 
     def _cpu_preferred(self, found: Sequence[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
         """Return the nodes that stay on the CPU, since all that they need is there: what follows from shapes."""
@@ -447,6 +511,16 @@ class _Placer:
                 for consumer in consumers.get(edge, ()):
                     heappush(waiting, consumer)
         return preferred
+
+
+def cpu_provider_has(node: ModelNode) -> bool:
+    """Return True if the CPU provider of the newest release that was read has a node, or might have it."""
+    *_, newest = releases().values()
+    kernels = cpu_kernels(newest.version).get((node.domain, node.operator), ())
+    if node.version > newest.opset:
+        return bool(kernels)
+    fitting = (kernel for kernel in kernels if kernel.since <= node.version <= kernel.to)
+    return any(_mismatch(node, kernel, throws=False) is None for kernel in fitting)
 
 
 _SEVEREST: Final = (Placement.NONE, Placement.UNKNOWN, Placement.CPU)

@@ -14,6 +14,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError
 
 from dml_tile.checks.catalogue import Selection
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import ConfigError
@@ -82,6 +83,14 @@ class Baseline:
             return replace(result, unknown_is="known")
         return result
 
+    def has_node(self, source: str, operator: str, rule: str, target: str) -> bool:
+        """Return True for a known departure of a model's nodes, or of the model, from DirectML."""
+        return _node_entry(source, operator, rule, target, self._folder) in self.entries
+
+    def note_nodes(self, nodes: ModelNodes) -> None:
+        """Remember which entries occur in a model's nodes."""
+        self._occurring |= {_node_entry(nodes.source, *each, self._folder) for each in nodes.known}
+
     def note(self, results: Iterable[Result]) -> None:
         """Remember which entries occur; ``with_known`` may have been called in another process."""
         for result in results:
@@ -123,6 +132,16 @@ def new_entries(results: Sequence[Result], file: str) -> set[Entry]:
     return entries | {_entry(result, RUN_TIME, "", folder) for result in open_ones}
 
 
+def node_entries(nodes: ModelNodes, file: str) -> set[Entry]:
+    """Return the entries for the departures of a model's nodes, in a baseline that is written to ``file``."""
+    folder = str(Path(file).parent)
+    return {
+        _node_entry(nodes.source, each.operator, each.reason.rule, name, folder)
+        for each in nodes.counted()
+        for name in each.targets
+    }
+
+
 def baseline_text(entries: Iterable[Entry]) -> str:
     """Return a baseline as JSON, an entry a line, in an order that does not change."""
     lines = ",\n".join(json.dumps(dict(entry)) for entry in sorted(entries, key=_ORDER))
@@ -147,6 +166,11 @@ def _entry(result: Result, rule: str, field: str, folder: str) -> Entry:
         rule=rule,
         field=field,
     )
+
+
+def _node_entry(source: str, operator: str, rule: str, target: str, folder: str) -> Entry:
+    path = _relative_path(source, folder)
+    return Entry(source=path, operator=encodable(operator), target=target, rule=rule, field="")
 
 
 def _relative_path(source: str, folder: str) -> str:

@@ -15,8 +15,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.back_ends import BackEnd, back_end_named
+from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
+from dml_tile.checks.placements import ModelNodes, places_nodes, targets_of
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
@@ -36,7 +38,7 @@ from dml_tile.findings import (
 )
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
-from dml_tile.readers.sources import EMPTY, Sources, is_model_file
+from dml_tile.readers.sources import EMPTY, SourcePart, Sources, is_model_file
 from dml_tile.readers.urls import source_named
 from dml_tile.simulation.target import resolve
 from dml_tile.text import abridged
@@ -51,10 +53,9 @@ _MAX_CONTENT: Final = 500  # each entry of a baseline has it
 _DIGEST_BYTES: Final = 4
 
 
-SourcePart: TypeAlias = JsonDescriptor | TileNode | Finding
-
-Event: TypeAlias = tuple[Result, ...] | Finding | SourceSummary
-"""The results of a tile, one for each target; a finding about the file; or, at its end, its summary."""
+Event: TypeAlias = tuple[Result, ...] | ModelNodes | Finding | SourceSummary
+"""The results of a tile, one for each target; the placements of a model's nodes, which come first; a finding about the
+file; or, at its end, its summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class FileCheck:
 
     Findings count if the ``selection`` takes them, none of ``file_ignores`` suppresses them, and the ``baseline`` does
     not have them; ``fail_on`` is the least severity that fails a tile. With ``is_strict``, a file
-    without descriptors is a problem. ``names_all`` gives all results a name and a position. ``stdin_name`` is the file
+    without descriptors is a problem. ``max_cpu_nodes`` of a model may be on the CPU; None: any number, and each is a
+    note. ``names_all`` gives all results a name and a position. ``stdin_name`` is the file
     whose text standard input holds; ``-`` is none.
     """
 
@@ -76,8 +78,14 @@ class FileCheck:
     fail_on: Severity | None = Severity.WARNING
     file_ignores: FileIgnores = field(default_factory=FileIgnores)
     is_strict: bool = False
+    max_cpu_nodes: int | None = None
     names_all: bool = False
     stdin_name: str = STANDARD_INPUT
+
+    @property
+    def placed_at(self) -> Sequence[Target]:
+        """The targets at which ONNX Runtime places the nodes of models."""
+        return self.targets if places_nodes(self.via) else ()
 
     def name_of(self, file: str) -> str:
         """Return the name of a file, or of standard input, in results."""
@@ -91,6 +99,7 @@ class FileCheck:
         suppressions = Suppressions(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
         problems: dict[str, list[Finding]] = {}
         contradictions: tuple[str, ...] = ()
+        nodes: ModelNodes | None = None
         equals, all_equals = Counter[str](), Counter[str]()
         first_parts = list(islice(parts, 2))
         first_own = [part for part in first_parts if not (isinstance(part, JsonDescriptor) and part.is_whole_model)]
@@ -98,7 +107,14 @@ class FileCheck:
             if isinstance(part, Finding):
                 problems.setdefault(part.message, []).append(part)
                 continue
-            of_part = [*results(file, part, self.targets, self.against, self.via)]
+            if isinstance(part, PlacedModel):
+                contradictions += part.remarks
+                nodes = self._placed(file, part, suppressions)
+                summary.place(nodes)
+                yield nodes
+                continue
+            targets = targets_of(part, nodes, self.targets)
+            of_part = [*results(file, part, targets, self.against, self.via)]
             if not of_part:
                 continue
             if isinstance(part, TileNode):
@@ -122,17 +138,26 @@ class FileCheck:
         for first, *others in problems.values():
             also = f"; also at {listed([other.path for other in others])}" if others else ""
             yield replace(first, message=first.message + also, about=first.message)
-        places_nodes = summary.is_model and self.via is not None and self.via.name == "ort"
-        summary.is_empty = not (first_own or places_nodes)
+        summary.is_empty = not first_own
         if summary.is_empty and self.is_strict and not summary.is_model:
             problems[EMPTY] = [forbidden(EMPTY)]
             yield from problems[EMPTY]
         summary.is_whole = not problems
         summary.names = sources.new_names()
         summary.patterns, summary.met = suppressions.patterns, suppressions.met
+        for departure in nodes.counted() if nodes else ():
+            yield departure.finding
         for message in contradictions:
             yield own_finding(CONTRADICTION, message)
         yield summary
+
+    def _placed(self, file: str, placed: PlacedModel, suppressions: Suppressions) -> ModelNodes:
+        """Return the placements of a model's nodes, with the departures that do not count."""
+        nodes = ModelNodes(file, tuple(self.targets), placed, max_cpu_nodes=self.max_cpu_nodes)
+        departures = {(each.operator, each.reason.rule, name) for each in nodes.departures for name in each.targets}
+        known = frozenset(each for each in departures if self.baseline and self.baseline.has_node(file, *each))
+        ignored = {each for each in departures if suppressions.suppress(each[1]) or not self.selection.takes(each[1])}
+        return replace(nodes, ignored=known | ignored | nodes.allowed, known=known)
 
     def _counted(self, result: Result, suppressions: Suppressions) -> Result:
         rules = {finding.rule for finding in result.findings}
@@ -193,10 +218,20 @@ def file_check(
 
 def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
     """Yield the events of files, each with its file."""
-    with Sources(check.known_shapes) as sources:
+    with Sources(check.known_shapes, targets=check.placed_at) as sources:
         for file in files:
             for event in check.events(file, sources):
                 yield file, event
+
+
+class ModelResults(tuple[Result, ...]):
+    """The results of a model's tiles; through ONNX Runtime, also the placements of its ``nodes``.
+
+    ``findings`` say what keeps nodes, or the model as a whole, from DirectML, or from loading.
+    """
+
+    nodes: ModelNodes | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 def check_model(
@@ -207,13 +242,14 @@ def check_model(
     dims: Mapping[str, int] | None = None,
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
     against: Against = "both",
-) -> tuple[Result, ...]:
+) -> ModelResults:
     """Return the result of each tile of a model: its verdict, its findings, and what is known at run time only.
 
     ``model`` is a file of any kind that ``dml-tile check`` reads, or an onnx.ModelProto, whose
     tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that the
-    tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in elements; a
-    size of None stays as it is.
+    tiles go through; with ``"ort"``, the result has the placements of all ``nodes``, and results of those tiles alone
+    that DirectML takes. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in
+    elements; a size of None stays as it is.
 
     Warns of declared shapes that contradict the inferred ones.
 
@@ -221,7 +257,7 @@ def check_model(
     back end or ``against``, and for a name in ``dims`` or ``input_shapes`` that the model lacks.
     """
     check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes)
-    with _named_file(model) as (name, file), Sources(check.known_shapes) as sources:
+    with _named_file(model) as (name, file), Sources(check.known_shapes, targets=check.placed_at) as sources:
         if unread := unread_through(file, check.via):
             raise InputError([unreadable(name, f"is {unread}")])
         parts = list(sources.parts(file))
@@ -230,10 +266,20 @@ def check_model(
         raise InputError([replace(each, path=location_of(name, each.path)) for each in problems])
     for _, problem in unknown_names(check.known_shapes, names, [file]):
         raise ValueError(f"{name}: {problem}")
-    tiles = [part for part in parts if not isinstance(part, Finding)]
-    for text in chain.from_iterable(part.contradictions for part in tiles if isinstance(part, TileNode)):
+    placed = next((part for part in parts if isinstance(part, PlacedModel)), None)
+    nodes = ModelNodes(name, tuple(check.targets), placed) if placed else None
+    remarks = [*(placed.remarks if placed else ())]
+    found: list[Result] = []
+    for part in parts:
+        if isinstance(part, TileNode):
+            remarks += part.contradictions
+        if not isinstance(part, (Finding, PlacedModel)):
+            found += results(name, part, targets_of(part, nodes, check.targets), against, check.via)
+    for text in remarks:
         warnings.warn(f"{name}: {text}", stacklevel=2)
-    return tuple(result for part in tiles for result in results(name, part, check.targets, against, check.via))
+    made = ModelResults(found)
+    made.nodes, made.findings = nodes, tuple(each.finding for each in nodes.departures) if nodes else ()
+    return made
 
 
 @contextmanager

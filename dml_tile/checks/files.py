@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends import BackEnd
+from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.errors import ConfigError, InputError
 from dml_tile.files.paths import STANDARD_INPUT, ListedPath, Matches, ProjectPath, why_refused
 from dml_tile.files.patterns import OUTSIDE, Patterns
@@ -254,7 +255,7 @@ def chosen_tiles(
                     if pointer is None or part.path in ("", pointer) or part.path.startswith(f"{pointer}/"):
                         complain(file, part)
                         is_readable = False
-                elif isinstance(part, JsonDescriptor) and not part.is_operator:
+                elif isinstance(part, PlacedModel) or (isinstance(part, JsonDescriptor) and not part.is_operator):
                     continue
                 elif pointer not in (None, part.pointer):
                     passed_over.append(part.pointer)

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.checks.catalogue import beginnings
 from dml_tile.checks.files import Exclusion
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import UNUSED_BASELINE_ENTRY, UNUSED_IGNORE, UNUSED_VIA, Found, Severity, own_finding
@@ -107,6 +109,18 @@ class SourceSummary:
     names: ModelNames = field(default=ModelNames(), compare=False)
     patterns: frozenset[int] = frozenset()
     met: set[Suppression] = field(default_factory=set)
+    nodes: ModelNodes | None = None
+    """The placements of a model's nodes, if ONNX Runtime placed them."""
+
+    @property
+    def is_checked(self) -> bool:
+        """True if operators of the file were checked, or a model's nodes placed."""
+        return bool(self.operators or (self.nodes and self.nodes.placed.nodes))
+
+    def place(self, nodes: ModelNodes) -> None:
+        """Take the placements of a model's nodes: no level is lower than that of a device."""
+        self.nodes = nodes
+        self.lowest_level = max(ORT.release_at(target).minimum_level for target in nodes.targets)
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count an operator by its results, one for each target."""

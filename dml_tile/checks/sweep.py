@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from dml_tile.checks.file_check import Event, FileCheck, checked_here, file_check
 from dml_tile.checks.files import files_named
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import TargetLike
@@ -61,12 +62,14 @@ class CheckedFile:
     """The results of a file, tile by tile, one for each target.
 
     ``findings`` are about the file: parts that cannot be read (``unreadable``), and shapes that an ONNX model declares
-    and its values do not have (``contradiction``).
+    and its values do not have (``contradiction``). Through ONNX Runtime, ``nodes`` are the placements of a model's
+    nodes, and further findings what keeps them from DirectML.
     """
 
     source: str
     results: tuple[Result, ...] = ()
     findings: tuple[Finding, ...] = ()
+    nodes: ModelNodes | None = None
 
 
 def sweep(
@@ -108,7 +111,7 @@ def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | No
         if isinstance(event, SourceSummary):
             results = chain.from_iterable(each for each in of_file if isinstance(each, tuple))
             findings = tuple(each for each in of_file if isinstance(each, Finding))
-            yield CheckedFile(file, tuple(results), findings)
+            yield CheckedFile(file, tuple(results), findings, event.nodes)
             of_file.clear()
 
 
@@ -250,7 +253,7 @@ def check_chunk(setup: bytes, files: list[str], baseline: Baseline | None) -> by
     """Return the events of files, packed, since they may wait long; ``setup`` is pickled. Runs in a worker."""
     if getattr(_KEPT, "setup", b"") != setup:
         check, shared_by, _ = pickle.loads(setup)  # noqa: S301  # it was made in this module
-        _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by)
+        _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by, check.placed_at)
     check = replace(_KEPT.check, baseline=baseline)
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
         events = [(file, event) for file in files for event in check.events(file, _KEPT.sources)]

@@ -9,9 +9,10 @@ from typing import Final
 
 import typer
 
-from dml_tile.checks.baseline import Baseline, Entry, baseline_text, new_entries, written_before
+from dml_tile.checks.baseline import Baseline, Entry, baseline_text, new_entries, node_entries, written_before
 from dml_tile.checks.file_check import Event, FileCheck, checked_here
 from dml_tile.checks.files import HOLDS_NOTHING, files_named, forbidden, names_in, unknown_names, unread_through
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.summary import (
     SourceSummary,
     Suppression,
@@ -140,6 +141,7 @@ class CheckRun:
             fail_on=None if config.settings.fail_on == "never" else Severity[config.settings.fail_on.upper()],
             file_ignores=config.file_ignores(),
             is_strict=config.settings.strict_files,
+            max_cpu_nodes=config.settings.max_cpu_nodes,
             names_all=any(one.names_all for one in self.formats),
             stdin_name=stdin_name,
         )
@@ -270,6 +272,13 @@ class CheckRun:
                 self._sources.append(event)
                 if event.is_empty and not (event.is_model or self.questions.is_strict):
                     self._passed_over.append(passing_over(file, EMPTY))
+            case ModelNodes():
+                if self.questions.baseline:
+                    self.questions.baseline.note_nodes(event)
+                if self.options.write_baseline:
+                    self._entries |= node_entries(event, self.options.write_baseline)
+                for report in self._reports:
+                    report.nodes(event)
             case results:
                 if self.questions.baseline:
                     self.questions.baseline.note(results)
@@ -338,7 +347,7 @@ class CheckRun:
         for source, finding in self._contradictions:
             complain(source, [finding])
         self._complain_of_unknown_names()
-        has_operators = any(source.operators for source in sources)
+        has_operators = any(source.is_checked for source in sources)
         if not (has_operators or self.status.problems):
             nothing = unreadable("", "no operator was checked")
             if options.require_operators:

@@ -102,6 +102,7 @@ class Settings(Record):
     strict_files: bool = Field(default=False, strict=True)
     per_file_ignores: Annotated[dict[str, _Texts], _Bounded] = Field(default_factory=dict)
     fail_on: FailOn = "warning"
+    max_cpu_nodes: Annotated[int, Field(ge=0, strict=True)] | None = None
     baseline: Annotated[str, AfterValidator(_inside)] = ""
     paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], Field(fail_fast=True), _Bounded] = ()
 

@@ -48,13 +48,14 @@ MAX_NAMES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ModelNames:
-    """Names by which the sizes of models may be given: of dimensions, and of inputs."""
+    """Names by which the sizes of models may be given, of dimensions and of inputs, and the number of their nodes."""
 
     dimensions: frozenset[str] = frozenset()
     inputs: frozenset[str] = frozenset()
+    nodes: int = 0
 
     def __or__(self, other: ModelNames) -> ModelNames:
-        return ModelNames(self.dimensions | other.dimensions, self.inputs | other.inputs)
+        return ModelNames(self.dimensions | other.dimensions, self.inputs | other.inputs, self.nodes + other.nodes)
 
 
 def limited_names(names: Collection[str], asked: Collection[str]) -> frozenset[str]:
@@ -175,7 +176,7 @@ class TileNode:
     node depends on; a single origin is for all. The ``contradictions``, on a model's first Tile, are about declared
     sizes that values do not have. A Tile is ``emptied`` if sizes given beside the model leave it no elements.
     ``given_repeats`` are the model's, where the dialect computes some as 0; else it is empty.
-    ``inputs`` and ``output`` have an ONNX model's names.
+    ``inputs`` and ``output`` have an ONNX model's names, ``place`` its node's place by numbers.
     """
 
     pointer: str
@@ -192,6 +193,7 @@ class TileNode:
     given_repeats: Annotated[tuple[int | None, ...], _FIRST_ERROR] = ()
     inputs: _Texts = ()
     output: str = ""
+    place: str = ""
 
     def __post_init__(self) -> None:
         """Raise InputError for too many dimensions: each may be a finding, and their product any number."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from dml_tile.back_ends.placement import PlacedModel
+from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
@@ -25,6 +27,9 @@ from dml_tile.readers.urls import Url, file_of
 if TYPE_CHECKING:
     from dml_tile.readers.remote import RemoteFiles
     from dml_tile.readers.sandbox.parent import ModelReader
+
+SourcePart: TypeAlias = JsonDescriptor | TileNode | PlacedModel | Finding
+"""A part of a source: an operator, the placements of a model's nodes, or what cannot be read."""
 
 EMPTY_FOLDER: Final = own_finding(NOTHING_TO_CHECK, "the folder holds no models and no descriptors")
 """The problem of a folder for which ``expanded`` yields nothing."""
@@ -71,11 +76,13 @@ def is_model_file(name: str) -> bool:
 class Sources(AbstractContextManager["Sources"]):
     """Reads the sources of one check; the child that reads models starts with the first one and ends with the block.
 
-    ``shared_by`` processes share the memory that reading a model may take.
+    ``targets`` are those at which ONNX Runtime places the nodes of ONNX models. ``shared_by`` processes share the
+    memory that reading a model may take.
     """
 
-    def __init__(self, known_shapes: KnownShapes, shared_by: int = 1) -> None:
+    def __init__(self, known_shapes: KnownShapes, shared_by: int = 1, targets: Sequence[Target] = ()) -> None:
         self._known_shapes = known_shapes
+        self._targets = targets
         self._shared_by = shared_by
         self._models: ModelReader | None = None
         self._remote: RemoteFiles | None = None
@@ -89,7 +96,7 @@ class Sources(AbstractContextManager["Sources"]):
         """Return the names in the models that were read since the last call."""
         return self._models.new_names() if self._models else ModelNames()
 
-    def parts(self, name: str, called: str = "") -> Iterator[JsonDescriptor | TileNode | Finding]:
+    def parts(self, name: str, called: str = "") -> Iterator[SourcePart]:
         """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``).
 
         Standard input is read by the name that it is ``called``, if any.
@@ -101,7 +108,7 @@ class Sources(AbstractContextManager["Sources"]):
         else:
             yield from read_source(name, called)
 
-    def _remote_parts(self, url: Url) -> Iterator[JsonDescriptor | TileNode | Finding]:
+    def _remote_parts(self, url: Url) -> Iterator[SourcePart]:
         if self._remote is None:
             from dml_tile.readers.remote import RemoteFiles  # most checks do not need it
 
@@ -112,11 +119,11 @@ class Sources(AbstractContextManager["Sources"]):
         except InputError as error:
             yield from error.problems
 
-    def _model_parts(self, path: Path) -> Iterator[TileNode | Finding]:
+    def _model_parts(self, path: Path) -> Iterator[TileNode | PlacedModel | Finding]:
         if self._models is None:
             from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # imports subprocess
 
-            self._models = ModelReader(self._known_shapes, memory=MAX_MEMORY_BYTES // self._shared_by)
+            self._models = ModelReader(self._known_shapes, self._targets, memory=MAX_MEMORY_BYTES // self._shared_by)
         yield from self._models.parts(path)
 
 

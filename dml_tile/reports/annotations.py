@@ -33,7 +33,7 @@ MAX_SHOWN: Final = 10
 class RowReport(Report):
     """Takes the rows of items, and of findings with the keys ``taken``, as they come; keeps the others."""
 
-    taken: ClassVar[tuple[str, ...]] = ("notices",)
+    taken: ClassVar[tuple[str, ...]] = ("notices", "nodes")
 
     def item(self, results: Sequence[Result]) -> None:
         for row in chain(rows_of(results), open_rows(results)):
@@ -52,7 +52,7 @@ class RowReport(Report):
 class ConciseReport(RowReport):
     """A line for each row, with the path as it was given, as compilers print it."""
 
-    taken = ("errors", "notices")
+    taken = ("errors", "notices", "nodes")
 
     def _take(self, row: FindingRow) -> None:
         pointer = "" if row.position else row.pointer
@@ -63,7 +63,7 @@ class ConciseReport(RowReport):
 class GitlabReport(RowReport):
     """Code Quality, a JSON array: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format"""
 
-    taken = ("errors", "notices")
+    taken = ("errors", "notices", "nodes")
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import chain, starmap
+from itertools import chain, islice, starmap
 from operator import attrgetter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
+from dml_tile.back_ends.placement import Placement
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import FeatureLevel
@@ -21,6 +23,10 @@ from dml_tile.text import encodable, printable
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
 _Hexadecimal = Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")]
+
+
+MAX_NODES_OF_A_MODEL: Final = 200_000
+"""The most nodes of a model, counted at each target, that are listed."""
 
 
 class FindingRecord(Record):
@@ -121,6 +127,38 @@ class NoticeRecord(Record):
     column: Line = None
 
 
+class PlacementRecord(Record):
+    """A node of a model at one target, and the provider of ONNX Runtime that takes it."""
+
+    source: str = Field(description="The file.")
+    target: str
+    node: str = Field(
+        description="The node's place: its number; in a graph inside a node, or in a function's body, behind that.",
+        examples=["3", "3/then_branch/0", "5/FUNCTION/0"],
+    )
+    name: str = Field(description="The node's name in the file; empty if it has none.")
+    domain: str = Field(description="The operator's domain; empty for onnx's own.")
+    operator: str
+    version: Annotated[int, Field(ge=0)] = Field(
+        description="The opset that introduced this version of the operator; 0 if that is not known."
+    )
+    placement: Placement = Field(
+        description="directml, cpu; none: no provider takes it; unknown: the type of a value or the release is not "
+        "known; gone: ONNX Runtime folds or drops it before any provider sees it."
+    )
+    rule: str = Field(description="The id of the reason, as `dml-tile explain` tells more of; empty without one.")
+    reason: str = Field(description="Why DirectML does not take it; empty if it does.")
+
+
+class ModelErrorRecord(Record):
+    """What keeps a model from loading, or from DirectML, at a target."""
+
+    target: str
+    rule: str
+    message: str
+    suggestion: str | None
+
+
 class SourceRecord(Record):
     """A file that was checked or passed over, or a folder that was not entered."""
 
@@ -129,6 +167,15 @@ class SourceRecord(Record):
     contradictions: tuple[str, ...] = Field(
         default=(), description="What is wrong with the shapes that an ONNX model declares; at most ten."
     )
+    nodes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="How many nodes of a model ONNX Runtime placed; with graphs inside nodes, and functions."
+    )
+    nodes_left_out: Annotated[int, Field(ge=0)] = Field(
+        default=0, description=f"How many entries of `nodes` are left out; a model has at most {MAX_NODES_OF_A_MODEL}."
+    )
+    errors: tuple[ModelErrorRecord, ...] = Field(
+        default=(), description="What keeps the model as a whole from loading, or from DirectML, by target."
+    )
     passed_over: str = Field(
         default="",
         description="Why nothing of the file was checked; of a folder, whose name ends with a slash, why it was not "
@@ -136,11 +183,18 @@ class SourceRecord(Record):
     )
 
 
+_OF_PLACED: Final = {"nodes", "nodes_left_out", "errors"}
+"""The fields of a source whose nodes were placed."""
+
+
 class CheckOutput(Record):
     """The output of `dml-tile check --format json`."""
 
     version: Literal[1]
     results: tuple[ResultRecord, ...]
+    nodes: tuple[PlacementRecord, ...] = Field(
+        default=(), description="The nodes of models, target by target; there only if --via ort places them."
+    )
     sources: tuple[SourceRecord, ...] = Field(
         description="The files, in the order in which they were checked; then what was passed over."
     )
@@ -155,14 +209,20 @@ class JsonReport(Report):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
+        self._placed: list[ModelNodes] = []
         self._write_json('{"version": 1, "results": [')
 
     def item(self, results: Sequence[Result]) -> None:
         for result in results:
             self._write_item(result_record(result, self.options.fail_on).model_dump_json())
 
+    def nodes(self, nodes: ModelNodes) -> None:
+        self._placed.append(nodes)
+
     def end(self, sources: Sequence[SourceSummary]) -> None:
         self._write_json("\n]")
+        if self._placed:
+            self._write_list("nodes", chain.from_iterable(map(placement_records, self._placed)))
         passed_over = {source for source, _ in self.passed_over}
         contradictions: dict[str, list[str]] = {}
         for source, finding in self.found["contradictions"]:
@@ -172,6 +232,7 @@ class JsonReport(Report):
                 source=encodable(each.name),
                 operators=each.operators,
                 contradictions=tuple(contradictions.get(each.name, ())),
+                **_of_nodes(each.nodes),
             )
             for each in sources
             if each.name not in passed_over
@@ -183,15 +244,16 @@ class JsonReport(Report):
         self._write_list("sources", chain(checked, passed))
         if self.problems:
             self._write_list("errors", starmap(error_record, self.problems))
-        if self.notices:
-            self._write_list("notices", starmap(notice_record, self.notices))
+        if notices := self.found["notices"]:
+            self._write_list("notices", starmap(notice_record, notices))
         self._write_json("}\n")
 
     def _write_list(self, name: str, records: Iterable[Record]) -> None:
         self._write_json(f', "{name}": [')
         self._separator = "\n"
         for record in records:
-            self._write_item(record.model_dump_json())
+            is_placed = not isinstance(record, SourceRecord) or record.nodes
+            self._write_item(record.model_dump_json(exclude=None if is_placed else _OF_PLACED))
         self._write_json("\n]")
 
 
@@ -216,6 +278,41 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
         times=result.times,
         in_baseline=result.in_baseline,
     )
+
+
+def placement_records(nodes: ModelNodes) -> Iterator[PlacementRecord]:
+    """Yield the records of a model's nodes, as many as there may be of one model."""
+    every = ((target, each) for i, target in enumerate(nodes.targets) for each in nodes.placed.at(i))
+    for target, (node, reason) in islice(every, MAX_NODES_OF_A_MODEL):
+        yield PlacementRecord(
+            source=encodable(nodes.source),
+            target=target.name,
+            node=node.pointer,
+            name=encodable(node.name),
+            domain=encodable(node.domain),
+            operator=encodable(node.operator),
+            version=node.version,
+            placement=reason.placement,
+            rule=reason.rule,
+            reason=reason.text,
+        )
+
+
+def _of_nodes(nodes: ModelNodes | None) -> dict[str, Any]:
+    """Return what the record of a source says of its nodes."""
+    if nodes is None:
+        return {}
+    errors = (
+        ModelErrorRecord(
+            target=target, rule=each.reason.rule, message=each.reason.text, suggestion=each.reason.suggestion
+        )
+        for each in nodes.counted()
+        if not each.operator
+        for target in each.targets
+    )
+    entries = sum(number >= 0 for column in nodes.placed.placed for number in column)
+    left_out = max(entries - MAX_NODES_OF_A_MODEL, 0)
+    return {"nodes": len(nodes.placed.nodes), "nodes_left_out": left_out, "errors": tuple(errors)}
 
 
 def error_record(source: str, problem: Finding) -> ErrorRecord:
@@ -249,6 +346,10 @@ class JsonLinesReport(Report):
         for result in results:
             self._write_one(result_record(result, self.options.fail_on))
 
+    def nodes(self, nodes: ModelNodes) -> None:
+        for record in placement_records(nodes):
+            self._write_one(record)
+
     def finding(self, source: str, finding: Finding) -> None:
         key = OWN[finding.rule].key
         if key == "errors":
@@ -256,5 +357,5 @@ class JsonLinesReport(Report):
         elif key == "notices":
             self._write_one(notice_record(source, finding))
 
-    def _write_one(self, record: ResultRecord | ErrorRecord | NoticeRecord) -> None:
+    def _write_one(self, record: ResultRecord | PlacementRecord | ErrorRecord | NoticeRecord) -> None:
         self._write_json(f"{record.model_dump_json()}\n")

@@ -69,7 +69,7 @@ class JunitReport(Report):
             pointer, reason = identity_of(finding)
             name = pointer or (f"reading: {shortened(reason, _MAX_NAME)}" if finding.path else "reading")
             self._add_case(source, name, finding.position, error, "errors")
-        elif key == "notices":
+        elif key in ("notices", "nodes"):
             message = printable(finding.message)
             kind, outcome = "", f"<system-out>{escape(message)}</system-out>"
             if not finding.passes(self.options.fail_on):

@@ -18,6 +18,7 @@ from dml_tile.text import encodable, printable_json
 if TYPE_CHECKING:  # the command line needs the names of formats only
     from rich.console import Console
 
+    from dml_tile.checks.placements import ModelNodes
     from dml_tile.checks.result import Result
     from dml_tile.checks.summary import SourceSummary
 
@@ -79,8 +80,8 @@ class Report(ABC):
 
     @property
     def notices(self) -> list[Found]:
-        """The notices."""
-        return self.found["notices"]
+        """The notices, and what keeps nodes of models from DirectML."""
+        return self.found["notices"] + self.found["nodes"]
 
     @property
     def passed_over(self) -> list[Found]:
@@ -90,6 +91,9 @@ class Report(ABC):
     @abstractmethod
     def item(self, results: Sequence[Result]) -> None:
         """Take the results of the next operator, one for each target."""
+
+    def nodes(self, nodes: ModelNodes) -> None:  # noqa: B027  # most formats follow the findings about them
+        """Take the placements of a model's nodes, before the findings about them."""
 
     def finding(self, source: str, finding: Finding) -> None:
         """Take a finding about a file, with an id of ``OWN``; it comes after the file's results."""

@@ -74,9 +74,11 @@ class FindingRow:
 
 def row_of(source: str, finding: Finding) -> FindingRow:
     """Return the row of a finding about a file."""
-    identity = (finding.message,) if OWN[finding.rule].key == "notices" else identity_of(finding)
+    by_key = {"notices": (finding.message,), "nodes": (finding.about,)}
+    identity = by_key.get(OWN[finding.rule].key) or identity_of(finding)
     paths = (finding.path,) if finding.path else ()
-    return FindingRow(finding, source, finding.path, finding.position, paths, (finding.message,), identity)
+    tries = (finding.suggestion,) if finding.suggestion else ()
+    return FindingRow(finding, source, finding.path, finding.position, paths, (finding.message,), identity, tries)
 
 
 def identity_of(problem: Finding) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.cells import cell_len
@@ -13,9 +14,11 @@ from rich.text import Text
 
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.back_ends.directml import SPECIFICATION_RULES
+from dml_tile.back_ends.placement import NamedNode, Reason
 from dml_tile.checks.catalogue import RULES, ResultCode
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
+from dml_tile.checks.placements import ModelNodes, operator_name, summary_of
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT
@@ -27,7 +30,7 @@ from dml_tile.reports import wording
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.rules.capture import refusal_is_explained
 from dml_tile.rules.tile import operator_is_checked
-from dml_tile.text import printable, printable_line_start, shortened_within
+from dml_tile.text import plural, printable, printable_line_start, shortened_within
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -162,11 +165,19 @@ def detail_lines(
         yield from _finding_lines(group)
 
 
-def notice_line(source: str, notice: Finding) -> Line:
-    """Return a notice as a line of text."""
+def notice_lines(source: str, notice: Finding) -> Iterator[Line]:
+    """Yield a notice as lines of text."""
     where = (printable_line_start(location_of(source, "", notice.position)), "bold")
     kind = str(notice.severity), _SEVERITY_STYLES[notice.severity]
-    return Line(0, Text.assemble(where, ": ", kind, (f"[{notice.rule}]", "bold"), f" {printable(notice.message)}"))
+    yield Line(0, Text.assemble(where, ": ", kind, (f"[{notice.rule}]", "bold"), f" {printable(notice.message)}"))
+    if notice.suggestion:
+        yield Line(4, Text.assemble(("try: ", "green"), printable(notice.suggestion)))
+
+
+def _node_line(node: NamedNode, reason: Reason) -> Line:
+    name = f" {node.name!r}" if node.name else ""
+    text = f": {reason.text}" if reason.text else ""
+    return Line(2, Text(printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}")))
 
 
 def rule_lines(rule: Rule[object] | OwnId) -> Iterator[Line]:
@@ -263,7 +274,7 @@ class TextReport(Report):
         self._console = options.open_console()
         self._notices = Counter[str]()
         self._counted = wording.VerdictCounts()
-        self._count = 0
+        self._count = self._placed = 0
         self._targets: dict[str, Target] = {}
         self._lacks_sizes = self._is_unchanged = self._has_back_ends = False
 
@@ -301,14 +312,26 @@ class TextReport(Report):
 
     def finding(self, source: str, finding: Finding) -> None:
         """Print a notice; of those with one id, the first few."""
-        if OWN[finding.rule].key != "notices":
+        if OWN[finding.rule].key not in ("notices", "nodes"):
             super().finding(source, finding)
             return
         if self.options.is_quiet and finding.passes(self.options.fail_on):
             return
         self._notices[finding.rule] += 1
         if self._notices[finding.rule] <= MAX_IN_A_LINE:
-            print_lines(self._console, [notice_line(source, finding)])
+            print_lines(self._console, notice_lines(source, finding))
+
+    def nodes(self, nodes: ModelNodes) -> None:
+        """Print the numbers of a model's nodes by placement, target by target; each node if that is asked for."""
+        self._placed += 1
+        for i, target in enumerate(nodes.targets):
+            self._targets[target.name] = target
+            if not self.options.is_quiet:
+                where = (printable_line_start(nodes.source), "bold")
+                text = f" at {target.label}: {summary_of(nodes, i)}"
+                print_lines(self._console, [Line(0, Text.assemble(where, text))])
+            if self.options.is_verbose:
+                print_lines(self._console, starmap(_node_line, nodes.placed.at(i)))
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
@@ -327,13 +350,13 @@ class TextReport(Report):
         print_lines(self._console, (Line(0, Text(f"note: {note}", "dim")) for note in notes))
         if self.passed_over:
             print_lines(self._console, [Line(0, Text(wording.passed_over(self.passed_over)))])
-        if self._count + len(self.problems) != 1:
+        if self._count + len(self.problems) != 1 and (self._count or self.problems or not self._placed):
             print_lines(self._console, [Line(0, Text(self._counted.headline(self.problems), "bold"))])
         self._print_models([source for source in sources if source.is_model])
 
     def _print_models(self, models: Sequence[SourceSummary]) -> None:
         with_tiles = [model for model in models if model.operators or not model.is_whole]
-        without = [printable(model.name) for model in models if not model.operators and model.is_whole]
+        without = [model for model in models if not model.is_checked and model.is_whole]
         most = len(with_tiles)
         if has_width(self._console):
             most = max(self._console.height - _LINES_BESIDE_MODELS, _MIN_MODELS)
@@ -351,7 +374,10 @@ class TextReport(Report):
             lines.append(f"and {len(left_out)} more models, of which {fail}")
         if without:
             have = "1 model has" if len(without) == 1 else f"{len(without)} models have"
-            lines.append(f"{have} no tiles: {listed(without)}; an Expand is no Tile")
+            others = sum(model.names.nodes for model in without)
+            names = listed([printable(model.name) for model in without])
+            advice = f"; --via ort says which provider takes {plural(others, 'other node')}" if others else ""
+            lines.append(f"{have} no tiles: {names}{advice}")
         print_lines(self._console, (Line(0, Text(line)) for line in lines))
 
 

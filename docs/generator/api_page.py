@@ -53,7 +53,10 @@ GROUPS: Final = {
     ),
     "Describe a graph of operators": ("descriptors.graph",),
     "Check a descriptor": ("checking", "rules.check", "findings", "errors", "checks.catalogue"),
-    "Check models": ("checks.file_check", "checks.result", "readers.model_tile", "checks.sweep"),
+    "Check models": (
+        *("checks.file_check", "checks.result", "readers.model_tile", "checks.sweep"),
+        *("checks.placements", "back_ends.placement"),
+    ),
     "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),
     "Tile arrays": (
         "arrays",
@@ -85,7 +88,8 @@ MODULES: Final = (
 
 MADE_BY_OTHERS: Final = {
     *("BindingTable", "BoundTile", "CommandRecorder", "CompiledOperator", "Operator", "OperatorFields"),
-    *("NodeFields", "OperatorInitializer", "Result"),
+    *("Departure", "ModelNodes", "ModelResults", "NamedNode", "NodeFields", "OperatorInitializer", "PlacedModel"),
+    *("Reason", "Result"),
 }
 """Classes that are made by calls of others, not by their own."""
 

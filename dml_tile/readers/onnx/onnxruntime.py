@@ -13,35 +13,32 @@ Source: microsoft/onnxruntime, onnxruntime/core/optimizer/constant_folding.cc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from onnx import GraphProto, NodeProto, TypeProto
 
+from dml_tile.back_ends.dialects import INT64_MAX
+from dml_tile.back_ends.placement import Edge, ModelNode, cpu_provider_has
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.folding import is_deterministic
-from dml_tile.readers.onnx.functions import OnnxOperator
+from dml_tile.readers.onnx.functions import OnnxOperator, place_of
+from dml_tile.readers.onnx.nodes import Resolved, edge_of, type_name
 from dml_tile.readers.onnx.values import Value
 
-_UNSUPPORTED: Final = frozenset({"bfloat16", "complex64", "complex128", "float16", None})
-"""Data types for which its CPU provider, which folds, has few kernels or none; None is an unknown type."""
-
-
 _NEVER_FOLDED: Final = {
-    "CenterCropPad": "is a function, and what it expands to is not folded",
     "DequantizeLinear": "is kept for the providers",
     "Dropout": "is removed by another rule, and only where its mask is not used",
-    "HardSwish": "is a function, and what it expands to is not folded",
-    "Mish": "is a function, and what it expands to is not folded",
-    "NegativeLogLikelihoodLoss": "has no kernel of the CPU provider",
-    "SoftmaxCrossEntropyLoss": "has no kernel of the CPU provider",
-    "Swish": "is a function, and what it expands to is not folded",
 }
 """Operators that are kept despite constant inputs, with the reason; random chains through all others are folded."""
 
 
 def is_folded(
-    node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]
+    node: NodeProto,
+    operator: OnnxOperator,
+    resolved: Resolved,
+    inputs: Mapping[str, Value],
+    types: Mapping[str, TypeProto],
 ) -> bool:
     """Return True if onnxruntime has the node's outputs, whose early types are ``types``, as constants."""
     if operator.type in _NEVER_FOLDED:
@@ -51,11 +48,15 @@ def is_folded(
         return False
     if operator.type == "Shape" and all(Value(value.early_type).is_static for value in inputs.values()):
         return True
-    is_supported = all(value.data_type not in _UNSUPPORTED for value in inputs.values())
-    return (
-        is_supported
-        and (operator.type, operator.since) != ("Tile", 1)
-        and all(value.is_folded for value in inputs.values())
+    if operator.type == "Constant":
+        return True
+    return all(value.is_folded for value in inputs.values()) and cpu_provider_has(
+        ModelNode(
+            *("", "", operator.domain, operator.type, resolved.version),
+            tuple(edge_of(inputs[name]) if name in inputs else None for name in node.input),
+            tuple(Edge(type_name(types.get(name))) if name else None for name in node.output),
+            resolved.formals,
+        )
     )
 
 
@@ -106,6 +107,105 @@ def unneeded_nodes(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
         if not is_gone:
             needed.update(node.input)
     return found
+
+
+def removed_nodes(graph: GraphProto, kinds: Sequence[OnnxOperator], values: Mapping[str, Value]) -> dict[int, str]:
+    """Return the positions of the nodes that do nothing, or what an earlier node does, with the reason.
+
+    An output of the graph is kept, but for an Identity that gives its name to the only use of a node's output.
+    """
+    kept = {value.name for value in graph.output}
+    inside = _used_inside(graph)
+    uses = Counter(name for node in graph.node for name in node.input)
+    makers = {name for node in graph.node for name in node.output}
+    aliases: dict[str, object] = {}
+    first: dict[tuple[object, ...], list[int]] = {}
+    found: dict[int, str] = {}
+    for i, (node, kind) in enumerate(zip(graph.node, kinds, strict=True)):
+        outputs = [name for name in node.output if name]
+        if not outputs or all(values[name].is_folded for name in outputs):
+            continue
+        inputs = tuple(aliases.get(name) or _constant_key(name, values) for name in node.input)
+        is_output = not kept.isdisjoint(outputs)
+        if not kind.domain and (idle := _IDLE.get(kind.type)) and idle(node, values):
+            source = node.input[0]
+            is_only_use = uses[source] == 1 and source in makers and not {source} & (kept | inside)
+            if not is_output or (kind.type == "Identity" and is_only_use):
+                found[i] = f"the {kind.type} does nothing"
+                aliases[outputs[0]] = inputs[0]
+                continue
+        if not is_deterministic(node, kind):
+            continue
+        equals = first.setdefault((kind, inputs, len(node.output)), [])
+        same = next((j for j in equals if _same_attributes(graph.node[j], node)), None)
+        if same is None:
+            equals.append(i)
+        elif not is_output:
+            found[i] = f"it computes what {place_of(graph.node[same]).pointer} does"
+            aliases.update(zip(node.output, graph.node[same].output, strict=True))
+    return found
+
+
+_MAX_SHARED: Final = 8
+"""The most elements of constants that onnxruntime takes for one if they are equal."""
+
+
+def _constant_key(name: str, values: Mapping[str, Value]) -> object:
+    """Return a key that is equal for equal small constants; the name for anything else."""
+    value = values.get(name)
+    array = None if value is None or not value.is_folded else value.constant
+    if array is None or array.size > _MAX_SHARED or array.dtype.kind == "U":
+        return name
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def _same_attributes(one: NodeProto, other: NodeProto) -> bool:
+    return sorted(map(str, one.attribute)) == sorted(map(str, other.attribute))
+
+
+def _casts_to_its_type(node: NodeProto, values: Mapping[str, Value]) -> bool:
+    to = next((each.i for each in node.attribute if each.name == "to"), None)
+    type_ = values[node.input[0]].type if node.input and node.input[0] in values else None
+    return type_ is not None and type_.tensor_type.elem_type == to
+
+
+def _expands_nothing(node: NodeProto, values: Mapping[str, Value]) -> bool:
+    if len(node.input) != 2 or not all(name in values for name in node.input):
+        return False
+    data, shape = (values[name] for name in node.input)
+    sizes = Value(data.early_type).shape
+    if shape.constant is None or not shape.is_folded or sizes is None:
+        return False
+    wanted = shape.constant.ravel().tolist()
+    return len(wanted) <= len(sizes) and all(
+        size == 1 or (isinstance(have, int) and have == size)
+        for have, size in zip(reversed(sizes), reversed(wanted), strict=False)
+    )
+
+
+def _slices_nothing(node: NodeProto, values: Mapping[str, Value]) -> bool:
+    arguments = [values[name].constant if name in values else None for name in node.input[1:] if name]
+    if len(arguments) < 2 or any(each is None for each in arguments) or len(arguments) + 1 < len(node.input):
+        return False
+    starts, ends, *others = (each.ravel().tolist() for each in arguments if each is not None)
+    steps = others[1] if len(others) > 1 else []
+    return not any(starts) and all(end == INT64_MAX for end in ends) and all(step == 1 for step in steps)
+
+
+def _drops_nothing(node: NodeProto, values: Mapping[str, Value]) -> bool:
+    mode = values.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    is_inference = mode is None or (mode.is_folded and mode.constant is not None and not mode.constant.any())
+    return is_inference and len([name for name in node.output if name]) == 1
+
+
+_IDLE: Final[dict[str, Callable[[NodeProto, Mapping[str, Value]], bool]]] = {
+    "Cast": _casts_to_its_type,
+    "Dropout": _drops_nothing,
+    "Expand": _expands_nothing,
+    "Identity": lambda node, values: True,
+    "Slice": _slices_nothing,
+}
+"""Operators that onnxruntime removes where they do nothing."""
 
 
 def _used_inside(graph: GraphProto) -> set[str]:

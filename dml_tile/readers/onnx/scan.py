@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
-from dml_tile.back_ends.placement import INLINED_FIRST_SINCE, Edge, ModelNode
+from dml_tile.back_ends.placement import NEVER, Edge, ModelNode
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import ValueOrigin, ValueSource
@@ -37,6 +37,7 @@ from dml_tile.readers.onnx.nodes import Edges, GraphNodes, Seen, edge_of, functi
 from dml_tile.readers.onnx.onnxruntime import (
     UNUSED,
     is_folded,
+    removed_nodes,
     sources_of_requantised,
     unneeded_nodes,
     why_folded,
@@ -142,8 +143,9 @@ class GraphScan:
         self._sources_of_requantised.update(sources_of_requantised(graph))
         nodes = GraphNodes(edges, self.imports, outputs)
         found: list[tuple[int, FoundTile]] = []
+        kinds: list[OnnxOperator] = []
         for i, node in enumerate(graph.node):
-            kind = operator(node, self.opset)
+            kinds.append(kind := operator(node, self.opset))
             given = [scope.get(name, _UNKNOWN) for name in node.input]
             inside = self._inside(node, kind, given, scope, edges, where, skipped)
             made = dict(self._outputs(node, kind, given, inside.outputs, scope))
@@ -156,6 +158,8 @@ class GraphScan:
                 found.append((i, FoundTile(place(where, node.name), node, kind, given, placed.gone)))
         for i in unneeded_nodes(graph, scope):
             nodes.nodes[i].gone = nodes.nodes[i].gone or UNUSED
+        for i, reason in removed_nodes(graph, kinds, scope).items():
+            nodes.nodes[i].gone = nodes.nodes[i].gone or reason
         gone = [node.gone for node in nodes.nodes]
         return ScannedGraph([each._replace(folded=each.folded or gone[i]) for i, each in found], scope, nodes)
 
@@ -189,7 +193,7 @@ class GraphScan:
             outputs = {name: edge for name, edge in zip(node.output, placed.outputs, strict=True) if edge}
             found = scan._graph(graph, Scope(given), Edges(edges), {}, "", "", outputs=outputs).nodes.nodes
             for each in found:
-                each.gone_since = INLINED_FIRST_SINCE if each.operator != "Constant" else each.gone_since
+                each.gone_since = NEVER if each.operator != "Constant" else each.gone_since
             return found
 
         return body
@@ -291,7 +295,7 @@ class GraphScan:
         values = constants or values or self._folding.folded(node, kind, inputs, types)
         names = self._sources_of_requantised.get(next(iter(node.output), ""))
         folded_from = given if names is None else {name: scope.get(name, _UNKNOWN) for name in names if name}
-        folds = bool(constants) or is_folded(node, kind, folded_from, early_types)
+        folds = bool(constants) or is_folded(node, kind, resolved(kind, self.imports), folded_from, early_types)
         origins = self.origins_of_sizes
         doubted = unbelieved(node, kind, inputs)
         for name in filter(None, node.output):

@@ -12,7 +12,7 @@ Pages: https://onnx.ai/onnx/operators/onnx__Tile.html and https://onnx.ai/onnx/r
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -26,11 +26,12 @@ except ImportError as error:
 from onnx import GraphProto, ModelProto
 
 from dml_tile.back_ends.dialects import onnx_tile
-from dml_tile.back_ends.placement import LoadedModel
+from dml_tile.back_ends.placement import LoadedModel, PlacedModel, placed_model
+from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load
-from dml_tile.readers.onnx.functions import default_opset, inline, place
+from dml_tile.readers.onnx.functions import default_opset, inline, place, place_of
 from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
 from dml_tile.readers.onnx.values import Value, dimensions
@@ -42,8 +43,12 @@ MAX_CONTRADICTIONS: Final = 10
 """The most contradictions of a model that are reported: later values often repeat a wrong size."""
 
 
-def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Finding, None, ModelNames]:
+def read_nodes(
+    path: Path, known_shapes: KnownShapes, targets: Sequence[Target] = ()
+) -> Generator[TileNode | PlacedModel | Finding, None, ModelNames]:
     """Yield the Tiles in the order in which they run, and problems of Tiles that cannot be read.
+
+    With ``targets``, the placements of all nodes at these come first.
 
     A pointer is the path of a node, such as ``If_3/then_branch/Tile_1``; a node without a unique name is named by its
     output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind the call's name. The data
@@ -61,40 +66,54 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Fi
     unsized = deepcopy(model)
     fix(model.graph, known_shapes)
     is_sized = model != unsized
-    sized = scan(model, path.parent, overridable)
-    before = scan(unsized, path.parent, overridable).tiles if is_sized else sized.tiles
-    yield from sized.problems
+    for_tiles_only = not targets
+    sized = scan(model, path.parent, overridable, for_tiles_only=for_tiles_only)
+    loaded = scan(unsized, path.parent, overridable, for_tiles_only=for_tiles_only) if is_sized else sized
     contradictions = sized.remarks[:MAX_CONTRADICTIONS]
-    for found, found_before in zip(sized.tiles, before, strict=True):
+    if targets:
+        yield replace(placed_model(loaded.nodes, targets), remarks=contradictions)
+        contradictions = ()
+    yield from sized.problems
+    for found, found_before in zip(sized.tiles, loaded.tiles, strict=True):
         for part in _parts(found, found_before, sized.origins_of_sizes):
             if isinstance(part, TileNode):
                 part, contradictions = replace(part, contradictions=contradictions), ()
             yield part
-    return names
+    return replace(names, nodes=sized.node_count)
 
 
 class ScannedModel(NamedTuple):
-    """A model's Tiles and nodes, what is to be said of the file, its wrong data, and the origins of sizes, by name."""
+    """A model's Tiles and nodes, what is to be said of the file, its wrong data, and the origins of unknown sizes.
+
+    ``node_count`` is the number of its nodes, of functions those of each call.
+    """
 
     tiles: list[FoundTile]
     nodes: LoadedModel
     remarks: tuple[str, ...]
     problems: tuple[Finding, ...]
+    node_count: int
     origins_of_sizes: Mapping[str, ValueOrigin]
 
 
-def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int]) -> ScannedModel:
-    """Scan a model that ``prepare`` has prepared. Inlines its functions."""
+def scan(
+    model: ModelProto, folder: Path, overridable: Mapping[str, int], *, for_tiles_only: bool = False
+) -> ScannedModel:
+    """Scan a model that ``prepare`` has prepared. Inlines its functions. ``for_tiles_only``, it has no other nodes."""
     unused = inline(model)
     loop_types = take_loop_types(model.graph)
     opset = default_opset(model.opset_import)
     imports = {each.domain: each.version for each in model.opset_import if each.domain}
-    has_tiles = any(node.op_type == "Tile" for node in nodes(model.graph))
+    operators = [node.op_type for node in nodes(model.graph)]
+    has_tiles = "Tile" in operators
     graph_scan = GraphScan(folder, opset, loop_types, sizes_in_file(model.graph), imports, overridable, has_tiles)
+    if for_tiles_only and not has_tiles:
+        return ScannedModel([], LoadedModel(model.ir_version, opset, ()), tuple(unused), (), len(operators), {})
     found = graph_scan.scanned(with_types(model).graph)
     remarks = (*unused, *graph_scan.contradictions.values())
     loaded = LoadedModel(model.ir_version, opset, found.nodes.nodes)
-    return ScannedModel(found.tiles, loaded, remarks, tuple(graph_scan.wrong_data), graph_scan.origins_of_sizes)
+    problems = tuple(graph_scan.wrong_data)
+    return ScannedModel(found.tiles, loaded, remarks, problems, len(operators), graph_scan.origins_of_sizes)
 
 
 def prepare(model: ModelProto) -> dict[str, int]:
@@ -139,6 +158,7 @@ def _parts(found: FoundTile, before: FoundTile, origins: Mapping[str, ValueOrigi
                 emptied=_is_empty(part) and not is_empty_before,
                 inputs=tuple(map(place, found.node.input)),
                 output=place(*found.node.output[:1]),
+                place=place_of(found.node).pointer,
             )
         yield part
 

@@ -19,6 +19,8 @@ from typing import BinaryIO, Final, Self, TypeAlias
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
+from dml_tile.back_ends.placement import PlacedModel
+from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
@@ -34,7 +36,7 @@ _GRACE: Final = 10
 """Seconds past a bound after which the child ends by itself, if its parent has died."""
 _MAX_MESSAGE_LENGTH: Final = 300
 
-Part: TypeAlias = TileNode | Finding
+Part: TypeAlias = TileNode | PlacedModel | Finding
 
 OUT_OF_MEMORY: Final = 3
 """The child's exit status when it runs out of memory."""
@@ -42,13 +44,17 @@ OUT_OF_MEMORY: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Asks for a file to be read by a reader (ONNX or OpenVINO), within bounds in seconds and bytes of memory."""
+    """Asks for a file to be read by a reader (ONNX or OpenVINO), within bounds in seconds and bytes of memory.
+
+    ``targets`` are those at which ONNX Runtime places an ONNX model's nodes.
+    """
 
     path: str
     reader: str
     known_shapes: KnownShapes
     seconds: float
     memory: int
+    targets: tuple[Target, ...] = ()
 
     def line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"  # in ASCII, whatever the path's bytes are
@@ -59,15 +65,17 @@ class Order:
         fields = json.loads(line)
         known_shapes = fields.pop("known_shapes")
         shapes = {name: tuple(shape) for name, shape in known_shapes["input_shapes"].items()}
-        return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes), **fields)
+        targets = tuple(Target(**target) for target in fields.pop("targets"))
+        return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes), targets=targets, **fields)
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Ends an answer; ``dimensions`` and ``inputs`` are names by which the model's sizes may be given."""
+    """Ends an answer; ``dimensions`` and ``inputs`` are names by which sizes may be given, ``nodes`` are counted."""
 
     dimensions: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +87,8 @@ class _Unreadable:
 
 
 _FORMS: Final = {
-    frozenset(field.name for field in fields(form)): TypeAdapter[TileNode | _Unreadable | End](form)
-    for form in (TileNode, _Unreadable, End)
+    frozenset(field.name for field in fields(form)): TypeAdapter[TileNode | PlacedModel | _Unreadable | End](form)
+    for form in (TileNode, PlacedModel, _Unreadable, End)
 }
 
 
@@ -152,7 +160,7 @@ def main() -> None:
 def answer(order: Order) -> Iterator[Part | End]:
     """Yield the parts of a file, and the end of the answer."""
     names = yield from _parts(order)
-    yield End(tuple(sorted(names.dimensions)), tuple(sorted(names.inputs)))
+    yield End(tuple(sorted(names.dimensions)), tuple(sorted(names.inputs)), names.nodes)
 
 
 def _parts(order: Order) -> Generator[Part, None, ModelNames]:
@@ -161,7 +169,7 @@ def _parts(order: Order) -> Generator[Part, None, ModelNames]:
         if order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes
 
-            return (yield from read_nodes(Path(order.path), order.known_shapes))
+            return (yield from read_nodes(Path(order.path), order.known_shapes, order.targets))
         from dml_tile.readers import openvino
 
         return (yield from openvino.read_nodes(Path(order.path), order.known_shapes))

@@ -11,13 +11,14 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
 from threading import Lock, Thread
 from typing import IO, Final, cast
 
+from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.findings import unreadable
 from dml_tile.input_errors import limited_problems
@@ -50,18 +51,21 @@ _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signa
 class ModelReader:
     """Reads models one after the other in a child process, which is started when needed and ends with ``close``.
 
-    ``seconds`` and ``memory``, in bytes, bound the reading of each file. ``command`` starts the child.
+    ``targets`` are those at which ONNX Runtime places the nodes of an ONNX model. ``seconds`` and ``memory``, in bytes,
+    bound the reading of each file. ``command`` starts the child.
     """
 
     def __init__(
         self,
         known_shapes: KnownShapes,
+        targets: Sequence[Target] = (),
         *,
         seconds: float = MAX_SECONDS,
         memory: int = MAX_MEMORY_BYTES,
         command: Sequence[str] = _COMMAND,
     ) -> None:
         self._known_shapes = known_shapes
+        self._targets = tuple(targets)
         self._seconds = seconds
         self._memory = memory
         self._command = command
@@ -93,7 +97,9 @@ class ModelReader:
             return [*error.problems]
         kind = kind_of(path.name)
         assert kind is not None
-        order = Order(str(path.absolute()), str(kind.reader), self._known_shapes, self._seconds, self._memory)
+        order = Order(
+            str(path.absolute()), str(kind.reader), self._known_shapes, self._seconds, self._memory, self._targets
+        )
         parts: list[Part] = []
         failure: str | None = "interrupted"
         try:
@@ -103,7 +109,7 @@ class ModelReader:
             end = _read(process, order, parts)
             failure = end if isinstance(end, str) else None
             if isinstance(end, End):
-                self._names |= ModelNames(frozenset(end.dimensions), frozenset(end.inputs))
+                self._names |= ModelNames(frozenset(end.dimensions), frozenset(end.inputs), end.nodes)
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
@@ -113,7 +119,8 @@ class ModelReader:
             if failure is not None:
                 self.close()
         problems = [] if failure is None else [unreadable("", failure)]
-        return [*limited_problems(parts), *problems]
+        limited: Iterator[Part] = limited_problems(parts)
+        return [*limited, *problems]
 
     def new_names(self) -> ModelNames:
         """Return the names in the models that were read since the last call."""
@@ -162,7 +169,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
         while (line := answers.readline(left + 1)).endswith(b"\n") or len(line) > left:
             left -= len(line)
             if left < 0:
-                return f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"
+                return f"has more nodes than {MAX_ANSWER_BYTES} bytes can name"
             try:
                 part = read_answer(line)
             except ValueError:
