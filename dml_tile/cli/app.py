@@ -1,5 +1,5 @@
-"""The command line: ``dml-tile check``, ``lower``, ``show``, ``run``, ``emit``, ``levels``, ``explain``, ``schema``,
-``include-dir``, ``cmake-dir``.
+"""The command line: ``dml-tile check``, ``lower``, ``show``, ``run``, ``emit``, ``levels``, ``device``, ``explain``,
+``schema``, ``include-dir``, ``cmake-dir``.
 
 Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written.
 """

@@ -59,9 +59,9 @@ class DeviceState:
         with self.lock:
             reason = self.direct3d_device.removed_reason
             if self._removal is None and reason:
-                host = Creation(0, None, reason)
+                creation = Creation(0, None, reason)
                 self._removal = Removal(
-                    "ID3D12Device", tuple(self.findings((direct3d_device_is_present,), host)), reason
+                    "ID3D12Device", tuple(self.findings((direct3d_device_is_present,), creation)), reason
                 )
         removal = self.removal
         return removal.reason if removal is not None else HRESULT.S_OK

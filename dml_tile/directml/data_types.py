@@ -1,6 +1,6 @@
 """The one table of data types: DirectML's tensor data types, and the element types of other specifications.
 
-A row of ``TensorDataType`` is all that a new data type takes, beside its level in ``targets``. Sizes, NumPy's dtypes,
+A row of ``TensorDataType`` is all that a new data type takes, beside its level in ``levels``. Sizes, NumPy's dtypes,
 the carriers of a lowering and the names in models are made from it.
 
 Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/ne-directml-dml_tensor_data_type
