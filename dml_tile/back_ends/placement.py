@@ -137,11 +137,15 @@ def _types(edges: Iterable[Edge | None]) -> tuple[str | None, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model: its IR version, its opset of onnx's own operators (None if it imports none), and its nodes."""
+    """A model: its IR version, its opset of onnx's own operators (None if it imports none), and its nodes.
+
+    It imports no opset of the domains ``unimported``, of which ONNX Runtime takes the newest.
+    """
 
     ir: int
     opset: int | None
     nodes: Sequence[ModelNode]
+    unimported: tuple[str, ...] = ()
 
 
 class Runtime(NamedTuple):
@@ -231,7 +235,7 @@ def placed_model(model: LoadedModel, targets: Sequence[Target]) -> PlacedModel:
 
 
 def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlacements]:
-    """Return the errors that keep the model from loading, and the placement of each node, in the order of the file.
+    """Return the errors of the model, and the placement of each node, in the order of the file.
 
     Where a model is not loaded because of its IR version or its opset, none of its nodes is placed.
     """
@@ -239,7 +243,11 @@ def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlaceme
     refused = list(_limits(model, runtime))
     if refused:
         return refused, [(node, refused[0]) for node in _all(model.nodes)]
-    return [], list(_Placer(runtime, target).placed(model.nodes))
+    errors = [
+        Reason(Placement.NONE, "ORT-MODEL-opset-import", f"the model imports no opset of the domain {domain}")
+        for domain in model.unimported
+    ]
+    return errors, list(_Placer(runtime, target).placed(model.nodes))
 
 
 def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:

@@ -33,6 +33,7 @@ from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, Tile
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import default_opset, inline, place, place_of
 from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types
+from dml_tile.readers.onnx.nodes import RUNTIME_DOMAINS
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
 from dml_tile.readers.onnx.values import Value, dimensions
 
@@ -106,12 +107,14 @@ def scan(
     imports = {each.domain: each.version for each in model.opset_import if each.domain}
     operators = [node.op_type for node in nodes(model.graph)]
     has_tiles = "Tile" in operators
+    used = {node.domain for node in nodes(model.graph)}
     graph_scan = GraphScan(folder, opset, loop_types, sizes_in_file(model.graph), imports, overridable, has_tiles)
     if for_tiles_only and not has_tiles:
         return ScannedModel([], LoadedModel(model.ir_version, opset, ()), tuple(unused), (), len(operators), {})
     found = graph_scan.scanned(with_types(model).graph)
     remarks = (*unused, *graph_scan.contradictions.values())
-    loaded = LoadedModel(model.ir_version, opset, found.nodes.nodes)
+    unimported = sorted(used.intersection(RUNTIME_DOMAINS).difference(imports))
+    loaded = LoadedModel(model.ir_version, opset, found.nodes.nodes, tuple(unimported))
     problems = tuple(graph_scan.wrong_data)
     return ScannedModel(found.tiles, loaded, remarks, problems, len(operators), graph_scan.origins_of_sizes)
 

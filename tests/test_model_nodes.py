@@ -1,0 +1,178 @@
+"""``check MODEL --via ort``: the nodes of a model in each format, and what they come to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from dml_tile import check_model
+from dml_tile.checks.sweep import sweep
+from tests.helpers.command_line import Call
+from tests.helpers.onnx_graphs import computed, model, node, tensor, typed
+
+OLD: Final = "onnxruntime-directml-1.9.0"
+NEW: Final = "onnxruntime-directml-1.24.4"
+
+
+def save(text: str, name: str = "a.onnx", **fields: Any) -> str:
+    given: dict[str, Any] = {"inputs": [typed("x", [2, 3])], "opset": 13} | fields
+    made = model(*computed(text), ir_version=7, **given)
+    del made.graph.output[:]
+    made.graph.output.append(helper.make_empty_tensor_value_info(made.graph.node[-1].output[0]))
+    onnx.save(made, name)
+    return name
+
+
+def output_of(check: Call, *arguments: str) -> Any:
+    return json.loads(check(*arguments, "--via", "ort", "--format", "json").stdout)
+
+
+def test_json_has_an_object_a_node_and_target(check: Call) -> None:
+    output = output_of(check, save("[first] t = Tile(x, r); y = Relu(t)", initializer=[tensor("r", [1, 2])]), "-t", OLD)
+    assert [(each["node"], each["name"], each["operator"], each["version"]) for each in output["nodes"]] == [
+        ("0", "first", "Tile", 13),
+        ("1", "", "Relu", 13),
+    ]
+    assert output["nodes"][0] == {
+        "source": "a.onnx",
+        "target": OLD,
+        "node": "0",
+        "name": "first",
+        "domain": "",
+        "operator": "Tile",
+        "version": 13,
+        "placement": "cpu",
+        "rule": "ORT-CPU-version",
+        "reason": "Tile-13: registered at 6",
+    }
+    assert output["results"] == []  # the Tile goes elsewhere
+    (source,) = output["sources"]
+    assert (source["nodes"], source["errors"]) == (2, [])
+
+
+def test_a_tile_that_directml_takes_is_checked_and_no_other_node_has_a_verdict(check: Call) -> None:
+    save("t = Tile(x, r); y = Relu(t)", initializer=[tensor("r", [1, 2])])
+    output = output_of(check, "a.onnx", "-t", OLD, "-t", NEW)
+    assert [(each["target"], each["verdict"]) for each in output["results"]] == [(NEW, "accepted")]
+    assert [each["placement"] for each in output["nodes"]] == ["cpu", "cpu", "directml", "directml"]
+
+
+STATUSES: Final[dict[str, tuple[str, dict[str, Any], list[str], int]]] = {
+    "all on DirectML": ("y = Relu(x)", {}, ["-t", NEW], 0),
+    "all on DirectML, which is asked for": ("y = Relu(x)", {}, ["-t", NEW, "--fail-on", "note"], 0),
+    "one on the CPU": ("y = Det(x)", {"inputs": [typed("x", [2, 3, 3])]}, ["-t", NEW, "--require-operators"], 0),
+    "one on the CPU, which is a note": ("y = Det(x)", {}, ["-t", NEW, "--fail-on", "note"], 1),
+    "which is ignored": ("y = Det(x)", {}, ["-t", NEW, "--fail-on", "note", "--ignore", "ORT-CPU"], 0),
+    "a node that nobody has": ("y = Add(x, x)", {"inputs": [typed("x", [2], TensorProto.BFLOAT16)]}, ["-t", NEW], 1),
+    "an opset that the release does not load": ("y = Relu(x)", {"opset": 25}, ["-t", "onnxruntime-directml-1.21"], 1),
+    "no device": ("y = Relu(x)", {}, ["-t", "4_0"], 1),
+    "an application's operator": ("y = own.Mine(x)", {"domains": {"own": 1}}, ["-t", NEW], 1),
+    "an application's operator, ignored": (
+        "y = own.Mine(x)",
+        {"domains": {"own": 1}},
+        ["-t", NEW, "--ignore", "ORT-NODE-domain"],
+        0,
+    ),
+    "no opset import": ("y = own.Mine(x)", {}, ["-t", NEW], 1),
+}
+
+
+@pytest.mark.parametrize("case", STATUSES)
+def test_the_status_follows_what_nodes_come_to(check: Call, case: str) -> None:
+    text, fields, options, status = STATUSES[case]
+    result = check(save(text, **fields), "--via", "ort", *options)
+    assert result.exit_code == status, result.stdout
+
+
+def test_what_keeps_a_model_from_loading_stands_in_its_source_and_no_device_leaves_its_nodes(check: Call) -> None:
+    save("y = Relu(x)", opset=25)
+    (source,) = output_of(check, "a.onnx", "-t", "onnxruntime-directml-1.21")["sources"]
+    assert [(each["rule"], each["target"]) for each in source["errors"]] == [
+        ("ORT-MODEL-opset", "onnxruntime-directml-1.21")
+    ]
+    output = output_of(check, save("y = Relu(x)"), "-t", "4_0")
+    assert [each["placement"] for each in output["nodes"]] == ["directml"]
+    assert [each["rule"] for each in output["sources"][0]["errors"]] == ["ORT-MODEL-device"]
+
+
+def test_text_has_a_summary_and_a_line_a_kind_and_each_node_where_it_is_asked_for(check: Call) -> None:
+    save("a = Det(x); b = Det(x); c = Relu(a); y = Add(b, c)", inputs=[typed("x", [2, 3, 3])], opset=22)
+    printed = check("a.onnx", "--via", "ort", "-t", NEW).stdout
+    assert f"a.onnx at {NEW} (6_4): 2 nodes on DirectML, 2 on the CPU; it loads\n" not in printed  # b is a's equal
+    assert f"a.onnx at {NEW} (6_4): 2 nodes on DirectML, 1 on the CPU, 1 gone before; it loads\n" in printed
+    assert f"a.onnx: note[ORT-CPU-unregistered] Det-22: no release registers Det (node 0, at {NEW})" in printed
+    assert "  3 Add-14: directml\n" in check("a.onnx", "--via", "ort", "-t", NEW, "--verbose").stdout
+
+
+@pytest.mark.parametrize("name", ["concise", "github", "azure", "gitlab", "sarif", "junit", "markdown", "html"])
+def test_other_reports_follow_the_kinds(check: Call, name: str) -> None:
+    save("y = Conv(x, w)", opset=22, inputs=[typed("x", [1, 1, 3, 3]), typed("w", [1, 1, 3, 3])])
+    printed = check("a.onnx", "--via", "ort", "-t", NEW, "--format", name).stdout
+    assert "Conv-22" in printed
+    assert "registered at 1, 11" in printed
+
+
+def test_a_baseline_lets_known_departures_pass_by_rule_and_operator(check: Call) -> None:
+    save("y = Det(x)", inputs=[typed("x", [2, 3, 3])])
+    options = ["a.onnx", "--via", "ort", "-t", NEW, "--fail-on", "note"]
+    assert check(*options, "--write-baseline", "b.json").exit_code == 0
+    assert '"operator": "Det-11"' in Path("b.json").read_text()
+    assert check(*options, "--baseline", "b.json").exit_code == 0
+    save("z = Det(x); y = Relu(z)", inputs=[typed("x", [2, 3, 3])])  # at another place
+    assert check(*options, "--baseline", "b.json").exit_code == 0
+    save("y = Unique(x)", inputs=[typed("x", [2, 3, 3])])
+    assert check(*options, "--baseline", "b.json").exit_code == 1
+
+
+def test_a_setting_allows_a_number_of_nodes_on_the_cpu(check: Call) -> None:
+    save("a = Det(x); y = Unique(a)", inputs=[typed("x", [2, 3, 3])])
+    for most, status in ((2, 0), (1, 1)):
+        Path("pyproject.toml").write_text(f"[tool.dml-tile]\nmax-cpu-nodes = {most}\n")
+        result = check("a.onnx", "--via", "ort", "-t", NEW)
+        assert result.exit_code == status, result.stdout
+        assert ("max-cpu-nodes allows 1" in result.stdout) == (most == 1)
+    Path("pyproject.toml").write_text("[tool.dml-tile]\nmax-cpu-nodes = 2\n")
+    assert check("a.onnx", "--via", "ort", "-t", NEW, "--fail-on", "note").exit_code == 0
+    Path("pyproject.toml").write_text('[tool.dml-tile.per-file-ignores]\n"a.onnx" = ["ORT-CPU"]\n')
+    assert check("a.onnx", "--via", "ort", "-t", NEW, "--fail-on", "note").exit_code == 0
+
+
+def test_python_has_the_same(tmp_path: Path) -> None:
+    made = model(*computed("y = Det(x)"), ir_version=7, inputs=[typed("x", [2, 3, 3])], opset=13)
+    found = check_model(made, NEW, via="ort")
+    assert (list(found), [each.rule for each in found.findings]) == ([], ["ORT-CPU-unregistered"])
+    assert found.nodes is not None
+    assert [(named.operator, reason.placement) for named, reason in found.nodes.placed.at(0)] == [("Det", "cpu")]
+    path = tmp_path / "a.onnx"
+    onnx.save(made, path)
+    (swept,) = sweep([path], [NEW], via="ort")
+    assert swept.nodes is not None
+    assert swept.nodes.loads(0)
+    assert check_model(made, NEW).nodes is None
+
+
+def test_without_a_back_end_the_other_nodes_are_counted(check: Call) -> None:
+    save("a = Relu(x); y = Neg(a)")
+    result = check("a.onnx")
+    assert result.exit_code == 2
+    assert "--via ort says which provider takes 2 other nodes" in result.stdout
+
+
+def test_sizes_that_are_given_change_no_placement(check: Call) -> None:
+    save("s = Shape(x); y = Tile(s, r)", inputs=[typed("x", ["N", 3])], initializer=[tensor("r", [2])])
+    for options in ([], ["--dim", "N=4"]):
+        output = output_of(check, "a.onnx", "-t", NEW, *options)
+        assert [each["placement"] for each in output["nodes"]] == ["directml", "cpu"]
+
+
+def test_a_models_domains_are_named(check: Call) -> None:
+    made = model(node("Gelu", ["x"], ["y"], domain="com.microsoft"), ir_version=7)
+    onnx.save(made, "a.onnx")
+    result = check("a.onnx", "--via", "ort", "-t", NEW)
+    assert result.exit_code == 1
+    assert "error[ORT-MODEL-opset-import] the model imports no opset of the domain com.microsoft" in result.stdout
