@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +17,9 @@ from dml_tile import check_model
 from dml_tile.checks.sweep import sweep
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import computed, model, node, tensor, typed
+from tests.helpers.packages import needed
+from tests.helpers.pages import blocks_of
+from tests.helpers.paths import ROOT
 
 OLD: Final = "onnxruntime-directml-1.9.0"
 NEW: Final = "onnxruntime-directml-1.24.4"
@@ -176,3 +182,17 @@ def test_a_models_domains_are_named(check: Call) -> None:
     result = check("a.onnx", "--via", "ort", "-t", NEW)
     assert result.exit_code == 1
     assert "error[ORT-MODEL-opset-import] the model imports no opset of the domain com.microsoft" in result.stdout
+
+
+def test_the_snippets_of_the_page_compare_a_session_with_what_is_foretold(check: Call) -> None:
+    """On the CPU provider: nodes that DirectML would take are more on the CPU than foretold."""
+    needed("onnxruntime")
+    for block in blocks_of((ROOT / "docs" / "onnxruntime.md").read_text(encoding="utf-8")):
+        if block.file:
+            Path(block.file).write_text(block.text)
+    save("[det] a = Det(x); [relu] y = Relu(a)", inputs=[typed("x", [2, 3, 3])])
+    run = partial(subprocess.run, check=True, capture_output=True, text=True)
+    Path("assigned.json").write_text(run([sys.executable, "assigned.py", "a.onnx"]).stdout)
+    Path("checked.json").write_text(check("a.onnx", "--via", "ort", "-t", NEW, "--format", "json").stdout)
+    printed = run([sys.executable, "compared.py", "assigned.json", "checked.json"]).stdout
+    assert printed.splitlines() == ["ai.onnx Relu: 1 more on cpu than foretold", "relu: cpu, foretold directml"]
