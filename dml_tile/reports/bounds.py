@@ -32,7 +32,6 @@ MAX_FINDINGS: Final = 1_000
 MAX_FIELDS: Final = 100
 """The most fields that are known at run time only, or that no rule looks at."""
 
-
 _DIGEST_BYTES: Final = 8
 
 
