@@ -196,3 +196,28 @@ def test_the_snippets_of_the_page_compare_a_session_with_what_is_foretold(check:
     Path("checked.json").write_text(check("a.onnx", "--via", "ort", "-t", NEW, "--format", "json").stdout)
     printed = run([sys.executable, "compared.py", "assigned.json", "checked.json"]).stdout
     assert printed.splitlines() == ["ai.onnx Relu: 1 more on cpu than foretold", "relu: cpu, foretold directml"]
+
+
+def described(check: Call, release: str) -> str:
+    (result,) = output_of(check, "a.onnx", "-t", f"onnxruntime-directml-{release}")["results"]
+    return str(result["operator"])
+
+
+def test_transposes_around_a_tile_are_cancelled_from_1_10_on(check: Call) -> None:
+    text = "[tile] b = Tile(a, r); y = Transpose<perm=[0, 2, 1]>(b)"
+    inputs, repeats = [typed("x", [2, 3, 4])], [tensor("r", [1, 2, 3])]
+    for opset, release, expected in ((12, "1.9", "{2,4,3} x {1,2,3}"), (13, "1.10", "{2,3,4} x {1,3,2}")):
+        save(f"a = Transpose<perm=[0, 2, 1]>(x); {text}", inputs=inputs, initializer=repeats, opset=opset)
+        assert expected in described(check, release)
+    save(f"a = Transpose<perm=[2, 0, 1]>(x); {text}", inputs=inputs, initializer=repeats)
+    assert "{4,2,3} x {1,2,3}" in described(check, "1.24")
+
+
+def test_a_tile_between_quantised_values_runs_on_their_type_from_1_20_on(check: Call) -> None:
+    scalars = [tensor("s", 0.5, "float32"), tensor("z", 3, "uint8"), tensor("o", 0.25, "float32")]
+    constants = [tensor("r", [2, 1]), *scalars]
+    for scale, release, expected in (("s", "1.19", "FLOAT32"), ("s", "1.20", "UINT8"), ("o", "1.20", "FLOAT32")):
+        text = "q = QuantizeLinear(x, s, z); d = DequantizeLinear(q, s, z); t = Tile(d, r)"
+        text += f"; y = QuantizeLinear(t, {scale}, z)"
+        save(text, initializer=constants)
+        assert described(check, release).startswith(f"{expected} {{2,3}} x {{2,1}}")

@@ -22,6 +22,7 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx import functions
 from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
+from dml_tile.readers.onnx.inference import names_in
 from dml_tile.readers.onnx.scan import GraphScan
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.costs import at_most
@@ -612,3 +613,21 @@ def test_a_function_with_the_name_of_an_operator_is_not_used_and_named() -> None
     assert found.contradictions == (
         "the function ai.onnx/Tile has an operator's domain; runtimes take the operator instead",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        *(("2*B", 8), ("B + 1", 5), ("B//2", 2), ("(B - 1)*C", 9)),
+        *(("B//0", None), ("B**9", None), ("f(B)", None), ("2*D", None)),
+    ],
+)
+def test_a_size_that_is_named_by_an_expression_follows_from_its_names(name: str, size: int | None) -> None:
+    made = model(R, tile_node(), inputs=[typed("x", ["B", name])])
+    found = tile_in(made, KnownShapes({"B": 4, "C": 3}))
+    assert found.shape == (4, size or name)
+
+
+def test_the_names_in_an_expression_are_names_of_the_model() -> None:
+    made = model(R, tile_node(), inputs=[typed("x", ["2*B", 3])])
+    assert names_in(made.graph, KnownShapes()).dimensions == {"2*B", "B"}

@@ -95,3 +95,8 @@ ORT: Final = BackEnd(
     dialects=(ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE),
     folds_constants=True,
 )
+
+TRANSPOSES_CANCEL_SINCE: Final = (1, 10)
+"""The release from which on two Transposes around a Tile are cancelled."""
+QUANTISED_SINCE: Final = (1, 20)
+"""The release from which on a Tile between quantised values runs on their type."""

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named, directml
 from dml_tile.back_ends.back_end import BACK_END_RULES, tile_reaches_directml
 from dml_tile.back_ends.dialects import Request
 from dml_tile.back_ends.directml import sizes_fit
+from dml_tile.back_ends.onnxruntime import ORT, QUANTISED_SINCE, TRANSPOSES_CANCEL_SINCE
+from dml_tile.back_ends.placement import runtime_at
 from dml_tile.checking import check
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
@@ -221,6 +223,11 @@ def _node_results(
 ) -> Iterator[Result]:
     check_at: Callable[[Target], tuple[Finding, ...]]
     lowest_at: Callable[[Target], FeatureLevel | None]
+    if via and (node.quantised or node.transposed):
+        for target in targets:
+            optimised = replace(as_optimised(node, via, target), quantised="", transposed=())
+            yield from _node_results(source, optimised, [target], against, via)
+        return
     if via:
         check_at = partial(check_node, node, back_end=via, against=against)
         lowest_at = partial(lowest_level_through, node, via)
@@ -246,6 +253,33 @@ def _node_results(
             node=node.fields,
             why_lower=_why_lower(node, via, target, lowest) if via and verdict not in NOT_FOR_DIRECTML else "",
         )
+
+
+def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
+    """Return the Tile that ONNX Runtime's release leaves of a model's: on quantised values, without Transposes."""
+    release = runtime_at(target).release
+    if via.name != ORT.name:
+        return node
+    if node.quantised and release >= QUANTISED_SINCE:
+        node = replace(node, data_type=node.quantised)
+    order = [node.transposed.index(i) for i in range(len(node.transposed))]
+    if order and release >= TRANSPOSES_CANCEL_SINCE:
+        node = replace(
+            node,
+            shape=_ordered(node.shape, order),
+            repeats=_ordered(node.repeats, order),
+            input_origins=_ordered(node.input_origins, order) or (),
+            repeats_origins=_ordered(node.repeats_origins, order) or (),
+        )
+    return node
+
+
+_Item = TypeVar("_Item")
+
+
+def _ordered(values: tuple[_Item, ...] | None, order: Sequence[int]) -> tuple[_Item, ...] | None:
+    """Return the values in another order, if there are as many."""
+    return tuple(values[i] for i in order) if values is not None and len(values) == len(order) else values
 
 
 def _why_lower(node: TileNode, via: BackEnd, target: Target, lowest: FeatureLevel | None) -> str:

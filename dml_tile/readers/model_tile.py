@@ -176,7 +176,9 @@ class TileNode:
     node depends on; a single origin is for all. The ``contradictions``, on a model's first Tile, are about declared
     sizes that values do not have. A Tile is ``emptied`` if sizes given beside the model leave it no elements.
     ``given_repeats`` are the model's, where the dialect computes some as 0; else it is empty.
-    ``inputs`` and ``output`` have an ONNX model's names, ``place`` its node's place by numbers.
+    ``inputs`` and ``output`` have an ONNX model's names, ``place`` its node's place by numbers. The Tile is between a
+    DequantizeLinear and a QuantizeLinear of one scale if ``quantised`` is not empty, but their data type; between two
+    Transposes that cancel if ``transposed`` has the first one's permutation.
     """
 
     pointer: str
@@ -194,6 +196,8 @@ class TileNode:
     inputs: _Texts = ()
     output: str = ""
     place: str = ""
+    quantised: str = ""
+    transposed: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise InputError for too many dimensions: each may be a finding, and their product any number."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from itertools import chain, count, repeat, starmap
+from operator import add, floordiv, mul, sub
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -171,14 +173,59 @@ def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
     if sizes:
         for value in _values(graph):
             for dim in value.type.tensor_type.shape.dim:
-                if dim.dim_param in sizes:
-                    dim.dim_value = sizes[dim.dim_param]
+                if dim.dim_param and (named := _size_named(dim.dim_param, sizes)) is not None:
+                    dim.dim_value = named
+
+
+_MAX_EXPRESSION: Final = 200
+"""The most characters of a name that is read as an expression."""
+
+_OPERATIONS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
+    ast.Add: add,
+    ast.Sub: sub,
+    ast.Mult: mul,
+    ast.FloorDiv: floordiv,
+}
+
+
+def _size_named(name: str, sizes: Mapping[str, int]) -> int | None:
+    """Return the size of a name, or of an expression of names, as torch.export writes: ``2*B``; None if unknown."""
+    if name in sizes:
+        return sizes[name]
+    tree = _expression(name)
+    size = None if tree is None else _computed(tree, sizes)
+    return size if size is not None and 0 <= size <= INT64_MAX else None
+
+
+def _expression(name: str) -> ast.expr | None:
+    """Return a name as an expression; None for a plain name, and for what is no expression."""
+    if name.isidentifier() or len(name) > _MAX_EXPRESSION:
+        return None
+    try:
+        return ast.parse(name, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _computed(tree: ast.expr, sizes: Mapping[str, int]) -> int | None:
+    if isinstance(tree, ast.Constant):
+        return tree.value if type(tree.value) is int else None
+    if isinstance(tree, ast.Name):
+        return sizes.get(tree.id)
+    if not isinstance(tree, ast.BinOp) or type(tree.op) not in _OPERATIONS:
+        return None
+    left, right = _computed(tree.left, sizes), _computed(tree.right, sizes)
+    if left is None or right is None or (isinstance(tree.op, ast.FloorDiv) and not right):
+        return None
+    return _OPERATIONS[type(tree.op)](left, right)
 
 
 def names_in(graph: GraphProto, asked: KnownShapes) -> ModelNames:
     """Return the names of the graph's inputs, and of dimensions at any depth."""
     tensors = (value.type.tensor_type for value in _values(graph))
     dimensions = {dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param}
+    trees = filter(None, map(_expression, dimensions))
+    dimensions |= {each.id for tree in trees for each in ast.walk(tree) if isinstance(each, ast.Name)}
     inputs = {value.name for value in graph.input}
     return ModelNames(limited_names(dimensions, asked.dims), limited_names(inputs, asked.input_shapes))
 

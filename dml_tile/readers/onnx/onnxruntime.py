@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from onnx import GraphProto, NodeProto, TypeProto
 
@@ -206,6 +206,50 @@ _IDLE: Final[dict[str, Callable[[NodeProto, Mapping[str, Value]], bool]]] = {
     "Slice": _slices_nothing,
 }
 """Operators that onnxruntime removes where they do nothing."""
+
+
+class Surroundings(NamedTuple):
+    """The nodes around a Tile that onnxruntime removes with it: the type of quantised values, a permutation."""
+
+    quantised: str = ""
+    transposed: tuple[int, ...] = ()
+
+
+NOTHING_AROUND: Final = Surroundings()
+
+
+def surroundings_of_tiles(graph: GraphProto, values: Mapping[str, Value]) -> dict[int, Surroundings]:
+    """Return the surroundings of Tiles, by position, that stand between two nodes that cancel."""
+    makers = {name: node for node in graph.node for name in node.output}
+    users: dict[str, list[NodeProto]] = {}
+    for node in graph.node:
+        for name in node.input:
+            users.setdefault(name, []).append(node)
+    kept = {value.name for value in graph.output} | _used_inside(graph)
+    found = {}
+    for i, node in enumerate(graph.node):
+        if node.op_type != "Tile" or not node.input or not node.output or node.output[0] in kept:
+            continue
+        before, after = makers.get(node.input[0]), users.get(node.output[0], [])
+        if before is None or len(after) != 1 or len(users[node.input[0]]) != 1 or node.input[0] in kept:
+            continue
+        kinds = before.op_type, after[0].op_type
+        if kinds == ("DequantizeLinear", "QuantizeLinear") and _same_scale(before, after[0], values):
+            found[i] = Surroundings(quantised=values[before.input[0]].data_type or "")
+        elif kinds == ("Transpose", "Transpose"):
+            first, second = (_permutation(each) for each in (before, after[0]))
+            if first and [first[j] for j in second] == sorted(first):
+                found[i] = Surroundings(transposed=first)
+    return found
+
+
+def _same_scale(before: NodeProto, after: NodeProto, values: Mapping[str, Value]) -> bool:
+    keys = ([_constant_key(name, values) for name in each.input[1:]] for each in (before, after))
+    return before.input[0] in values and next(keys) == next(keys)
+
+
+def _permutation(node: NodeProto) -> tuple[int, ...]:
+    return next((tuple(each.ints) for each in node.attribute if each.name == "perm"), ())
 
 
 def _used_inside(graph: GraphProto) -> set[str]:

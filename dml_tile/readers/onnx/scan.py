@@ -35,10 +35,13 @@ from dml_tile.readers.onnx.inference import (
 )
 from dml_tile.readers.onnx.nodes import Edges, GraphNodes, Seen, edge_of, function_of, resolved, types_by_formals
 from dml_tile.readers.onnx.onnxruntime import (
+    NOTHING_AROUND,
     UNUSED,
+    Surroundings,
     is_folded,
     removed_nodes,
     sources_of_requantised,
+    surroundings_of_tiles,
     unneeded_nodes,
     why_folded,
 )
@@ -67,6 +70,7 @@ class FoundTile(NamedTuple):
     operator: OnnxOperator
     inputs: Sequence[Value]
     folded: str
+    around: Surroundings = NOTHING_AROUND
 
 
 class ScannedGraph(NamedTuple):
@@ -156,12 +160,14 @@ class GraphScan:
             found += [(i, tile) for graph in inside.graphs for tile in graph.tiles]
             if not kind.domain and kind.type == "Tile":
                 found.append((i, FoundTile(place(where, node.name), node, kind, given, placed.gone)))
+        around = surroundings_of_tiles(graph, scope) if self.has_tiles else {}
         for i in unneeded_nodes(graph, scope):
             nodes.nodes[i].gone = nodes.nodes[i].gone or UNUSED
         for i, reason in removed_nodes(graph, kinds, scope).items():
             nodes.nodes[i].gone = nodes.nodes[i].gone or reason
         gone = [node.gone for node in nodes.nodes]
-        return ScannedGraph([each._replace(folded=each.folded or gone[i]) for i, each in found], scope, nodes)
+        tiles = [tile._replace(folded=tile.folded or gone[i], around=around.get(i, tile.around)) for i, tile in found]
+        return ScannedGraph(tiles, scope, nodes)
 
     def _input_edge(self, name: str, value: Value) -> Edge:
         edge = edge_of(value)

@@ -162,6 +162,8 @@ def _parts(found: FoundTile, before: FoundTile, origins: Mapping[str, ValueOrigi
                 inputs=tuple(map(place, found.node.input)),
                 output=place(*found.node.output[:1]),
                 place=place_of(found.node).pointer,
+                quantised=found.around.quantised,
+                transposed=found.around.transposed,
             )
         yield part
 
@@ -198,7 +200,7 @@ def _is_empty(part: TileNode | Finding) -> bool:
 
 
 def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Finding]:
-    pointer, node, kind, inputs, _ = found
+    pointer, node, kind, inputs, *_ = found
     if kind.opset is None or kind.opset < 1:
         yield unreadable(
             pointer, f"is a Tile; the model imports opset {kind.opset} of onnx's operators, which has none"
