@@ -195,7 +195,7 @@ class TileNode:
     given_repeats: Annotated[tuple[int | None, ...], _FIRST_ERROR] = ()
     inputs: _Texts = ()
     output: str = ""
-    place: str = ""
+    place: str = field(default="", compare=False)
     quantised: str = ""
     transposed: tuple[int, ...] = ()
 
