@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
@@ -37,6 +39,7 @@ from dml_tile.findings import BOTH, Basis
 from dml_tile.readers.json_descriptor import JsonDescriptor
 from dml_tile.rules.equations import EQUATION
 from dml_tile.rules.operator_fields import FIELD_SENTENCE, SIZES_SENTENCE, fields_without_rules
+from dml_tile.rules.operator_functions import FUNCTIONS
 from dml_tile.rules.shapes import SHAPE
 from docs.generator.operators_page import operator_index
 from tests.helpers.command_line import Call
@@ -76,6 +79,19 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
                 assert older[tensor].dimension_counts <= newer[tensor].dimension_counts
         assert tensors >= {*table.inputs, *table.optional_from}
         assert {*table.fused_from} <= {each.name for each in operators().values()}
+
+
+@pytest.mark.parametrize("operator", operators().values(), ids=lambda operator: operator.name)
+def test_a_sentence_of_the_table_names_each_number_and_tensor_of_an_operator(operator: Operator) -> None:
+    for _, table in tables_of(operator):
+        sentences = [each.text for each in (*table.fields, *table.sizes, *table.shapes)]
+        code = inspect.getsource(FUNCTIONS[operator.name].violations) if operator.name in FUNCTIONS else ""
+        said = {word for text in (*sentences, *table.free, code) for word in re.findall(r"\w+", text)}
+        said |= {name for shared in table.same if shared.field == "Sizes" for name in shared.tensors}
+        said |= {*table.without_rule, *(operator.tensors if len(operator.tensors) == 1 else ())}
+        said |= {*operator.tensors} if "Sizes" in table.without_rule else set()
+        numbers = {field.name for field in operator.fields if field.kind in "uiUIFz" and field.name != "Seed"}
+        assert operator.name == "TILE" or numbers | {*operator.tensors} <= said | {*operator.arrays}
 
 
 def test_the_table_is_toml_with_an_entry_for_each_operator() -> None:
@@ -374,6 +390,42 @@ def test_the_cast_is_to_the_nearest_type(name: str, given: str, cast: str) -> No
     assert suggestions
 
 
+@pytest.mark.parametrize(
+    ("name", "message", "suggestion"),
+    [
+        ("gemm-inner-sizes", "ATensor.Sizes[3] is 4; BTensor.Sizes[2] is 5: both are K, the inner size", None),
+        ("gemm-scalar-c", "{1, 5} was provided, but OutputTensor has {3, 5}",
+         "give it OutputTensor's Sizes, with strides of 0"),
+        ("gru-hidden-size", "32 was provided, but 6 * hidden_size = 30 was expected", None),
+        ("quantize-scalar-scale", "{1} was provided, but InputTensor has {2}",
+         "give it InputTensor's Sizes, with strides of 0"),
+        ("attention-values", "5 was provided, but valueSequenceLength = 6 was expected", None),
+    ],
+)  # fmt: skip
+def test_a_message_names_what_sizes_are_and_a_way_out(name: str, message: str, suggestion: str | None) -> None:
+    (finding,) = check(case(name), "6_2")
+    assert (finding.message, finding.suggestion) == (message, suggestion)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("pooling", Verdict.ACCEPTED),
+        ("pooling-dilated", Verdict.ACCEPTED),
+        ("pooling-rounded-up", Verdict.UNDOCUMENTED),
+        ("pooling-channels", Verdict.REFUSED),
+        ("padding-modulo", Verdict.UNDOCUMENTED),
+        ("reduce-unknown-function", Verdict.UNDOCUMENTED),
+        ("fused-swish-gemm", Verdict.UNDOCUMENTED),
+        ("fused-softplus-gemm", Verdict.ACCEPTED),
+        ("fused-clip-scale-2-bias-0", Verdict.UNDOCUMENTED),
+        ("fused-clip-scale-2-bias-1", Verdict.REFUSED),
+    ],
+)
+def test_the_verdict_follows_page_and_runtime(name: str, expected: Verdict) -> None:
+    assert verdict(case(name), "6_2") == (expected, ())
+
+
 def test_advice_on_a_size_of_0_holds_for_any_operator() -> None:
     advice = {finding.suggestion for finding in check(gather("UINT32", sizes=[0])) if "zero" in finding.rule}
     assert advice == {"leave the operator out if its output is empty"}
@@ -464,9 +516,14 @@ def test_levels_of_an_operator_shows_its_rows(call: Call) -> None:
     assert printed.startswith("DML_OPERATOR_GATHER (67), since 1_0\n  from 1_0:\n")
     assert "    IndicesTensor: 1 to 8 dimensions; UINT32 INT32 UINT64 INT64\n" in printed
     assert "  Axis < DimensionCount of InputTensor\n" in printed
+    assert "  OutputTensor has InputTensor's Sizes, with IndicesTensor's last IndexDimensions in place of" in printed
     record = json.loads(call("levels", "gather", "--format", "json").stdout)
     assert record["tables"][0]["documented"]["1_0"]["IndicesTensor"]["data_types"] == ["UINT32"]
     assert "Function SUM" in call("levels", "REDUCE").stdout
+    shapes = call("levels", "GEMM").stdout
+    assert "ATensor … M K if TransA is NONE, ATensor … K M if TransA is TRANSPOSE, BTensor … K N" in shapes
+    assert "OutputTensor … M N\n  M is the rows, K is the inner size, N is the columns\n" in shapes
+    assert "WeightTensor 1 num_directions 4*hidden_size input_size, BiasTensor" in call("levels", "LSTM").stdout
     wrong = call("levels", "GATHR")
     assert wrong.exit_code == 2
     assert "did you mean GATHER?" in wrong.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from importlib.resources import files
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from rich.table import Table
@@ -18,6 +19,7 @@ from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.packages import PACKAGES
 from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
 from dml_tile.reports.markup import Markup, element, html_page, region, table_head
+from dml_tile.rules.operator_functions import FUNCTIONS
 
 KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
 """The data types that Tile has in the same rows."""
@@ -140,7 +142,7 @@ def operator_lines(operator: Operator) -> str:
             for level, row in rows.items():
                 lines.append(f"  {heading} {level.short}:")
                 lines += [f"    {', '.join(tensors)}: {_column_text(column)}" for column, tensors in _alike(row)]
-        lines += [f"  {sentence}" for sentence in _sentences(table)]
+        lines += [f"  {sentence}" for sentence in _sentences(operator, table)]
     return "\n".join([*lines, page]) + "\n"
 
 
@@ -152,7 +154,7 @@ def operator_json(operator: Operator) -> str:
             "page": table.page,
             "documented": {level.short: _row_record(row) for level, row in table.rows.items()},
             "runtime": {level.short: _row_record(row) for level, row in table.runtime.items()},
-            "requirements": [*_sentences(table)],
+            "requirements": [*_sentences(operator, table)],
         }
         for choice, table in tables_of(operator)
     ]
@@ -220,7 +222,7 @@ def _operator_section(operator: Operator) -> Iterator[str]:
         if rows:
             grid = element("table", table_head(_ROW_HEADINGS), element("tbody", *rows))
             yield from region(f"{operator.name} {choice}".strip(), [grid])
-        if sentences := [*_sentences(table)]:
+        if sentences := [*_sentences(operator, table)]:
             yield element("ul", *(element("li", sentence) for sentence in sentences))
     yield "\n</section>\n"
 
@@ -265,14 +267,44 @@ def types_text(data_types: Collection[TensorDataType]) -> str:
     return " ".join(data_type.name for data_type in sorted(data_types))
 
 
-def _sentences(table: OperatorTable) -> Iterator[str]:
+def _sentences(operator: Operator, table: OperatorTable) -> Iterator[str]:
     for field, tensors, is_documented, is_checked, alias in table.same:
         if len(tensors) > 1:
             but = f", but {alias[1].name} for {alias[0].name}" if alias else ""
             yield f"the same {field}: {', '.join(tensors)}{but}{_HELD[is_documented, is_checked]}"
-    for prefix, sentences in (("", table.fields), ("Sizes ", table.shapes), ("Sizes ", table.sizes)):
-        for text, is_documented, is_checked in sentences:
-            yield f"{prefix}{text}{_HELD[is_documented, is_checked]}"
+    yield from (f"{text}{_HELD[is_documented, is_checked]}" for text, is_documented, is_checked in table.fields)
+    for tensors, condition, below, is_documented, is_checked in table.given:
+        when = f" if {condition.replace(' = ', ' is ')}" if condition else ""
+        when += f" below {below.short}" if below else ""
+        yield f"not null: {' or '.join(tensors)}{when}{_HELD[is_documented, is_checked]}"
+    yield from _shapes(table)
+    for text, is_documented, is_checked in table.sizes:
+        words = f"Sizes {text}" if ": " in text else text.replace(" == ", " is ")
+        yield f"{words}{_HELD[is_documented, is_checked]}"
+    if rule := FUNCTIONS.get(operator.name):
+        yield rule.says
+    if table.free:
+        yield f"any value: {', '.join(table.free)}"
+    if table.without_rule:
+        yield f"not looked at: {', '.join(table.without_rule)}"
+
+
+def _shapes(table: OperatorTable) -> Iterator[str]:
+    """Yield the shapes of tensors, those that hold alike in one line, then the words for their letters."""
+    for held, sentences in groupby(table.shapes, lambda each: (each.is_documented, each.is_checked)):
+        shapes = ", ".join(_shape_text(each.text) for each in sentences)
+        yield f"Sizes: {shapes}{_HELD[held]}"
+    if table.names:
+        yield ", ".join(f"{name} is {words}" for name, words in table.names.items())
+
+
+def _shape_text(shape: str) -> str:
+    """Return a shape in words, such as "ATensor K M if TransA is TRANSPOSE"."""
+    tensor, _, sizes = shape.partition(": ")
+    name, _, condition = tensor.partition(" if ")
+    for sign, word in (("?...", "…"), ("...", "…"), ("?", "any"), ("|", " or ")):
+        sizes = sizes.replace(sign, word)
+    return f"{name} {sizes}{f' if {condition}' if condition else ''}".replace(" = ", " is ")
 
 
 def _row_record(row: Row) -> dict[str, Any]:

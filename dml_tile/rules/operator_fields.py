@@ -185,8 +185,8 @@ def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation
         for path, message, is_taken in equations.violations(sentence, op):
             yield Violation(path, message, basis=Basis.DOCUMENTED if is_taken else basis(*held))
     known = dict[str, int]()
-    if function := FUNCTIONS.get(op.operator.name):
-        yield from function(op, known)
+    if rule := FUNCTIONS.get(op.operator.name):
+        yield from rule.violations(op, known)
     yield from shape_violations(op, known)
 
 

@@ -4,30 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.findings import BOTH, Basis, Violation
 from dml_tile.rules.equations import value_of, without_leading_ones
 from dml_tile.rules.operator_view import OperatorView
 from dml_tile.text import braced
 
-SizesRule: TypeAlias = Callable[[OperatorView, dict[str, int]], Iterator[Violation]]
+_Find: TypeAlias = Callable[[OperatorView, dict[str, int]], Iterator[Violation]]
 """Yields violations, and adds values of names in the operator's shapes."""
+
+
+class SizesRule(NamedTuple):
+    """What an operator's tensors need, in a sentence, and the function that finds where they do not have it."""
+
+    says: str
+    violations: _Find
+
+
 FUNCTIONS: Final[dict[str, SizesRule]] = {}
 """By operator."""
 
 
-def _rule_of(*operators: str) -> Callable[[SizesRule], SizesRule]:
-    def add(function: SizesRule) -> SizesRule:
-        FUNCTIONS.update(dict.fromkeys(operators, function))
+def _rule_of(*operators: str, says: str) -> Callable[[_Find], _Find]:
+    def add(function: _Find) -> _Find:
+        FUNCTIONS.update(dict.fromkeys(operators, SizesRule(says, function)))
         return function
 
     return add
 
 
-@_rule_of("GATHER")
+@_rule_of(
+    "GATHER",
+    says="OutputTensor has InputTensor's Sizes, with IndicesTensor's last IndexDimensions in place of that along Axis.",
+)
 def _gathered(op: OperatorView, known: dict[str, int]) -> Iterator[Violation]:
-    """OutputTensor has InputTensor's Sizes, with IndicesTensor's last IndexDimensions in place of that along Axis."""
     given = [op.sizes[name][0] for name in ("InputTensor", "IndicesTensor", "OutputTensor") if name in op.sizes]
     rank, axis, count = len(given[0]) if given else 0, op.fields["Axis"], op.fields["IndexDimensions"]
     if len(given) < 3 or {*map(len, given)} != {rank} or axis >= rank or count > rank:
@@ -55,9 +66,13 @@ def _gathered(op: OperatorView, known: dict[str, int]) -> Iterator[Violation]:
         yield Violation("OutputTensor.Sizes", message, basis=Basis.DOCUMENTED)
 
 
-@_rule_of("GATHER_ND", "GATHER_ND1", "SCATTER_ND")
+@_rule_of(
+    "GATHER_ND",
+    "GATHER_ND1",
+    "SCATTER_ND",
+    says="OutputTensor, or UpdatesTensor, has IndicesTensor's Sizes but the last, then InputTensor's not indexed.",
+)
 def _coordinates(op: OperatorView, known: dict[str, int]) -> Iterator[Violation]:
-    """OutputTensor, or UpdatesTensor, has the Sizes of IndicesTensor without the last, then InputTensor's unindexed."""
     result = "UpdatesTensor" if op.operator.name == "SCATTER_ND" else "OutputTensor"
     given = [op.sizes[name][0] for name in ("InputTensor", "IndicesTensor", result) if name in op.sizes]
     counts = op.fields["InputDimensionCount"], op.fields["IndicesDimensionCount"]
@@ -85,9 +100,12 @@ def _coordinates(op: OperatorView, known: dict[str, int]) -> Iterator[Violation]
         yield Violation(f"{result}.Sizes", f"{braced(given[2])} was provided, but {expected}", basis=BOTH)
 
 
-@_rule_of("FOLD", "UNFOLD")
+@_rule_of(
+    "FOLD",
+    "UNFOLD",
+    says="A folded tensor ends with the channels times the window's size, and the number of windows.",
+)
 def _folded(op: OperatorView, known: dict[str, int]) -> Iterator[Violation]:
-    """A folded tensor ends with the channels times the window's size, and the number of windows."""
     whole, folded = ("OutputTensor", "InputTensor") if op.operator.name == "FOLD" else ("InputTensor", "OutputTensor")
     names = ("WindowSizes", "Strides", "Dilations", "StartPadding", "EndPadding")
     count, arrays = op.fields["DimensionCount"], [value_of(op, name) for name in names]
@@ -108,9 +126,11 @@ def _folded(op: OperatorView, known: dict[str, int]) -> Iterator[Violation]:
         yield Violation(f"{folded}.Sizes", f"{braced(found)} was provided, but {expected}", basis=BOTH)
 
 
-@_rule_of("MULTIHEAD_ATTENTION")
+@_rule_of(
+    "MULTIHEAD_ATTENTION",
+    says="One query, one key and one value are given, each alone or stacked; past ones may stand for the last two.",
+)
 def _attention(op: OperatorView, known: dict[str, int]) -> Iterator[Violation]:
-    """One query, one key and one value are given, each alone or stacked; past ones may stand for the last two."""
     sizes = {name: op.sizes[name][0] for name in op.operator.tensors if name in op.sizes}
     given = {name for name in op.operator.tensors if op.fields[name] is not None}
     heads, stacked = op.fields["HeadCount"], {"StackedQueryKeyTensor", "StackedQueryKeyValueTensor"} & given
