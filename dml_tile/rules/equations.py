@@ -57,6 +57,7 @@ _FUNCTIONS: Final[dict[str, Any]] = {
     "rank": _rank,
     "sum": sum,
     "uint32": _uint32,
+    "without_leading_ones": without_leading_ones,
 }
 
 
@@ -124,7 +125,7 @@ def _parsed(equation: str) -> _Equation:
         _BROKEN_IF[found["relation"]],
         blamed,
         suffix,
-        tuple(dict.fromkeys(aligned)),
+        tuple(dict.fromkeys(aligned)),  # of an array of tensors too, all must have the same number
         "i" in names_in(f"({left}), ({right})"),
         found["modulo"] is not None,
     )
@@ -164,8 +165,7 @@ def violations(equation: str, op: OperatorView) -> Iterator[Broken]:
     values = [value_of(op, name) for name in parsed.names]
     if None in values:
         return
-    ranks = {len(sizes) for name in parsed.aligned for sizes in op.sizes.get(name, ())}
-    if len(ranks) > 1:
+    if len(parsed.aligned) > 1 and len({len(each) for name in parsed.aligned for each in op.sizes.get(name, ())}) > 1:
         return
     count = len(values[parsed.names.index(parsed.blamed)]) if parsed.is_of_each else 1
     for i in range(count):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, groupby, takewhile
 from typing import Final
@@ -169,6 +169,7 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
             yield Violation(view.path("Flags"), message, basis=basis())
 
 
+_WITHOUT_ACTIVATIONS: Final = tuple(OPERATOR_LEVEL_RULES)
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)
 
 
@@ -177,7 +178,8 @@ def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Fin
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = viewed(fields)
     found = [*_findings_of_tensors(op, target)]
-    for rule, violation in (*_violations(OPERATOR_LEVEL_RULES, op, target), *_violations_of_fields(op)):
+    rules = OPERATOR_LEVEL_RULES if op.activations else _WITHOUT_ACTIVATIONS
+    for rule, violation in (*_violations(rules, op, target), *_violations_of_fields(op)):
         if violation.basis and not target.level.operators_are_measured:
             violation = violation._replace(basis=_INFERRED[violation.basis])
         found.append(rule.finding(violation, op.table.page if rule.url == pages.OPERATOR else rule.url))
@@ -185,7 +187,7 @@ def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Fin
 
 
 def _violations(
-    rules: Rules[OperatorView], op: OperatorView, target: Target
+    rules: Iterable[Rule[OperatorView]], op: OperatorView, target: Target
 ) -> list[tuple[Rule[OperatorView], Violation]]:
     return [(rule, violation) for rule in rules for violation in rule.violations(op, target)]
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from dml_tile.directml.operator_table import operator_table
+from dml_tile.directml.operators import Operator
 from dml_tile.findings import Violation
 from dml_tile.rules.equations import function_of, names_in, value_of, without_leading_ones
 from dml_tile.rules.operator_view import OperatorView, basis
@@ -100,6 +102,64 @@ class _Bound(NamedTuple):
 
 def shape_violations(op: OperatorView, known: Mapping[str, int]) -> Iterator[Violation]:
     """Yield the sizes that do not fit the shapes of an operator; ``known`` has values of names."""
+    if op.table.shapes and not all_fit(op, known):
+        yield from _misfits(op, known)
+
+
+def all_fit(op: OperatorView, known: Mapping[str, int]) -> bool:
+    """Return True if the shapes are plainly right: in one expression, which is compiled once for tensors' ranks."""
+    used, sizes = list[tuple[int, int]](), list[Sequence[int]]()
+    for i, row in enumerate(_rows(op.operator)):
+        if (found := op.sizes.get(row.tensor)) and (not row.condition or holds(op, row.condition)):
+            used.append((i, len(found[0])))
+            sizes.append(found[0])
+    try:
+        names, fits = _expression(op.operator, tuple(used), tuple(known))
+        return bool(fits(*sizes, *(known[name] if name in known else op.fields[name] for name in names)))
+    except (LookupError, ZeroDivisionError):
+        return False
+
+
+@cache
+def _rows(operator: Operator) -> list[_Row]:
+    return [_row(sentence.text) for sentence in operator_table(operator.name, operator.tensors).shapes]
+
+
+@cache
+def _expression(
+    operator: Operator, used: tuple[tuple[int, int], ...], known: tuple[str, ...]
+) -> tuple[list[str], Callable[..., bool]]:
+    """Return a function of the Sizes of rows' tensors and of names' values, which come first, that is True if all fit.
+
+    ``used`` are the indices of the rows and the dimension counts. Raises LookupError for a tensor with too few.
+    """
+    parts, bound, needed, leading = ["True"], {*known}, dict.fromkeys(known), ""
+    for number, (index, count) in enumerate(used):
+        row, tensor = _rows(operator)[index], f"_{number}"
+        missing = len(row.dimensions) - count
+        if missing > 0 and not row.trailing and "|1" not in row.dimensions[0].text:
+            raise LookupError(row.tensor)
+        if row.is_leading:
+            batch = f"without_leading_ones({tensor}[:{-missing}])"
+            parts.append(f"{batch} == {leading or batch}")
+            leading = leading or batch
+        for i, dimension in enumerate(row.fitted(count)[-count:]):
+            size, name = f"{tensor}[{i}]", dimension.binds
+            names = {each for of, _ in dimension.allowed for each in of}
+            needed.update(dict.fromkeys(names & operator.named.keys()))
+            bound |= names & operator.named.keys()
+            if name and name not in bound:
+                factor = dimension.text[: -len(name) - 1] or "1"
+                if names - {name} <= bound:
+                    parts.append(f"{size} % ({factor}) == 0 and ({name} := {size} // ({factor}))")
+                    bound.add(name)
+            elif dimension.allowed and names <= bound:
+                parts.append(f"({' or '.join(f'{size} == {each}' for each in dimension.text.split('|'))})")
+    arguments = (*(f"_{number}" for number in range(len(used))), *needed)
+    return [*needed], function_of(arguments, " and ".join(parts))
+
+
+def _misfits(op: OperatorView, known: Mapping[str, int]) -> Iterator[Violation]:
     bound = {name: _Bound(value, "") for name, value in known.items()}
     leading: tuple[str, Sequence[int]] | None = None
     for sentence in op.table.shapes:
@@ -109,9 +169,8 @@ def shape_violations(op: OperatorView, known: Mapping[str, int]) -> Iterator[Vio
         view, sizes = views[0], views[0].sizes
         if not sizes:
             continue
-        for name in row.names:
-            if name in op.operator.named:
-                bound[name] = _Bound(op.fields[name], name)
+        for name in row.names & op.operator.named.keys():
+            bound[name] = _Bound(op.fields[name], name)
         rests_on = basis(sentence.is_documented, sentence.is_checked)
         missing = len(row.dimensions) - len(sizes)
         if missing > 0 and not row.trailing:
