@@ -25,7 +25,7 @@ from dml_tile.directml.operators import Operator, enumerations
 
 TABLE: Final = Path(__file__).with_name("operators.toml")
 _RUNTIME: Final = "runtime_"
-_PREFIXES: Final = {"": (True, True), "page_": (True, False), _RUNTIME: (False, True), "guard_": (False, False)}
+_PREFIXES: Final = {"": (True, True), "page": (True, False), "runtime": (False, True), "guard": (False, False)}
 """Of keys of sentences: whether the page has them, and whether the runtime looks at them."""
 _DECODER: Final = json.JSONDecoder()
 """Reads the values of the table, which are both TOML and JSON, in a fraction of a TOML parser's time."""
@@ -71,7 +71,7 @@ class Shared(NamedTuple):
     """A data type of the first tensor, and that of the others with it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OperatorTable:
     """An operator's entry, or the sub-table that its field ``by`` chooses."""
 
@@ -107,34 +107,39 @@ class OperatorTable:
 
     def documented(self, level: FeatureLevel) -> Row | None:
         """Return the newest row that is not above a level; None if there is none."""
-        return _newest(self.rows, level)
+        return _newest(self, level)[0]
 
     def measured(self, level: FeatureLevel) -> Row | None:
         """Return the row that the runtime was measured to have, where it is not the documented one."""
-        return _newest(self.runtime, level)
+        return _newest(self, level)[1]
 
     def is_output(self, tensor: str) -> bool:
         """Return True for a tensor that the operator writes."""
         return tensor.startswith("Output") and tensor not in self.inputs
 
 
-def _newest(rows: Mapping[FeatureLevel, Row], level: FeatureLevel) -> Row | None:
-    return next((rows[since] for since in reversed([*rows]) if since <= level), None)  # the table's are in order
+@cache
+def _newest(table: OperatorTable, level: FeatureLevel) -> list[Row | None]:
+    """Return the documented and the measured row that are in force at a level."""
+    kinds = (table.rows, table.runtime)  # in the order of the levels
+    return [next((rows[since] for since in reversed([*rows]) if since <= level), None) for rows in kinds]
 
 
 @cache
-def _text() -> str:
-    return TABLE.read_text(encoding="utf-8") + "\n["
+def _sections() -> dict[str, str]:
+    """Return the text below each heading of the table."""
+    sections = (section.partition("]\n") for section in TABLE.read_text(encoding="utf-8").split("\n[")[1:])
+    return {heading: text for heading, _, text in sections}
 
 
 def _values(heading: str) -> dict[str, Any]:
     """Return the values below a heading of the table. Raises ValueError for an unknown one."""
-    start = _text().index(f"\n[{heading}]\n") + len(heading) + 4
-    lines = _text()[start : _text().index("\n[", start - 1)].splitlines()
+    if heading not in _sections():
+        raise ValueError(f"{TABLE.name} has no {heading}")
     found = {}
-    for line in lines:
+    for line in _sections()[heading].splitlines():
         name, equals, value = line.partition(" = ")
-        if equals and not name.startswith("#"):
+        if equals and name[0] != "#":
             found[name] = _DECODER.raw_decode(value)[0]
     return found
 
@@ -160,10 +165,14 @@ def _rows(groups: tuple[str, ...], names: tuple[str, ...], cells: tuple[str, ...
     return {name: column for group, column in columns for name in (names if group == "*" else group.split())}
 
 
-def _sentences(values: Mapping[str, Any], key: str) -> tuple[Sentence, ...]:
-    """Return the sentences of a key, with and without prefixes, in the order of the entry."""
-    prefixes = {f"{prefix}{key}": held for prefix, held in _PREFIXES.items()}
-    return tuple(Sentence(text, *prefixes[each]) for each in values if each in prefixes for text in values[each])
+def _sentences(values: Mapping[str, Any]) -> dict[str, list[Sentence]]:
+    """Return the sentences by their keys without prefixes, in the order of the entry."""
+    found = {key: list[Sentence]() for key in ("same", "fields", "sizes", "shapes", "given")}
+    for name, texts in values.items():
+        prefix, _, key = name.rpartition("_")
+        if key in found:
+            found[key] += [Sentence(text, *_PREFIXES[prefix]) for text in texts]
+    return found
 
 
 def _given(sentence: Sentence) -> Given:
@@ -209,14 +218,15 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         prefix = _RUNTIME if key.startswith(_RUNTIME) else ""
         if key.removeprefix(prefix)[0].isdigit():
             rows[prefix][FeatureLevel.parse(key.removeprefix(prefix))] = _rows(groups, names, tuple(cells))
+    sentences = _sentences(values)
     return OperatorTable(
         rows=rows[""],
         runtime=rows[_RUNTIME],
-        same=tuple(_shared(_sentences(values, "same"), names)),
-        fields=_sentences(values, "fields"),
-        sizes=_sentences(values, "sizes"),
-        shapes=_sentences(values, "shapes"),
-        given=tuple(map(_given, _sentences(values, "given"))),
+        same=tuple(_shared(sentences["same"], names)),
+        fields=tuple(sentences["fields"]),
+        sizes=tuple(sentences["sizes"]),
+        shapes=tuple(sentences["shapes"]),
+        given=tuple(map(_given, sentences["given"])),
         free=tuple(values.get("free", ())),
         names=dict(each.split(": ") for each in values.get("names", ())),
         unchecked=frozenset(values.get("unchecked", ())),
@@ -244,8 +254,8 @@ def tables_of(operator: Operator) -> Iterator[tuple[str, OperatorTable]]:
 
 def _heading(operator: str, choice: str) -> str:
     """Return the heading of the sub-table whose name has the enumerator among its words. Raises ValueError."""
-    for part in _text().split(f"\n[{operator}.")[1:]:
-        name = part.partition("]")[0]
-        if choice in name.strip('"').split():
-            return f"{operator}.{name}"
+    for heading in _sections():
+        family, _, name = heading.partition(".")
+        if family == operator and choice in name.strip('"').split():
+            return heading
     raise ValueError(f"{operator} has no table for {choice}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, groupby, takewhile
 from typing import Final
 
@@ -13,11 +13,19 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import FLOATS, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.levels import LEVELS
-from dml_tile.directml.operators import enumerations, operators
+from dml_tile.directml.operator_table import OperatorTable
+from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
 from dml_tile.rules.activations import ACTIVATION_RULES
-from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
+from dml_tile.rules.operator_fields import (
+    OPERATOR_FIELD_RULES,
+    arrays_have_their_entries,
+    fields_fit,
+    sizes_fit_each_other,
+    wide_tensors_have_no_scale,
+)
+from dml_tile.rules.operator_functions import FUNCTIONS
 from dml_tile.rules.operator_view import INT_MAX, OperatorView, basis, viewed
 from dml_tile.rules.shapes import holds
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
@@ -169,8 +177,31 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
             yield Violation(view.path("Flags"), message, basis=basis())
 
 
-_WITHOUT_ACTIVATIONS: Final = tuple(OPERATOR_LEVEL_RULES)
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)
+
+
+@cache
+def _rules_of(table: OperatorTable, has_activations: bool, has_capabilities: bool) -> list[Rule[OperatorView]]:
+    """Return the rules of a level that an operator can break: those of activations only if it has any, and so on."""
+    can_break = {
+        needed_tensors_are_given: bool(table.given),
+        inputs_may_be_owned: table.never_owned,
+        data_types_are_supported_by_adapter: not has_capabilities,
+        **dict.fromkeys(ACTIVATION_RULES, has_activations),
+    }
+    return [rule for rule in OPERATOR_LEVEL_RULES if can_break.get(rule, True)]
+
+
+@cache
+def _field_rules_of(operator: Operator, table: OperatorTable) -> list[Rule[OperatorView]]:
+    """Return the rules of fields that an operator can break."""
+    can_break = {
+        arrays_have_their_entries: bool(operator.arrays),
+        fields_fit: bool(table.fields),
+        wide_tensors_have_no_scale: "ScaleBias" in operator.named,
+        sizes_fit_each_other: bool(table.shapes or table.sizes or operator.name in FUNCTIONS),
+    }
+    return [rule for rule in OPERATOR_FIELD_RULES if can_break.get(rule, True)]
 
 
 @lru_cache(maxsize=8)
@@ -178,7 +209,7 @@ def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Fin
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = viewed(fields)
     found = [*_findings_of_tensors(op, target)]
-    rules = OPERATOR_LEVEL_RULES if op.activations else _WITHOUT_ACTIVATIONS
+    rules = _rules_of(op.table, bool(op.activations), target.double_precision and target.typed_uav_loads)
     for rule, violation in (*_violations(rules, op, target), *_violations_of_fields(op)):
         if violation.basis and not target.level.operators_are_measured:
             violation = violation._replace(basis=_INFERRED[violation.basis])
@@ -202,11 +233,14 @@ def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
             yield from apply_rules(BUFFER_RULES, view, target)
 
 
+_NEWEST: Final = Target(max(FeatureLevel))
+
+
 @lru_cache(maxsize=8)
 def _violations_of_fields(op: OperatorView) -> list[tuple[Rule[OperatorView], Violation]]:
     """Return the violations that are the same at all levels; a field's documented and measured ones are one."""
     found, documented = list[tuple[Rule[OperatorView], Violation]](), dict[tuple[str, str], int]()
-    for rule, violation in _violations(OPERATOR_FIELD_RULES, op, Target(max(FeatureLevel))):
+    for rule, violation in _violations(_field_rules_of(op.operator, op.table), op, _NEWEST):
         at = rule.id, violation.path
         if violation.basis == Basis.RUNTIME and at in documented:
             i = documented.pop(at)

@@ -117,45 +117,50 @@ def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Viol
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-field", says="Fields fit the tensors, as their descriptions say.")
 def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
     for sentence, is_documented, is_checked in op.table.fields:
-        found = _match(FIELD_SENTENCE, sentence)
-        assert found, sentence
-        name, relation = found["field"], found["relation"]
-        expected = _expected(op, found)
-        value, field = op.fields[name], op.operator.named[name]
-        if expected is None or value is None:
+        found, holds, words, numbers = _field_sentence(sentence)
+        name = found["field"]
+        value = equations.value_of(op, name)
+        bounds = numbers or _bounds(op, found)
+        if value is None or not bounds:
             continue
-        allowed, shown = expected
-        values = [(name, value)]
-        if isinstance(value, tuple):
-            counted = value[: op.fields[field.counted_by]]
-            values = [(f"{name}[{i}]", entry) for i, entry in enumerate(counted)]
-        for path, each in values:
-            holds, words = _RELATIONS[relation]
-            if any(holds(each, bound) for bound in allowed):
+        for i, each in enumerate(value if isinstance(value, tuple) else (value,)):
+            if any(holds(each, bound) for bound in bounds):
                 continue
-            given = enumerations()[field.enumeration].names[each] if relation == "in" else _shown(each)
-            message = f"{given} was provided, but {words.format(shown)}"
+            field = op.operator.named[name]
+            path = f"{name}[{i}]" if field.is_array else name
+            given = enumerations()[field.enumeration].names[each] if found["relation"] == "in" else _shown(each)
+            message = f"{given} was provided, but {words.format(_expected(found, bounds))}"
             yield Violation(path, message, basis=basis(is_documented, is_checked))
 
 
-def _expected(op: OperatorView, found: re.Match[str]) -> tuple[Sequence[float], str] | None:
-    """Return the values that a sentence compares with, and their text; None if a tensor is missing."""
+@cache
+def _field_sentence(sentence: str) -> tuple[re.Match[str], Callable[[Any, Any], bool], str, list[float]]:
+    """Return a sentence's parts, its relation in Python and in words, and the numbers that it compares with, if any."""
+    found = FIELD_SENTENCE.fullmatch(sentence)
+    assert found, sentence
+    words = found["words"].split() if found["words"] and found["relation"] != "in" else []
+    return found, *_RELATIONS[found["relation"]], [float(word) for word in words if word != "or"]
+
+
+def _bounds(op: OperatorView, found: re.Match[str]) -> list[float]:
+    """Return the values that a sentence compares with; none if a tensor is missing."""
     if found["words"]:
-        words = [word for word in found["words"].split() if word != "or"]
-        if found["relation"] != "in":
-            return [float(word) for word in words], found["words"]
         field = op.operator.named[found["field"]]
-        names = enumerations()[field.enumeration].names
-        value = op.fields[field.name]
-        known = [names.index(word) for word in words]
-        return (known if value < len(names) else [value]), ", ".join(words)  # another rule refuses an unknown value
+        names, value = enumerations()[field.enumeration].names, op.fields[field.name]
+        # another rule refuses an unknown value
+        return [names.index(word) for word in found["words"].split()] if value < len(names) else [value]
     views = op.of(found["tensor"])
-    if not views:
-        return None
-    bound = _value_of(views[0], found["of"]) - int(found["less"] or 0)
-    text = _shown(TensorDataType(bound)) if found["of"] == "DataType" and bound in {*TensorDataType} else str(bound)
-    less = f" - {found['less']}" if found["less"] else ""
-    return [bound], f"{found['tensor']}.{found['of']}{less} = {text}"
+    return [_value_of(views[0], found["of"]) - int(found["less"] or 0)] if views else []
+
+
+def _expected(found: re.Match[str], bounds: Sequence[float]) -> str:
+    if found["words"]:
+        return ", ".join(found["words"].split()) if found["relation"] == "in" else found["words"]
+    bound, less = bounds[0], f" - {found['less']}" if found["less"] else ""
+    text = (
+        _shown(TensorDataType(int(bound))) if found["of"] == "DataType" and bound in {*TensorDataType} else str(bound)
+    )
+    return f"{found['tensor']}.{found['of']}{less} = {text}"
 
 
 @OPERATOR_FIELD_RULES.add(
