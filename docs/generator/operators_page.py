@@ -11,10 +11,10 @@ _ABOUT = """\
 # Operators
 
 This page is for operators other than Tile: it lists DirectML's {count}. `dml-tile levels GATHER` shows what is
-documented of one, level by level. `dml-tile check` checks descriptors of all of them: the level, data types and
-dimension counts by the operator's page, what tensors share, enumerators, counts of arrays, and the requirements of
-fields that its page names. TILE is emulated whole. Where the last column says *in part*, some Sizes or attributes are
-not looked at: `check` then says "accepted in part", and names them.
+documented of one, level by level, and the shapes of its tensors. `dml-tile check` looks at every field: the level, data
+types and dimension counts, what tensors share, their Sizes, attributes, and fused activations. TILE is emulated whole.
+The pages of those marked *in part* leave open what DirectML wants: `check` says "accepted in part", and names the
+fields.
 
 | operator | value | since | looked at |
 |---|---|---|---|
