@@ -65,8 +65,9 @@ class FileCheck:
     Findings count if the ``selection`` takes them, none of ``file_ignores`` suppresses them, and the ``baseline`` does
     not have them; ``fail_on`` is the least severity that fails a tile. With ``is_strict``, a file
     without descriptors is a problem. ``max_cpu_nodes`` of a model may be on the CPU; None: any number, and each is a
-    note. ``names_all`` gives all results a name and a position. ``stdin_name`` is the file
-    whose text standard input holds; ``-`` is none.
+    note. ``names_all`` gives all results a name and a position; without ``lists_all``, results of descriptors have no
+    lowest level, and those without findings no text. ``stdin_name`` is the file whose text standard input holds; ``-``
+    is none.
     """
 
     targets: Sequence[Target]
@@ -80,6 +81,7 @@ class FileCheck:
     is_strict: bool = False
     max_cpu_nodes: int | None = None
     names_all: bool = False
+    lists_all: bool = True
     stdin_name: str = STANDARD_INPUT
 
     @property
@@ -114,7 +116,7 @@ class FileCheck:
                 yield nodes
                 continue
             targets = targets_of(part, nodes, self.targets)
-            of_part = [*results(file, part, targets, self.against, self.via)]
+            of_part = [*results(file, part, targets, self.against, self.via, lists_all=self.lists_all)]
             if not of_part:
                 continue
             if isinstance(part, TileNode):

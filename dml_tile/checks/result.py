@@ -203,10 +203,15 @@ def results(
     targets: Sequence[Target],
     against: Against,
     via: BackEnd | None = None,
+    *,
+    lists_all: bool = True,
 ) -> Iterator[Result]:
-    """Yield the results of a part of a source, one for each target; a model's tiles go through the back end ``via``."""
+    """Yield the results of a part of a source, one for each target; a model's tiles go through the back end ``via``.
+
+    Without ``lists_all``, descriptors have no lowest level, and those without findings no text.
+    """
     if isinstance(part, JsonDescriptor):
-        return _document_results(source, part, targets, against)
+        return _document_results(source, part, targets, against, lists_all=lists_all)
     return _node_results(source, part, targets, against, None if part.error else via)
 
 
@@ -294,7 +299,7 @@ def _why_lower(node: TileNode, via: BackEnd, target: Target, lowest: FeatureLeve
 
 
 def _document_results(
-    source: str, part: JsonDescriptor, targets: Sequence[Target], against: Against
+    source: str, part: JsonDescriptor, targets: Sequence[Target], against: Against, *, lists_all: bool
 ) -> Iterator[Result]:
     own: tuple[Finding, ...] = ()
     if part.capture:
@@ -305,11 +310,9 @@ def _document_results(
     part_kind = part.part.kind if part.part and not is_read else ""
     if part.other is not None:
         own += (not_checked(part.other),)
-    lowest = _lowest_level(part) if is_read else None
+    lowest = _lowest_level(part) if is_read and lists_all else None
     unseen = not_looked_at(part.desc)
-    tile = part.other or part_kind or ("null" if part.desc is None else str(part.desc))
-    if part.capture and part.capture.label:
-        tile = f"{abridged(part.capture.label)}: {tile}"
+    text = ""
     for target in targets:
         findings = (part_findings(part.part, target) if part.part else ()) + own
         if part_kind and not findings:
@@ -322,10 +325,12 @@ def _document_results(
             if part.text and finding.path not in positions:
                 positions[finding.path] = part.text.position(part.pointer, finding.path)
         verdict = verdict_of(findings, (), unseen)
+        if not text and (lists_all or findings or unseen):
+            text = _text(part, part_kind)
         yield Result(
             source,
             part.pointer,
-            tile,
+            text,
             target,
             verdict,
             findings,
@@ -336,6 +341,12 @@ def _document_results(
             not_looked_at=unseen,
             is_captured=part.capture is not None,
         )
+
+
+def _text(part: JsonDescriptor, part_kind: str) -> str:
+    """Return an operator, or the kind of a model's part, in one line, after the label of a capture."""
+    text = part.other or part_kind or ("null" if part.desc is None else str(part.desc))
+    return f"{abridged(part.capture.label)}: {text}" if part.capture and part.capture.label else text
 
 
 def _lowest_level(part: JsonDescriptor) -> FeatureLevel | None:

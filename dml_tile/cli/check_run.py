@@ -143,6 +143,7 @@ class CheckRun:
             is_strict=config.settings.strict_files,
             max_cpu_nodes=config.settings.max_cpu_nodes,
             names_all=any(one.names_all for one in self.formats),
+            lists_all=any(one.lists_all for one in self.formats),
             stdin_name=stdin_name,
         )
         self.old_baseline = written_before(options.write_baseline) if options.write_baseline else None

@@ -109,7 +109,7 @@ class Format:
 
     ``has_passed_over`` is True if it has a place for what was passed over, ``is_for_terminals`` if it is printed in the
     terminal's encoding; any other is UTF-8; ``names_all`` if it names each operator, and its location, also one without
-    findings.
+    findings. ``lists_all`` is False if it lists no operator without findings, and no lowest level.
     """
 
     name: str
@@ -118,6 +118,7 @@ class Format:
     has_passed_over: bool = False
     is_for_terminals: bool = False
     names_all: bool = False
+    lists_all: bool = True
     file: str = ""
 
     def report(self, options: ReportOptions) -> Report:
@@ -127,14 +128,14 @@ class Format:
 
 _ALL: Final = (
     Format("text", "text", "TextReport", has_passed_over=True, is_for_terminals=True),
-    Format("concise", "annotations", "ConciseReport", is_for_terminals=True),
+    Format("concise", "annotations", "ConciseReport", is_for_terminals=True, lists_all=False),
     Format("json", "json", "JsonReport", has_passed_over=True),
     Format("jsonl", "json", "JsonLinesReport"),
     Format("markdown", "markdown", "MarkdownReport", has_passed_over=True),
-    Format("github", "annotations", "GithubReport"),
-    Format("azure", "annotations", "AzureReport"),
-    Format("gitlab", "annotations", "GitlabReport"),
-    Format("sarif", "annotations", "SarifReport"),
+    Format("github", "annotations", "GithubReport", lists_all=False),
+    Format("azure", "annotations", "AzureReport", lists_all=False),
+    Format("gitlab", "annotations", "GitlabReport", lists_all=False),
+    Format("sarif", "annotations", "SarifReport", lists_all=False),
     Format("junit", "junit", "JunitReport", names_all=True),
     Format("html", "page", "PageReport", has_passed_over=True),
 )
