@@ -401,3 +401,13 @@ def test_a_report_without_findings_is_valid(check: Call, name: str, text: Any) -
     assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
     assert run["invocations"] == [{"executionSuccessful": True}]
     assert not list(junit(check, name).iter("failure"))
+
+
+def test_a_format_without_clean_operators_changes_nothing_beside_it(check: Call) -> None:
+    file = write("tiles.json", [TILE, BAD])
+    for form in ("concise", "github", "azure", "gitlab", "sarif"):
+        check(file, "--format", "jsonl:alone.jsonl")
+        check(file, "--format", form, "--format", "jsonl:beside.jsonl")
+        alone, beside = (Path(name).read_text(encoding="utf-8") for name in ("alone.jsonl", "beside.jsonl"))
+        assert alone == beside
+        assert '"lowest_level":' in alone
