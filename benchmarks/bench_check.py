@@ -41,14 +41,14 @@ def median_ratio(ours: Callable[[], object], theirs: Callable[[], object], calls
     taken: dict[Callable[[], object], list[float]] = {ours: [], theirs: []}
     for _ in range(samples):
         for call, times in taken.items():
-            start = _processor_time()
+            start = processor_time()
             for _ in range(calls):
                 call()
-            times.append(_processor_time() - start)
+            times.append(processor_time() - start)
     return statistics.median(taken[ours]) / statistics.median(taken[theirs])
 
 
-def _processor_time() -> float:
+def processor_time() -> float:
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 

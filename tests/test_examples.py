@@ -223,6 +223,7 @@ assert {shape.name.split(", ")[-1] for shape in shapes} == set(LAYOUTS)
             for each in (
                 ("bench_testing.py --count 5", ["tiles drawn a second / lists", "5 trivial tests, marked / unmar"]),
                 ("bench_folder.py --count 20 --megabytes 1", ["20 descriptors, all accepted", "every tenth refused"]),
+                ("bench_models.py --nodes 20", ["nodes", "20"]),
             )
         ),
     ],

@@ -1,0 +1,76 @@
+"""What onnxruntime 1.24.4 loads of onnx's own node models, as its CPU provider alone is foretold to."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from onnx.backend.test.case.node import collect_testcases
+
+from dml_tile.back_ends import placement
+from dml_tile.back_ends.placement import Placement
+from tests.helpers.onnx_graphs import placed
+
+RELEASE: Final = "1.24.4"
+MOST_OTHERS: Final = 25
+"""Models that fail for other reasons: unknown attributes, functions that are not expanded, kernels that throw."""
+
+LOAD: Final = """
+import json, sys
+from pathlib import Path
+import onnxruntime
+
+options = onnxruntime.SessionOptions()
+options.log_severity_level = 4
+options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+found = {}
+for path in sorted(Path(sys.argv[1]).glob("*.onnx")):
+    try:
+        onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        found[path.stem] = ""
+    except Exception as error:
+        found[path.stem] = str(error)
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Python with that onnxruntime, in an environment of its own."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    found = next(each for each in (folder / "bin" / "python", folder / "Scripts" / "python.exe") if each.exists())
+    install = [str(found), "-m", "pip", "install", "-q", f"onnxruntime=={RELEASE}"]
+    if subprocess.run(install, capture_output=True, check=False).returncode:
+        pytest.skip(f"onnxruntime {RELEASE} cannot be installed here")
+    return str(found)
+
+
+@pytest.mark.long
+def test_each_operator_without_a_kernel_and_each_limit_of_onnxs_node_models_is_foretold(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        models: dict[str, Any] = {case.name: case.model for case in collect_testcases() if case.model is not None}
+    assert len(models) > 1500
+    for name, made in models.items():
+        (tmp_path / f"{name}.onnx").write_bytes(made.SerializeToString())
+    loaded = subprocess.run([python, "-c", LOAD, tmp_path], check=True, capture_output=True, text=True).stdout
+    monkeypatch.setattr(placement, "directml_kernels", lambda release: {})
+    others = {}
+    for name, message in json.loads(loaded).items():
+        errors, nodes = placed(models[name], f"onnxruntime-directml-{RELEASE}")
+        without = {(node.operator, node.version) for node, reason in nodes if reason.placement is Placement.NONE}
+        if lacking := re.search(r"Could not find an implementation for (\w+)\((\d+)\)", message):
+            assert (lacking[1], int(lacking[2])) in without, name
+        elif re.search(r"under development|Unsupported model IR version", message):
+            assert errors, name
+        elif bool(message) != bool(errors or without):
+            others[name] = message or "it loads"
+    assert len(others) <= MOST_OTHERS, others
