@@ -10,7 +10,6 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
-from dml_tile.errors import InputError
 from dml_tile.findings import Finding, unreadable
 from dml_tile.text import did_you_mean, json_pointer, nearest, plural, shown
 
@@ -75,11 +74,6 @@ def too_many_keys(data: Any, path: tuple[str | int, ...] = ()) -> str:
         if isinstance(value, (dict, list)) and (crowded := too_many_keys(value, (*path, key))):
             return crowded
     return ""
-
-
-def input_error(pointer: str, message: str) -> InputError:
-    """Return the InputError of one problem, for `raise`."""
-    return InputError([unreadable(pointer, message)])
 
 
 def limited_problems(parts: Iterable[_Part | Finding]) -> Iterator[_Part | Finding]:

@@ -260,7 +260,7 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
     ],
     "any model below 2_1": [
         (model(), (*RUN, "--target", "2_0"), "error[DML-DXDISPATCH-IDMLDevice1]"),
-        (model(dispatchables={}, commands=[]), (*CHECK, "--target", "2_0"), "note[DML-DXDISPATCH-IDMLDevice1]"),
+        (dispatching({"type": "hlsl"} | AS_GRAPH), (*CHECK, "--target", "2_0"), "note[DML-DXDISPATCH-IDMLDevice1]"),
     ],
     "unknown keys, also `NullDesc`": [(with_tile(tile(input={"NullDesc": True, "Unknown": None})), RUN, TILED)],
     "`print`": [

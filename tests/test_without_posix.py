@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
@@ -25,18 +24,14 @@ WITHOUT_POSIX: Final = ROOT / "tests" / "helpers" / "without_posix"
 def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs Python without what Windows lacks; its children lack it too."""
     path = os.pathsep.join([str(WITHOUT_POSIX), str(ROOT)])
-    # without locks a level file is stale if it can be removed, which Windows alone refuses while it is mapped
-    with TemporaryDirectory() as temporary:
-        return subprocess.run(
-            [sys.executable, "-X", "utf8=0", *arguments],
-            capture_output=True,
-            check=False,
-            encoding="utf-8",
-            errors="surrogateescape",
-            env=os.environ
-            | {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", "TMPDIR": temporary, "TEMP": temporary}
-            | environment,
-        )
+    return subprocess.run(
+        [sys.executable, "-X", "utf8=0", *arguments],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        errors="surrogateescape",
+        env=os.environ | {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"} | environment,
+    )
 
 
 IMPORTS: Final = """
@@ -60,7 +55,7 @@ from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sandbox.parent import ModelReader
 command = (sys.executable, "-c", "import time; time.sleep(60)")
 with closing(ModelReader(KnownShapes(), seconds=0.5, command=command)) as reader:
-    print(*reader.parts(Path(sys.argv[1])))
+    print(*(part.text for part in reader.parts(Path(sys.argv[1]))))
 """
 
 

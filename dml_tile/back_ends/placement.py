@@ -26,7 +26,7 @@ from dml_tile.back_ends.kernels import (
     releases,
     version_text,
 )
-from dml_tile.back_ends.queries import QUERIES, QueryError
+from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.packages import provider_release
 from dml_tile.directml.targets import Target
@@ -352,7 +352,7 @@ class _Placer:
         if kernel.query:
             try:
                 refused = QUERIES[kernel.query](node, self._release)
-            except QueryError as error:
+            except ValueError as error:
                 return kernel, Reason(Placement.NONE, "ORT-NODE-query", f"{error}: the session does not load")
             if refused:
                 return kernel, Reason(Placement.CPU, "ORT-CPU-query", f"DirectML does not take it: {refused}")

@@ -28,10 +28,6 @@ class QueriedNode(Protocol):
     def output_types(self) -> tuple[str | None, ...]: ...
 
 
-class QueryError(Exception):
-    """The query throws, and the session does not load."""
-
-
 QUERIES: Final[dict[str, Callable[[QueriedNode, Version], str]]] = {}
 """The queries by the names that registrations.json gives them."""
 
@@ -172,10 +168,10 @@ _ANY_EQUATION: Final = (1, 19)
 
 @_query("EinSum")
 def _einsum(node: QueriedNode, release: Version) -> str:
-    """Raise QueryError for an unknown character."""
+    """Raise ValueError for an unknown character."""
     equation = re.sub(r"\s", "", str(node.attributes.get("equation", "")))
     if unknown := re.sub(r"[A-Za-z,.]|->", "", equation):
-        raise QueryError(f"equation is {equation}; {unknown[0]!r} is no label")
+        raise ValueError(f"equation is {equation}; {unknown[0]!r} is no label")
     given, arrow, result = equation.partition("->")
     if "." in equation:
         return f"equation is {equation}, with an ellipsis"

@@ -57,7 +57,7 @@ def run(
     from dml_tile.dxdispatch.model import read_model
     from dml_tile.dxdispatch.rules import model_findings
     from dml_tile.dxdispatch.runner import run_model
-    from dml_tile.input_errors import input_error
+    from dml_tile.errors import input_error
     from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
     from dml_tile.readers.urls import source_named

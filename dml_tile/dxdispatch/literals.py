@@ -16,10 +16,10 @@ from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import FLOATS, TensorDataType
 from dml_tile.dxdispatch.model import ConstantValues, FileValues, Model, Resource, TypedValue
 from dml_tile.dxdispatch.rules import as_float64
-from dml_tile.errors import InputError
+from dml_tile.errors import InputError, input_error
 from dml_tile.findings import Finding
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.input_errors import input_error, problems_of
+from dml_tile.input_errors import problems_of
 from dml_tile.text import json_pointer, shown
 
 

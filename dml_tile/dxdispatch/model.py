@@ -37,10 +37,10 @@ from dml_tile.dxdispatch.rules import (
     known_operator_of,
     operator_of,
 )
-from dml_tile.errors import InputError
+from dml_tile.errors import InputError, input_error
 from dml_tile.findings import Finding, unreadable
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.input_errors import ProblemList, input_error
+from dml_tile.input_errors import ProblemList
 from dml_tile.text import json_pointer, shown
 
 IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")

@@ -31,9 +31,9 @@ from dml_tile.dxdispatch.model import (
     Resource,
     SequenceValues,
 )
+from dml_tile.errors import input_error
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import open_without_waiting, read_into
-from dml_tile.input_errors import input_error
 
 MAX_RESOURCE_BYTES: Final = 2**32
 """The most memory that the resources of one model may take, with the copies of them that tiles own."""

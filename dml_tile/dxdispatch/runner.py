@@ -44,13 +44,12 @@ from dml_tile.dxdispatch.rules import (
     bindings_begin_within_resources,
     device_can_be_made,
 )
-from dml_tile.errors import DmlError, InputError, RefusedModelError
+from dml_tile.errors import DmlError, InputError, RefusedModelError, input_error
 from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, apply_rules, unreadable
-from dml_tile.input_errors import input_error
 from dml_tile.rules.binding import RANGE_RULES, SLOT_STATE_RULES
 from dml_tile.rules.check import blocks_creation, not_executed
 from dml_tile.simulation.target import resolve

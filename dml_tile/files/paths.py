@@ -22,8 +22,8 @@ from os.path import isdir, islink, join, lexists, normcase, realpath
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, Self
 
+from dml_tile.errors import input_error
 from dml_tile.findings import Finding, unreadable
-from dml_tile.input_errors import input_error
 from dml_tile.text import shown
 
 STANDARD_INPUT: Final = "-"

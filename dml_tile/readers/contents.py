@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from dml_tile.errors import input_error
 from dml_tile.files.whole import read_at_most
-from dml_tile.input_errors import input_error
 from dml_tile.json_text import parse_json
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, Content, FileKind
 

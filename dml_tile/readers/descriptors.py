@@ -27,11 +27,11 @@ from dml_tile.dxdispatch.rules import (
     model_parts,
     part_findings,
 )
-from dml_tile.errors import InputError
+from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.whole import open_without_waiting, read_at_most
 from dml_tile.findings import Finding, unreadable
-from dml_tile.input_errors import input_error, limited_problems
+from dml_tile.input_errors import limited_problems
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
 from dml_tile.readers.captured_line import CapturedLine, is_capture
 from dml_tile.readers.captures import joined_calls

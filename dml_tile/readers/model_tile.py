@@ -12,9 +12,8 @@ from pydantic import Field, PlainValidator
 from dml_tile.back_ends.dialects import INT64_MAX, ONNX_TILES, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.descriptors.tile import array_text, tensor_text, tile_line
 from dml_tile.directml.data_types import CARRIERS
-from dml_tile.errors import DialectError
+from dml_tile.errors import DialectError, input_error
 from dml_tile.geometry.axes import promoted
-from dml_tile.input_errors import input_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

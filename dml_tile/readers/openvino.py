@@ -29,9 +29,8 @@ from openvino.frontend import FrontEndManager
 from openvino.op import Constant
 
 from dml_tile.back_ends.dialects import INT64_MAX, OPENVINO_TILE_1
-from dml_tile.errors import InputError
+from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import AllowedFolders
-from dml_tile.input_errors import input_error
 from dml_tile.readers.contents import require_no_pointer
 from dml_tile.readers.model_tile import (
     KnownShapes,

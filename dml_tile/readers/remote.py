@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, BinaryIO, Final, TypeVar
 
-from dml_tile.input_errors import input_error
+from dml_tile.errors import input_error
 from dml_tile.readers.urls import TimeLeft, Url, opened_store, reported
 
 MAX_FETCHED_BYTES: Final = 2**31 - 1

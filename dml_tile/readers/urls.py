@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
-from dml_tile.errors import InputError
+from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import NoPath
-from dml_tile.input_errors import input_error
 from dml_tile.text import shortened
 
 STORES: Final = ("https", "http", "s3", "gs", "gcs", "az", "abfs", "hf", "memory", "file")

@@ -171,7 +171,10 @@ def _class(defined: ast.ClassDef) -> Iterator[str]:
     functions = {
         node.name: node for node in _members(defined) if isinstance(node, ast.FunctionDef)
     }  # of overloads, one
-    bases = ", ".join(written(base) for base in defined.bases if not written(base).startswith("_"))
+    hidden = {"Struct"}  # the models' base, which is not public
+    bases = ", ".join(
+        written(base) for base in defined.bases if not written(base).startswith("_") and written(base) not in hidden
+    )
     if "__init__" in functions and defined.name not in MADE_BY_OTHERS:
         yield from _code(f"class {signature(functions['__init__'], defined.name)}")
     else:

@@ -20,10 +20,9 @@ from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
 
-from dml_tile.errors import InputError
+from dml_tile.errors import ContradictoryDataError, InputError, input_error
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.findings import unreadable
-from dml_tile.input_errors import input_error
 from dml_tile.text import shown
 
 LARGE: Final = 2**16
@@ -92,10 +91,6 @@ def _encoded(value: int) -> bytes:
         encoded.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*encoded, value])
-
-
-class ContradictoryDataError(InputError):
-    """A tensor's data are not those that its type and shape say."""
 
 
 _NOT_READ: Final = "external values of a sparse tensor"

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, defs
 
 from dml_tile.back_ends.kernels import is_runtime_operator
-from dml_tile.input_errors import input_error
+from dml_tile.errors import input_error
 from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.text import shortened_within
 

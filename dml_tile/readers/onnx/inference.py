@@ -25,7 +25,7 @@ from onnx import (
 )
 
 from dml_tile.back_ends.dialects import INT64_MAX
-from dml_tile.input_errors import input_error
+from dml_tile.errors import input_error
 from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, limited_names
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.functions import OnnxOperator, default_opset, operator, place, set_apart

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple, TypeAlias
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
 from dml_tile.back_ends.placement import NEVER, Edge, ModelNode
-from dml_tile.errors import InputError
+from dml_tile.errors import ContradictoryDataError, InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import ValueOrigin, ValueSource
-from dml_tile.readers.onnx.file import ContradictoryDataError, dense, small, subgraphs
+from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import OnnxOperator, operator, place, replaced_by
 from dml_tile.readers.onnx.inference import (
