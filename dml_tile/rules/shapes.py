@@ -213,7 +213,7 @@ def _broken(
         described = op.table.names.get(name, "")
         one, other = f"{bound[name].place} is {bound[name].value}", f"{view.path(f'Sizes[{i}]')} is {size}"
         return f"{one}; {other}: both are {name}{described and f', {described}'}"
-    expected = "1" if dimension.text == "1" else f"{_spaced(dimension.text)} = {allowed[0]}"
+    expected = dimension.text if dimension.text.isdigit() else f"{_spaced(dimension.text)} = {allowed[0]}"
     return f"{size} was provided, but {expected} was expected"
 
 

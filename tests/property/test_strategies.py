@@ -196,7 +196,8 @@ def test_what_cannot_be_drawn_is_an_error_that_says_why(ask: Callable[[], object
 
 
 NOT_OF_ONES = {
-    *("ADAM_OPTIMIZER", "GRU", "LSTM", "RNN", "ROI_ALIGN", "ROI_ALIGN1", "ROI_ALIGN_GRAD", "ROI_POOLING", "SCATTER_ND")
+    *("ADAM_OPTIMIZER", "GRU", "LSTM", "MAX_POOLING_GRAD", "MULTIHEAD_ATTENTION", "ONE_HOT", "RANDOM_GENERATOR"),
+    *("RNN", "ROI_ALIGN", "ROI_ALIGN1", "ROI_ALIGN_GRAD", "ROI_POOLING"),
 }
 """Operators that DirectML does not take with all Sizes 1, or with one dimension."""
 
