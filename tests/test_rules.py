@@ -252,5 +252,10 @@ def test_both_is_what_breaks_either(desc: TileOperatorDesc, level: FeatureLevel)
 
 @given(DESCRIPTORS)
 @example(TileOperatorDesc(input_tensor=None, output_tensor=None, repeats=None))
+@example(TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3]))
+@example(TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 2, 3], repeats=[3, 1, 3]))
+@example(TileOperatorDesc.from_input(data_type="UINT8", sizes=[1] * 8, repeats=[2] * 8))
+@example(TileOperatorDesc.from_input(data_type="FLOAT64", sizes=[1, 2, 3, 1], repeats=[2, 1, 1, 1]))
 def test_the_lowest_level_is_the_first_that_accepts(desc: TileOperatorDesc) -> None:
-    assert lowest_level(desc) == next((level for level in FeatureLevel if not check(desc, level)), None)
+    accepting = (level for level in FeatureLevel if not findings_of_all_rules(desc, Target(level)))
+    assert lowest_level(desc) == next(accepting, None)

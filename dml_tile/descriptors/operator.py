@@ -32,6 +32,7 @@ from dml_tile.descriptors.tile import (
     TENSOR,
     UINT,
     UINTS,
+    BufferTensorDesc,
     TensorDesc,
     TileOperatorDesc,
     array_text,
@@ -115,6 +116,8 @@ class OperatorFields(Struct):
 def fields_of(value: int) -> type[OperatorFields]:
     """Return the model of the fields of an operator, which is made on first use, from what DirectML.h declares."""
     operator, names, fields = operators()[value], _python_names(value), dict[str, Any]()
+    for struct in (BufferTensorDesc, TensorDesc):
+        struct.model_rebuild()  # once, else the model of each operator generates their schemas anew
     for field in operator.fields:
         default = {"default": -1} if field.name in operator.arrays else {"default": None} if field.is_optional else {}
         fields[names[field.name]] = _type_of(field), ModelField(alias=field.name, **default)

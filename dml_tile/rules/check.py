@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import groupby, takewhile
 from operator import mul
 from types import NoneType
@@ -98,6 +99,9 @@ def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
 
         return lowest_level_of_operator(desc.desc)
     if not isinstance(desc, GraphDesc):
+        tile = tile_of(desc)
+        if tile is not None and is_ordinary_tile(tile, _NEWEST) and (source := view_of(Operand("", tile.input_tensor))):
+            return _lowest_level_of(source.desc.data_type, source.desc.dimension_count)
         return next((level for level in DISTINCT_LEVELS if _passes(_findings(desc, _TARGETS[level]))), None)
     view = graph_view(desc)
     passing = takewhile(lambda level: _passes(_graph_findings(view, _TARGETS[level])), reversed(FeatureLevel))
@@ -137,6 +141,17 @@ _LEVELS_CHECKED_ALIKE: Final = groupby(
 )
 DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALIKE)
 """The levels at which a tile can begin or cease to pass."""
+
+_NEWEST: Final = _TARGETS[max(FeatureLevel)]
+
+
+@cache
+def _lowest_level_of(data_type: int, dimension_count: int) -> FeatureLevel | None:
+    """Return the lowest level whose row of Tile takes a tile that breaks no rule at the newest level."""
+    rows = ((level, _TARGETS[level].tile_support) for level in DISTINCT_LEVELS)
+    takes = (level for level, row in rows if data_type in row.data_types and dimension_count in row.dimension_counts)
+    return next(takes, None)
+
 
 _NO_FLAGS: Final = int(TensorFlags.NONE)
 

@@ -180,6 +180,10 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)
 
 
+def _level_rules_of(op: OperatorView, target: Target) -> list[Rule[OperatorView]]:
+    return _rules_of(op.table, bool(op.activations), target.double_precision and target.typed_uav_loads)
+
+
 @cache
 def _rules_of(table: OperatorTable, has_activations: bool, has_capabilities: bool) -> list[Rule[OperatorView]]:
     """Return the rules of a level that an operator can break: those of activations only if it has any, and so on."""
@@ -209,8 +213,7 @@ def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Fin
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = viewed(fields)
     found = [*_findings_of_tensors(op, target)]
-    rules = _rules_of(op.table, bool(op.activations), target.double_precision and target.typed_uav_loads)
-    for rule, violation in (*_violations(rules, op, target), *_violations_of_fields(op)):
+    for rule, violation in (*_violations(_level_rules_of(op, target), op, target), *_violations_of_fields(op)):
         if violation.basis and not target.level.operators_are_measured:
             violation = violation._replace(basis=_INFERRED[violation.basis])
         found.append(rule.finding(violation, op.table.page if rule.url == pages.OPERATOR else rule.url))
@@ -233,7 +236,8 @@ def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
             yield from apply_rules(BUFFER_RULES, view, target)
 
 
-_NEWEST: Final = Target(max(FeatureLevel))
+_TARGETS: Final = {level: Target(level) for level in FeatureLevel}
+_NEWEST: Final = _TARGETS[max(FeatureLevel)]
 
 
 @lru_cache(maxsize=8)
@@ -264,11 +268,11 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
     if _violations_of_fields(op):
         return None
     levels = sorted(_distinct_levels(op), reverse=True)
-    return min(takewhile(lambda level: _passes(op, Target(level)), levels), default=None)
+    return min(takewhile(lambda level: _passes(op, _TARGETS[level]), levels), default=None)
 
 
 def _passes(op: OperatorView, target: Target) -> bool:
-    found = chain(_findings_of_tensors(op, target), apply_rules(OPERATOR_LEVEL_RULES, op, target))
+    found = chain(_findings_of_tensors(op, target), apply_rules(_level_rules_of(op, target), op, target))
     return all(finding.severity is Severity.NOTE for finding in found)
 
 
