@@ -256,6 +256,7 @@ NOT_LOOKED_AT: Final = "not-looked-at"
 UNUSED_IGNORE: Final = "unused-ignore"
 UNUSED_BASELINE_ENTRY: Final = "unused-baseline-entry"
 UNUSED_VIA: Final = "unused-via"
+OTHER_RUNTIME: Final = "other-runtime"
 
 
 class OwnId(NamedTuple):
@@ -324,6 +325,7 @@ OWN: Final[dict[str, OwnId]] = {
             *(UNUSED_VIA, Severity.NOTE, 1, "notices"),
             "What --via checks is a model: descriptors are what DirectML gets, and go through no back end.",
         ),
+        OwnId(*(OTHER_RUNTIME, Severity.NOTE, 1, "notices"), "Chromium passes a WebNN graph to DirectML itself."),
         *(OwnId(own_id, severity, 1, "nodes", says) for own_id, severity, says in _PLACEMENTS),
     )
 }

@@ -221,3 +221,11 @@ def test_a_tile_between_quantised_values_runs_on_their_type_from_1_20_on(check: 
         text += f"; y = QuantizeLinear(t, {scale}, z)"
         save(text, initializer=constants)
         assert described(check, release).startswith(f"{expected} {{2,3}} x {{2,1}}")
+
+
+def test_chromium_may_pass_a_graph_to_onnx_runtime_from_windows_11_24h2_on(check: Call) -> None:
+    save("y = Tile(x, r)", initializer=[tensor("r", [1, 2])])
+    for name, is_noted in (("windows-11-23h2", False), ("windows-11-24h2", True), ("windows-11-25h2", True)):
+        result = check("a.onnx", "--via", "chromium", "-t", name)
+        assert ("note[other-runtime]" in result.stdout) == is_noted
+        assert result.exit_code == 0

@@ -22,7 +22,7 @@ from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
-from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.directml.targets import WINDOWS_RELEASES, Target, TargetLike
 from dml_tile.errors import DialectError
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.input_errors import Record
@@ -73,6 +73,16 @@ CHROMIUM: Final = BackEnd(
     _packed_tile,
     (Release((0, 0), FeatureLevel.DML_FEATURE_LEVEL_4_0, f"{_SOURCES}webnn_context_provider_impl.cc"),),
 )
+
+
+_FIRST_WITH_ONNX_RUNTIME: Final = "windows-11-24h2"
+
+
+def may_use_onnx_runtime(target: Target) -> bool:
+    """Return True for a Windows in which Chromium passes graphs to ONNX Runtime where WebNNOnnxRuntime is on."""
+    names = [release.name for release in WINDOWS_RELEASES]
+    later = names[names.index(_FIRST_WITH_ONNX_RUNTIME) :]
+    return target.name.partition("+")[0] in (name for name in later if name.startswith("windows-11-"))
 
 
 class RankRange(Record):

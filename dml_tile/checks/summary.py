@@ -6,13 +6,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from dml_tile.back_ends.chromium import may_use_onnx_runtime
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.checks.catalogue import beginnings
 from dml_tile.checks.files import Exclusion
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.findings import UNUSED_BASELINE_ENTRY, UNUSED_IGNORE, UNUSED_VIA, Found, Severity, own_finding
+from dml_tile.directml.targets import Target
+from dml_tile.findings import (
+    OTHER_RUNTIME,
+    UNUSED_BASELINE_ENTRY,
+    UNUSED_IGNORE,
+    UNUSED_VIA,
+    Found,
+    Severity,
+    own_finding,
+)
 from dml_tile.readers.model_tile import ModelNames
 from dml_tile.text import plural
 
@@ -86,6 +96,16 @@ def via_notices(via: str, sources: Iterable[SourceSummary]) -> Iterator[Found]:
         others = f", as are those of {plural(len(names) - 1, 'more file')}" if len(names) > 1 else ""
         message = f"its descriptors are checked as DirectML gets them{others}; --via {via} is of models"
         yield names[0], own_finding(UNUSED_VIA, message)
+
+
+def runtime_notices(targets: Iterable[Target], sources: Iterable[SourceSummary]) -> Iterator[Found]:
+    """Yield a notice, at the first model, of targets where Chromium may pass a graph to ONNX Runtime."""
+    names = [target.name for target in targets if may_use_onnx_runtime(target)]
+    model = next((source.name for source in sources if source.is_model), None)
+    if names and model is not None:
+        where = f"at {', '.join(names)}, where Chromium's feature WebNNOnnxRuntime is on"
+        message = f"{where}, ONNX Runtime takes the graph, with a provider that is not known here"
+        yield model, own_finding(OTHER_RUNTIME, message)
 
 
 @dataclass(slots=True)

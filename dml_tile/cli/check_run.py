@@ -9,6 +9,7 @@ from typing import Final
 
 import typer
 
+from dml_tile.back_ends.chromium import CHROMIUM
 from dml_tile.checks.baseline import Baseline, Entry, baseline_text, new_entries, node_entries, written_before
 from dml_tile.checks.file_check import Event, FileCheck, checked_here
 from dml_tile.checks.files import HOLDS_NOTHING, files_named, forbidden, names_in, unknown_names, unread_through
@@ -18,6 +19,7 @@ from dml_tile.checks.summary import (
     Suppression,
     baseline_notices,
     file_ignore_notices,
+    runtime_notices,
     via_notices,
 )
 from dml_tile.cli.config import Config, chosen_targets, nearest_config, require_models
@@ -313,6 +315,8 @@ class CheckRun:
         notices = [*file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=self.is_project)]
         if self.is_via_an_option:
             notices += via_notices(config.settings.via or "", self._sources)
+        if questions.via is not None and questions.via.name == CHROMIUM.name:
+            notices += runtime_notices(questions.targets, self._sources)
         if known:
             missing = known.missing(self._sources, self._target_names, questions.selection)
             notices += baseline_notices(config.settings.baseline, missing)

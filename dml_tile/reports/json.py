@@ -120,7 +120,7 @@ class NoticeRecord(Record):
     """A notice about per-file-ignores, the baseline or --via."""
 
     source: str = Field(description="The file; - is standard input.")
-    rule: Literal["unused-ignore", "unused-baseline-entry", "unused-via"]
+    rule: Literal["unused-ignore", "unused-baseline-entry", "unused-via", "other-runtime"]
     severity: Annotated[Literal["note"], BeforeValidator(str)]
     message: str
     line: Line = None
