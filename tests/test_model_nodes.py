@@ -229,3 +229,21 @@ def test_chromium_may_pass_a_graph_to_onnx_runtime_from_windows_11_24h2_on(check
         result = check("a.onnx", "--via", "chromium", "-t", name)
         assert ("note[other-runtime]" in result.stdout) == is_noted
         assert result.exit_code == 0
+
+
+def test_a_node_that_nobody_has_is_an_error_of_its_model(check: Call) -> None:
+    save("y = Add(x, x)", inputs=[typed("x", [2], TensorProto.BFLOAT16)])
+    output = output_of(check, "a.onnx", "-t", NEW)
+    assert [(each["placement"], each["rule"]) for each in output["nodes"]] == [("none", "ORT-NODE-no-kernel")]
+    assert [(each["target"], each["rule"]) for each in output["sources"][0]["errors"]] == [(NEW, "ORT-NODE-no-kernel")]
+
+
+def test_what_the_newest_release_that_was_read_lacks_is_not_known_of_a_later_one(check: Call) -> None:
+    for made, fields in (
+        ("y = Add(x, x)", {"inputs": [typed("x", [2], TensorProto.BFLOAT16)]}),
+        ("y = Relu(x)", {"opset": 26}),
+    ):
+        result = check(save(made, **fields), "--via", "ort", "-t", "onnxruntime-windowsml-1.30.0")
+        assert result.exit_code == 0
+        assert result.stdout.count("note[ORT-UNKNOWN-release]") == 1
+        assert "does not load" not in result.stdout.partition("\n")[0]

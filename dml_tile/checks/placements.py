@@ -120,8 +120,9 @@ class ModelNodes:
 
     def _kinds(self, target: int) -> dict[tuple[str, Reason], tuple[int, NamedNode]]:
         kinds: dict[tuple[str, Reason], tuple[int, NamedNode]] = {}
+        of_model = {self.placed.reasons[number] for number in self.placed.errors[target]}
         for node, reason in self.placed.at(target):
-            if reason.rule and reason.rule not in _OF_MODELS:
+            if reason.rule and reason not in of_model:
                 count, first = kinds.get((operator_name(node), reason), (0, node))
                 kinds[operator_name(node), reason] = count + 1, first
         return kinds
@@ -150,8 +151,6 @@ class ModelNodes:
 
 
 _LOADED_ANYHOW: Final = frozenset({"ORT-NODE-domain"})
-_OF_MODELS: Final = frozenset({"ORT-MODEL-ir-version", "ORT-MODEL-opset", "ORT-UNKNOWN-release"})
-"""Rules of a model as a whole, which every node of it has."""
 
 
 def places_nodes(via: BackEnd | None) -> bool:

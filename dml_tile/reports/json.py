@@ -174,7 +174,7 @@ class SourceRecord(Record):
         default=0, description=f"How many entries of `nodes` are left out; a model has at most {MAX_NODES_OF_A_MODEL}."
     )
     errors: tuple[ModelErrorRecord, ...] = Field(
-        default=(), description="What keeps the model as a whole from loading, or from DirectML, by target."
+        default=(), description="What keeps the model from loading, or from DirectML as a whole, by target."
     )
     passed_over: str = Field(
         default="",
@@ -302,12 +302,13 @@ def _of_nodes(nodes: ModelNodes | None) -> dict[str, Any]:
     """Return what the record of a source says of its nodes."""
     if nodes is None:
         return {}
+    found = ((each, each.finding) for each in nodes.counted())
     errors = (
         ModelErrorRecord(
-            target=target, rule=each.reason.rule, message=each.reason.text, suggestion=each.reason.suggestion
+            target=target, rule=finding.rule, message=printable(finding.message), suggestion=finding.suggestion
         )
-        for each in nodes.counted()
-        if not each.operator
+        for each, finding in found
+        if finding.severity is Severity.ERROR
         for target in each.targets
     )
     entries = sum(number >= 0 for column in nodes.placed.placed for number in column)
