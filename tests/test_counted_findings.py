@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from dml_tile.checks.baseline import MAX_BASELINE_BYTES
-from dml_tile.checks.catalogue import RULES, Selection, known_rules
+from dml_tile.checks.catalogue import RULES
+from dml_tile.checks.selection import Selection, known_rules
 from tests.helpers.check_files import BAD, INT64, TILE, captured, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES

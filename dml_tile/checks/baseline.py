@@ -13,9 +13,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result
+from dml_tile.checks.selection import Selection
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import STANDARD_INPUT, ProjectPath

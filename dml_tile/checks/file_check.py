@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.back_ends import BackEnd, back_end_named
 from dml_tile.back_ends.placement import PlacedModel
-from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
 from dml_tile.checks.placements import ModelNodes, places_nodes, targets_of
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
+from dml_tile.checks.selection import Selection
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, require_instance

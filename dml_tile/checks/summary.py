@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from dml_tile.back_ends.chromium import may_use_onnx_runtime
 from dml_tile.back_ends.onnxruntime import ORT
-from dml_tile.checks.catalogue import beginnings
 from dml_tile.checks.files import Exclusion
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
+from dml_tile.checks.selection import beginnings
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import (

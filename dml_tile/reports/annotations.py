@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from dml_tile import __version__
-from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml import pages
@@ -282,6 +281,8 @@ def _rule(rule_id: str) -> Json:
             "help": says,
             "defaultConfiguration": level,
         }
+    from dml_tile.checks.catalogue import RULES  # SARIF alone describes them
+
     rule = RULES[rule_id]
     facts = [f"Basis: {', '.join(rule.basis.names)}"]
     if returned := outcome_of_rule(rule):

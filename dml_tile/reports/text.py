@@ -15,7 +15,6 @@ from rich.text import Text
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.back_ends.directml import SPECIFICATION_RULES
 from dml_tile.back_ends.placement import NamedNode, Reason
-from dml_tile.checks.catalogue import RULES, ResultCode
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
 from dml_tile.checks.placements import ModelNodes, operator_name, summary_of
@@ -34,6 +33,8 @@ from dml_tile.text import plural, printable, printable_line_start, shortened_wit
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from dml_tile.checks.catalogue import ResultCode
 
 _NOT_EXECUTED: Final = "not executed"
 """Of another operator than Tile, where a model is run."""
@@ -222,6 +223,8 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     """Yield the lines of findings that differ in their paths only."""
+    from dml_tile.checks.catalogue import RULES  # most checks find nothing
+
     first = findings[0]
     kind = wording.kind_of(first), _SEVERITY_STYLES[first.severity]
     yield Line(2, Text.assemble(kind, (f"[{first.rule}]", "bold"), f" {wording.outcome_of(first)}"))

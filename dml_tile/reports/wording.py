@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
 from dml_tile.findings import NOTHING_TO_CHECK, Basis, Finding, Found, Rule, Severity
-from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
 from dml_tile.readers.model_tile import UnknownField
 from dml_tile.rules.capture import refusal_is_explained
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural
+
+if TYPE_CHECKING:  # most checks lower nothing
+    from dml_tile.lowering.steps import Lowering, StepBuffer
 
 NOWHERE: Final = "none"
 AT_LEAST: Final = "at least "
@@ -24,8 +26,6 @@ UNNOTICED: Final = "documented only: DirectML does not notice"
 IGNORED: Final = "DirectML takes it, and ignores it"
 
 REFUSED_WHERE_CAPTURED: Final = "DirectML refused it where it was captured"
-
-_RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
 
 def target_of(result: Result) -> str:
@@ -113,7 +113,10 @@ def outcome_of(finding: Finding) -> str:
     if finding.severity is Severity.NOTE:
         return "no refusal"
     if finding.hresult is None and not finding.crash:
-        return "there is no lowering" if finding.rule in _RULES_OF_LOWERING else "DirectML is not called"
+        from dml_tile.lowering.steps import LOWERING_RULES
+
+        is_of_lowering = any(rule.id == finding.rule for rule in LOWERING_RULES)
+        return "there is no lowering" if is_of_lowering else "DirectML is not called"
     runtime_only = "" if finding.basis & Basis.DOCUMENTED else ", runtime only"
     return f"{outcome(finding.hresult, finding.crash)}{runtime_only}"
 
