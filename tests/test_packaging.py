@@ -31,7 +31,7 @@ def description(**project: Any) -> str:
 def test_links_of_the_description_lead_into_the_repository() -> None:
     text = description(urls={"Source": "https://example.org/o/dml_tile"})
     assert "](https://example.org/o/dml_tile/blob/v1.2.3/docs/testing.md)" in text
-    assert "](https://example.org/o/dml_tile/raw/v1.2.3/docs/images/strided.svg)" in text
+    assert "](https://example.org/o/dml_tile/raw/v1.2.3/docs/images/terminal.svg)" in text
     assert not re.search(r"\]\((?!https://)", text)
     assert text.count("](") == README.count("](")
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from dml_tile.cli.app import app
 from docs.generator.plan_picture import plan_picture
 from docs.generator.speed_plot import speed_plot
+from docs.generator.terminal_picture import first_commands, terminal_picture
 
 DRAWN: Final = {f"{name}.svg": f"examples/{name}.json" for name in ("strided", "broadcast", "overlap")}
 """The images of tiles, which are text, with the descriptors that they show."""
@@ -37,6 +38,8 @@ def write_images(folder: Path) -> None:
     plot = speed_plot((folder.parent / "speed.md").read_text("utf-8"))
     (folder / "speed.svg").write_text(plot, "utf-8")
     (folder / "plan.svg").write_text(plan_picture(), "utf-8")
+    readme = (folder.parents[1] / "README.md").read_text("utf-8")
+    (folder / "terminal.svg").write_text(terminal_picture(first_commands(readme)), "utf-8")
     if browser := shutil.which("chromium"):
         _write_report(browser, folder / _REPORT)
 
