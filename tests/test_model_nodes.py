@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree
 
 import onnx
 import pytest
@@ -15,6 +16,7 @@ from onnx import TensorProto, helper
 
 from dml_tile import check_model
 from dml_tile.checks.sweep import sweep
+from dml_tile.reports.report import FORMATS
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import computed, model, node, tensor, typed
 from tests.helpers.packages import needed
@@ -121,6 +123,42 @@ def test_other_reports_follow_the_kinds(check: Call, name: str) -> None:
     printed = check("a.onnx", "--via", "ort", "-t", NEW, "--format", name).stdout
     assert "Conv-22" in printed
     assert "registered at 1, 11" in printed
+    assert "0: Conv-22" not in printed  # the message names the node
+
+
+def test_each_report_says_that_a_model_does_not_load_and_what_to_try(check: Call) -> None:
+    save("y = Relu(x)", opset=22)
+    for name in FORMATS:
+        printed = check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.18.1", "--format", name).stdout
+        assert "ORT-MODEL-opset" in printed, name
+        assert "export at opset 21 or below" in printed or name in ("concise", "markdown", "html"), name
+    (line, error) = map(
+        json.loads, check("a.onnx", "--via", "ort", "-t", "2_0", "--format", "jsonl").stdout.splitlines()
+    )
+    assert line["placement"] == "directml"
+    assert (error["source"], error["target"], error["rule"]) == ("a.onnx", "2_0", "ORT-MODEL-device")
+
+
+def test_a_test_of_a_kind_keeps_its_name_whatever_the_number_of_nodes_and_targets(check: Call) -> None:
+    names = []
+    for text, targets in (("y = Det(x)", NEW), ("a = Det(x); y = Unique(x)", f"{NEW},onnxruntime-directml-1.23.0")):
+        save(text, inputs=[typed("x", [2, 3, 3])])
+        printed = check("a.onnx", "--via", "ort", "-t", targets, "--format", "junit").stdout
+        names += [ElementTree.fromstring(printed).findall(".//testcase")[0].attrib["name"]]
+    assert names == ["ORT-CPU-unregistered: Det-11: no release registers Det"] * 2
+
+
+def test_a_kind_names_the_domain_of_its_operator(check: Call) -> None:
+    made = helper.make_graph(
+        [helper.make_node("Inverse", ["x"], ["y"], domain="com.microsoft")],
+        "g",
+        [typed("x", [3, 3])],
+        [typed("y", [3, 3])],
+    )
+    imports = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(made, ir_version=7, opset_imports=imports), "a.onnx")
+    printed = check("a.onnx", "--via", "ort", "-t", NEW).stdout
+    assert "com.microsoft.Inverse-1: no release registers Inverse" in printed
 
 
 def test_a_baseline_lets_known_departures_pass_by_rule_and_operator(check: Call) -> None:

@@ -40,15 +40,16 @@ class Departure:
             nodes = f"node {self.first.pointer}{name}"
             at = f"{nodes}, {at}" if self.count == 1 else f"{self.count:,} nodes, first {nodes}, {at}"
         rule, text = self.reason.rule, self.reason.text
-        if self.first and not text.startswith(f"{self.first.operator}-"):
-            text = f"{self.operator}: {text}"
+        if self.first:
+            plain = f"{self.first.operator}-{self.first.version}"  # a reason names no domain
+            text = f"{self.operator}{text.removeprefix(plain) if text.startswith(plain) else f': {text}'}"
         return Finding(
             rule,
             self.first.pointer if self.first else "",
             f"{text} ({at})",
             OWN[rule].severity,
             suggestion=self.reason.suggestion,
-            about=f"{self.operator}: {self.reason.text}",
+            about=text,
         )
 
 

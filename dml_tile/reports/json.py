@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain, islice, starmap
@@ -302,18 +303,20 @@ def _of_nodes(nodes: ModelNodes | None) -> dict[str, Any]:
     """Return what the record of a source says of its nodes."""
     if nodes is None:
         return {}
-    found = ((each, each.finding) for each in nodes.counted())
-    errors = (
-        ModelErrorRecord(
-            target=target, rule=finding.rule, message=printable(finding.message), suggestion=finding.suggestion
-        )
-        for each, finding in found
-        if finding.severity is Severity.ERROR
-        for target in each.targets
-    )
     entries = sum(number >= 0 for column in nodes.placed.placed for number in column)
     left_out = max(entries - MAX_NODES_OF_A_MODEL, 0)
-    return {"nodes": len(nodes.placed.nodes), "nodes_left_out": left_out, "errors": tuple(errors)}
+    return {"nodes": len(nodes.placed.nodes), "nodes_left_out": left_out, "errors": tuple(_model_errors(nodes))}
+
+
+def _model_errors(nodes: ModelNodes) -> Iterator[ModelErrorRecord]:
+    for departure in nodes.counted():
+        finding = departure.finding
+        if finding.severity is Severity.ERROR:
+            shown = {"message": printable(finding.message), "suggestion": finding.suggestion}
+            yield from (
+                ModelErrorRecord.model_validate({"target": target, "rule": finding.rule, **shown})
+                for target in departure.targets
+            )
 
 
 def error_record(source: str, problem: Finding) -> ErrorRecord:
@@ -341,7 +344,10 @@ def _beginning(position: Position | None) -> dict[str, int]:
 
 
 class JsonLinesReport(Report):
-    """Writes a ResultRecord a line, and an ErrorRecord for each part that cannot be read, which has no verdict."""
+    """Writes a ResultRecord a line, and an ErrorRecord for each part that cannot be read, which has no verdict.
+
+    Of a model whose nodes were placed, a PlacementRecord each, then the ModelErrorRecords behind their ``source``.
+    """
 
     def item(self, results: Sequence[Result]) -> None:
         for result in results:
@@ -350,6 +356,8 @@ class JsonLinesReport(Report):
     def nodes(self, nodes: ModelNodes) -> None:
         for record in placement_records(nodes):
             self._write_one(record)
+        for error in _model_errors(nodes):
+            self._write_json(f"{json.dumps({'source': encodable(nodes.source), **error.model_dump()})}\n")
 
     def finding(self, source: str, finding: Finding) -> None:
         key = OWN[finding.rule].key

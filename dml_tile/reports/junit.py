@@ -18,7 +18,7 @@ from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import OWN, RUN_TIME, Finding, Position
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.rows import identity_of
+from dml_tile.reports.rows import identity_of, row_of
 from dml_tile.reports.text import result_lines
 from dml_tile.reports.wording import kind_of, what_is_open
 from dml_tile.text import printable, shortened
@@ -70,11 +70,12 @@ class JunitReport(Report):
             name = pointer or (f"reading: {shortened(reason, _MAX_NAME)}" if finding.path else "reading")
             self._add_case(source, name, finding.position, error, "errors")
         elif key in ("notices", "nodes"):
-            message = printable(finding.message)
-            kind, outcome = "", f"<system-out>{escape(message)}</system-out>"
+            message, text = printable(finding.message), row_of(source, finding).text
+            kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
             if not finding.passes(self.options.fail_on):
-                kind, outcome = "failures", _element("failure", message, type=finding.rule, message=message)
-            self._add_case(source, f"{finding.rule}: {message}", finding.position, outcome, kind)
+                kind, outcome = "failures", _element("failure", text, type=finding.rule, message=message)
+            # counts and targets stay out of the name, by which servers follow a test
+            self._add_case(source, f"{finding.rule}: {finding.about or message}", finding.position, outcome, kind)
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         self._finish_suite()

@@ -76,7 +76,8 @@ def row_of(source: str, finding: Finding) -> FindingRow:
     """Return the row of a finding about a file."""
     by_key = {"notices": (finding.message,), "nodes": (finding.about,)}
     identity = by_key.get(OWN[finding.rule].key) or identity_of(finding)
-    paths = (finding.path,) if finding.path else ()
+    # the message of a departure names its first node already
+    paths = (finding.path,) if finding.path and OWN[finding.rule].key != "nodes" else ()
     tries = (finding.suggestion,) if finding.suggestion else ()
     return FindingRow(finding, source, finding.path, finding.position, paths, (finding.message,), identity, tries)
 
