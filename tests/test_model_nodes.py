@@ -285,3 +285,15 @@ def test_what_the_newest_release_that_was_read_lacks_is_not_known_of_a_later_one
         assert result.exit_code == 0
         assert result.stdout.count("note[ORT-UNKNOWN-release]") == 1
         assert "does not load" not in result.stdout.partition("\n")[0]
+
+
+def test_text_has_a_line_for_each_kind_of_departure(check: Call) -> None:
+    operators = [
+        *("Acos", "Asin", "Atan", "Cos", "Cosh", "Elu", "HardSigmoid", "Selu", "Sin", "Sinh", "Softsign", "Tan")
+    ]
+    nodes = [helper.make_node(operator, ["x"], [f"y{i}"]) for i, operator in enumerate(operators)]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("x", "y0")]
+    graph = helper.make_graph(nodes, "many", ends[:1], ends[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10), "many.onnx")
+    printed = check("many.onnx", "--via", "ort", "-t", NEW).stdout
+    assert [operator for operator in operators if f"{operator}-22: registered at" not in printed] == []

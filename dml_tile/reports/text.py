@@ -314,13 +314,13 @@ class TextReport(Report):
             with_operator = False
 
     def finding(self, source: str, finding: Finding) -> None:
-        """Print a notice; of those with one id, the first few."""
+        """Print a notice, of those with one id the first few; and each kind of nodes."""
         if OWN[finding.rule].key not in ("notices", "nodes"):
             super().finding(source, finding)
             return
         if self.options.is_quiet and finding.passes(self.options.fail_on):
             return
-        self._notices[finding.rule] += 1
+        self._notices[finding.rule] += OWN[finding.rule].key == "notices"
         if self._notices[finding.rule] <= MAX_IN_A_LINE:
             print_lines(self._console, notice_lines(source, finding))
 

@@ -18,7 +18,7 @@ COLUMNS: Final = 56
 """So few that letters have 9 px where the page is 390 px wide."""
 
 _FORMAT: Final = """\
-<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
+<svg width="{width}" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
 <style>
 .{unique_id}-matrix {{ font-family: monospace; font-size: {char_height}px; line-height: {line_height}px }}
 .{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: sans-serif }}
