@@ -13,8 +13,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NamedTuple
 
+import numpy as np
 import pytest
 
+import dml_tile
+from dml_tile import arrays
+from dml_tile.execution.mover import mover_of
 from tests.helpers.command_line import Call
 from tests.helpers.pages import blocks_of, commands_of
 from tests.helpers.paths import ROOT
@@ -123,26 +127,45 @@ def test_the_files_and_tools_that_it_names_exist() -> None:
     assert "def is_ordinary_tile(" in (ROOT / "dml_tile" / "rules" / "check.py").read_text()
 
 
-WALK: Final = re.findall(r"^\d+\. `(\w+)` in `(dml_tile/[\w/]+\.py)`", GUIDE, re.MULTILINE)
-WALKED: Final = re.findall(r"^What `dml-tile check ([^`]*)` does", GUIDE, re.MULTILINE)[0].split()
+def walk(heading: str) -> list[tuple[str, str]]:
+    """The functions that a section names, in order, each with its file."""
+    section = GUIDE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\d+\. `(\w+)` in `(dml_tile/[\w/]+\.py)`", section, re.MULTILINE)
+
+
+def not_reached(steps: list[tuple[str, str]], call: Callable[[], object]) -> list[tuple[str, str]]:
+    """Return the steps from the first one that the call does not take after those before it."""
+    left = [*steps]
+
+    def follow(frame: FrameType, event: str, _: object) -> None:
+        place = Path(frame.f_code.co_filename)
+        called = (frame.f_code.co_name, place.relative_to(ROOT).as_posix() if place.is_relative_to(ROOT) else "")
+        if event == "call" and left and called == left[0]:
+            del left[0]
+
+    sys.setprofile(follow)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return left
 
 
 def test_the_way_from_a_descriptor_to_its_verdict_is_true(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = iter([*WALK, None])
-    expected = next(steps)
-
-    def follow(frame: FrameType, event: str, _: object) -> None:
-        nonlocal expected
-        place = Path(frame.f_code.co_filename)
-        called = (frame.f_code.co_name, place.relative_to(ROOT).as_posix() if place.is_relative_to(ROOT) else "")
-        if event == "call" and called == expected:
-            expected = next(steps)
-
     monkeypatch.chdir(ROOT)
-    sys.setprofile(follow)
-    try:
-        check(*WALKED)
-    finally:
-        sys.setprofile(None)
-    assert len(WALK) == 10
-    assert expected is None
+    (arguments,) = re.findall(r"^What `dml-tile check ([^`]*)` does", GUIDE, re.MULTILINE)
+    steps = walk("From a descriptor to its verdict")
+    assert len(steps) == 10
+    assert not_reached(steps, lambda: check(*arguments.split())) == []
+
+
+def test_the_way_from_an_array_to_its_bytes_is_true() -> None:
+    (example,) = re.findall(r"^What `(tile\(.*\))` of `dml_tile` does", GUIDE, re.MULTILINE)
+    for kept in (arrays._prepare, mover_of):
+        kept.cache_clear()
+    arrays._prepared.clear()
+    names = {"np": np, "tile": dml_tile.tile}
+    steps = walk("From an array to its bytes")
+    assert len(steps) == 10
+    assert not_reached(steps, lambda: eval(example, names)) == []
+    assert not_reached(steps, lambda: eval(example, names)) == steps[2:]
