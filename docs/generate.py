@@ -1,6 +1,7 @@
 """Writes the generated pages and images of the documentation, and what the commands in the other pages print.
 
     python -m docs.generate
+    python -m docs.generate --words    # counts those that people wrote, page by page
 
 A test compares what it would write with what is there.
 """
@@ -8,6 +9,7 @@ A test compares what it would write with what is there.
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -20,6 +22,7 @@ from docs.generator.cpp_fields import cpp_fields
 from docs.generator.images import write_images
 from docs.generator.operators_page import operators_page
 from docs.generator.rules_page import rules_page
+from docs.generator.words import words_in
 from tests.helpers.model_process import ModelProcess
 from tests.helpers.pages import executed
 
@@ -32,6 +35,17 @@ GENERATED: Final = {
     "../dml_tile/include/dml_tile/operator_fields.h": cpp_fields,
 }
 """The functions that write the files that are generated as a whole."""
+
+
+def word_counts() -> dict[str, int]:
+    """Return the words of README, CONTRIBUTING and the pages that are not generated."""
+    root = DOCS.parent
+    paths = [root / "README.md", root / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+    return {
+        path.relative_to(root).as_posix(): words_in(path.read_text(encoding="utf-8"))
+        for path in paths
+        if path.parent == root or path.name not in GENERATED
+    }
 
 
 @patch.object(parent, "started", ModelProcess)
@@ -47,4 +61,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["--words"]:
+        counts = word_counts()
+        lines = [f"{count:6,} {name}\n" for name, count in (*counts.items(), ("together", sum(counts.values())))]
+        sys.stdout.writelines(lines)
+    else:
+        main()

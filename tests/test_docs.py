@@ -20,7 +20,7 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import WINDOWS_RELEASES, Target, tile_rows
 from dml_tile.readers.sandbox import parent
 from dml_tile.reports.levels import counts_text
-from docs.generate import DOCS, GENERATED
+from docs.generate import DOCS, GENERATED, word_counts
 from docs.generator import rules_page
 from docs.generator.api_page import TASKS
 from docs.generator.examples import example_pairs
@@ -29,6 +29,7 @@ from docs.generator.plan_picture import plan_picture
 from docs.generator.speed_plot import speed_plot
 from docs.generator.terminal_picture import first_commands, terminal_picture
 from docs.generator.terse import terse_json
+from docs.generator.words import words_in
 from tests.helpers.model_process import ModelProcess
 from tests.helpers.packages import skip_without_reader
 from tests.helpers.pages import blocks_of, commands_of, executed, run_python
@@ -102,6 +103,24 @@ def test_a_page_begins_with_whom_it_is_for_ends_with_what_to_read_next_and_is_in
         assert text_of(page).rpartition("\n\n")[2].startswith("Next: ["), page
     linked = re.findall(r"\]\(([\w-]+\.md)\)", text_of("README.md"))
     assert sorted([*set(linked), "README.md"]) == PAGES
+
+
+STARTING_POINTS: Final = ("onnxruntime.md", "cpp.md", "webnn.md", "testing.md", "check.md")
+
+
+def test_the_index_begins_with_five_starting_points_of_which_each_is_short_and_begins_with_a_command() -> None:
+    table = text_of("README.md").partition("\n\n|")[2].partition("\n\n")[0]
+    rows = table.splitlines()[2:]
+    assert [re.findall(r"\]\(([\w.-]+)\)", row)[0] for row in rows] == [*STARTING_POINTS]
+    for page in STARTING_POINTS:
+        assert word_counts()[f"docs/{page}"] <= 900, page
+        (shown, *_) = (block for block in blocks_of(text_of(page)) if block.language in ("console", "python"))
+        assert shown.language == "console", page
+
+
+def test_the_documentation_has_no_more_words_than_people_read() -> None:
+    assert words_in("a `b c` - 1,000\n\n```text\nd\n```\n") == 4
+    assert sum(word_counts().values()) <= 20_000
 
 
 def test_the_tables_of_concepts_and_models_are_the_data_s() -> None:
