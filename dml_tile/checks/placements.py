@@ -159,17 +159,20 @@ def places_nodes(via: BackEnd | None) -> bool:
     return via is not None and via.name == ORT.name
 
 
+PLACED: Final = {
+    Placement.DIRECTML: "on DirectML",
+    Placement.CPU: "on the CPU",
+    Placement.NONE: "with no provider",
+    Placement.UNKNOWN: "unknown",
+    Placement.GONE: "gone before",
+}
+"""The placements in words, behind a number of nodes."""
+
+
 def summary_of(nodes: ModelNodes, target: int) -> str:
     """Return the placements at a target in one sentence."""
     counts = nodes.counts(target)
-    words = (
-        (Placement.DIRECTML, "on DirectML"),
-        (Placement.CPU, "on the CPU"),
-        (Placement.NONE, "with no provider"),
-        (Placement.UNKNOWN, "unknown"),
-        (Placement.GONE, "gone before"),
-    )
-    listed = [f"{counts[placement]:,} {word}" for placement, word in words if counts[placement]]
+    listed = [f"{counts[placement]:,} {word}" for placement, word in PLACED.items() if counts[placement]]
     first, *others = listed or ["0 on DirectML"]
     number, _, where = first.partition(" ")
     sentence = ", ".join([f"{plural(int(number.replace(',', '')), 'node')} {where}", *others])

@@ -15,10 +15,13 @@ from typing import Final
 from dml_tile.checks.result import Result
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NodeFields, UnknownField
-from dml_tile.text import abridged, plural
+from dml_tile.text import abridged, plural, printable, shortened
 
 MAX_NAME: Final = 500
 """The most characters of a name, such as a pointer or a field's."""
+
+MAX_CLIPPED: Final = 500
+"""The most characters of a text on the page and in Markdown."""
 
 MAX_MESSAGE: Final = 1_000
 """The most characters of a message, and of a suggestion."""
@@ -33,6 +36,11 @@ MAX_FIELDS: Final = 100
 """The most fields that are known at run time only, or that no rule looks at."""
 
 _DIGEST_BYTES: Final = 8
+
+
+def clipped(text: str) -> str:
+    """Return a text with escapes for what cannot be seen, cut short."""
+    return shortened(printable(text[: MAX_CLIPPED + 1]), MAX_CLIPPED)
 
 
 def bounded(results: Sequence[Result]) -> Sequence[Result]:

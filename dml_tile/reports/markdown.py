@@ -10,11 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, starmap
 from typing import Final
 
+from dml_tile.checks.placements import PLACED
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import NOTHING_TO_CHECK, Finding, location_of
-from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow, clipped
+from dml_tile.reports.bounds import clipped
+from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow
+from dml_tile.reports.overview_nodes import DepartureRow, OverviewNodes
 from dml_tile.reports.rows import FindingRow
 from dml_tile.reports.wording import counted, kind_of, passed_over
+from dml_tile.text import plural
 
 MAX_IN_A_COMMENT: Final = 50
 """The limit for listed operators with findings, for those without, and for problems: a summary holds 1 MiB."""
@@ -37,11 +41,13 @@ class MarkdownReport(OverviewReport):
 
 def _lines(overview: OverviewReport) -> Iterator[str]:
     rows, problems = overview.rows, overview.problems
-    yield f"## Operators on DirectML: {overview.counted.headline(problems)}"
+    yield f"## Operators on DirectML: {overview.headline}"
     yield from _list(len(problems), starmap(_problem, problems), "that cannot be read")
     if overview.passed_over:
         yield from ("", f"{_escaped(passed_over(overview.passed_over))}.")
     yield from _list(len(overview.notices), starmap(_notice, overview.notices), "notices")
+    if overview.placed.count:
+        yield from _nodes(overview.placed)
     if rows:
         yield ""
         yield from _table(rows, overview.targets)
@@ -59,15 +65,56 @@ def _list(count: int, items: Iterable[str], what: str) -> Iterator[str]:
         yield f"- and {count - MAX_IN_A_COMMENT} more {what}"
 
 
+def _nodes(placed: OverviewNodes) -> Iterator[str]:
+    """Yield the models by targets, then the kinds of departure."""
+    yield ""
+    yield _table_row(["Model", *placed.targets])
+    yield _table_row(["---"] * (1 + len(placed.targets)))
+    for model in placed.models:
+        cells = (
+            f"{model.outcomes[target]}: " * bool(model.outcomes[target])
+            + ", ".join(f"{counts[placement]:,} {word}" for placement, word in PLACED.items() if counts[placement])
+            if (counts := model.counts.get(target)) is not None
+            else ""
+            for target in placed.targets
+        )
+        yield _table_row([_cell_code(model.source), *cells])
+    if placed.count > len(placed.models):
+        yield from ("", f"and {placed.count - len(placed.models)} more models")
+    known = f"{plural(placed.known, 'kind')} of departure from DirectML" if placed.known else ""
+    if not (placed.departures or placed.left_out):
+        yield from ("", f"Nothing is new against the baseline, which has {known}.") if known else ()
+        return
+    is_new = f", new against the baseline, which has {known}" if known else ""
+    yield from ("", f"Kept from DirectML{is_new}:", "")
+    for departure in placed.departures:
+        yield from _departure(departure)
+    if placed.left_out:
+        yield f"- and {placed.left_out} more"
+
+
+def _departure(row: DepartureRow) -> Iterator[str]:
+    finding = row.finding
+    yield f"- {finding.severity} {finding.rule} in {_code(row.source)}: {_escaped(finding.message)}"
+    if finding.suggestion:
+        yield f"  - try: {_escaped(finding.suggestion)}"
+
+
 def _table(rows: Sequence[OverviewRow], targets: Sequence[str]) -> Iterator[str]:
     heads = ["Operator", *targets, "Lowest level", "Oldest Windows"]
     yield _table_row(heads)
     yield _table_row(["---"] * len(heads))
     for row in rows:
         verdicts = (f"{SIGNS[word]} {word}" if (word := row.verdicts.get(target)) else "" for target in targets)
-        # in a table, a pipe is escaped in code too, and a backslash before that would escape the escape
-        name = _PIPES.sub(r"\\|", _code(row.name))
-        yield _table_row([name, *verdicts, row.lowest_level, row.oldest_windows])
+        yield _table_row([_cell_code(row.name), *verdicts, row.lowest_level, row.oldest_windows])
+
+
+def _cell_code(text: str) -> str:
+    """Return a name as a code span in a table, where a pipe is escaped in code too.
+
+    A backslash before that would escape the escape.
+    """
+    return _PIPES.sub(r"\\|", _code(text))
 
 
 def _table_row(cells: Sequence[str]) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from dml_tile.text import plural
 
 
 class Markup(str):
@@ -81,6 +83,45 @@ def body(columns: Sequence[str], cells: Sequence[Cell], **attributes: str | None
         tag, scope = ("td", None) if i else ("th", "row")
         shown.append(element(tag, content, scope=scope, class_=class_, data_label=column, data_sort=sort))
     return joined(element("tbody", element("tr", *shown), **attributes), Markup("\n"))
+
+
+def left_out(what: str, count: int) -> Iterator[Markup]:
+    """Yield a sentence for the things of a kind that a page does not list; none if it lists all."""
+    if count > 0:
+        yield element("p", f"and {plural(count, f'more {what}')}")
+
+
+def filters(
+    identifier: str, legend: str, words: Mapping[str, str], targets: Sequence[str], rules: Sequence[str]
+) -> Iterator[Markup]:
+    """Yield the form by which the script shows and hides rows of the next table; it stays hidden without the script.
+
+    ``words`` are the verdicts to choose from, by their values in the rows.
+    """
+    yield Markup(f'<form id="{identifier}" hidden>\n')
+    yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
+    choices = (_radio("all", "", is_checked=True), *(_radio(word, value) for value, word in words.items()))
+    yield element("fieldset", element("legend", legend), *choices)
+    yield from _select("at", "target", targets, "any target")
+    yield from _select("Rule", "rule", rules, "all")
+    yield Markup('<p role="status"></p>\n<button type="button" hidden></button>\n</form>\n')
+
+
+def _radio(label: str, value: str, *, is_checked: bool = False) -> Markup:
+    checked = " checked" if is_checked else ""
+    return element("label", Markup(f'<input type="radio" name="verdict" value="{value}"{checked}>'), f" {label}")
+
+
+def _select(label: str, field: str, values: Sequence[str], otherwise: str) -> Iterator[Markup]:
+    if len(values) > 1:
+        options = element("option", otherwise, value=""), *(element("option", value, value=value) for value in values)
+        yield element("label", f"{label} ", element("select", *options, name=field))
+
+
+def choices_of(verdicts: Mapping[str, str], rules: Iterable[str]) -> dict[str, str]:
+    """Return the attributes of a row by which ``filters`` choose it: its verdicts by target, and its rules."""
+    words = [*verdicts.values(), *(f"{word} at {target}" for target, word in verdicts.items())]
+    return {"data_verdicts": "|".join(dict.fromkeys(words)), "data_rules": " ".join(rules)}
 
 
 def region(label: str, content: Iterable[Markup]) -> Iterator[Markup]:

@@ -7,12 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.targets import Target
-from dml_tile.findings import PASSED_OVER, Finding, location_of
+from dml_tile.findings import OWN, PASSED_OVER, Finding, location_of
+from dml_tile.reports.bounds import MAX_CLIPPED, clipped
+from dml_tile.reports.overview_nodes import OverviewNodes
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, rows_of
 from dml_tile.reports.wording import (
+    NO_OPERATORS,
     VERDICTS,
     VerdictCounts,
     buffer_name,
@@ -21,12 +25,10 @@ from dml_tile.reports.wording import (
     remarks,
     run_from_level,
 )
-from dml_tile.text import printable, shortened
 
 SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◑◐✓", strict=True))
 """A character for each verdict, beside the word."""
 
-_MAX_TEXT: Final = 500
 _MAX_FINDINGS: Final = 10
 
 
@@ -72,11 +74,6 @@ class OverviewRow:
     def name(self) -> str:
         """The source, and the operator's location in it."""
         return location_of(self.source, self.pointer)
-
-
-def clipped(text: str) -> str:
-    """Return a text with escapes for what cannot be seen, cut short."""
-    return shortened(printable(text[: _MAX_TEXT + 1]), _MAX_TEXT)
 
 
 def overview_row(results: Sequence[Result], verdict: str, source: str) -> OverviewRow:
@@ -139,7 +136,7 @@ def _row_lowerings(results: Sequence[Result]) -> list[RowLowering]:
             of_target = clipped(str(lowering.original)), tuple(steps), costs
             row = rows.setdefault(of_target, RowLowering(*of_target))
             row.targets.append(result.target.label)
-            if 0 < len(result.command) <= _MAX_TEXT:  # cut short, it would be another
+            if 0 < len(result.command) <= MAX_CLIPPED:  # cut short, it would be another
                 row.commands.append(result.command)
     return [*rows.values()]
 
@@ -148,7 +145,7 @@ class OverviewReport(Report):
     """Gathers operators, to write all at the end, with paths from the root on; memory is bounded whatever their number.
 
     ``verdicts`` count operators at each target, ``rules`` those that break them. The first ``max_listed`` operators
-    with findings are listed, and as many without; ``left_out`` counts the others.
+    with findings are listed, and as many without; ``left_out`` counts the others. ``placed`` are the nodes of models.
     """
 
     max_listed: ClassVar[int]
@@ -159,6 +156,7 @@ class OverviewReport(Report):
         self.verdicts: dict[Target, Counter[str]] = {}
         self.rules = Counter[str]()
         self.left_out = Counter[str]()
+        self.placed = OverviewNodes(self.max_listed)
         self._rows: list[OverviewRow] = []
         self._listed_by_kind = Counter[bool]()
 
@@ -179,14 +177,30 @@ class OverviewReport(Report):
         else:
             self.left_out[verdict] += 1
 
+    def nodes(self, nodes: ModelNodes) -> None:
+        """Take the placements of a model's nodes, and what keeps some from DirectML."""
+        self.placed.add(nodes, self.options.path(nodes.source))
+
     def finding(self, source: str, finding: Finding) -> None:
-        """Keep a finding about a file, with its path from the root on; what was passed over is only counted."""
+        """Keep a finding about a file, with its path from the root on; what was passed over is only counted.
+
+        Those about nodes came with the nodes.
+        """
+        if OWN[finding.rule].key == "nodes":
+            return
         super().finding(source if finding.rule == PASSED_OVER else self.options.path(source), finding)
 
     @property
     def rows(self) -> list[OverviewRow]:
         """The listed operators, the worst first."""
         return sorted(self._rows, key=lambda row: VERDICTS.index(row.verdict))
+
+    @property
+    def headline(self) -> str:
+        """The outcome in one line: of models whose nodes were placed, then of operators."""
+        operators = self.counted.headline(self.problems)
+        of_models = self.placed.headline
+        return "; ".join([of_models, operators] if operators != NO_OPERATORS else [of_models or operators]).lstrip("; ")
 
     @property
     def targets(self) -> list[str]:

@@ -74,11 +74,10 @@ function openTarget() {
 }
 
 document.querySelectorAll("table").forEach(makeSortable);
-const tiles = document.querySelector("#operators table");
-if (tiles) {
-  const form = document.getElementById("filters");
-  makeFilterable(form, tiles);
-  makeFoldable(form.querySelector("button"), [...document.querySelectorAll("#findings details")]);
+for (const form of document.querySelectorAll("form")) {
+  makeFilterable(form, form.parentElement.querySelector("table"));
 }
+const foldAll = document.querySelector("#filters button");
+if (foldAll) makeFoldable(foldAll, [...document.querySelectorAll("#findings details")]);
 addEventListener("hashchange", openTarget);
 openTarget();

@@ -13,20 +13,25 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import Finding, location_of
 from dml_tile.reports import wording
+from dml_tile.reports.bounds import clipped
 from dml_tile.reports.markup import (
     Cell,
     Markup,
     body,
+    choices_of,
     count_cell,
     element,
+    filters,
     html_page,
     joined,
+    left_out,
     link,
     name,
     region,
     table,
 )
-from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow, RowLowering, clipped
+from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow, RowLowering
+from dml_tile.reports.page_nodes import departure_table, node_table
 from dml_tile.reports.report import ReportOptions
 from dml_tile.reports.rows import FindingRow
 from dml_tile.text import plural
@@ -63,11 +68,14 @@ def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[s
     """Yield the body of the page, in pieces."""
     rows, rules = report.rows, wording.greatest_first(report.rules)
     detailed, problems = sum(row.has_details for row in rows), starmap(_problem, report.problems)
+    placed = report.placed
     every = (
         _Section("Not read", len(report.problems), _list("problem", len(report.problems), problems)),
         _Section(
             "Notices", len(report.notices), _list("notice", len(report.notices), starmap(_notice, report.notices))
         ),
+        _Section("Nodes", placed.count, node_table(placed)),
+        _Section("Departures from DirectML", len(placed.departures) + placed.left_out, departure_table(placed)),
         _Section("Operators", report.counted.operators.total() or len(rows), _operators(report, rows)),
         _Section("Findings", detailed, _details(rows, are_open=detailed <= _MAX_OPEN)),
         _Section("Targets", len(report.verdicts), _target_table(report)),
@@ -90,10 +98,13 @@ def _header(report: OverviewReport, sections: Sequence[_Section]) -> Iterator[st
     yield "<header>\n"
     yield element("h1", _TITLE)
     yield element("ul", *_counts(report), class_="counts")
+    if report.placed.headline:
+        yield element("p", f"ONNX Runtime: {report.placed.headline}.")
     count = len(report.verdicts)
     at = f" An operator is counted by the worst of its verdicts at {count} targets." if count > 1 else ""
-    yield element("p", f"Held to {_AGAINST[report.options.against]}.{at}")
-    yield element("p", report.counted.headline(report.problems))
+    if report.verdicts or not report.placed.count:
+        yield element("p", f"Held to {_AGAINST[report.options.against]}.{at}")
+        yield element("p", report.counted.headline(report.problems))
     if report.passed_over:
         yield element("p", f"{wording.passed_over(report.passed_over)}.")
     links = (element("a", f"{section.title} ({section.count})", href=f"#{section.identifier}") for section in sections)
@@ -115,32 +126,11 @@ def _operators(report: OverviewReport, rows: Sequence[OverviewRow]) -> Iterator[
         listed = f"The page lists the first {MAX_ON_A_PAGE} operators with findings, and as many without. "
         others = f"Counted above but not listed: {wording.counted(report.left_out)}. "
         yield element("p", listed, others, element("code", "dml-tile check --format json"), " lists all.")
-    yield from _filters(report, rows)
+    rules = sorted({rule for row in rows for rule in row.rules})
+    yield from filters("filters", "Verdict", {word: word for word in report.words}, report.targets, rules)
     columns = ("Operator", *report.targets, "Lowest level", "Oldest Windows")
     bodies = (_row(row, i, report.targets, columns) for i, row in enumerate(rows, start=1))
     yield from region("Operators by target", table(columns, bodies))
-
-
-def _filters(report: OverviewReport, rows: Sequence[OverviewRow]) -> Iterator[str]:
-    """Yield the form by which the script shows and hides operators; it stays hidden without the script."""
-    yield '<form id="filters" hidden>\n'
-    yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
-    choices = (_radio("all", "", is_checked=True), *(_radio(word, word) for word in report.words))
-    yield element("fieldset", element("legend", "Verdict"), *choices)
-    yield from _select("at", "target", report.targets, "any target")
-    yield from _select("Rule", "rule", sorted({rule for row in rows for rule in row.rules}), "all")
-    yield '<p role="status"></p>\n<button type="button"></button>\n</form>\n'
-
-
-def _radio(label: str, value: str, *, is_checked: bool = False) -> Markup:
-    checked = " checked" if is_checked else ""
-    return element("label", Markup(f'<input type="radio" name="verdict" value="{value}"{checked}>'), f" {label}")
-
-
-def _select(label: str, field: str, values: Sequence[str], otherwise: str) -> Iterator[str]:
-    if len(values) > 1:
-        options = element("option", otherwise, value=""), *(element("option", value, value=value) for value in values)
-        yield element("label", f"{label} ", element("select", *options, name=field))
 
 
 def _footer(options: ReportOptions) -> Markup:
@@ -157,8 +147,9 @@ class PageReport(OverviewReport):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         script = files(__package__).joinpath("page.js").read_text("utf-8")
-        title = f"{_TITLE}: {self.counted.headline(self.problems)}"
-        models = [replace(each, name=self.options.path(each.name)) for each in sources if each.is_model]
+        title = f"{_TITLE}: {self.headline}"
+        listed = (each for each in sources if each.is_model and (each.operators or not each.nodes))
+        models = [replace(each, name=self.options.path(each.name)) for each in listed]
         for piece in html_page(title, _page(self, models), script=script):
             self._write(piece)
 
@@ -259,10 +250,7 @@ def _row(row: OverviewRow, number: int, targets: Iterable[str], columns: Sequenc
         word = row.verdicts.get(target, "")
         cells.append(Cell(_verdict(word), _RANKS[word]) if word else Cell(""))
     cells += _level_cells(row.lowest_level, row.oldest_windows)
-    # the page's script chooses operators by their verdicts, with targets or without, and by rules
-    words = [*row.verdicts.values(), *(f"{word} at {target}" for target, word in row.verdicts.items())]
-    chosen_by = {"data_verdicts": "|".join(dict.fromkeys(words)), "data_rules": " ".join(row.rules)}
-    return body(columns, cells, data_row=_row_id(number), **chosen_by)
+    return body(columns, cells, data_row=_row_id(number), **choices_of(row.verdicts, row.rules))
 
 
 _MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows")
@@ -271,7 +259,7 @@ _RULE_COLUMNS: Final = ("Rule", "Operators", "It says", "Page")
 
 def _list(what: str, count: int, items: Iterable[Markup]) -> Iterator[Markup]:
     yield element("ul", *islice(items, MAX_ON_A_PAGE))
-    yield from _left_out(what, count)
+    yield from left_out(what, count - MAX_ON_A_PAGE)
 
 
 def _notice(source: str, notice: Finding) -> Markup:
@@ -297,7 +285,7 @@ def _target_table(report: OverviewReport) -> Iterator[Markup]:
 def _model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
     """Yield the models, and where all of their tiles run."""
     yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_ON_A_PAGE)))
-    yield from _left_out("model", len(models))
+    yield from left_out("model", len(models) - MAX_ON_A_PAGE)
 
 
 def _problem(source: str, problem: Finding) -> Markup:
@@ -313,8 +301,3 @@ def _model(model: SourceSummary) -> Markup:
 def _rule(rule: str, count: int) -> Markup:
     cells = Cell(element("code", rule)), count_cell(count), Cell(RULES[rule].says), Cell(link(RULES[rule].url))
     return body(_RULE_COLUMNS, cells)
-
-
-def _left_out(what: str, count: int) -> Iterator[Markup]:
-    if count > MAX_ON_A_PAGE:
-        yield element("p", f"and {plural(count - MAX_ON_A_PAGE, f'more {what}')}")

@@ -155,6 +155,8 @@ def cost_of(lowering: Lowering) -> str:
 VERDICTS: Final[tuple[str, ...]] = tuple(reversed(Verdict))
 """In the order in which they are shown and sorted, the worst first."""
 
+NO_OPERATORS: Final = "no operators"
+
 _PASSED: Final = "passed, all findings are in the baseline; "
 
 
@@ -189,7 +191,7 @@ class VerdictCounts:
         operators = f"{plural(total, 'operator')}: {counted(self.operators)}" if total else ""
         parts = ", ".join(f"{plural(count, part)} {verdict}" for (part, verdict), count in self._parts.items())
         passed = _PASSED if self.has_known and not (self.has_new or problems) else ""
-        return passed + "; ".join(filter(None, (files_not_read(problems), operators, parts))) or "no operators"
+        return passed + "; ".join(filter(None, (files_not_read(problems), operators, parts))) or NO_OPERATORS
 
 
 def files_not_read(problems: Sequence[Found]) -> str:

@@ -10,7 +10,9 @@ from xml.etree.ElementTree import Element, TreeBuilder
 
 from rich.console import Console
 
+from dml_tile.back_ends.placement import NamedNode, PlacedModel, Reason
 from dml_tile.checks.lowerings import with_lowering_suggested
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result, results
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import Target
@@ -45,16 +47,29 @@ def report_of(
     problems: Sequence[tuple[str, Finding]] = (),
     models: Sequence[SourceSummary] = (),
     against: Against = "both",
+    nodes: Iterable[ModelNodes] = (),
 ) -> str:
-    """Return the report of several tiles' results in a format."""
+    """Return the report of several tiles' results, and of the nodes of models, in a format."""
     output = StringIO()
     report = FORMATS[form].report(ReportOptions(output.write, lambda: Console(file=output), against))
     for results_of_tile in tiles:
         report.item(results_of_tile)
+    for placed in nodes:
+        report.nodes(placed)
     for source, problem in problems:
         report.finding(source, problem)
     report.end(models)
     return output.getvalue()
+
+
+def placed_model(nodes: Sequence[tuple[NamedNode, Reason]], *targets: Target, source: str = "a.onnx") -> ModelNodes:
+    """Return a model whose nodes have the same placements at all targets."""
+    named, reasons = zip(*nodes, strict=True)
+    every = tuple(dict.fromkeys(reasons))
+    numbers = {reason: i for i, reason in enumerate(every)}
+    column = tuple(numbers[reason] for reason in reasons)
+    placed = PlacedModel(named, every, ((),) * len(targets), (column,) * len(targets))
+    return ModelNodes(source, targets, placed)
 
 
 page = partial(report_of, "html")

@@ -1,0 +1,112 @@
+"""The nodes of models that ONNX Runtime placed, as the page and Markdown show them, in short, safe texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dml_tile.back_ends.placement import Placement
+from dml_tile.checks.placements import Departure, ModelNodes
+from dml_tile.directml.targets import Target
+from dml_tile.findings import Finding
+from dml_tile.reports.bounds import clipped
+from dml_tile.text import plural
+
+_LOADS: Final = "loads"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRow:
+    """A model: at each target, by its label, the numbers of its nodes by placement, and whether it loads, in words."""
+
+    source: str
+    counts: dict[str, Counter[Placement]]
+    outcomes: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DepartureRow:
+    """A kind of departure of a model's nodes, or of the model, whose ``operator`` and ``first`` node are empty.
+
+    ``finding`` has short texts. ``reason`` does not begin with the operator; ``targets`` are labels.
+    """
+
+    source: str
+    operator: str
+    first: str
+    count: int
+    placement: Placement
+    finding: Finding
+    reason: str
+    targets: tuple[str, ...]
+
+
+class OverviewNodes:
+    """The models whose nodes were placed; ``max_listed`` are listed, and as many kinds of departure of a severity."""
+
+    def __init__(self, max_listed: int) -> None:
+        self.models: list[PlacedRow] = []
+        self._departures: list[DepartureRow] = []
+        self.targets: dict[str, Target] = {}
+        self.count = self.left_out = self.known = 0
+        """The models; the departures that are not listed, and those that the baseline has."""
+        self._not_loading = 0
+        self._max_listed = max_listed
+        self._listed = Counter[int]()
+
+    def add(self, nodes: ModelNodes, source: str) -> None:
+        """Take the placements of a model, with its path from the root on."""
+        self.targets |= {target.label: target for target in nodes.targets}
+        counts = {target.label: nodes.counts(i) for i, target in enumerate(nodes.targets)}
+        outcomes = {label: _outcome(nodes, i, counts[label]) for i, label in enumerate(counts)}
+        self.count += 1
+        self._not_loading += not {_LOADS, ""}.issuperset(outcomes.values())
+        if len(self.models) < self._max_listed:
+            self.models.append(PlacedRow(clipped(source), counts, outcomes))
+        self.known += len({(operator, rule) for operator, rule, _ in nodes.known})
+        labels = {target.name: target.label for target in nodes.targets}
+        for departure in nodes.counted():
+            finding = departure.finding
+            if self._listed[finding.severity] < self._max_listed:
+                self._listed[finding.severity] += 1
+                self._departures.append(_departure_row(clipped(source), departure, finding, labels))
+            else:
+                self.left_out += 1
+
+    @property
+    def departures(self) -> list[DepartureRow]:
+        """The listed departures, the worst first."""
+        return sorted(self._departures, key=lambda row: -row.finding.severity)
+
+    @property
+    def headline(self) -> str:
+        """The outcome in one line; empty if no model's nodes were placed."""
+        if not self.count:
+            return ""
+        fail = f", {self._not_loading} not loading at some target" if self._not_loading else ""
+        return f"{plural(self.count, 'model')} placed{fail}"
+
+
+def _outcome(nodes: ModelNodes, target: int, counts: Counter[Placement]) -> str:
+    """Return whether a model loads at a target, in words; empty if that is not known."""
+    if not nodes.has_device(target):
+        return "no device"
+    if not nodes.loads(target):
+        return "does not load"
+    return "" if counts[Placement.UNKNOWN] else _LOADS
+
+
+def _departure_row(source: str, departure: Departure, finding: Finding, labels: dict[str, str]) -> DepartureRow:
+    node = departure.first
+    tries = finding.suggestion and clipped(finding.suggestion)
+    return DepartureRow(
+        source=source,
+        operator=clipped(departure.operator),
+        first=clipped(f"{node.pointer} {node.name}".rstrip()) if node else "",
+        count=departure.count,
+        placement=departure.reason.placement,
+        finding=replace(finding, message=clipped(finding.message), suggestion=tries),
+        reason=clipped(finding.about.removeprefix(departure.operator).removeprefix(":").lstrip()),
+        targets=tuple(labels[name] for name in departure.targets),
+    )
