@@ -222,8 +222,8 @@ def test_a_models_domains_are_named(check: Call) -> None:
     assert "error[ORT-MODEL-opset-import] the model imports no opset of the domain com.microsoft" in result.stdout
 
 
-def test_the_snippets_of_the_page_compare_a_session_with_what_is_foretold(check: Call) -> None:
-    """On the CPU provider: nodes that DirectML would take are more on the CPU than foretold."""
+def test_the_snippets_of_the_page_compare_a_session_with_what_is_predicted(check: Call) -> None:
+    """On the CPU provider: nodes that DirectML would take are more on the CPU than predicted."""
     needed("onnxruntime")
     for block in blocks_of((ROOT / "docs" / "onnxruntime.md").read_text(encoding="utf-8")):
         if block.file:
@@ -233,7 +233,7 @@ def test_the_snippets_of_the_page_compare_a_session_with_what_is_foretold(check:
     Path("assigned.json").write_text(run([sys.executable, "assigned.py", "a.onnx"]).stdout)
     Path("checked.json").write_text(check("a.onnx", "--via", "ort", "-t", NEW, "--format", "json").stdout)
     printed = run([sys.executable, "compared.py", "assigned.json", "checked.json"]).stdout
-    assert printed.splitlines() == ["ai.onnx Relu: 1 more on cpu than foretold", "relu: cpu, foretold directml"]
+    assert printed.splitlines() == ["ai.onnx Relu: 1 more on cpu than predicted", "relu: cpu, predicted directml"]
 
 
 def described(check: Call, release: str) -> str:
