@@ -1,6 +1,8 @@
 """Measures validation, as ratios side by side in one run: to numpy.tile and to importing NumPy.
 
-    python benchmarks/bench_check.py [--goals]
+With --before, also JSON lines of operators and tiles, to another checkout of the package; the processes take turns.
+
+    python benchmarks/bench_check.py [--before FOLDER] [--goals]
 
 Times are of the processor, those of processes with their children's, so that other programs count for little.
 """
@@ -8,7 +10,10 @@ Times are of the processor, those of processes with their children's, so that ot
 from __future__ import annotations
 
 import itertools
+import json
+import lzma
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -34,6 +39,23 @@ SHORT: Final = """{
     "Repeats": [1, 1, 3, 3]
 }"""
 SAMPLES: Final = 9
+ROOT: Final = Path(__file__).resolve().parents[1]
+FIVE_TARGETS: Final = ("3_0", "4_0", "5_0", "6_2", "6_4")
+CHECK_LINES: Final = """
+import os, resource, sys, time
+from contextlib import suppress
+from dml_tile.cli.app import main
+
+first, *arguments = sys.argv[1:]
+for file in (first, arguments[0]):  # the first imports what checks need
+    sys.argv[1:] = ["check", file, *arguments[1:]]
+    start = time.process_time()
+    with suppress(SystemExit):
+        main()
+    taken = time.process_time() - start
+print(taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, file=sys.stderr)
+"""
+"""Checks a file of one line, then another, and prints seconds of the processor and the largest memory in MB."""
 
 
 def median_ratio(ours: Callable[[], object], theirs: Callable[[], object], calls: int, samples: int) -> float:
@@ -134,7 +156,72 @@ def checking_a_file(samples: int) -> float:
         return median_ratio(lambda: run(command), lambda: run(imports), 1, samples)
 
 
+def write_lines(folder: Path) -> None:
+    """Write the recorded operators, those of them that were accepted, and random tiles, as JSON lines."""
+    with lzma.open(ROOT / "tests/data/operators.jsonl.xz", "rt") as file:
+        rows = [json.loads(line) for line in file]
+    accepted = dict.fromkeys(json.dumps(row["desc"]) for row in rows if row["hresult"] == "0x00000000")
+    draw = random.Random(5)  # noqa: S311
+    tiles = dict[str, None]()
+    while len(tiles) < len(accepted):
+        rank = draw.randint(1, 8)
+        sizes, repeats = ([draw.randint(1, 6) for _ in range(rank)] for _ in range(2))
+        data_type = draw.choice(["FLOAT32", "FLOAT16", "INT64", "UINT8"])
+        desc = TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats)
+        tiles[desc.model_dump_json(by_alias=True)] = None
+    lines = {"operators": accepted, "tiles": tiles, "all": [json.dumps(row["desc"]) for row in rows]}
+    for name, texts in lines.items():
+        (folder / f"{name}.jsonl").write_text("\n".join(texts))
+        (folder / f"{name}_first.jsonl").write_text(next(iter(texts)))
+
+
+def check_lines(folder: Path, name: str, checkout: Path, *options: str) -> tuple[float, float]:
+    """The seconds, start aside, and the largest memory in MB of a check of JSON lines."""
+    arguments = [str(folder / f"{name}_first.jsonl"), str(folder / f"{name}.jsonl"), *options]
+    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-P", "-c", CHECK_LINES, *arguments],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=True,
+        text=True,
+    )
+    seconds, megabytes = map(float, done.stderr.splitlines()[-1].split())
+    return seconds, megabytes
+
+
+def lines_measures(before: Path, samples: int) -> list[tuple[str, float, float]]:
+    """What JSON lines take, to another checkout; a further target and the memory of this one alone."""
+    found = list[tuple[str, float, float]]()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_lines(folder)
+        for lines, form, most in (
+            ("operators", "concise", 0.55),
+            ("operators", "jsonl", 0.8),
+            ("tiles", "concise", 0.4),
+            ("tiles", "jsonl", 0.6),
+        ):
+            options = "--format", form, "--target", "6_2"
+            turns = [[check_lines(folder, lines, at, *options)[0] for at in (ROOT, before)] for _ in range(samples)]
+            ours, theirs = (statistics.median(times) for times in zip(*turns, strict=True))
+            found.append((f"different {lines} in JSON lines, {form} / --before", most, ours / theirs))
+        targets = [["--target=6_4"], [f"--target={each}" for each in FIVE_TARGETS]]
+        turns = [
+            [check_lines(folder, "operators", ROOT, "--format=concise", *at)[0] for at in targets]
+            for _ in range(samples)
+        ]
+        one, five = (statistics.median(times) for times in zip(*turns, strict=True))
+        count = len((folder / "operators.jsonl").read_text().splitlines())
+        found.append(("each further target of an operator, ms", 0.05, (five - one) / 4 / count * 1000))
+        memory = check_lines(folder, "all", ROOT, "--format=concise", "--target=6_2")[1]
+        found.append(("memory of 10,000 operators, MB", 46, memory))
+    return found
+
+
 def main(
+    before: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A checkout to compare with.")] = None,
     goals: Annotated[bool, typer.Option("--goals", help="Exit 1 where a goal is missed.")] = False,
     samples: int = SAMPLES,
 ) -> None:
@@ -151,6 +238,7 @@ def main(
         ("a refused check / an accepted one", 6.0, refused(samples)),
         ("import dml_tile / import numpy", 1.8, importing(samples)),
         ("dml-tile check / import numpy, pydantic", 2.0, checking_a_file(samples)),
+        *(lines_measures(before.resolve(), samples) if before else ()),
     )
     for what, most, ratio in measures:
         table.add_row(what, f"{most:.2f}", f"{ratio:.2f}{'' if ratio <= most else ', not reached'}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, groupby, takewhile
 from typing import Final
@@ -13,7 +13,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import FLOATS, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.levels import LEVELS
-from dml_tile.directml.operator_table import OperatorTable
+from dml_tile.directml.operator_table import Column, OperatorTable, Row
 from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
@@ -180,8 +180,45 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)
 
 
-def _level_rules_of(op: OperatorView, target: Target) -> list[Rule[OperatorView]]:
+def _level_rules_of(op: OperatorView, target: Target) -> Sequence[Rule[OperatorView]]:
+    if is_within_the_row(op, target):
+        return ()
     return _rules_of(op.table, bool(op.activations), target.double_precision and target.typed_uav_loads)
+
+
+def is_within_the_row(op: OperatorView, target: Target) -> bool:
+    """Return True for a common operator, which breaks no rule of levels (a test of recorded operators shows it)."""
+    level, table = target.feature_level, op.table
+    if op.activations or table.given or table.never_owned or level < op.operator.level:
+        return False
+    if not (target.double_precision and target.typed_uav_loads):
+        return False
+    for name, levels in _enumerator_levels(op.operator):
+        value = op.fields[name]
+        if value >= len(levels) or levels[value] > level:
+            return False
+    columns = _columns(table, level)
+    return all(
+        field not in columns or (data_type in columns[field].data_types and count in columns[field].dimension_counts)
+        for field, data_type, count in op.kinds
+    )
+
+
+@cache
+def _enumerator_levels(operator: Operator) -> list[tuple[str, Sequence[FeatureLevel]]]:
+    """Return the fields that are enumerators, with the levels of these."""
+    return [(each.name, enumerations()[each.enumeration].levels) for each in operator.fields if each.kind == "e"]
+
+
+@cache
+def _columns(table: OperatorTable, level: FeatureLevel) -> Row:
+    """Return the types and counts of tensors that both the page and the runtime take at a level."""
+    documented, found = table.documented(level) or {}, dict[str, Column]()
+    for tensor, column in documented.items():
+        taken = (table.measured(level) or documented).get(tensor, column)
+        types = [frozenset(each.data_types or TensorDataType) for each in (column, taken)]
+        found[tensor] = Column(column.dimension_counts & taken.dimension_counts, types[0] & types[1])
+    return found
 
 
 @cache

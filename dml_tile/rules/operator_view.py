@@ -33,6 +33,12 @@ class OperatorView:
         self._by_field: dict[str, list[TensorView]] = {}
         for name, view in self.views.items():
             self._by_field.setdefault(name.partition("[")[0], []).append(view)
+        self.kinds = {
+            (field, view.desc.data_type, view.desc.dimension_count)
+            for field, views in self._by_field.items()
+            for view in views
+        }
+        """The data types and dimension counts of tensors, after their fields."""
         self.sizes = {
             field: sizes
             for field, views in self._by_field.items()
