@@ -66,7 +66,8 @@ _NAMES = {
         "DML_GRAPH_DESC DML_OPERATOR_DESC DML_TILE_OPERATOR_DESC read_graph_desc read_operator_desc "
         "read_tile_operator_desc write_operator_desc write_tile_operator_desc"
     ),
-    "readers.model_tile": "NodeFields UnknownField ValueOrigin ValueSource",
+    "readers.item": "Item",
+    "readers.model_tile": "UnknownField ValueOrigin ValueSource",
     "rules.check": "lowest_level",
     "rules.device": "Removal",
     "simulation.target": "Simulation current_target simulate",

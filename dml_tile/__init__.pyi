@@ -119,7 +119,7 @@ from dml_tile.readers.c_structs import read_operator_desc as read_operator_desc
 from dml_tile.readers.c_structs import read_tile_operator_desc as read_tile_operator_desc
 from dml_tile.readers.c_structs import write_operator_desc as write_operator_desc
 from dml_tile.readers.c_structs import write_tile_operator_desc as write_tile_operator_desc
-from dml_tile.readers.model_tile import NodeFields as NodeFields
+from dml_tile.readers.item import Item as Item
 from dml_tile.readers.model_tile import UnknownField as UnknownField
 from dml_tile.readers.model_tile import ValueOrigin as ValueOrigin
 from dml_tile.readers.model_tile import ValueSource as ValueSource

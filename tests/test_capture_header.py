@@ -25,7 +25,7 @@ from dml_tile.directml.operators import operator_name, operators
 from dml_tile.emit.cpp import get_include
 from dml_tile.readers.c_structs import read_operator_desc
 from dml_tile.readers.descriptors import read_source
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from tests.helpers.command_line import Call
 from tests.helpers.compilers import (
     COMPILERS,
@@ -162,7 +162,7 @@ def test_lines_hold_the_fields_in_memory(compiler: str, sanitizers: str, tmp_pat
     assert sorted(seeds) == list(range(COUNT)), "lines of two threads are whole, and none is lost"
     tiles = 0
     for seed, part in zip(seeds, read_source(str(file)), strict=True):
-        assert isinstance(part, JsonDescriptor)
+        assert isinstance(part, Item)
         there = read_operator_desc(library.random_desc(seed))
         if there is not None and part.other is not None:
             assert part.other == operator_name(int(there.type))

@@ -19,7 +19,7 @@ from dml_tile.directml.operators import operators
 from dml_tile.emit.cpp import get_include
 from dml_tile.readers.c_structs import write_operator_desc
 from dml_tile.readers.descriptors import read_document
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from docs.generator.cpp_fields import cpp_fields
 from tests.helpers.command_line import Call
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, compiled, needs_compiler, real_headers, stand_in_headers
@@ -58,7 +58,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Operato
 
     def captured(address: int) -> OperatorDesc | None:
         (part,) = read_document(library.captured(address))
-        assert isinstance(part, JsonDescriptor), part
+        assert isinstance(part, Item), part
         assert isinstance(part.desc, OperatorDesc | None)
         return part.desc
 

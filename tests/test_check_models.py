@@ -20,14 +20,15 @@ import dml_tile
 from dml_tile import Severity, Verdict, check_model, sweep
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.file_check import FileCheck, checked_here
-from dml_tile.checks.lowerings import lower_part
+from dml_tile.checks.lowerings import lower_item
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.emit.schemas import schemas
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
-from dml_tile.readers.model_tile import MAX_DIMENSIONS, MAX_NAMES, KnownShapes
+from dml_tile.readers.item import item_of
+from dml_tile.readers.model_tile import MAX_DIMENSIONS, MAX_NAMES, KnownShapes, TileNode
 from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.readers.onnx.tiles import MAX_CONTRADICTIONS, read_nodes
 from tests.helpers.check_files import INT64 as LONG_TILE
@@ -174,10 +175,11 @@ OPEN = model("r = [1, 2]", tile_node(name="widen"), inputs=[typed("x", ["N", 3])
 
 def test_a_file_is_checked_as_on_the_command_line() -> None:
     enlarge, number = check_model(Path(MODEL), "windows-11-21h2", dims={"batch": 4})
-    assert (enlarge.pointer, enlarge.verdict, enlarge.findings, enlarge.unknown) == ("enlarge", "accepted", (), ())
-    assert (number.source, number.verdict) == (MODEL, Verdict.REFUSED)
+    assert (enlarge.item.pointer, enlarge.item.unknown) == ("enlarge", ())
+    assert (enlarge.verdict, enlarge.findings) == ("accepted", ())
+    assert (number.item.source, number.verdict) == (MODEL, Verdict.REFUSED)
     assert {finding.severity for finding in number.findings} == {Severity.ERROR}
-    assert number.operator == "INT64 {1,16} x {4,1} -> {4,16}"
+    assert number.item.operator == "INT64 {1,16} x {4,1} -> {4,16}"
 
 
 @pytest.mark.usefixtures("call")
@@ -189,15 +191,15 @@ def test_dims_are_of_models_alone() -> None:
 @pytest.mark.usefixtures("call")
 def test_a_modelproto_is_checked_too() -> None:
     (result,) = check_model(OPEN)
-    assert (result.verdict, result.ok, *map(str, result.unknown)) == (
+    assert (result.verdict, result.ok, *map(str, result.item.unknown)) == (
         "accepted so far",
         True,
         "InputTensor.Sizes[0] (N)",
     )
-    assert result.operator == "FLOAT32 {N,3} x {1,2} -> {N,6}"
-    assert str(check_model(OPEN, input_shapes={"x": [None, 3]})[0].unknown[0]) == "InputTensor.Sizes[0] (N)"
+    assert result.item.operator == "FLOAT32 {N,3} x {1,2} -> {N,6}"
+    assert str(check_model(OPEN, input_shapes={"x": [None, 3]})[0].item.unknown[0]) == "InputTensor.Sizes[0] (N)"
     (result,) = check_model(OPEN, input_shapes={"x": [2, 3]})
-    assert (result.verdict, result.operator) == ("accepted", "FLOAT32 {2,3} x {1,2} -> {2,6}")
+    assert (result.verdict, result.item.operator) == ("accepted", "FLOAT32 {2,3} x {1,2} -> {2,6}")
 
 
 @pytest.mark.usefixtures("call")
@@ -461,7 +463,9 @@ def test_lower_takes_what_a_back_end_makes_of_a_model(call: Call) -> None:
         result = call("lower", "a.onnx", "--target", target, *via)
         assert (result.exit_code, printed in result.stdout) == (status, True), result.stdout
     (found,) = nodes_of(onnx.load("a.onnx"))
-    lowered = [lower_part("a.onnx", found, Target.parse("6_4"), via).lowering for via in (None, BACK_ENDS["ort"])]
+    assert isinstance(found, TileNode)
+    item, at = item_of(found), Target.parse("6_4")
+    lowered = [lower_item("a.onnx", item, at, via).lowering for via in (None, BACK_ENDS["ort"])]
     assert [str(each and each.original) for each in lowered] == [
         "int64 {1,1,3} x {1,1,2} -> {1,1,6}",
         "INT64 {1,1,1,3} x {1,1,1,2} -> {1,1,1,6}",
@@ -497,8 +501,8 @@ def test_json_has_sizes_repeats_types_and_names_as_fields(check: Call) -> None:
     (line,) = check(save("c.onnx"), "--format", "jsonl").stdout.splitlines()
     assert json.loads(line)["node"]["output_sizes"] == [2, 6]
     (of_python,) = check_model("c.onnx")
-    assert of_python.node is not None
-    assert (of_python.node.sizes, of_python.node.inputs) == ((2, 3), ("x", "r"))
+    assert of_python.item.node is not None
+    assert (of_python.item.node.shape, of_python.item.node.inputs) == ((2, 3), ("x", "r"))
 
 
 @pytest.mark.parametrize(

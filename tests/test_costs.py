@@ -34,7 +34,7 @@ from dml_tile.geometry import layout
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS_COUNTED, Record
 from dml_tile.readers import contents, model_tile, remote, urls
 from dml_tile.readers.descriptors import read_document
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
 from dml_tile.reports import bounds
@@ -193,16 +193,16 @@ def test_a_baseline_is_refused_at_its_first_wrong_entry(tmp_path: Path, name: st
 def test_nulls_of_a_list_or_of_lines_are_reported_once_with_their_number() -> None:
     for text in (b"[null, %s, null, null]", b"null\n%s\nnull\n\nnull\n"):
         first, tile, more = read_document(text % json.dumps(TILE).encode())
-        assert first == JsonDescriptor("/0")
-        assert isinstance(tile, JsonDescriptor)
+        assert first == Item("/0")
+        assert isinstance(tile, Item)
         assert more == unreadable("", "2 more descriptors are null")
     operators = read_document(b'[{"Type": 70, "Desc": null}, {"Type": 70, "Desc": null}, null]')
-    assert all(isinstance(part, JsonDescriptor) for part in operators)
+    assert all(isinstance(part, Item) for part in operators)
 
 
 def test_only_as_many_repeats_as_a_tensor_may_have_dimensions_are_findings() -> None:
     (tile,) = read_document(json.dumps(TILE | {"Repeats": [0] * 99, "RepeatsCount": 99}).encode())
-    assert isinstance(tile, JsonDescriptor)
+    assert isinstance(tile, Item)
     found = [finding.path for finding in check(tile.desc) if finding.rule == "DML-TILE-Repeats-zero"]
     assert found == [f"Repeats[{i}]" for i in range(8)]
 

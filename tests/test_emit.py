@@ -21,7 +21,7 @@ from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.source import LanguageName, python_text, source_text
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
 from dml_tile.readers.descriptors import read_document, read_source
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from dml_tile.text import json_pointer
 from tests.helpers.check_files import GATHER, TILE
 from tests.helpers.command_line import invoke
@@ -58,14 +58,14 @@ HOSTILE: dict[str, OperatorDesc | TileOperatorDesc | None] = {
     "a b c": GOOD,
 }
 """Descriptors by names from strangers' files."""
-DESCRIBED = [JsonDescriptor(json_pointer(["dispatchables", name]), desc) for name, desc in HOSTILE.items()]
+DESCRIBED = [Item(json_pointer(["dispatchables", name]), desc) for name, desc in HOSTILE.items()]
 SOURCE = "a file \\??/\n.json"
 
 Descriptor = OperatorDesc | TileOperatorDesc | None
 
 
 def text_of(language: LanguageName, *descs: Descriptor) -> str:
-    return "".join(source_text(language, "a.json", [JsonDescriptor(f"/{i}", desc) for i, desc in enumerate(descs)]))
+    return "".join(source_text(language, "a.json", [Item(f"/{i}", desc) for i, desc in enumerate(descs)]))
 
 
 # C++: a library that has each descriptor twice, in a namespace and in a function.
@@ -162,7 +162,7 @@ def test_json_is_one_value_or_an_array_of_several_with_full_names() -> None:
     assert text_of("json") == "[]\n"
     descs = [GOOD, OPERATOR, None]
     read = list(read_document(text_of("json", *descs).encode()))
-    assert read == [JsonDescriptor(f"/{i}", desc) for i, desc in enumerate(descs)]
+    assert read == [Item(f"/{i}", desc) for i, desc in enumerate(descs)]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_json_is_one_value_or_an_array_of_several_with_full_names() -> None:
     ],
 )
 def test_variables_are_named_after_the_end_of_the_json_pointer(keys: list[str], names: list[str]) -> None:
-    text = "".join(source_text("python", "a.json", [JsonDescriptor(json_pointer(["", key])) for key in keys]))
+    text = "".join(source_text("python", "a.json", [Item(json_pointer(["", key])) for key in keys]))
     assert re.findall(r"^(\w+)_desc = None$", text, re.MULTILINE) == names
 
 
@@ -191,7 +191,7 @@ def emit(*arguments: str, stdin: Any = None) -> Result:
 def test_the_tiles_of_a_model_are_printed(monkeypatch: pytest.MonkeyPatch, language: LanguageName) -> None:
     monkeypatch.chdir(EXAMPLES)
     result = emit("--lang", language, "tile.json")
-    described = [part for part in read_source("tile.json") if isinstance(part, JsonDescriptor) and part.is_operator]
+    described = [part for part in read_source("tile.json") if isinstance(part, Item) and part.is_operator]
     assert len(described) == 1
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "".join(source_text(language, "tile.json", described))
@@ -282,7 +282,7 @@ def test_a_graph_of_other_operators_is_named_and_left_out_in_each_language(langu
     of_tiles = GRAPH | {"Nodes": [{"Operator": TILE}, None]}
     result = emit("--lang", language, "-", stdin=[GATHER, graph, of_tiles])
     assert result.exit_code == 1
-    built = JsonDescriptor("/2", dml_tile.GraphDesc.model_validate(of_tiles))
+    built = Item("/2", dml_tile.GraphDesc.model_validate(of_tiles))
     assert result.stdout == "".join(source_text(language, "-", [built]))
     assert result.stderr.splitlines() == [
         "dml-tile: -#/0: DML_OPERATOR_GATHER is not a tile; it is left out",

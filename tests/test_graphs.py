@@ -36,7 +36,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Basis, Severity
 from dml_tile.readers.c_structs import DML_GRAPH_DESC, read_graph_desc
 from dml_tile.readers.descriptors import read_document
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from dml_tile.rules.check import lowest_level, not_looked_at
 from tests.helpers.command_line import invoke
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, WARNINGS, compiled, needs_compiler
@@ -409,7 +409,7 @@ def test_a_graph_is_written_and_read_back_equal(graph: GraphDesc) -> None:
     document = graph.model_dump(mode="json", by_alias=True)
     Draft202012Validator(schemas()["dml_graph_desc"]).validate(document)
     (part,) = read_document(json.dumps(document).encode())
-    assert isinstance(part, JsonDescriptor)
+    assert isinstance(part, Item)
     assert part.desc == graph
     names: dict[str, Any] = {}
     exec(f"import dml_tile\n{python_text(graph, 'it')}", names)

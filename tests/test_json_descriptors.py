@@ -18,7 +18,7 @@ from dml_tile.findings import Finding, Position, unreadable
 from dml_tile.json_text import SourceText, parse_json
 from dml_tile.readers import descriptors as documents
 from dml_tile.readers.descriptors import parse_source, read_document, read_lines, read_source
-from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor
+from dml_tile.readers.item import Item, ItemOrProblem
 from dml_tile.text import json_pointer
 from tests.helpers.check_files import FLAT, TILE, WITHOUT_FIELDS
 from tests.helpers.hostile_names import CHARACTERS
@@ -39,26 +39,26 @@ def parts(value: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (TILE, [JsonDescriptor("", BARE)]),
-        ({"input_tensor": FLAT, "output_tensor": FLAT, "repeats": [1]}, [JsonDescriptor("", BARE)]),
-        ({"Type": "DML_OPERATOR_TILE", "Desc": TILE}, [JsonDescriptor("", OPERATOR)]),
-        ({"type": "TILE", "desc": TILE}, [JsonDescriptor("", OPERATOR)]),
-        ({"Type": 70} | TILE, [JsonDescriptor("", OPERATOR)]),
-        ({"Type": "TILE", "Desc": None}, [JsonDescriptor("", OperatorDesc(type=70, desc=None))]),
-        ({"Type": 999, "Desc": {"Foo": 1}}, [JsonDescriptor("", OperatorDesc(type=999, desc=UNKNOWN_STRUCT))]),
-        ({"Type": 999, "Desc": None}, [JsonDescriptor("", OperatorDesc(type=999, desc=None))]),
-        ({"Type": "GEMM", "Desc": None}, [JsonDescriptor("", OperatorDesc(type="GEMM", desc=None))]),
-        (WITHOUT_FIELDS, [JsonDescriptor("/operator", other="DML_OPERATOR_GATHER")]),
-        (WITHOUT_FIELDS | {"operator": {"Type": "NEW"}}, [JsonDescriptor("/operator", other="DML_OPERATOR_NEW")]),
-        (None, [JsonDescriptor("")]),
+        (TILE, [Item("", BARE)]),
+        ({"input_tensor": FLAT, "output_tensor": FLAT, "repeats": [1]}, [Item("", BARE)]),
+        ({"Type": "DML_OPERATOR_TILE", "Desc": TILE}, [Item("", OPERATOR)]),
+        ({"type": "TILE", "desc": TILE}, [Item("", OPERATOR)]),
+        ({"Type": 70} | TILE, [Item("", OPERATOR)]),
+        ({"Type": "TILE", "Desc": None}, [Item("", OperatorDesc(type=70, desc=None))]),
+        ({"Type": 999, "Desc": {"Foo": 1}}, [Item("", OperatorDesc(type=999, desc=UNKNOWN_STRUCT))]),
+        ({"Type": 999, "Desc": None}, [Item("", OperatorDesc(type=999, desc=None))]),
+        ({"Type": "GEMM", "Desc": None}, [Item("", OperatorDesc(type="GEMM", desc=None))]),
+        (WITHOUT_FIELDS, [Item("/operator", other="DML_OPERATOR_GATHER")]),
+        (WITHOUT_FIELDS | {"operator": {"Type": "NEW"}}, [Item("/operator", other="DML_OPERATOR_NEW")]),
+        (None, [Item("")]),
         (
             [TILE, None, {"Type": 70} | TILE],
-            [JsonDescriptor("/0", BARE), JsonDescriptor("/1"), JsonDescriptor("/2", OPERATOR)],
+            [Item("/0", BARE), Item("/1"), Item("/2", OPERATOR)],
         ),
         ([], []),
     ],
 )
-def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[DescriptorOrProblem]) -> None:
+def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[ItemOrProblem]) -> None:
     assert parts(value) == expected
 
 
@@ -67,8 +67,8 @@ def test_what_can_be_read_of_a_broken_model_is() -> None:
     assert parts({"resources": {}, "dispatchables": dispatchables}) == [
         unreadable("/dispatchables/bad/desc", "desc is 3; an object was expected"),
         unreadable("", "commands is missing"),
-        JsonDescriptor("/dispatchables/good", OPERATOR),
-        JsonDescriptor(""),  # the model
+        Item("/dispatchables/good", OPERATOR),
+        Item(""),  # the model
     ]
     assert parts({"dispatchables": 7})[0] == unreadable("", "resources is missing")
 
@@ -85,7 +85,7 @@ def test_what_can_be_read_of_a_broken_model_is() -> None:
 )
 def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
     found = parts(text.format(line=LINE, other='{"Type": "GEMM", "Desc": null}').encode())
-    assert JsonDescriptor("/1" if expected[0] != "/0" else "/0", BARE) in found
+    assert Item("/1" if expected[0] != "/0" else "/0", BARE) in found
     for part, beginning in zip(found, expected, strict=True):
         assert (part.text if isinstance(part, Finding) else part.pointer).startswith(beginning)
 
@@ -190,12 +190,12 @@ def test_a_number_that_its_c_field_does_not_hold_is_a_problem(value: Any, messag
 def test_integers_and_words_are_floats(number: Any) -> None:
     for value in (ELU | {"Alpha": number}, FILL | {"ValueDataType": "FLOAT32", "Value": number}):
         (part,) = parts(value)
-        assert isinstance(part, JsonDescriptor)
+        assert isinstance(part, Item)
 
 
 def test_an_integer_may_be_written_with_a_point() -> None:
     (part,) = parts(FILL | {"ValueDataType": "INT64", "Value": 7.0})
-    assert '"Value":7}' in part.content
+    assert '"Value":7}' in part.all_fields
 
 
 GRAPH: dict[str, Any] = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}]}
@@ -292,7 +292,7 @@ def test_a_document_is_limited_and_lines_are_not_together(tmp_path: Path, monkey
     with pytest.raises(InputError, match="larger than"):
         parse_source(str(path))
     first, nonsense, last = read_source(str(path.rename(tmp_path / "tiles.jsonl")))
-    assert (first, last) == (JsonDescriptor("/0", BARE), JsonDescriptor("/3", BARE))
+    assert (first, last) == (Item("/0", BARE), Item("/3", BARE))
     assert isinstance(nonsense, Finding)
     assert nonsense.path == "/2"
 
@@ -307,9 +307,9 @@ def test_a_line_over_the_limit_is_one_problem_and_the_next_keeps_its_number(
     path = tmp_path / f"a{suffix}"
     path.write_text(f"{LINE}\n{long}\n{LINE}\n{long}")
     assert list(read_source(str(path))) == [
-        JsonDescriptor("/0", BARE),
+        Item("/0", BARE),
         unreadable("/1", "line 2 is larger than 200 bytes"),
-        JsonDescriptor("/2", BARE),
+        Item("/2", BARE),
         unreadable("/3", "line 4 is larger than 200 bytes"),
     ]
 
@@ -319,7 +319,7 @@ def test_so_many_problems_of_a_source_are_reported_the_others_counted_and_tiles_
     items = [b"[[]]"] * 250 + [LINE.encode()]
     *problems, tile, more = read_document(b"[%s]" % b",".join(items)) if form == "list" else read_lines(items)
     assert len(problems) == 100
-    assert isinstance(tile, JsonDescriptor)
+    assert isinstance(tile, Item)
     assert (tile.pointer, more) == ("/250", unreadable("", "and 150 more problems"))
 
 
@@ -353,7 +353,7 @@ def line_begins(text: str, pointer: str, path: str, name: str) -> tuple[int, int
     for part in read_source(name):
         if isinstance(part, Finding) and part.path == pointer:
             return location_of(part.position)
-        if isinstance(part, JsonDescriptor) and part.pointer == pointer and part.text:
+        if isinstance(part, Item) and part.pointer == pointer and part.text:
             return location_of(part.text.position(pointer, path))
     raise LookupError(pointer)
 

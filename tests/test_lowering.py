@@ -15,7 +15,8 @@ from rich.console import Console
 
 from dml_tile.back_ends.dialects import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.checking import check
-from dml_tile.checks.lowerings import LoweringResult, lower_part
+from dml_tile.checks.lowerings import lower_item
+from dml_tile.checks.result import Result, Verdict
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.targets import Target
@@ -24,7 +25,7 @@ from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import lower
 from dml_tile.lowering.run import run_lowering
 from dml_tile.lowering.steps import LOWERING_RULES
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from dml_tile.reports.lowering import lowering_table, print_lowered
 from dml_tile.simulation.target import simulate
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, STANDARDS, WARNINGS, compiled, needs_compiler
@@ -397,10 +398,8 @@ def test_the_model_prints_padding_and_the_steps_type(run: Callable[..., str]) ->
     assert run(model, target="4_1") == "Resource 'output': 0, 1, 0, 1\n"
 
 
-def lowered_tiles(**tiles: TileOperatorDesc) -> list[LoweringResult]:
-    return [
-        lower_part("tiles.json", JsonDescriptor(f"/{name}", tile), Target.parse("2_1")) for name, tile in tiles.items()
-    ]
+def lowered_tiles(**tiles: TileOperatorDesc) -> list[Result]:
+    return [lower_item("tiles.json", Item(f"/{name}", tile), Target.parse("2_1")) for name, tile in tiles.items()]
 
 
 def test_cpp_builds_each_step_and_says_which_buffers_it_reads_and_writes() -> None:
@@ -437,7 +436,7 @@ def test_cpp_compiles_without_a_warning(tmp_path: Path, compiler: str, standard:
 @pytest.mark.parametrize("language", get_args(CodeName))
 def test_steps_are_named_after_their_tile(language: CodeName, first: str, prefix: str) -> None:
     described = {"/0/operator": LONGEST, "/1/operator": LONGEST, "/operator_step1": LONG, "/2/operator": None}
-    tiles = [lower_part("a.jsonl", JsonDescriptor(*part), Target.parse("2_1")) for part in described.items()]
+    tiles = [lower_item("a.jsonl", Item(*part), Target.parse("2_1")) for part in described.items()]
     expected = [f"{prefix}{name}_step{i}" for name in ("operator", "operator_2") for i in (1, 2, 3)]
     text = "".join(lowering_source(language, tiles, Names(first)))
     assert re.findall(r"(\w+)_desc = ", text) == [*expected, f"{prefix}operator_step1_step1"]
@@ -454,9 +453,9 @@ def test_python_builds_each_step() -> None:
 
 
 def test_a_note_stands_once_in_the_code() -> None:
-    tile = lower_part("tiles.json", JsonDescriptor(""), Target.parse("2_0"))
+    tile = lower_item("tiles.json", Item(""), Target.parse("2_0"))
     assert "".join(lowering_source("cpp", [tile])) == "#include <DirectML.h>\n"
-    tile = lower_part("tiles.json", JsonDescriptor("", LONGEST), Target.parse("2_0"))
+    tile = lower_item("tiles.json", Item("", LONGEST), Target.parse("2_0"))
     text = "".join(lowering_source("cpp", [tile]))
     note = f"INT16 travels as FLOAT16: {BITS}"
     assert f"9216 bytes of scratch memory; {note}:\n// scratch1 has 1024 bytes:\n" in text
@@ -467,7 +466,7 @@ def test_more_than_six_steps_are_listed() -> None:
     lowering = lower(strided("FLOAT32", [4] * 5, None, [1] * 5, [6 * 6**i for i in range(4, -1, -1)]), "1_0")
     printed = io.StringIO()
     console = Console(file=printed, width=200, no_color=True)
-    print_lowered(console, [LoweringResult("parts.json", "", Target.parse("1_0"), lowering)])
+    print_lowered(console, [Result(Item(""), Target.parse("1_0"), Verdict.ACCEPTED, (), None, lowering=lowering)])
     lines = printed.getvalue().splitlines()
     assert len(lowering.steps) == 9
     assert lines[1] == f"  step 1, from input to output: {lowering.steps[0].desc}"

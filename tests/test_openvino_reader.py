@@ -75,7 +75,7 @@ def test_a_negative_repeat_is_shown_as_it_is_and_computed_as_0(tmp_path: Path, c
     assert "Repeats[1]: is -1, which OpenVINO Tile-1 computes as 0; DirectML cannot express it" in printed
     assert "--via" not in printed, "no back end reads IR"
     (node,) = read(tmp_path / "m.xml")
-    assert (node.repeats, node.fields.output_sizes) == ((2, 0), (4, 0))
+    assert (node.repeats, node.output_sizes) == ((2, 0), (4, 0))
     assert "is 0, which OpenVINO" in check(str(tile_ir(tmp_path / "z.xml", (2, 0))), "-t", "6_2").stdout
 
 

@@ -36,7 +36,7 @@ from dml_tile.directml.operator_table import TABLE, tables_of
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from dml_tile.rules.equations import EQUATION
 from dml_tile.rules.operator_fields import FIELD_SENTENCE, SIZES_SENTENCE, fields_without_rules
 from dml_tile.rules.operator_functions import FUNCTIONS
@@ -101,7 +101,7 @@ def test_the_table_is_toml_with_an_entry_for_each_operator() -> None:
 
 
 def verdict(desc: OperatorDesc, target: str = "6_4") -> tuple[Verdict, tuple[str, ...]]:
-    (result,) = results("", JsonDescriptor("", desc), [Target.parse(target)], "both")
+    (result,) = results("", Item("", desc), [Target.parse(target)], "both")
     return result.verdict, result.not_looked_at
 
 

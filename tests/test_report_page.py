@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.result import Result
+from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.cli.app import main
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding, unreadable
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
@@ -51,7 +51,7 @@ from tests.helpers.report_pages import (
 )
 from tests.helpers.rule_cases import quantize
 
-DYNAMIC = TileNode("widen", DIALECTS["ONNX Tile-13"], "float32", ("batch", 3, 2, 2), (1, 1, 1, 2))
+DYNAMIC = item_of(TileNode("widen", DIALECTS["ONNX Tile-13"], "float32", ("batch", 3, 2, 2), (1, 1, 1, 2)))
 
 
 def test_a_tile_has_a_row_with_a_verdict_for_each_target() -> None:
@@ -73,14 +73,14 @@ def test_the_refused_come_first() -> None:
 
 
 def test_the_lowest_level_of_an_operator_that_is_checked_in_part_is_a_bound() -> None:
-    part = checked(JsonDescriptor("/quantize", quantize()))
+    part = checked(Item("/quantize", quantize()))
     cells = ["◑ accepted in part", "at least 6_3", "none"]
     assert rows(page([part]), "operators")[0][1:] == cells
     assert f"| {' | '.join(cells)} |" in report_of("markdown", [part])
 
 
 def test_an_operator_that_is_no_tile_is_not_checked() -> None:
-    html = page([checked(JsonDescriptor("/gather", other="DML_OPERATOR_GATHER"))])
+    html = page([checked(Item("/gather", other="DML_OPERATOR_GATHER"))])
     assert rows(html, "operators") == [["a.json#/gather", "– not checked", "", ""]]
     assert "the fields of DML_OPERATOR_GATHER are not given" in details(html)[0]
     assert '<b class="is-note">note</b>' in html
@@ -152,7 +152,9 @@ def test_fields_that_are_known_at_run_time_only_are_named() -> None:
 
 def test_the_back_end_and_findings_that_do_not_count_are_noted() -> None:
     (result,) = checked(SHORT)
-    html = page([[replace(result, via="ort", deselected=2, known=checked(WRONG)[0].findings)]])
+    known = checked(WRONG)[0].findings
+    uncounted = {NOT_SELECTED: known * 2, IN_BASELINE: known}
+    html = page([[replace(result, item=replace(result.item, via="ort"), uncounted=uncounted)]])
     (tile,) = section(html, "findings").iter("details")
     assert texts(tile, ".//p")[1:] == ["Note: through ort", "Note: 2 findings not selected; 1 finding in the baseline"]
 
@@ -283,7 +285,7 @@ def test_so_many_results_are_counted_and_the_first_listed() -> None:
 
 
 def test_a_row_of_a_page_keeps_no_text_that_is_not_shown() -> None:
-    made = overview_row(checked(JsonDescriptor("", row("INT64", [2, 3], [1, 1], RepeatsCount=3)), OLD), "refused", "-")
+    made = overview_row(checked(Item("", row("INT64", [2, 3], [1, 1], RepeatsCount=3)), OLD), "refused", "-")
     assert len(made.findings) > 1
     assert not any(finding.operator or finding.identity for finding in made.findings)
 
@@ -327,13 +329,14 @@ def test_a_finding_stands_in_markdown_once_with_its_targets_and_lowering() -> No
 
 def test_notes_stand_in_markdown_below_a_tile_that_has_some() -> None:
     (result,) = checked(SHORT)
+    known = checked(LONG, MIDDLE)[0].findings
     assert "###" not in summary([result])
-    assert "- note: 2 findings in the baseline\n" in summary([replace(result, known=checked(LONG, MIDDLE)[0].findings)])
+    assert "- note: 2 findings in the baseline\n" in summary([replace(result, uncounted={IN_BASELINE: known})])
 
 
 def test_names_are_text_in_markdown_too() -> None:
     name = f"{HOSTILE}|`*_[x](https://example.org)"
-    text = summary(checked(JsonDescriptor(name, WRONG.desc), source=name), problems=[(name, unreadable(name, name))])
+    text = summary(checked(Item(name, WRONG.desc), source=name), problems=[(name, unreadable(name, name))])
     require_well_formed("markdown", text)
     assert f"#{printable(name)} ``\n" in text
 

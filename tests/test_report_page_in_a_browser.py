@@ -14,7 +14,7 @@ from selenium.webdriver.common.by import By
 
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import unreadable
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from dml_tile.reports.levels import levels_html
 from tests.helpers.packages import npm_file
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
@@ -71,7 +71,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         checked(SHORT, OLD, source="tile10.json"),
         checked(SHORT, OLD, source="tile9.json"),
         checked(WRONG, NEW, source="a.json"),
-        checked(JsonDescriptor(f"/{HOSTILE}", WRONG.desc), NEW, source=HOSTILE),
+        checked(Item(f"/{HOSTILE}", WRONG.desc), NEW, source=HOSTILE),
     ]
     problems = [(HOSTILE, unreadable("", HOSTILE))]
     path = tmp_path_factory.mktemp("page") / "report.html"

@@ -27,6 +27,7 @@ from dml_tile import CheckedFile, Target, sweep
 from dml_tile.checks import sweep as sweep_module
 from dml_tile.checks.baseline import Baseline, Entry, baseline_text, new_entries
 from dml_tile.checks.file_check import FileCheck, checked_here
+from dml_tile.checks.result import IN_BASELINE
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.checks.sweep import FILES_OF_A_CHUNK, Workers, processes
 from dml_tile.cli.jobs import MIN_FILES, chosen_workers
@@ -169,7 +170,7 @@ def test_workers_get_of_a_baseline_what_it_has_about_their_files(zoo: list[str])
     executor = Immediate()
     found = list(Workers(executor).events(check, zoo))
     assert found == list(checked_here(check, zoo))
-    assert any(result.known for _, event in found if isinstance(event, tuple) for result in event)
+    assert any(IN_BASELINE in result.uncounted for _, event in found if isinstance(event, tuple) for result in event)
     assert max(executor.bytes_sent) < 10_000
 
 

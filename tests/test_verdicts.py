@@ -21,7 +21,7 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Severity
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
 from tests.helpers.check_files import BAD, FLAT, TILE, WITHOUT_FIELDS, write
 from tests.helpers.command_line import Call
@@ -35,8 +35,9 @@ STRINGS = [typed("x", [2, 3], TensorProto.STRING)]
 KNOWN = tile_node("t", DIALECTS["ONNX Tile-13"], "float32", [2, 3], [np.array([1, 2])])
 
 
-def result_of(part: JsonDescriptor | TileNode, target: str = "6_4", via: str | None = None) -> Result:
-    (result,) = results("a", part, [Target.parse(target)], "both", BACK_ENDS[via] if via else None)
+def result_of(part: Item | TileNode, target: str = "6_4", via: str | None = None) -> Result:
+    item = part if isinstance(part, Item) else item_of(part)
+    (result,) = results("a", item, [Target.parse(target)], "both", BACK_ENDS[via] if via else None)
     return result
 
 
@@ -79,11 +80,11 @@ def test_an_error_is_raised_for_warnings_and_not_for_notes() -> None:
 @pytest.mark.parametrize(
     ("part", "target", "via", "verdict"),
     [
-        (JsonDescriptor("", GOOD), "6_4", None, Verdict.ACCEPTED),
-        (JsonDescriptor("", row("FLOAT64", [2], [2])), "6_4", None, Verdict.UNDOCUMENTED),
-        (JsonDescriptor("", row("INT64", [2], [2])), "4_0", None, Verdict.REFUSED),
-        (JsonDescriptor("", row("FLOAT64", [2], [2], RepeatsCount=3)), "6_4", None, Verdict.REFUSED),
-        (JsonDescriptor("", other="DML_OPERATOR_GEMM"), "6_4", None, Verdict.NOT_CHECKED),
+        (Item("", GOOD), "6_4", None, Verdict.ACCEPTED),
+        (Item("", row("FLOAT64", [2], [2])), "6_4", None, Verdict.UNDOCUMENTED),
+        (Item("", row("INT64", [2], [2])), "4_0", None, Verdict.REFUSED),
+        (Item("", row("FLOAT64", [2], [2], RepeatsCount=3)), "6_4", None, Verdict.REFUSED),
+        (Item("", other="DML_OPERATOR_GEMM"), "6_4", None, Verdict.NOT_CHECKED),
         (node("float32", ["N", 3], [1, 2]), "6_4", None, Verdict.ACCEPTED_SO_FAR),
         (node("float64", ["N", 3], [1, 2]), "6_4", None, Verdict.UNDOCUMENTED_SO_FAR),
         (node("int64", ["N", 3], [1, 2]), "4_0", None, Verdict.REFUSED),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -14,14 +13,14 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError
 
 from dml_tile.checks.placements import ModelNodes
-from dml_tile.checks.result import Result
+from dml_tile.checks.result import IN_BASELINE, Result
 from dml_tile.checks.selection import Selection
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import STANDARD_INPUT, ProjectPath
 from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
-from dml_tile.findings import RUN_TIME, Finding
+from dml_tile.findings import NOT_LOOKED_AT, Finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import encodable, printable, printable_json
 
@@ -70,18 +69,8 @@ class Baseline:
         return of
 
     def with_known(self, result: Result) -> Result:
-        """Return the result with the baseline's findings moved to ``known``; the verdict stays."""
-        known: list[Finding] = []
-        new: list[Finding] = []
-        for finding in result.findings:
-            is_known = _entry(result, finding.rule, finding.path, self._folder) in self.entries
-            (known if is_known else new).append(finding)
-        if known:
-            result = replace(result, findings=tuple(new), known=tuple(known))
-        is_open = result.unknown and result.unknown_is == "counted"
-        if is_open and _entry(result, RUN_TIME, "", self._folder) in self.entries:
-            return replace(result, unknown_is="known")
-        return result
+        """Return the result without the baseline's findings; the verdict stays."""
+        return result.without(IN_BASELINE, lambda finding: _entry(result, finding, self._folder) in self.entries)
 
     def has_node(self, source: str, operator: str, rule: str, target: str) -> bool:
         """Return True for a known departure of a model's nodes, or of the model, from DirectML."""
@@ -94,9 +83,8 @@ class Baseline:
     def note(self, results: Iterable[Result]) -> None:
         """Remember which entries occur; ``with_known`` may have been called in another process."""
         for result in results:
-            self._occurring |= {_entry(result, each.rule, each.path, self._folder) for each in result.known}
-            if result.unknown_is == "known":
-                self._occurring.add(_entry(result, RUN_TIME, "", self._folder))
+            known = result.uncounted.get(IN_BASELINE, ())
+            self._occurring |= {_entry(result, finding, self._folder) for finding in known}
 
     def missing(
         self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection
@@ -127,9 +115,12 @@ def written_before(file: str) -> Baseline | None:
 def new_entries(results: Sequence[Result], file: str) -> set[Entry]:
     """Return the entries for the findings of a tile, in a baseline that is written to ``file``."""
     folder = str(Path(file).parent)
-    entries = {_entry(result, each.rule, each.path, folder) for result in results for each in result.findings}
-    open_ones = (result for result in results if result.unknown and result.unknown_is == "counted")
-    return entries | {_entry(result, RUN_TIME, "", folder) for result in open_ones}
+    return {
+        _entry(result, finding, folder)
+        for result in results
+        for finding in (*result.findings, *result.notes)
+        if finding.rule != NOT_LOOKED_AT
+    }
 
 
 def node_entries(nodes: ModelNodes, file: str) -> set[Entry]:
@@ -158,13 +149,13 @@ _KEYS: Final = tuple(Entry.model_fields)
 _ORDER: Final = attrgetter(*_KEYS)
 
 
-def _entry(result: Result, rule: str, field: str, folder: str) -> Entry:
+def _entry(result: Result, finding: Finding, folder: str) -> Entry:
     return Entry(
-        source=_relative_path(result.source, folder),
-        operator=encodable(result.identity),
+        source=_relative_path(result.item.source, folder),
+        operator=encodable(result.item.identity),
         target=result.target.name,
-        rule=rule,
-        field=field,
+        rule=finding.rule,
+        field=finding.path,
     )
 
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +17,7 @@ from dml_tile.back_ends import BackEnd, back_end_named
 from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
 from dml_tile.checks.placements import ModelNodes, places_nodes, targets_of
-from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
+from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, Result, results, verdict_of
 from dml_tile.checks.selection import Selection
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
 from dml_tile.directml.targets import Target, TargetLike
@@ -26,8 +25,6 @@ from dml_tile.errors import InputError, require_instance
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import (
     CONTRADICTION,
-    NOT_LOOKED_AT,
-    RUN_TIME,
     Against,
     Finding,
     Severity,
@@ -36,12 +33,11 @@ from dml_tile.findings import (
     own_finding,
     unreadable,
 )
-from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.item import Item
+from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import EMPTY, SourcePart, Sources, is_model_file
 from dml_tile.readers.urls import source_named
 from dml_tile.simulation.target import resolve
-from dml_tile.text import abridged
 
 if TYPE_CHECKING:  # most checks need none
     from onnx import ModelProto
@@ -49,8 +45,6 @@ if TYPE_CHECKING:  # most checks need none
     from dml_tile.checks.baseline import Baseline
 
 _ALL_RULES: Final = Selection()
-_MAX_CONTENT: Final = 500  # each entry of a baseline has it
-_DIGEST_BYTES: Final = 4
 
 
 Event: TypeAlias = tuple[Result, ...] | ModelNodes | Finding | SourceSummary
@@ -65,7 +59,7 @@ class FileCheck:
     Findings count if the ``selection`` takes them, none of ``file_ignores`` suppresses them, and the ``baseline`` does
     not have them; ``fail_on`` is the least severity that fails a tile. With ``is_strict``, a file
     without descriptors is a problem. ``max_cpu_nodes`` of a model may be on the CPU; None: any number, and each is a
-    note. ``names_all`` gives all results a name and a position; without ``lists_all``, results of descriptors have no
+    note. ``locates_all`` gives all results a position; without ``lists_all``, results of descriptors have no
     lowest level, and those without findings no text. ``stdin_name`` is the file whose text standard input holds; ``-``
     is none.
     """
@@ -80,7 +74,7 @@ class FileCheck:
     file_ignores: FileIgnores = field(default_factory=FileIgnores)
     is_strict: bool = False
     max_cpu_nodes: int | None = None
-    names_all: bool = False
+    locates_all: bool = False
     lists_all: bool = True
     stdin_name: str = STANDARD_INPUT
 
@@ -102,9 +96,9 @@ class FileCheck:
         problems: dict[str, list[Finding]] = {}
         contradictions: tuple[str, ...] = ()
         nodes: ModelNodes | None = None
-        equals, all_equals = Counter[str](), Counter[str]()
+        equals = Counter[str]()
         first_parts = list(islice(parts, 2))
-        first_own = [part for part in first_parts if not (isinstance(part, JsonDescriptor) and part.is_whole_model)]
+        first_own = [part for part in first_parts if not (isinstance(part, Item) and part.is_whole_model)]
         for part in _merged(chain(first_parts, parts)):
             if isinstance(part, Finding):
                 problems.setdefault(part.message, []).append(part)
@@ -119,15 +113,17 @@ class FileCheck:
             of_part = [*results(file, part, targets, self.against, self.via, lists_all=self.lists_all)]
             if not of_part:
                 continue
-            if isinstance(part, TileNode):
-                contradictions += part.contradictions
-            if any(result.findings or result.unknown or result.not_looked_at for result in of_part):
-                content = _content(part, equals)
-                of_part = [self._counted(replace(result, content=content), suppressions) for result in of_part]
-            if self.names_all:
-                position = part.text.position(part.pointer) if isinstance(part, JsonDescriptor) and part.text else None
-                name = _content(part, all_equals) or part.pointer
-                of_part = [replace(result, name=name, position=position) for result in of_part]
+            if part.node:
+                contradictions += part.node.contradictions
+            is_open = any(result.findings or result.notes for result in of_part)
+            if not part.node and (is_open or self.locates_all):
+                item = of_part[0].item
+                if self.locates_all and part.text:
+                    item = replace(item, positions={"": part.text.position(part.pointer), **item.positions})
+                item = replace(item, content=part.numbered(equals) if is_open else "")
+                of_part = [replace(result, item=item) for result in of_part]
+            if is_open:
+                of_part = [self._counted(result, suppressions) for result in of_part]
             summary.add(of_part, self.fail_on)
             if any(result.findings for result in of_part):
                 from dml_tile.checks.lowerings import with_lowering_suggested  # imports all that lowers tiles
@@ -162,43 +158,28 @@ class FileCheck:
         return replace(nodes, ignored=known | ignored | nodes.allowed, known=known)
 
     def _counted(self, result: Result, suppressions: Suppressions) -> Result:
-        rules = {finding.rule for finding in result.findings}
-        counted = {rule for rule in rules if not suppressions.suppress(rule) and self.selection.takes(rule)}
-        selected = tuple(finding for finding in result.findings if finding.rule in counted)
-        if deselected := len(result.findings) - len(selected):
-            is_judged = result.verdict not in NOT_FOR_DIRECTML
-            verdict = verdict_of(selected, result.unknown, result.not_looked_at) if is_judged else result.verdict
-            result = replace(result, verdict=verdict, findings=selected, deselected=deselected)
-        if result.unknown and (suppressions.suppress(RUN_TIME) or not self.selection.takes(RUN_TIME)):
-            result = replace(result, unknown_is="ignored", deselected=result.deselected + 1)
-        if result.not_looked_at and (suppressions.suppress(NOT_LOOKED_AT) or not self.selection.takes(NOT_LOOKED_AT)):
-            result = replace(result, ignores_part=True, deselected=result.deselected + 1)
-        return self.baseline.with_known(result) if self.baseline else result
+        rules = {finding.rule for finding in (*result.findings, *result.notes)}
+        left_out = {rule for rule in rules if suppressions.suppress(rule) or not self.selection.takes(rule)}
+        counted = result.without(NOT_SELECTED, lambda finding: finding.rule in left_out)
+        if counted is not result and result.verdict not in NOT_FOR_DIRECTML:
+            verdict = verdict_of(counted.findings, result.item.unknown, result.not_looked_at)
+            counted = replace(counted, verdict=verdict)
+        return self.baseline.with_known(counted) if self.baseline else counted
 
 
 def _merged(parts: Iterable[SourcePart]) -> Iterator[SourcePart]:
     """Yield parts as they come, and at the end the lines of a capture: the first of equal lines, with their number."""
-    captured: dict[tuple[object, ...], JsonDescriptor] = {}
+    captured: dict[tuple[object, ...], Item] = {}
     for part in parts:
-        if not isinstance(part, JsonDescriptor) or part.capture is None:
+        if not isinstance(part, Item) or part.capture is None:
             yield part
             continue
         capture = part.capture
-        key = part.content, capture.method, capture.hresult, capture.feature_level, capture.label, capture.open
+        key = part.all_fields, capture.method, capture.hresult, capture.feature_level, capture.label, capture.open
         first = captured.setdefault(key, part)
         if first is not part:
             captured[key] = replace(first, times=first.times + 1)
     yield from captured.values()
-
-
-def _content(part: JsonDescriptor | TileNode, equals: Counter[str]) -> str:
-    """Return what an item of a list says, in short; ``equals`` counts equal items."""
-    if not isinstance(part, JsonDescriptor) or part.part or not part.pointer[1:2].isdigit():
-        return ""
-    digest = blake2b(part.content.encode(), digest_size=_DIGEST_BYTES).hexdigest()
-    content = f"{abridged(str(part.other or part.desc or 'null'), _MAX_CONTENT)} {digest}"
-    equals[content] += 1
-    return content if equals[content] == 1 else f"{content} {equals[content]}"
 
 
 def file_check(
@@ -273,9 +254,8 @@ def check_model(
     remarks = [*(placed.remarks if placed else ())]
     found: list[Result] = []
     for part in parts:
-        if isinstance(part, TileNode):
-            remarks += part.contradictions
-        if not isinstance(part, (Finding, PlacedModel)):
+        if isinstance(part, Item):
+            remarks += part.node.contradictions if part.node else ()
             found += results(name, part, targets_of(part, nodes, check.targets), against, check.via)
     for text in remarks:
         warnings.warn(f"{name}: {text}", stacklevel=2)

@@ -20,8 +20,8 @@ from dml_tile.files.whole import read_whole
 from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, own_finding, unreadable
 from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
-from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
+from dml_tile.readers.item import Item
+from dml_tile.readers.model_tile import KnownShapes, ModelNames
 from dml_tile.readers.sources import (
     EMPTY,
     EMPTY_FOLDER,
@@ -38,7 +38,7 @@ from dml_tile.text import did_you_mean
 Complain: TypeAlias = Callable[[str, Finding], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
 
-ChosenTiles: TypeAlias = Iterator[tuple[str, JsonDescriptor | TileNode]]
+ChosenTiles: TypeAlias = Iterator[tuple[str, Item]]
 """Tiles, each with the file that holds it."""
 
 MAX_IN_A_LINE: Final = 10
@@ -250,12 +250,12 @@ def chosen_tiles(
         for file in files:
             is_empty = not is_model_file(file)
             for part in sources.parts(file):
-                is_empty &= isinstance(part, JsonDescriptor) and part.is_whole_model
+                is_empty &= isinstance(part, Item) and part.is_whole_model
                 if isinstance(part, Finding):
                     if pointer is None or part.path in ("", pointer) or part.path.startswith(f"{pointer}/"):
                         complain(file, part)
                         is_readable = False
-                elif isinstance(part, PlacedModel) or (isinstance(part, JsonDescriptor) and not part.is_operator):
+                elif isinstance(part, PlacedModel) or not part.is_operator:
                     continue
                 elif pointer not in (None, part.pointer):
                     passed_over.append(part.pointer)

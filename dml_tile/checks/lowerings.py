@@ -1,19 +1,19 @@
 """Lowerings of checked tiles, and suggestions for refused tiles.
 
-LoweringResult      the lowering of a tile, or the reason why there is none
+lower_item()               lowers a tile, or says why it has no lowering
 with_lowering_suggested()  suggests the command that lowers a tile, and other nodes of an ONNX model
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Unpack
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.back_ends.chromium import CHROMIUM
 from dml_tile.back_ends.directml import merged_dimensions
-from dml_tile.checks.result import Result, check_node, results, ruled_out
+from dml_tile.checks.result import Result, Verdict, check_node, results, ruled_out, verdict_of
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import array_text
 from dml_tile.directml.data_types import CARRIERS
@@ -24,10 +24,9 @@ from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
-from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import KnownShapes, TileNode, UnknownField
+from dml_tile.readers.item import Item
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.rules.check import not_a_tile
-from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import as_typed, printable
 
 _OWN_RULES: Final = frozenset(rule.id for rule in BACK_END_RULES)
@@ -48,92 +47,68 @@ _CASTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LoweringResult:
-    """The lowering of the tile at ``pointer`` of ``source``, or the findings that say why there is none.
+def lower_item(
+    source: str, item: Item, target: Target, via: BackEnd | None = None, **options: Unpack[LoweringOptions]
+) -> Result:
+    """Lower a source's item, if its tile is known and has a lowering; a model's tile as ``via`` describes it.
 
-    There is neither for a model's tile that passes as far as it is known: ``unknown`` names the fields that are known
-    at run time only, which a lowering needs.
+    The result has the lowering, or the findings that say why there is none. It has neither for a model's tile that
+    passes as far as it is known.
     """
-
-    source: str
-    pointer: str
-    target: Target
-    lowering: Lowering | None = None
-    findings: tuple[Finding, ...] = ()
-    unknown: tuple[UnknownField, ...] = ()
-
-    @property
-    def is_of_tile(self) -> bool:
-        """False for another operator than Tile, and for a graph."""
-        return all(finding.rule != operator_is_checked.id for finding in self.findings)
-
-
-def lower_part(
-    source: str,
-    part: JsonDescriptor | TileNode,
-    target: Target,
-    via: BackEnd | None = None,
-    **options: Unpack[LoweringOptions],
-) -> LoweringResult:
-    """Lower a part of a source, if its tile is known and has a lowering; a model's tile as ``via`` describes it."""
-    if isinstance(part, TileNode) and part.unknown:
-        (result,) = results(source, part, [target], "both", via)
-        return LoweringResult(source, part.pointer, target, None, result.findings, part.unknown)
+    if item.unknown:
+        (result,) = results(source, item, [target], "both", via)
+        return result
+    item = replace(item, source=source, text=None, line=None)
     try:
-        lowering = lowering_of(part, target, via, **options)
+        lowering = lowering_of(item, target, via, **options)
     except DmlError as error:
-        return LoweringResult(source, part.pointer, target, None, error.findings)
-    return LoweringResult(source, part.pointer, target, lowering)
+        return Result(item, target, verdict_of(error.findings), error.findings, None)
+    return Result(item, target, Verdict.ACCEPTED, (), None, lowering=lowering)
 
 
-def lowering_of(
-    part: JsonDescriptor | TileNode, target: Target, via: BackEnd | None = None, **options: Unpack[LoweringOptions]
-) -> Lowering:
+def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **options: Unpack[LoweringOptions]) -> Lowering:
     """Return the lowering of a descriptor, or of a model's tile with all fields known. Raises DmlError.
 
     Through a back end, the lowering is of the back end's descriptor of the tile; if there is none, the error's findings
     say why.
     """
-    if isinstance(part, JsonDescriptor):
-        if part.other is not None or isinstance(part.desc, GraphDesc):
-            raise DmlError([not_a_tile(part.other or "a graph")])
-        return lower(part.desc, target, **options)
-    if findings := ruled_out(part):
+    node = item.node
+    if node is None:
+        if item.other is not None or isinstance(item.desc, GraphDesc):
+            raise DmlError([not_a_tile(item.other or "a graph")])
+        return lower(item.desc, target, **options)
+    if findings := ruled_out(node):
         raise DmlError(findings)
     if via is None:
-        return lower(part.request, target, **options)
-    findings = check_node(part, target, via)
-    described = via.describe(part.request, target).desc
+        return lower(node.request, target, **options)
+    findings = check_node(node, target, via)
+    described = via.describe(node.request, target).desc
     if described is None or any(finding.rule in _OWN_RULES for finding in findings):
         raise DmlError(findings)
     return lower(described, target, **options)
 
 
-def with_lowering_suggested(
-    result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, *, is_alone: bool
-) -> Result:
-    """Return the result with the lowering of its tile, if that helps; its findings suggest the command.
+def with_lowering_suggested(result: Result, item: Item, known_shapes: KnownShapes, *, is_alone: bool) -> Result:
+    """Return the result with the lowering of the item that was read, if that helps; its findings suggest the command.
 
     A tile that ``is_alone`` in its source needs no pointer. Findings of an ONNX model's tile suggest other nodes first.
     """
-    if not result.via:
-        result = _with_lowering(result, part, known_shapes, is_alone)
-    if isinstance(part, TileNode) and part.dialect.specification == "ONNX":
-        result = replace(result, findings=tuple(_advised(finding, part, result) for finding in result.findings))
+    node = item.node
+    if not result.item.via:
+        result = _with_lowering(result, known_shapes if node else KnownShapes(), is_alone)
+    if node and node.dialect.specification == "ONNX":
+        result = replace(result, findings=tuple(_advised(finding, node, result) for finding in result.findings))
     return result
 
 
-def _with_lowering(
-    result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, is_alone: bool
-) -> Result:
-    if result.unknown or not any(finding.rule in REPAIRABLE_RULES for finding in result.findings):
+def _with_lowering(result: Result, known_shapes: KnownShapes, is_alone: bool) -> Result:
+    if result.item.unknown or not any(finding.rule in REPAIRABLE_RULES for finding in result.findings):
         return result
-    command = _command(result, known_shapes if isinstance(part, TileNode) else KnownShapes(), is_alone)
+    command = _command(result, known_shapes, is_alone)
     if not command or command != printable(command):  # nobody could type it
         return result
     try:
-        lowering = lowering_of(part, result.target)
+        lowering = lowering_of(result.item, result.target)
     except DmlError:
         return result
     findings = (
@@ -145,14 +120,14 @@ def _with_lowering(
 
 def _advised(finding: Finding, node: TileNode, result: Result) -> Finding:
     """Return the finding on an ONNX model's tile, with advice on the model's nodes."""
-    if result.via == CHROMIUM.name and finding.ships:
+    if result.item.via == CHROMIUM.name and finding.ships:
         finding = replace(finding, suggestion=None)  # a browser brings no DirectML, and takes no other
     advice = ""
     if finding.field == "DataType":
         advice = _other_type(node.request.onnx_type, result.target)
     elif finding.field == "DimensionCount":
         any_level = range(1, DML_TENSOR_DIMENSION_COUNT_MAX1 + 1)
-        ranks = any_level if result.via else result.target.tile_support.dimension_counts
+        ranks = any_level if result.item.via else result.target.tile_support.dimension_counts
         advice = _other_rank(node, ranks)
         if len(node.request.shape) < ranks[0]:  # this gives the tensor the rule's leading 1s
             finding = replace(finding, suggestion=result.command and f"lower it ({result.command})")
@@ -189,8 +164,9 @@ def _with_suggestion(finding: Finding, first: str) -> Finding:
 
 def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
     """Return the command that lowers a tile; empty where the shapes that it has to give are too many."""
-    is_an_option = result.source.startswith("-") and result.source != STANDARD_INPUT
-    arguments = [f"./{result.source}" if is_an_option else result.source, "--target", result.target.name]
+    source = result.item.source
+    is_an_option = source.startswith("-") and source != STANDARD_INPUT
+    arguments = [f"./{source}" if is_an_option else source, "--target", result.target.name]
     left = _MAX_SHAPE_OPTIONS
     for name, size in known_shapes.dims.items():
         left -= len(name)
@@ -202,7 +178,8 @@ def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
         if left < 0:
             return ""
         arguments += ["--input-shape", f"{name}={','.join('?' if size is None else str(size) for size in shape)}"]
-    if result.pointer and not is_alone:
-        arguments += ["--pointer", result.pointer]
+    if result.item.pointer and not is_alone:
+        arguments += ["--pointer", result.item.pointer]
     command = as_typed(["dml-tile", "lower", *arguments])
-    return f"{command} < FILE" if result.source == STANDARD_INPUT else command  # standard input cannot be read again
+    # standard input cannot be read again
+    return f"{command} < FILE" if source == STANDARD_INPUT else command

@@ -13,8 +13,7 @@ from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
 from dml_tile.directml.targets import Target
 from dml_tile.findings import OWN, Finding
-from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import TileNode
+from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
 
@@ -180,12 +179,10 @@ def summary_of(nodes: ModelNodes, target: int) -> str:
     return sentence if counts[Placement.UNKNOWN] and nodes.loads(target) else f"{sentence}; {outcome}"
 
 
-def targets_of(
-    part: JsonDescriptor | TileNode, nodes: ModelNodes | None, targets: Sequence[Target]
-) -> Sequence[Target]:
-    """Return the targets at which a part has results: of a placed Tile, those at which DirectML is asked for it."""
-    if nodes is None or not isinstance(part, TileNode) or part.error:
+def targets_of(item: Item, nodes: ModelNodes | None, targets: Sequence[Target]) -> Sequence[Target]:
+    """Return the targets at which an item has results: of a placed Tile, those at which DirectML is asked for it."""
+    if nodes is None or item.node is None or item.node.error:
         return targets
-    placements = nodes.placements(part.place)
+    placements = nodes.placements(item.node.place)
     on_directml = (i for i, placement in enumerate(placements) if placement is Placement.DIRECTML)
     return [targets[i] for i in on_directml if nodes.has_device(i)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named, directml
 from dml_tile.back_ends.back_end import BACK_END_RULES, tile_reaches_directml
@@ -20,9 +20,19 @@ from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.dxdispatch.rules import dispatchable_is_an_operator, graphs_can_be_compiled, part_findings
 from dml_tile.errors import require_instance
-from dml_tile.findings import Against, Finding, Position, Severity, apply_rules, bases_of
-from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import NodeFields, TileNode, UnknownField
+from dml_tile.findings import (
+    NOT_LOOKED_AT,
+    RUN_TIME,
+    Against,
+    Finding,
+    Position,
+    Severity,
+    apply_rules,
+    bases_of,
+    own_finding,
+)
+from dml_tile.readers.item import Item, item_of
+from dml_tile.readers.model_tile import TileNode, UnknownField
 from dml_tile.rules.capture import CAPTURE_RULES, refusal_is_explained
 from dml_tile.rules.check import DISTINCT_LEVELS, findings_of_null_graph, lowest_level, not_checked, not_looked_at
 from dml_tile.rules.tile import operator_is_checked
@@ -99,77 +109,45 @@ def alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
     return groups.values()
 
 
+NOT_SELECTED: Final = "not selected"
+IN_BASELINE: Final = "in the baseline"
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The verdict on the operator at ``pointer`` of ``source``, its findings, and the lowest level at which it passes.
+    """The verdict on an item at a target, its findings, and the lowest level at which it passes.
 
-    ``operator`` is the operator in one line. ``unknown`` names the fields of a model's tile that are known at run time
-    only, ``not_looked_at`` the fields that rules do not cover; the findings are about the other fields, and the lowest
-    level is then a lower bound. Unknown fields count as a note, unless ``unknown_is`` says that the note is ignored or
-    in a baseline. ``node`` has what is known of a model's tile, field by field. ``via`` is the back end that the tile
-    goes through, if any. ``lowering`` has tiles that do what the refused tile does, and ``command`` prints them.
-
-    ``deselected`` is the number of findings left out of ``findings``; ``known`` findings are in a baseline. Both count
-    for the lowest level, ``known`` findings for the verdict too. ``part`` names a part of a DxDispatch model that is no
-    operator, such as a resource. ``is_captured`` is True for a line of a capture; ``times`` is the number of equal
-    lines. ``content`` identifies an item of a list with findings; if all results are named, ``name`` identifies any
-    item, and is the pointer of anything else, and ``position`` is its position in a source of JSON.
+    Rules do not cover the fields ``not_looked_at``; findings are about the other fields that are known, and the lowest
+    level is then a lower bound. ``uncounted`` findings, by the reason why they do not count, do count for the lowest
+    level, and those in a baseline for the verdict. ``lowering`` has tiles that do what a refused tile does, and
+    ``command`` prints them.
     """
 
-    source: str
-    pointer: str
-    operator: str
+    item: Item
     target: Target
     verdict: Verdict
     findings: tuple[Finding, ...]
     lowest_level: FeatureLevel | None
-    unknown: tuple[UnknownField, ...] = ()
-    via: str = ""
-    node: NodeFields | None = None
+    not_looked_at: tuple[str, ...] = ()
+    uncounted: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     lowering: Lowering | None = None
     command: str = ""
-    deselected: int = 0
-    known: tuple[Finding, ...] = ()
-    part: str = ""
-    times: int = 1
-    content: str = ""
-    not_looked_at: tuple[str, ...] = ()
-    is_captured: bool = False
-    unknown_is: Literal["counted", "ignored", "known"] = "counted"
-    ignores_part: bool = False
-    """True if fields that were not looked at do not count as a note."""
-    name: str = ""
-    why_lower: str = ""
-    """Why it passes at the lowest level, if that is below a target at which it fails: DirectML is not called there."""
-    position: Position | None = field(default=None, compare=False, repr=False)
-    positions: Mapping[str, Position | None] = field(default_factory=dict, compare=False, repr=False)
-    """The positions, in the source's text, of the fields with findings; empty if the source is not JSON."""
-
-    @property
-    def identity(self) -> str:
-        """The part's identity within its source, in this version and the next."""
-        return self.content or self.pointer
 
     @property
     def first_position(self) -> Position | None:
         """The first finding's position; None without findings, or if the source is not JSON."""
-        positions = (self.positions.get(finding.path) for finding in (*self.findings, *self.known))
-        return next(filter(None, positions), None)
-
-    @property
-    def in_baseline(self) -> int:
-        """The number of findings in the baseline, unknown fields included."""
-        return len(self.known) + (self.unknown_is == "known")
+        findings = (*self.findings, *self.uncounted.get(IN_BASELINE, ()))
+        return next(filter(None, (self.item.position(finding.path) for finding in findings)), None)
 
     @property
     def is_checked(self) -> bool:
         """True for an operator whose fields are known; False for a part of a model that is none."""
-        return not self.part and self.verdict is not Verdict.NOT_CHECKED
+        return not self.item.part_kind and self.verdict is not Verdict.NOT_CHECKED
 
     @property
     def is_judged(self) -> bool:
         """True if the operator has a lowest level, or passes at none; False if DirectML is not asked."""
-        return self.lowest_level is not None or not (self.part or self.verdict in NOT_FOR_DIRECTML)
+        return self.lowest_level is not None or not (self.item.part_kind or self.verdict in NOT_FOR_DIRECTML)
 
     @property
     def ok(self) -> bool:
@@ -177,15 +155,33 @@ class Result:
         return self.passes(Severity.WARNING)
 
     @property
+    def notes(self) -> tuple[Finding, ...]:
+        """The finding that fields are known at run time only, or that no rule is about them, if it counts."""
+        if not (self.item.unknown or self.not_looked_at):
+            return ()
+        note = _KNOWN_AT_RUN_TIME if self.item.unknown else _NOT_LOOKED_AT
+        return () if any(note in findings for findings in self.uncounted.values()) else (note,)
+
+    @property
     def severity(self) -> Severity | None:
         """The worst finding's severity; fields that are unknown, or not looked at, count as a note."""
-        is_open = (self.unknown and self.unknown_is == "counted") or (self.not_looked_at and not self.ignores_part)
-        notes = [Severity.NOTE] if is_open else []
-        return max((*notes, *(finding.severity for finding in self.findings)), default=None)
+        return max((finding.severity for finding in (*self.notes, *self.findings)), default=None)
 
     def passes(self, fail_on: Severity | None) -> bool:
         """Return True if the severity is below ``fail_on``, or if either is None."""
         return fail_on is None or self.severity is None or self.severity < fail_on
+
+    def without(self, reason: str, is_left_out: Callable[[Finding], bool]) -> Result:
+        """Return the result with some of its findings, and notes, moved to ``uncounted``; the verdict stays."""
+        left_out = tuple(filter(is_left_out, (*self.findings, *self.notes)))
+        if not left_out:
+            return self
+        findings = tuple(finding for finding in self.findings if finding not in left_out)
+        return replace(self, findings=findings, uncounted={**self.uncounted, reason: left_out})
+
+
+_KNOWN_AT_RUN_TIME: Final = own_finding(RUN_TIME, "")
+_NOT_LOOKED_AT: Final = own_finding(NOT_LOOKED_AT, "")
 
 
 def lowest_level_at_all(results: Iterable[Result]) -> FeatureLevel | None:
@@ -199,20 +195,20 @@ def lowest_level_at_all(results: Iterable[Result]) -> FeatureLevel | None:
 
 def results(
     source: str,
-    part: JsonDescriptor | TileNode,
+    item: Item,
     targets: Sequence[Target],
     against: Against,
     via: BackEnd | None = None,
     *,
     lists_all: bool = True,
 ) -> Iterator[Result]:
-    """Yield the results of a part of a source, one for each target; a model's tiles go through the back end ``via``.
+    """Yield the results of a source's item, one for each target; a model's tile goes through the back end ``via``.
 
     Without ``lists_all``, descriptors have no lowest level, and those without findings no text.
     """
-    if isinstance(part, JsonDescriptor):
-        return _document_results(source, part, targets, against, lists_all=lists_all)
-    return _node_results(source, part, targets, against, None if part.error else via)
+    if item.node is None:
+        return _document_results(source, item, targets, against, lists_all=lists_all)
+    return _node_results(source, item.node, targets, against, None if item.node.error else via)
 
 
 def ruled_out(node: TileNode) -> tuple[Finding, ...]:
@@ -242,22 +238,10 @@ def _node_results(
         desc = directml.tile_desc(node.request)
         of_all = lowest_level(desc)
         check_at, lowest_at = partial(check, desc, against=against), lambda target: of_all
+    item = replace(item_of(node), source=source, via=via.name if via else "")
     for target in targets:
-        findings, lowest = check_at(target), lowest_at(target)
-        verdict = verdict_of(findings, node.unknown)
-        yield Result(
-            source,
-            node.pointer,
-            str(node),
-            target,
-            verdict,
-            findings,
-            lowest,
-            unknown=node.unknown,
-            via=via.name if via else "",
-            node=node.fields,
-            why_lower=_why_lower(node, via, target, lowest) if via and verdict not in NOT_FOR_DIRECTML else "",
-        )
+        findings = check_at(target)
+        yield Result(item, target, verdict_of(findings, item.unknown), findings, lowest_at(target))
 
 
 def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
@@ -279,19 +263,21 @@ def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
     return node
 
 
-_Item = TypeVar("_Item")
+_Value = TypeVar("_Value")
 
 
-def _ordered(values: tuple[_Item, ...] | None, order: Sequence[int]) -> tuple[_Item, ...] | None:
+def _ordered(values: tuple[_Value, ...] | None, order: Sequence[int]) -> tuple[_Value, ...] | None:
     """Return the values in another order, if there are as many."""
     return tuple(values[i] for i in order) if values is not None and len(values) == len(order) else values
 
 
-def _why_lower(node: TileNode, via: BackEnd, target: Target, lowest: FeatureLevel | None) -> str:
-    """Return why a tile that fails at a target passes below it: DirectML is not called for it there."""
-    if lowest is None or lowest >= target.feature_level:
+def why_lower(result: Result) -> str:
+    """Return why a model's tile that fails at a target passes below it: DirectML is not called for it there."""
+    node, lowest = result.item.node, result.lowest_level
+    if not node or not result.item.via or lowest is None or lowest >= result.target.feature_level:
         return ""
-    at = _at_level(lowest, via, target)
+    via = back_end_named(result.item.via)
+    at = _at_level(lowest, via, result.target)
     carrier = node.request.carrier
     if carrier is not None and not at.supports_data_type(carrier):
         return f"the device has no {carrier.name}"
@@ -299,63 +285,52 @@ def _why_lower(node: TileNode, via: BackEnd, target: Target, lowest: FeatureLeve
 
 
 def _document_results(
-    source: str, part: JsonDescriptor, targets: Sequence[Target], against: Against, *, lists_all: bool
+    source: str, item: Item, targets: Sequence[Target], against: Against, *, lists_all: bool
 ) -> Iterator[Result]:
     own: tuple[Finding, ...] = ()
-    if part.capture:
-        own += tuple(apply_rules(CAPTURE_RULES, part.capture, DEFAULT_TARGET))
+    capture, part, part_kind, text = item.capture, item.part, item.part_kind, item.text
+    if capture:
+        own += tuple(apply_rules(CAPTURE_RULES, capture, DEFAULT_TARGET))
+    is_read = item.other is None and item.is_operator
+    is_null_graph = capture is not None and capture.is_null_graph
+    if item.other is not None:
+        own += (not_checked(item.other),)
+    lowest = _lowest_level(item) if is_read and lists_all else None
+    unseen = not_looked_at(item.desc)
     positions: dict[str, Position | None] = {}
-    is_read = part.other is None and part.is_operator
-    is_null_graph = part.capture is not None and part.capture.is_null_graph
-    part_kind = part.part.kind if part.part and not is_read else ""
-    if part.other is not None:
-        own += (not_checked(part.other),)
-    lowest = _lowest_level(part) if is_read and lists_all else None
-    unseen = not_looked_at(part.desc)
-    text = ""
+    found: list[tuple[Target, tuple[Finding, ...]]] = []
     for target in targets:
-        findings = (part_findings(part.part, target) if part.part else ()) + own
+        findings = (part_findings(part, target) if part else ()) + own
         if part_kind and not findings:
             continue
         if is_null_graph:
             findings += findings_of_null_graph(target, against)
         elif is_read:
-            findings += check(part.desc, target, against)
+            findings += check(item.desc, target, against)
         for finding in findings:
-            if part.text and finding.path not in positions:
-                positions[finding.path] = part.text.position(part.pointer, finding.path)
-        verdict = verdict_of(findings, (), unseen)
-        if not text and (lists_all or findings or unseen):
-            text = _text(part, part_kind)
-        yield Result(
-            source,
-            part.pointer,
-            text,
-            target,
-            verdict,
-            findings,
-            lowest,
-            part=part_kind,
-            times=part.times,
-            positions=positions,
-            not_looked_at=unseen,
-            is_captured=part.capture is not None,
-        )
+            if text and finding.path not in positions:
+                positions[finding.path] = text.position(item.pointer, finding.path)
+        found.append((target, findings))
+    is_listed = lists_all or unseen or any(findings for _, findings in found)
+    operator = _text(item) if is_listed else ""
+    item = replace(item, source=source, operator=operator, text=None, line=None, positions=positions)
+    for target, findings in found:
+        yield Result(item, target, verdict_of(findings, (), unseen), findings, lowest, unseen)
 
 
-def _text(part: JsonDescriptor, part_kind: str) -> str:
+def _text(item: Item) -> str:
     """Return an operator, or the kind of a model's part, in one line, after the label of a capture."""
-    text = part.other or part_kind or ("null" if part.desc is None else str(part.desc))
-    return f"{abridged(part.capture.label)}: {text}" if part.capture and part.capture.label else text
+    text = item.other or item.part_kind or ("null" if item.desc is None else str(item.desc))
+    return f"{abridged(item.capture.label)}: {text}" if item.capture and item.capture.label else text
 
 
-def _lowest_level(part: JsonDescriptor) -> FeatureLevel | None:
+def _lowest_level(item: Item) -> FeatureLevel | None:
     """Return the lowest level at which a descriptor passes, with graphs if DxDispatch compiles it as a graph."""
-    lowest = lowest_level(part.desc)
-    if lowest is None or part.part is None:
+    lowest = lowest_level(item.desc)
+    if lowest is None or item.part is None:
         return lowest
     levels = (level for level in FeatureLevel if level >= lowest)
-    return next(level for level in levels if not any(graphs_can_be_compiled.findings(part.part, Target(level))))
+    return next(level for level in levels if not any(graphs_can_be_compiled.findings(item.part, Target(level))))
 
 
 def check_via(

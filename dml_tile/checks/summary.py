@@ -148,7 +148,7 @@ class SourceSummary:
         if not first.is_checked:
             return
         self.operators += 1
-        self.unknown += bool(first.unknown)
+        self.unknown += bool(first.item.unknown)
         self.failing += not all(result.passes(fail_on) for result in results)
         if self.lowest_level is not None:
             lowest = lowest_level_at_all(results)

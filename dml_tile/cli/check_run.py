@@ -144,7 +144,7 @@ class CheckRun:
             file_ignores=config.file_ignores(),
             is_strict=config.settings.strict_files,
             max_cpu_nodes=config.settings.max_cpu_nodes,
-            names_all=any(one.names_all for one in self.formats),
+            locates_all=any(one.locates_all for one in self.formats),
             lists_all=any(one.lists_all for one in self.formats),
             stdin_name=stdin_name,
         )

@@ -27,13 +27,11 @@ from dml_tile.lowering.chains import MAX_STEPS
 
 if TYPE_CHECKING:
     from dml_tile.checks.files import ChosenTiles
-    from dml_tile.checks.lowerings import LoweringResult
     from dml_tile.checks.result import Result
     from dml_tile.directml.targets import Target
     from dml_tile.emit.source import CodeName, Names
     from dml_tile.pictures.labels import TilePicture
-    from dml_tile.readers.json_descriptor import JsonDescriptor
-    from dml_tile.readers.model_tile import TileNode
+    from dml_tile.readers.item import Item
     from dml_tile.reports.text import Line
 
 MAX_TILES: Final = 10
@@ -90,7 +88,7 @@ def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: Exit
             verdict, *details = lines
             print_lines(console, [verdict, *picture_lines(picture, console.width), *details])
         else:
-            not_drawn.append(result.pointer)
+            not_drawn.append(result.item.pointer)
     if i < 0 and status.code != UNREADABLE:
         complain(name, [NO_TILE])
     if not_drawn:
@@ -107,7 +105,7 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
 
     drawings = list(_drawings(chosen, target, status))
     if len(drawings) > 1:
-        there = listed([result.pointer for result, _, _ in drawings])
+        there = listed([result.item.pointer for result, _, _ in drawings])
         status.complain(name, unreadable("", f"an image is of one tile; choose it with --pointer: {there}"))
     elif not drawings and status.code != UNREADABLE:
         status.complain(name, NO_TILE)
@@ -136,24 +134,23 @@ def _drawings(
         yield result, picture, result_lines(result, with_lowest_level=True, with_operator=False)
 
 
-def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
+def _picture(item: Item) -> TilePicture:
     from dml_tile.back_ends import directml
     from dml_tile.descriptors.graph import GraphDesc
     from dml_tile.pictures.labels import no_picture, picture_of
-    from dml_tile.readers.json_descriptor import JsonDescriptor
     from dml_tile.reports.wording import how_to_fix
 
-    if isinstance(part, JsonDescriptor):
-        if part.other is not None or isinstance(part.desc, GraphDesc):
+    if item.node is None:
+        if item.other is not None or isinstance(item.desc, GraphDesc):
             return no_picture("it is no tile")
-        return picture_of(part.desc)
-    if part.unknown:
-        fixed_by = how_to_fix(part.unknown)
+        return picture_of(item.desc)
+    if item.unknown:
+        fixed_by = how_to_fix(item.unknown)
         return no_picture(f"not all of it is known before the model runs{fixed_by and f'; try {fixed_by}'}")
-    if part.error:
+    if item.node.error:
         return no_picture("its own specification rules it out")
     try:
-        return picture_of(directml.tile_desc(part.request))
+        return picture_of(directml.tile_desc(item.node.request))
     except DmlError:
         return no_picture("no descriptor does the same")
 
@@ -184,7 +181,7 @@ def lower(
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
-    from dml_tile.checks.lowerings import lower_part
+    from dml_tile.checks.lowerings import lower_item
     from dml_tile.cli.config import Config, one_target, require_models
     from dml_tile.lowering.lower import LoweringOptions
     from dml_tile.readers.urls import source_named
@@ -200,7 +197,7 @@ def lower(
         require_models(back_end.name, [file])
     chosen = chosen_tiles(file, config.known_shapes(), pointer, status.complain, count_passed_over, back_end)
     choices = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
-    tiles = (lower_part(file, part, target, back_end, **choices) for file, part in chosen)
+    tiles = (lower_item(file, part, target, back_end, **choices) for file, part in chosen)
     if output_format == "text":
         status.count_findings(are_failing=print_lowered(console_of(), tiles))
     elif output_format == "json":
@@ -210,12 +207,14 @@ def lower(
     raise typer.Exit(status.code)
 
 
-def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> None:
+def _print_model(name: str, tiles: list[Result], status: ExitStatus) -> None:
     """Print a DxDispatch model of the only tile."""
     from dml_tile.checks.files import listed
     from dml_tile.emit.source import lowering_model
+    from dml_tile.rules.tile import operator_is_checked
 
-    pointers = [tile.pointer for tile in tiles if tile.is_of_tile]
+    others = [tile for tile in tiles if any(finding.rule == operator_is_checked.id for finding in tile.findings)]
+    pointers = [tile.item.pointer for tile in tiles if tile not in others]
     if len(tiles) > 1 and pointers:
         there = listed(pointers)
         status.complain(name, unreadable("", f"a model is of one tile; choose it with --pointer: {there}"))
@@ -229,7 +228,7 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
             )
 
 
-def _print_steps(language: CodeName, tiles: list[LoweringResult], status: ExitStatus, names: Names) -> None:
+def _print_steps(language: CodeName, tiles: list[Result], status: ExitStatus, names: Names) -> None:
     """Print source text that builds the steps of all tiles that have a lowering."""
     from dml_tile.emit.source import lowering_source
 
@@ -238,7 +237,7 @@ def _print_steps(language: CodeName, tiles: list[LoweringResult], status: ExitSt
             print_text(text)
 
 
-def _lowered_tiles(tiles: list[LoweringResult], status: ExitStatus) -> list[LoweringResult]:
+def _lowered_tiles(tiles: list[Result], status: ExitStatus) -> list[Result]:
     """Return the tiles to print, none if a file could not be read; print on standard error why others have none."""
     from dml_tile.reports.lowering import print_not_lowered
 
@@ -262,7 +261,7 @@ def emit(
     """Print source text that builds each tile and graph of tiles; exits with 1 if it leaves out others."""
     from dml_tile.emit.source import source_text, why_left_out
     from dml_tile.readers.descriptors import read_source
-    from dml_tile.readers.json_descriptor import JsonDescriptor
+    from dml_tile.readers.item import Item
     from dml_tile.readers.sources import is_model_file
     from dml_tile.readers.urls import source_named
 
@@ -271,11 +270,11 @@ def emit(
     if is_model_file(file):
         complain(file, [unreadable("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
         raise typer.Exit(UNREADABLE)
-    described: list[JsonDescriptor] = []
+    described: list[Item] = []
     problems: list[Finding] = []
     left_out: list[Finding] = []
     for part in read_source(file):
-        if not isinstance(part, JsonDescriptor):
+        if not isinstance(part, Item):
             problems.append(part)
         elif not part.is_operator:
             continue

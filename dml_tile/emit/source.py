@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from dml_tile.checks.lowerings import LoweringResult
+from dml_tile.checks.result import Result
 from dml_tile.descriptors.graph import Descriptor, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TileOperatorDesc, described
@@ -22,7 +22,7 @@ from dml_tile.emit.cpp import cpp_text
 from dml_tile.findings import location_of
 from dml_tile.geometry.layout import extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from dml_tile.reports.wording import buffer_name, cost_of
 from dml_tile.text import pointer_steps, printable
 
@@ -72,9 +72,7 @@ class Names(NamedTuple):
 NO_NAMES: Final = Names()
 
 
-def source_text(
-    language: LanguageName, source: str, parts: Sequence[JsonDescriptor], names: Names = NO_NAMES
-) -> Iterator[str]:
+def source_text(language: LanguageName, source: str, parts: Sequence[Item], names: Names = NO_NAMES) -> Iterator[str]:
     """Yield a file that builds each descriptor of a source, in parts; comments name where each comes from.
 
     In C++ each has variables ``NAME_desc`` (a DML_TILE_OPERATOR_DESC) and ``NAME_operator`` (a DML_OPERATOR_DESC), in
@@ -108,7 +106,7 @@ def _commented_text(language: CodeName, parts: Iterable[_Commented], namespace: 
     yield "".join(f"\n}}  // namespace {name}" for name in reversed(namespaces)) + ("\n" if namespaces else "")
 
 
-def why_left_out(part: JsonDescriptor) -> str | None:
+def why_left_out(part: Item) -> str | None:
     """Return why no source text builds a descriptor: it is, or its graph has, an operator other than Tile; else None.
 
     Of a graph, the first such node is named.
@@ -195,13 +193,13 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
     return {"resources": resources, "dispatchables": dispatchables, "commands": commands}
 
 
-def lowering_source(language: CodeName, tiles: Iterable[LoweringResult], names: Names = NO_NAMES) -> Iterator[str]:
+def lowering_source(language: CodeName, tiles: Iterable[Result], names: Names = NO_NAMES) -> Iterator[str]:
     """Yield source text that builds each step of each tile that has a lowering, in parts.
 
     The first step of a tile is named as the tile would be, with ``_step1`` behind it.
     """
     lowered = [(tile, tile.lowering) for tile in tiles if tile.lowering]
-    named = zip(_names_of([tile.pointer for tile, _ in lowered], names.first), lowered, strict=True)
+    named = zip(_names_of([tile.item.pointer for tile, _ in lowered], names.first), lowered, strict=True)
     steps = (
         _Commented(f"{name}_{step_name}", step.desc, list(_comments(tile, lowering, i)))
         for name, (tile, lowering) in named
@@ -214,10 +212,10 @@ def _named(steps: Sequence[LoweringStep]) -> Iterator[tuple[str, LoweringStep]]:
     return ((f"step{i}", step) for i, step in enumerate(steps, start=1))
 
 
-def _comments(tile: LoweringResult, lowering: Lowering, i: int) -> Iterator[str]:
+def _comments(tile: Result, lowering: Lowering, i: int) -> Iterator[str]:
     """Yield a step's line of comment; before the first step, also the lowering's cost, notes and scratch buffers."""
     if i == 0:
-        where = f"{location_of(tile.source, tile.pointer)} at {tile.target.label}"
+        where = f"{location_of(tile.item.source, tile.item.pointer)} at {tile.target.label}"
         yield "; ".join([where, cost_of(lowering), *lowering.notes])
         for number, size in enumerate(lowering.scratch_sizes):
             yield f"{buffer_name(number)} has {size} bytes"

@@ -18,7 +18,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import TargetLike
 from dml_tile.pictures.labels import COLOURS, PADDING, CellLabel, TilePicture, picture_of
 from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, fields, legend, table_of
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from dml_tile.reports.text import Line, result_lines
 from dml_tile.simulation.target import resolve
 
@@ -188,6 +188,6 @@ def show(desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None
     Read a C struct with ``read_operator_desc`` first. Raises ValueError for an unknown target, TypeError for anything
     but a descriptor.
     """
-    (result,) = results("descriptor", JsonDescriptor("", desc), [resolve(target)], "both")
+    (result,) = results("descriptor", Item("", desc), [resolve(target)], "both")
     said = list(result_lines(result, with_lowest_level=True, with_operator=False))
     return Picture(picture_svg(picture_of(desc), said))

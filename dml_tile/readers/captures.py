@@ -11,21 +11,21 @@ from typing import Any, Final
 from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, CapturedGraph, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, validated
+from dml_tile.readers.item import Item, ItemOrProblem, validated
 from dml_tile.text import json_pointer, pointer_steps
 
 _DIGEST_BYTES: Final = 16
 
 
-def joined_calls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
+def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
     """Yield parts as they come; the two lines of a capturing device's call are one part.
 
     A call that two lines begin is a problem. Its operators are kept, without an HRESULT where it may be either's.
     """
-    operators, waiting = _Operators(), dict[tuple[str, int], JsonDescriptor]()
+    operators, waiting = _Operators(), dict[tuple[str, int], Item]()
     begun, mixed = set[tuple[str, int]](), set[tuple[str, int]]()
     for part in parts:
-        line = part.line if isinstance(part, JsonDescriptor) else None
+        line = part.line if isinstance(part, Item) else None
         if isinstance(part, Finding) or line is None or line.session is None or line.call is None:
             yield part
             continue
@@ -55,18 +55,16 @@ def joined_calls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrP
     yield from waiting.values()
 
 
-def _answered(part: JsonDescriptor, hresult: int | None) -> JsonDescriptor:
+def _answered(part: Item, hresult: int | None) -> Item:
     return replace(part, capture=part.capture and replace(part.capture, hresult=hresult, open=False))
 
 
-def _problem(part: JsonDescriptor, message: str) -> Finding:
+def _problem(part: Item, message: str) -> Finding:
     pointer = json_pointer(pointer_steps(part.pointer)[:1])
     return unreadable(pointer, message, part.text.position(pointer) if part.text else None)
 
 
-def _captured_graph(
-    part: JsonDescriptor, session: str, data: dict[str, Any], operators: _Operators
-) -> DescriptorOrProblem:
+def _captured_graph(part: Item, session: str, data: dict[str, Any], operators: _Operators) -> ItemOrProblem:
     graph, content = operators.graph(session, data)
     read = validated(CapturedGraph, graph, part.pointer)
     if isinstance(read, Finding):

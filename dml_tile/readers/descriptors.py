@@ -37,7 +37,7 @@ from dml_tile.readers.captured_line import CapturedLine, is_capture
 from dml_tile.readers.captures import joined_calls
 from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, why_unread
-from dml_tile.readers.json_descriptor import DescriptorOrProblem, JsonDescriptor, refused, validated
+from dml_tile.readers.item import Item, ItemOrProblem, refused, validated
 from dml_tile.rules.capture import Capture, Method
 from dml_tile.text import json_pointer, shown
 
@@ -47,7 +47,7 @@ _REPEATS: Final = frozenset(("Repeats", "RepeatsCount", "repeats", "repeats_coun
 _NO_TYPE: Final = "Type is missing; a descriptor without it is a tile's, which has no {}"
 
 
-def read_source(name: str, called: str = "") -> Iterator[DescriptorOrProblem]:
+def read_source(name: str, called: str = "") -> Iterator[ItemOrProblem]:
     """Yield the descriptors of a file, or of standard input (``-``), and problems for parts that cannot be read.
 
     Its kind follows from the name that it is ``called``, if any.
@@ -104,7 +104,7 @@ def _read_document_text(file: BinaryIO, name: str) -> bytes:
     return text
 
 
-def read_document(text: bytes, name: str = STANDARD_INPUT) -> Iterator[DescriptorOrProblem]:
+def read_document(text: bytes, name: str = STANDARD_INPUT) -> Iterator[ItemOrProblem]:
     """Yield the descriptors of a document, and its problems; ``name`` is its file's.
 
     A text that is no document is read as JSON lines if one of its lines is an object, unless it begins as a list.
@@ -125,7 +125,7 @@ def read_document(text: bytes, name: str = STANDARD_INPUT) -> Iterator[Descripto
     yield from limited_problems(joined_calls(_locate(_count_nulls(_read_parts(document)), SourceText(text))))
 
 
-def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrProblem]:
+def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[ItemOrProblem]:
     """Yield the descriptors of JSON lines, with pointers from /0 on; ``first`` is the number of the first line."""
     parts = (
         part
@@ -136,11 +136,11 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrP
     yield from limited_problems(joined_calls(_count_nulls(parts)))
 
 
-def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
+def _count_nulls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
     """Yield parts, of null ones the first, and at the end how many more there are."""
     nulls = 0
     for part in parts:
-        is_null = isinstance(part, JsonDescriptor) and not (part.desc or part.other or part.part or part.capture)
+        is_null = isinstance(part, Item) and not (part.desc or part.other or part.part or part.capture)
         nulls += is_null
         if nulls <= 1 or not is_null:
             yield part
@@ -172,7 +172,7 @@ def _require_lines(first: bytes) -> None:
         raise input_error("", f"unreadable JSON: {error}") from None
 
 
-def _read_line(line: bytes, pointer: str, number: int) -> DescriptorOrProblem:
+def _read_line(line: bytes, pointer: str, number: int) -> ItemOrProblem:
     if len(line) > MAX_DOCUMENT_BYTES:
         return unreadable(pointer, f"line {number} is larger than {MAX_DOCUMENT_BYTES} bytes")
     try:
@@ -183,16 +183,16 @@ def _read_line(line: bytes, pointer: str, number: int) -> DescriptorOrProblem:
     return _read_descriptor(data, pointer)
 
 
-def _locate(parts: Iterable[DescriptorOrProblem], text: SourceText) -> Iterator[DescriptorOrProblem]:
+def _locate(parts: Iterable[ItemOrProblem], text: SourceText) -> Iterator[ItemOrProblem]:
     """Yield problems with positions in a text, and descriptors with the text, for their findings' positions."""
     for part in parts:
-        if isinstance(part, JsonDescriptor):
+        if isinstance(part, Item):
             yield replace(part, text=text)
         else:
             yield replace(part, position=part.position or (text.position(part.path) if part.path else None))
 
 
-def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
+def _read_parts(document: Document) -> Iterator[ItemOrProblem]:
     data = document.value
     if is_dxdispatch_model(data):
         yield from _read_model_parts(document)
@@ -203,7 +203,7 @@ def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
         yield _read_descriptor(data, "")
 
 
-def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
+def _read_model_parts(document: Document) -> Iterator[ItemOrProblem]:
     # only models need it, and importing it takes longer than all other readers of descriptors
     from dml_tile.dxdispatch.bindings import binding_problems, with_findings
     from dml_tile.dxdispatch.literals import literal_problems
@@ -212,19 +212,19 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     model, problems = read_parts(document.value)
     yield from problems or literal_problems(model)
     parts = dict(model_parts(document))
-    read: dict[str, JsonDescriptor] = {}
+    read: dict[str, Item] = {}
     for name, dispatchable in model.dispatchables.items():
         pointer = json_pointer(["dispatchables", name])
         part = parts.pop(pointer)
         if isinstance(dispatchable, TileDispatchable):
-            each: DescriptorOrProblem = JsonDescriptor(pointer, dispatchable.operator, part=part)
+            each: ItemOrProblem = Item(pointer, dispatchable.operator, part=part)
         elif operator := operator_named(dispatchable.type):
             each = _read_operator_of_model(operator, part, pointer)
         elif not part.is_operator:
-            each = JsonDescriptor(pointer, part=part)
+            each = Item(pointer, part=part)
         else:
-            each = JsonDescriptor(pointer, other=dispatchable.type, part=part)
-        if isinstance(each, JsonDescriptor):
+            each = Item(pointer, other=dispatchable.type, part=part)
+        if isinstance(each, Item):
             read[name] = each
             yield from binding_problems(part, each.desc, pointer)
             each = replace(each, part=with_findings(part, part, each.desc))
@@ -235,10 +235,10 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
             yield from binding_problems(part, dispatched.desc, pointer)
             part = with_findings(part, dispatched.part, dispatched.desc)
         if part.kind == "model" or part_findings(part):  # a model needs a device, which depends on the target
-            yield JsonDescriptor(pointer, part=part)
+            yield Item(pointer, part=part)
 
 
-def _read_operator_of_model(operator: Operator, part: ModelPart, pointer: str) -> DescriptorOrProblem:
+def _read_operator_of_model(operator: Operator, part: ModelPart, pointer: str) -> ItemOrProblem:
     """Read another operator than Tile; DxDispatch requires the counts of arrays, which other JSON may leave out."""
     from dml_tile.dxdispatch.model import known_fields_of_operator
 
@@ -246,17 +246,17 @@ def _read_operator_of_model(operator: Operator, part: ModelPart, pointer: str) -
     data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc)}
     read = validated(OperatorDesc, data, pointer, [field.name for field in operator.fields])
     problems = [f"{count} is missing; DxDispatch requires it" for count in missing_counts(operator, desc)]
-    if isinstance(read, JsonDescriptor):
+    if isinstance(read, Item):
         return unreadable(pointer, "; ".join(problems)) if problems else replace(read, part=part)
     return replace(read, message="; ".join([*problems, read.message]))
 
 
-def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
+def _read_descriptor(data: Any, pointer: str) -> ItemOrProblem:
     """Read a bare DML_TILE_OPERATOR_DESC, a DML_OPERATOR_DESC with its Type, or a DML_GRAPH_DESC with its Nodes."""
     if isinstance(data, dict) and "$schema" in data:  # it names the JSON Schema to an editor
         data = {key: value for key, value in data.items() if key != "$schema"}
     if data is None:
-        return JsonDescriptor(pointer)
+        return Item(pointer)
     if is_capture(data):
         return _read_capture(data, pointer)
     if is_dxdispatch_model(data):
@@ -285,18 +285,18 @@ def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
     return validated(OperatorDesc, data, pointer, [field.name for field in described.fields])
 
 
-def _read_captured_operator(data: dict[str, Any] | None, pointer: str) -> DescriptorOrProblem:
+def _read_captured_operator(data: dict[str, Any] | None, pointer: str) -> ItemOrProblem:
     """Read the operator of a captured line; early headers wrote the types of operators other than Tile alone."""
     kind = data["Type"] if data and data.keys() == {"Type"} else None
     operator = _operator_type(kind)
     if operator is not None and operator in operators() and operator != OperatorType.TILE:
-        return JsonDescriptor(pointer, other=operator_name(operator))
+        return Item(pointer, other=operator_name(operator))
     if operator is None and isinstance(kind, str):  # of a newer DirectML.h
-        return JsonDescriptor(pointer, other=f"{OPERATOR_TYPE.prefix}{kind.removeprefix(OPERATOR_TYPE.prefix)}")
+        return Item(pointer, other=f"{OPERATOR_TYPE.prefix}{kind.removeprefix(OPERATOR_TYPE.prefix)}")
     return _read_descriptor(data, pointer)
 
 
-def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
+def _read_capture(data: dict[str, Any], pointer: str) -> ItemOrProblem:
     try:
         captured = CapturedLine.model_validate(data)
     except ValidationError as error:
@@ -309,9 +309,9 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
         if line is None:
             return unreadable(pointer, "operator is missing; a graph has session and call")
         pointer = pointer if captured.is_return else f"{pointer}/graph"
-        return JsonDescriptor(pointer, capture=_capture_of(None, captured), line=line)
+        return Item(pointer, capture=_capture_of(None, captured), line=line)
     part = _read_captured_operator(captured.operator, f"{pointer}/operator")
-    if not isinstance(part, JsonDescriptor):
+    if not isinstance(part, Item):
         return part
     if part.other is not None:  # its fields were not captured
         return replace(part, capture=_capture_of(UNKNOWN_OPERATOR, captured), line=line)

@@ -145,23 +145,6 @@ _NAME_TO_TYPE: Final = re.compile(r"[^*()'\s]+")
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFields:
-    """The known fields of a model's Tile, and the names of its node's inputs and output.
-
-    ``data_type`` is DirectML's name or, if there is none, the dialect's. A size that is known at run time only, or
-    computed from such a size, is its name, or None without a name. A field is None if nothing is known of it. A value
-    of a function's own has ``#``, the number of the call, and ``/`` before its name.
-    """
-
-    data_type: str | None
-    sizes: tuple[int | str | None, ...] | None
-    repeats: tuple[int | str | None, ...] | None
-    output_sizes: tuple[int | str | None, ...] | None
-    inputs: tuple[str, ...]
-    output: str
-
-
-@dataclass(frozen=True, slots=True)
 class TileNode:
     """A Tile. ``pointer`` is its place in the file, ``data_type`` the dialect's name, None if unknown.
 
@@ -175,7 +158,8 @@ class TileNode:
     node depends on; a single origin is for all. The ``contradictions``, on a model's first Tile, are about declared
     sizes that values do not have. A Tile is ``emptied`` if sizes given beside the model leave it no elements.
     ``given_repeats`` are the model's, where the dialect computes some as 0; else it is empty.
-    ``inputs`` and ``output`` have an ONNX model's names, ``place`` its node's place by numbers. The Tile is between a
+    ``inputs`` and ``output`` have an ONNX model's names, ``place`` its node's place by numbers; a value of a
+    function's own has ``#``, the number of the call, and ``/`` before its name. The Tile is between a
     DequantizeLinear and a QuantizeLinear of one scale if ``quantised`` is not empty, but their data type; between two
     Transposes that cancel if ``transposed`` has the first one's permutation.
     """
@@ -212,18 +196,21 @@ class TileNode:
 
         A size that is known at run time only is its name in the file, or a question mark.
         """
-        fields = self.fields
-        source = tensor_text(fields.data_type or "?", _listed(fields.sizes))
-        return tile_line(source, _listed(self.given_repeats or fields.repeats), _listed(fields.output_sizes))
+        source = tensor_text(self.type_name or "?", _listed(self.shape))
+        return tile_line(source, _listed(self.given_repeats or self.repeats), _listed(self.output_sizes))
 
     @property
-    def fields(self) -> NodeFields:
-        """The type, sizes and repeats as ``str`` prints them, and the names of the node's values."""
+    def type_name(self) -> str | None:
+        """DirectML's name of the data type or, if there is none, the dialect's; None if it is unknown."""
         carrier = CARRIERS.get(self.data_type or "")
-        data_type = carrier.name if carrier is not None else self.data_type
-        is_known = self.shape is not None and self.repeats is not None
-        output = tuple(map(_product, self.shape or (), self.repeats or ())) if is_known else None
-        return NodeFields(data_type, self.shape, self.repeats, output, self.inputs, self.output)
+        return carrier.name if carrier is not None else self.data_type
+
+    @property
+    def output_sizes(self) -> tuple[Dimension, ...] | None:
+        """The output's sizes; one that is computed from an unknown size has its name, or is None without one."""
+        if self.shape is None or self.repeats is None:
+            return None
+        return tuple(map(_product, self.shape, self.repeats))
 
     @property
     def unknown(self) -> tuple[UnknownField, ...]:

@@ -20,7 +20,7 @@ from dml_tile.findings import NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import FileKind, kind_of
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 from dml_tile.readers.urls import Url, file_of
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dml_tile.readers.remote import RemoteFiles
     from dml_tile.readers.sandbox.parent import ModelReader
 
-SourcePart: TypeAlias = JsonDescriptor | TileNode | PlacedModel | Finding
+SourcePart: TypeAlias = Item | PlacedModel | Finding
 """A part of a source: an operator, the placements of a model's nodes, or what cannot be read."""
 
 EMPTY_FOLDER: Final = own_finding(NOTHING_TO_CHECK, "the folder holds no models and no descriptors")
@@ -119,12 +119,13 @@ class Sources(AbstractContextManager["Sources"]):
         except InputError as error:
             yield from error.problems
 
-    def _model_parts(self, path: Path) -> Iterator[TileNode | PlacedModel | Finding]:
+    def _model_parts(self, path: Path) -> Iterator[SourcePart]:
         if self._models is None:
             from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # imports subprocess
 
             self._models = ModelReader(self._known_shapes, self._targets, memory=MAX_MEMORY_BYTES // self._shared_by)
-        yield from self._models.parts(path)
+        for part in self._models.parts(path):
+            yield item_of(part) if isinstance(part, TileNode) else part
 
 
 def expanded(

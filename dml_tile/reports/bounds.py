@@ -14,7 +14,7 @@ from typing import Final
 
 from dml_tile.checks.result import Result
 from dml_tile.findings import Finding
-from dml_tile.readers.model_tile import NodeFields, UnknownField
+from dml_tile.readers.model_tile import UnknownField
 from dml_tile.text import abridged, plural, printable, shortened
 
 MAX_NAME: Final = 500
@@ -52,7 +52,7 @@ def bounded_finding(finding: Finding) -> Finding:
     """Return a finding as reports have it."""
     return replace(
         finding,
-        path=_name(finding.path),
+        path=short_name(finding.path),
         message=abridged(finding.message, MAX_MESSAGE),
         suggestion=finding.suggestion and abridged(finding.suggestion, MAX_MESSAGE),
     )
@@ -60,10 +60,11 @@ def bounded_finding(finding: Finding) -> Finding:
 
 def _is_short(result: Result) -> bool:
     """Return True for most results: none of their texts is longer than a name may be."""
-    names = (result.pointer, result.name, result.operator, *map(str, result.unknown[:MAX_FIELDS]), *_names(result.node))
+    item = result.item
+    names = (item.pointer, item.operator, *map(str, item.unknown[:MAX_FIELDS]))
     texts = ((finding.path, finding.message, finding.suggestion or "") for finding in result.findings[:MAX_FINDINGS])
     counts_are_small = (
-        len(result.findings) <= MAX_FINDINGS and max(len(result.unknown), len(result.not_looked_at)) <= MAX_FIELDS
+        len(result.findings) <= MAX_FINDINGS and max(len(item.unknown), len(result.not_looked_at)) <= MAX_FIELDS
     )
     return (
         counts_are_small and max(map(len, names)) <= MAX_NAME and all(max(map(len, each)) <= MAX_NAME for each in texts)
@@ -76,19 +77,21 @@ def _bounded(result: Result) -> Result:
         last = max(findings[MAX_FINDINGS - 1 :], key=attrgetter("severity"))
         message = f"{abridged(last.message, MAX_NAME)}; and {plural(len(left_out), 'more finding')}"
         findings = (*findings[: MAX_FINDINGS - 1], replace(last, message=message))
+    item = replace(
+        result.item,
+        pointer=short_name(result.item.pointer),
+        operator=abridged(result.item.operator, MAX_OPERATOR),
+        unknown=_unknown(result.item.unknown),
+    )
     return replace(
         result,
-        pointer=_name(result.pointer),
-        name=_name(result.name),
-        operator=abridged(result.operator, MAX_OPERATOR),
-        unknown=_unknown(result.unknown),
+        item=item,
         not_looked_at=_listed(result.not_looked_at),
-        node=result.node and _bounded_node(result.node),
         findings=tuple(map(bounded_finding, findings)),
     )
 
 
-def _name(name: str) -> str:
+def short_name(name: str) -> str:
     """Return a name; of a longer one, the beginning, the number of the other characters, and a digest of all."""
     if len(name) <= MAX_NAME:
         return name
@@ -98,32 +101,10 @@ def _name(name: str) -> str:
 
 def _listed(fields: tuple[str, ...]) -> tuple[str, ...]:
     more = (f"{len(fields) - MAX_FIELDS} more",) if len(fields) > MAX_FIELDS else ()
-    return (*(_name(field) for field in fields[:MAX_FIELDS]), *more)
+    return (*(short_name(field) for field in fields[:MAX_FIELDS]), *more)
 
 
 def _unknown(fields: tuple[UnknownField, ...]) -> tuple[UnknownField, ...]:
     """Return the fields, of which those with short texts stay."""
     kept = dict(zip(map(str, fields), fields, strict=True))
     return tuple(kept.get(text, UnknownField(text)) for text in _listed(tuple(map(str, fields))))
-
-
-def _names(node: NodeFields | None) -> list[str]:
-    """Return the names of a node's inputs and output, and of sizes."""
-    if node is None:
-        return []
-    values = (*(node.sizes or ()), *(node.repeats or ()), *(node.output_sizes or ()))
-    return [*node.inputs, node.output, *(value for value in values if isinstance(value, str))]
-
-
-def _bounded_node(node: NodeFields) -> NodeFields:
-    def short(values: tuple[int | str | None, ...] | None) -> tuple[int | str | None, ...] | None:
-        return values and tuple(_name(value) if isinstance(value, str) else value for value in values)
-
-    return replace(
-        node,
-        sizes=short(node.sizes),
-        repeats=short(node.repeats),
-        output_sizes=short(node.output_sizes),
-        inputs=tuple(_name(name) for name in node.inputs),
-        output=_name(node.output),
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import chain, islice, starmap
 from operator import attrgetter
 from typing import Annotated, Any, Final, Literal
@@ -13,11 +12,13 @@ from pydantic import BeforeValidator, Field
 
 from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import ModelNodes
-from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, Result, Verdict
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import OWN, Finding, Position, Severity
 from dml_tile.input_errors import Record
+from dml_tile.readers.model_tile import TileNode
+from dml_tile.reports.bounds import short_name
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.text import encodable, printable
 
@@ -260,24 +261,41 @@ class JsonReport(Report):
 
 def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
     """Return the record of a result; ``fail_on`` is the severity from which on it fails."""
+    item = result.item
     never: Literal["never"] | None = "never" if result.is_judged else None
     return ResultRecord(
-        source=encodable(result.source),
-        pointer=result.pointer,
-        operator=result.operator,
+        source=encodable(item.source),
+        pointer=item.pointer,
+        operator=item.operator,
         target=result.target.name,
         feature_level=result.target.feature_level.short,
         verdict=result.verdict,
         ok=result.passes(fail_on),
         lowest_level=result.lowest_level.short if result.lowest_level else never,
-        unknown=tuple(map(str, result.unknown)),
+        unknown=tuple(map(str, item.unknown)),
         not_looked_at=result.not_looked_at,
         findings=tuple(_finding_record(result, finding) for finding in result.findings),
-        via=result.via,
-        node=NodeRecord(**asdict(result.node)) if result.node else None,
-        deselected=result.deselected,
-        times=result.times,
-        in_baseline=result.in_baseline,
+        via=item.via,
+        node=node_record(item.node) if item.node else None,
+        deselected=len(result.uncounted.get(NOT_SELECTED, ())),
+        times=item.times,
+        in_baseline=len(result.uncounted.get(IN_BASELINE, ())),
+    )
+
+
+def node_record(node: TileNode) -> NodeRecord:
+    """Return the record of a model's Tile."""
+
+    def short(values: Sequence[int | str | None] | None) -> tuple[int | str | None, ...] | None:
+        return None if values is None else tuple(short_name(one) if isinstance(one, str) else one for one in values)
+
+    return NodeRecord(
+        data_type=node.type_name,
+        sizes=short(node.shape),
+        repeats=short(node.repeats),
+        output_sizes=short(node.output_sizes),
+        inputs=tuple(map(short_name, node.inputs)),
+        output=short_name(node.output),
     )
 
 
@@ -335,7 +353,7 @@ def notice_record(source: str, notice: Finding) -> NoticeRecord:
 
 def _finding_record(result: Result, finding: Finding) -> FindingRecord:
     record = FindingRecord.model_validate(finding, from_attributes=True)
-    return record.model_copy(update=_beginning(result.positions.get(finding.path)))
+    return record.model_copy(update=_beginning(result.item.position(finding.path)))
 
 
 def _beginning(position: Position | None) -> dict[str, int]:

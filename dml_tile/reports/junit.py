@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import OWN, RUN_TIME, Finding, Position
+from dml_tile.reports.bounds import short_name
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import identity_of, row_of
 from dml_tile.reports.text import result_lines
@@ -46,11 +47,14 @@ class JunitReport(Report):
         self._began = time.monotonic()
 
     def item(self, results: Sequence[Result]) -> None:
+        item = results[0].item
+        self._enter_suite(item.source)
+        content = item.numbered(self._equals)
+        name = short_name(content) if content else item.pointer or "operator"
         for result in results:
             options = self.options
             lines = result_lines(result, with_lowest_level=options.with_lowest_level, fail_on=options.fail_on)
             text = "".join(f"{' ' * line.indent}{line.text.plain}\n" for line in lines)
-            name = f"{result.name or 'operator'} at {result.target.label}"
             kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
             if not result.passes(self.options.fail_on):
                 rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))
@@ -59,7 +63,13 @@ class JunitReport(Report):
                 kind, outcome = "failures", _element("failure", text, type=rules or RUN_TIME, message=message)
             elif result.verdict in NOT_FOR_DIRECTML:
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
-            self._add_case(result.source, name, result.first_position or result.position, outcome, kind)
+            self._add_case(
+                item.source,
+                f"{name} at {result.target.label}",
+                result.first_position or item.position(""),
+                outcome,
+                kind,
+            )
 
     def finding(self, source: str, finding: Finding) -> None:
         """Add an error for what cannot be read, and a test for a notice."""
@@ -90,18 +100,23 @@ class JunitReport(Report):
 
     def _add_case(self, source: str, name: str, position: Position | None, outcome: str, kind: str) -> None:
         """Add a test to the suite of its source; ``kind`` is the total that it is counted in, if it has not passed."""
-        path = self.options.path(source)
-        if path != self._source:
-            self._finish_suite()
-            self._open_suite(path)
+        path = self._enter_suite(source)
         self._counts.update(filter(None, ("tests", kind)))
         line = position.line if position else _FIRST_LINE
         attributes = _attributes(classname=path, name=name, file=path, line=line)
         self._cases.append(f"<testcase{attributes}>{outcome}</testcase>\n")
 
+    def _enter_suite(self, source: str) -> str:
+        """Open the suite of a source, unless it is open, and return the source's path."""
+        path = self.options.path(source)
+        if path != self._source:
+            self._finish_suite()
+            self._open_suite(path)
+        return path
+
     def _open_suite(self, source: str) -> None:
         self._source, self._suite_began = source, time.monotonic()
-        self._counts, self._cases = Counter[str](), list[str]()
+        self._counts, self._cases, self._equals = Counter[str](), list[str](), Counter[str]()
 
     def _finish_suite(self) -> None:
         if self._cases:

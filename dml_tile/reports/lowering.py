@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dml_tile.back_ends.dialects import Request
-from dml_tile.checks.lowerings import LoweringResult
-from dml_tile.checks.result import Verdict
+from dml_tile.checks.result import Result, Verdict
 from dml_tile.descriptors.tile import TileOperatorDesc, described, type_name
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
@@ -32,7 +31,7 @@ MAX_COLUMNS: Final = 6
 """The most steps that stand side by side; more are listed."""
 
 
-def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> bool:
+def print_lowered(console: Console, tiles: Iterable[Result]) -> bool:
     """Print each tile's lowering as it comes, then the counts; return True if one has none."""
     counts = Counter[str]()
     for tile in tiles:
@@ -49,7 +48,7 @@ def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> bool:
     return bool(counts["not lowered"])
 
 
-def print_not_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
+def print_not_lowered(console: Console, tiles: Iterable[Result]) -> None:
     """Print why tiles have no lowering."""
     for tile in tiles:
         _print_verdict(console, tile)
@@ -94,15 +93,15 @@ def lowering_table(lowering: Lowering) -> Table:
     return table
 
 
-def _print_verdict(console: Console, tile: LoweringResult) -> str:
+def _print_verdict(console: Console, tile: Result) -> str:
     """Print a tile's verdict and what is to be said of it; return the verdict's word."""
     word = "not lowered" if tile.findings else Verdict.ACCEPTED_SO_FAR
     if tile.lowering:
         word = "accepted" if tile.lowering.is_original else "lowered"
-    shown = verdict(tile.source, tile.pointer, word, tile.target.label)
+    shown = verdict(tile.item.source, tile.item.pointer, word, tile.target.label)
     if word == "accepted":
         shown.append("; there is nothing to lower")
-    print_lines(console, [Line(0, shown), *detail_lines(tile.target, tile.findings, tile.unknown)])
+    print_lines(console, [Line(0, shown), *detail_lines(tile.target, tile.findings, tile.item.unknown)])
     return word
 
 

@@ -85,13 +85,13 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
     commands = [result.command for result in results if result.command]
     return OverviewRow(
         source=clipped(source),
-        pointer=clipped(first.pointer),
-        operator=clipped(first.operator) if first.is_checked else "",
+        pointer=clipped(first.item.pointer),
+        operator=clipped(first.item.operator) if first.is_checked else "",
         verdict=verdict,
         verdicts={result.target.label: result.verdict for result in results},
         lowest_level=level,
         oldest_windows=windows,
-        unknown=clipped("; ".join(map(str, first.unknown))),
+        unknown=clipped("; ".join(map(str, first.item.unknown))),
         not_looked_at=clipped(", ".join(first.not_looked_at)),
         notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
         rules=tuple(dict.fromkeys(group.rule for group in findings)),
@@ -102,8 +102,8 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
 
 
 def _notes(result: Result) -> Iterator[str]:
-    if result.via:
-        yield f"through {result.via}"
+    if result.item.via:
+        yield f"through {result.item.via}"
     if remarked := remarks(result):
         yield clipped(remarked)
 
@@ -167,13 +167,13 @@ class OverviewReport(Report):
             return
         for result in results:
             at_target = self.verdicts.setdefault(result.target, Counter())
-            if not result.part:
+            if not result.item.part_kind:
                 at_target[result.verdict] += 1
         self.rules.update({finding.rule for result in results for finding in result.findings})
         has_findings = any(result.findings for result in results)
         if self._listed_by_kind[has_findings] < self.max_listed:
             self._listed_by_kind[has_findings] += 1
-            self._rows.append(overview_row(results, verdict, self.options.path(results[0].source)))
+            self._rows.append(overview_row(results, verdict, self.options.path(results[0].item.source)))
         else:
             self.left_out[verdict] += 1
 

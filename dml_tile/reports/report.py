@@ -108,8 +108,8 @@ class Format:
     """A format, the class that writes it, and the file that it is written to; ``""`` is standard output.
 
     ``has_passed_over`` is True if it has a place for what was passed over, ``is_for_terminals`` if it is printed in the
-    terminal's encoding; any other is UTF-8; ``names_all`` if it names each operator, and its location, also one without
-    findings. ``lists_all`` is False if it lists no operator without findings, and no lowest level.
+    terminal's encoding; any other is UTF-8; ``locates_all`` if it has the location of each operator, also of one
+    without findings. ``lists_all`` is False if it lists no operator without findings, and no lowest level.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Format:
     class_name: str
     has_passed_over: bool = False
     is_for_terminals: bool = False
-    names_all: bool = False
+    locates_all: bool = False
     lists_all: bool = True
     file: str = ""
 
@@ -136,7 +136,7 @@ _ALL: Final = (
     Format("azure", "annotations", "AzureReport", lists_all=False),
     Format("gitlab", "annotations", "GitlabReport", lists_all=False),
     Format("sarif", "annotations", "SarifReport", lists_all=False),
-    Format("junit", "junit", "JunitReport", names_all=True),
+    Format("junit", "junit", "JunitReport", locates_all=True),
     Format("html", "page", "PageReport", has_passed_over=True),
 )
 

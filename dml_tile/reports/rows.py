@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from typing import Final
 
 from dml_tile.checks.result import Result, Verdict, alike
-from dml_tile.findings import NOT_LOOKED_AT, OWN, RUN_TIME, Basis, Finding, Position, Severity, own_finding
+from dml_tile.findings import OWN, Basis, Finding, Position, Severity
 from dml_tile.reports.wording import what_is_open
 from dml_tile.text import printable
 
@@ -103,12 +103,12 @@ def _row(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> Fin
     targets = tuple(dict.fromkeys(result.target.label for _, result in found))
     return FindingRow(
         first,
-        result.source,
-        result.pointer,
-        result.positions.get(first.path),
+        result.item.source,
+        result.item.pointer,
+        result.item.position(first.path),
         paths,
         messages=tuple(dict.fromkeys(finding.message for finding in findings)),
-        identity=(result.identity, *paths),
+        identity=(result.item.identity, *paths),
         suggestions=tuple(dict.fromkeys(finding.suggestion for finding in findings if finding.suggestion)),
         targets=targets,
         operator=_operator_lines(result, targets),
@@ -123,23 +123,24 @@ def open_rows(results: Sequence[Result]) -> Iterator[FindingRow]:
     """
     shared: dict[Verdict, list[Result]] = {}
     for result in results:
-        is_part = result.not_looked_at and not result.ignores_part and result.verdict is not Verdict.REFUSED
-        if (result.unknown and result.unknown_is == "counted") or is_part:
+        if result.notes and (result.item.unknown or result.verdict is not Verdict.REFUSED):
             shared.setdefault(result.verdict, []).append(result)
     for alike_results in shared.values():
-        first = alike_results[0]
-        note = own_finding(RUN_TIME if first.unknown else NOT_LOOKED_AT, f"{first.verdict}; {what_is_open(first)}")
+        first, item = alike_results[0], alike_results[0].item
+        note = replace(first.notes[0], message=f"{first.verdict}; {what_is_open(first)}")
         targets = tuple(result.target.label for result in alike_results)
         lines = _operator_lines(first, targets)
+        identity = (item.identity,)
         yield FindingRow(
-            note, first.source, first.pointer, None, (), (note.message,), (first.identity,), (), targets, lines
+            note, item.source, item.pointer, None, (), (note.message,), identity, targets=targets, operator=lines
         )
 
 
 def _operator_lines(result: Result, targets: Sequence[str]) -> tuple[str, ...]:
-    pointer = f"{result.pointer} " if result.pointer else ""
-    through = f" through {result.via}" if result.via else ""
+    item = result.item
+    pointer = f"{item.pointer} " if item.pointer else ""
+    through = f" through {item.via}" if item.via else ""
     where = f"{pointer}at {', '.join(targets)}{through}"
     if result.verdict is Verdict.NOT_CHECKED:
         return (where,)
-    return where, f"{result.operator}, {result.times:,} times" if result.times > 1 else result.operator
+    return where, f"{item.operator}, {item.times:,} times" if item.times > 1 else item.operator

@@ -18,7 +18,7 @@ from dml_tile.back_ends.placement import NamedNode, Reason
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
 from dml_tile.checks.placements import ModelNodes, operator_name, summary_of
-from dml_tile.checks.result import Result, Verdict, alike, verdict_of
+from dml_tile.checks.result import Result, Verdict, alike, verdict_of, why_lower
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
@@ -115,12 +115,13 @@ def result_lines(
     fail_on: Severity | None = Severity.WARNING,
 ) -> Iterator[Line]:
     """Yield a result as lines of text, without the operator and the target's note if they are printed elsewhere."""
-    shown = verdict(result.source, result.pointer, result.verdict, wording.target_of(result), result.first_position)
+    item, at = result.item, wording.target_of(result)
+    shown = verdict(item.source, item.pointer, result.verdict, at, result.first_position)
     yield Line(0, shown + _remarks(result, with_lowest_level, fail_on))
     if with_operator and result.verdict is not Verdict.NOT_CHECKED:
-        yield Line(2, Text(printable_line_start(result.operator)))
-    yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
-    if result.via == "chromium" and result.verdict in _SO_FAR and (options := wording.how_to_fix(result.unknown)):
+        yield Line(2, Text(printable_line_start(item.operator)))
+    yield from detail_lines(result.target if with_target_note else None, result.findings, item.unknown)
+    if item.via == "chromium" and result.verdict in _SO_FAR and (options := wording.how_to_fix(item.unknown)):
         yield Line(4, Text.assemble(("try: ", "green"), printable(options)))  # a graph is built of known sizes
 
 
@@ -129,8 +130,8 @@ def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Ite
     for word in dict.fromkeys(result.verdict for result in results):
         alike_results = [result for result in results if result.verdict == word]
         first = alike_results[0]
-        shown = verdict(first.source, first.pointer, word, ", ".join(map(wording.target_of, alike_results)))
-        shown.append(f": {printable(first.operator)}")
+        shown = verdict(first.item.source, first.item.pointer, word, ", ".join(map(wording.target_of, alike_results)))
+        shown.append(f": {printable(first.item.operator)}")
         yield Line(0, shown + _remarks(first, with_lowest_level))
 
 
@@ -239,14 +240,15 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
 def _lowest(result: Result) -> str:
     level = result.lowest_level
     if level is None:
-        nowhere = f"through {result.via}" if result.via else "both documentation and runtime"
+        nowhere = f"through {result.item.via}" if result.item.via else "both documentation and runtime"
         return f"no feature level passes {nowhere}" if result.is_judged else ""
     if wording.says_nothing(level, wording.has_a_least_level(result)):
         return ""
     at_least, or_later = (wording.AT_LEAST, " or later") if wording.has_a_least_level(result) else ("", "")
     first = oldest_windows(level)
     box = f", in the box from {first}{or_later}" if first else ""
-    where = f", where {printable(result.why_lower)}" if result.why_lower and not result.passes(Severity.WARNING) else ""
+    why = "" if result.ok else why_lower(result)
+    where = f", where {printable(why)}" if why else ""
     return f"lowest level {at_least}{level.short}{box}{where}"
 
 
@@ -286,19 +288,19 @@ class TextReport(Report):
         self._counted.add(results)
         self._count += len(results)
         with_operator, with_level = True, self.options.with_lowest_level
-        is_plain = results[0].is_captured and not (
+        is_plain = results[0].item.capture and not (
             self.options.is_verbose or any(result.findings for result in results)
         )
         if is_plain and not self.options.is_quiet:
             print_lines(self._console, captured_lines(results, with_lowest_level=with_level))
         for result in results:
             self._targets[result.target.name] = result.target
-            self._lacks_sizes |= any(field.is_size for field in result.unknown)
-            is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.via
+            self._lacks_sizes |= any(field.is_size for field in result.item.unknown)
+            is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.item.via
             is_ruled_out = any(finding.rule in _RULED_OUT for finding in result.findings)
-            is_unchanged = is_open and not is_ruled_out and is_model_file(result.source)
+            is_unchanged = is_open and not is_ruled_out and is_model_file(result.item.source)
             self._is_unchanged |= is_unchanged
-            self._has_back_ends |= is_unchanged and not unread_through(result.source, BACK_ENDS["ort"])
+            self._has_back_ends |= is_unchanged and not unread_through(result.item.source, BACK_ENDS["ort"])
             if is_plain or (self.options.is_quiet and result.passes(self.options.fail_on)):
                 continue
             print_lines(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.result import IN_BASELINE, Result, Verdict
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
@@ -30,7 +30,7 @@ REFUSED_WHERE_CAPTURED: Final = "DirectML refused it where it was captured"
 
 def target_of(result: Result) -> str:
     """Return the target of a result, and the back end that it goes through, if one was asked for."""
-    return f"{result.target.label} through {result.via}" if result.via else result.target.label
+    return f"{result.target.label} through {result.item.via}" if result.item.via else result.target.label
 
 
 def known_at_run_time_only(unknown: Iterable[UnknownField | str]) -> str:
@@ -45,12 +45,12 @@ def not_looked_at(fields: Sequence[str]) -> str:
 
 def what_is_open(result: Result) -> str:
     """Return the fields that are known at run time only, or else those that no rule is about, in words."""
-    return known_at_run_time_only(result.unknown) if result.unknown else not_looked_at(result.not_looked_at)
+    return known_at_run_time_only(result.item.unknown) if result.item.unknown else not_looked_at(result.not_looked_at)
 
 
 def has_a_least_level(result: Result) -> bool:
     """Return True if the lowest level is a lower bound, since fields are known at run time only or not looked at."""
-    return bool(result.unknown or result.not_looked_at)
+    return bool(result.item.unknown or result.not_looked_at)
 
 
 def how_to_fix(unknown: Iterable[UnknownField]) -> str:
@@ -65,9 +65,8 @@ def how_to_fix(unknown: Iterable[UnknownField]) -> str:
 
 def remarks(result: Result) -> str:
     """Return how many equal tiles a result stands for, and how many findings do not count, and why; empty if none."""
-    times = [f"{result.times:,} times"] if result.times > 1 else []
-    reasons = ((result.deselected, "not selected"), (result.in_baseline, "in the baseline"))
-    uncounted = (f"{plural(count, 'finding')} {reason}" for count, reason in reasons if count)
+    times = [f"{result.item.times:,} times"] if result.item.times > 1 else []
+    uncounted = (f"{plural(len(findings), 'finding')} {reason}" for reason, findings in result.uncounted.items())
     return "; ".join([*times, *uncounted])
 
 
@@ -174,14 +173,14 @@ class VerdictCounts:
     def add(self, results: Sequence[Result]) -> str:
         """Count an operator by its results; return its worst verdict, ``""`` for a part with nothing to report."""
         verdict = min((result.verdict for result in results), key=VERDICTS.index)
-        part = results[0].part
+        part = results[0].item.part_kind
         if part and verdict == Verdict.ACCEPTED:
             return ""
         if part:
             self._parts[part, verdict] += 1
         else:
             self.operators[verdict] += 1
-        self.has_known |= any(result.in_baseline for result in results)
+        self.has_known |= any(IN_BASELINE in result.uncounted for result in results)
         self.has_new |= any(result.findings for result in results)
         return verdict
 

@@ -54,7 +54,7 @@ GROUPS: Final = {
     "Describe a graph of operators": ("descriptors.graph",),
     "Check a descriptor": ("checking", "rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": (
-        *("checks.file_check", "checks.result", "readers.model_tile", "checks.sweep"),
+        *("checks.file_check", "checks.result", "readers.item", "readers.model_tile", "checks.sweep"),
         *("checks.placements", "back_ends.placement"),
     ),
     "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),
@@ -88,7 +88,7 @@ MODULES: Final = (
 
 MADE_BY_OTHERS: Final = {
     *("BindingTable", "BoundTile", "CommandRecorder", "CompiledOperator", "Operator", "OperatorFields"),
-    *("Departure", "ModelNodes", "ModelResults", "NamedNode", "NodeFields", "OperatorInitializer", "PlacedModel"),
+    *("Departure", "Item", "ModelNodes", "ModelResults", "NamedNode", "OperatorInitializer", "PlacedModel"),
     *("Reason", "Result"),
 }
 """Classes that are made by calls of others, not by their own."""
@@ -186,7 +186,8 @@ def _class(defined: ast.ClassDef) -> Iterator[str]:
         yield from (", ".join(f"`{one.name}` {value}" for one, value in zip(members, values, strict=True)) + ".", "")
         described = [f"- `{one.name}`: {_line(one.doc)}" for one in members if one.doc]
         yield from (*described, "") if described else ()
-    if attributes := [one for one in fields if one.annotation]:
+    # a field that is in neither equality nor repr is the package's own
+    if attributes := [one for one in fields if one.annotation and "compare=False, repr=False" not in one.value]:
         yield from (*map(_field, attributes), "")
     for function in functions.values():
         if not function.name.startswith("_"):

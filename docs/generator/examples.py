@@ -19,7 +19,7 @@ from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
 from dml_tile.readers.descriptors import read_document
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item
 from dml_tile.readers.model_tile import DIALECTS
 from dml_tile.simulation.calls import RemovalWatch
 from docs.generator.call_examples import CALLS, PREPARED
@@ -68,7 +68,7 @@ def _checked(desc: Descriptor, target: Target) -> Example:
 
 def document_findings(text: str, target: Target = DEFAULT_TARGET) -> tuple[Finding, ...]:
     """The findings that ``check`` reports on a document, a line of it or a model."""
-    parts = (part for part in read_document(text.encode()) if isinstance(part, JsonDescriptor))
+    parts = (part for part in read_document(text.encode()) if isinstance(part, Item))
     return tuple(finding for part in parts for result in results("-", part, [target], "both")
                  for finding in result.findings)  # fmt: skip
 

@@ -27,7 +27,7 @@ from rich.console import Console
 
 import dml_tile
 from dml_tile.back_ends.dialects import ONNX_TILE_13
-from dml_tile.checks.lowerings import lower_part, with_lowering_suggested
+from dml_tile.checks.lowerings import lower_item, with_lowering_suggested
 from dml_tile.checks.result import results
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.descriptors.graph import GraphDesc
@@ -46,7 +46,7 @@ from dml_tile.json_text import parse_json
 from dml_tile.pictures.labels import picture_of
 from dml_tile.pictures.picture import picture_svg
 from dml_tile.readers.descriptors import read_document
-from dml_tile.readers.json_descriptor import JsonDescriptor
+from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode, ValueOrigin
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.readers.sandbox.child import answer_line, read_answer
@@ -97,7 +97,7 @@ def _called(*arguments: str, stdin: bytes | None = None) -> str:
     return result.stdout
 
 
-def _reported(form: str, source: str, parts: Iterable[JsonDescriptor | TileNode | Finding]) -> str:
+def _reported(form: str, source: str, parts: Iterable[Item | Finding]) -> str:
     """What ``check`` writes of a source's parts in a format, at two targets."""
     written = StringIO()
     report = FORMATS[form].report(ReportOptions(written.write, partial(_console, written)))
@@ -127,9 +127,9 @@ def _check_document(data: bytes) -> None:
 
 def _use_document(data: bytes) -> None:
     """Lowers the tiles of a document, draws them, and writes source text for them."""
-    parts = [part for part in read_document(data) if isinstance(part, JsonDescriptor)]
+    parts = [part for part in read_document(data) if isinstance(part, Item)]
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        lowered = [lower_part("-", part, _TARGETS[1], max_steps=8) for part in parts]
+        lowered = [lower_item("-", part, _TARGETS[1], max_steps=8) for part in parts]
     tiles = [part for part in parts if not why_left_out(part)]
     for language in _LANGUAGES:
         require_safe_log("".join(source_text(language, "-", tiles)))
@@ -353,7 +353,7 @@ def _tell_names(data: bytes) -> None:
     )
     told = read_answer(answer_line(node))
     assert isinstance(told, TileNode)
-    require_well_formed(form, _reported(form, file, [told, unreadable("", name)]))
+    require_well_formed(form, _reported(form, file, [item_of(told), unreadable("", name)]))
 
 
 # Calls of the public API with arguments of any kind: only exceptions that the documentation names may be raised

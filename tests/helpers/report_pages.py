@@ -17,23 +17,23 @@ from dml_tile.checks.result import Result, results
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding
-from dml_tile.readers.json_descriptor import JsonDescriptor
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.item import Item
+from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.reports.report import FORMATS, ReportOptions
 from tests.helpers.descriptors import row
 
 OLD, MIDDLE, NEW = (Target.parse(name) for name in ("windows-10-2004", "windows-11-21h2", "6_4"))
 
-LONG = JsonDescriptor("/long", row("INT64", [1, 2, 3, 4], [1, 1, 2, 1]))
-SHORT = JsonDescriptor("/short", row("FLOAT32", [1, 1, 2, 3], [1, 1, 3, 3]))
-WRONG = JsonDescriptor("/wrong", row("FLOAT32", [1, 1, 2, 3], [1, 1, 3, 3], RepeatsCount=3))
+LONG = Item("/long", row("INT64", [1, 2, 3, 4], [1, 1, 2, 1]))
+SHORT = Item("/short", row("FLOAT32", [1, 1, 2, 3], [1, 1, 3, 3]))
+WRONG = Item("/wrong", row("FLOAT32", [1, 1, 2, 3], [1, 1, 3, 3], RepeatsCount=3))
 
 HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">&amp;"
 
 _VOID = ("meta", "input", "wbr")
 
 
-def checked(part: JsonDescriptor | TileNode, *targets: Target, source: str = "a.json") -> list[Result]:
+def checked(part: Item, *targets: Target, source: str = "a.json") -> list[Result]:
     """Return the result of ``check`` for a tile."""
     return [
         with_lowering_suggested(result, part, KnownShapes(), is_alone=False)
