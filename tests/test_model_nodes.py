@@ -115,6 +115,7 @@ def test_text_has_a_summary_and_a_line_a_kind_and_each_node_where_it_is_asked_fo
     assert f"a.onnx at {NEW} (6_4): 2 nodes on DirectML, 1 on the CPU, 1 gone before; it loads\n" in printed
     assert f"a.onnx: note[ORT-CPU-unregistered] Det-22: no release registers Det (node 0, at {NEW})" in printed
     assert "  3 Add-14: directml\n" in check("a.onnx", "--via", "ort", "-t", NEW, "--verbose").stdout
+    assert "a.onnx at 4_0: no device\n" in check("a.onnx", "--via", "ort", "-t", "4_0").stdout
 
 
 @pytest.mark.parametrize("name", ["concise", "github", "azure", "gitlab", "sarif", "junit", "markdown", "html"])

@@ -399,6 +399,22 @@ def test_a_node_that_nobody_takes_is_replaced_by_the_nodes_of_its_function() -> 
     ]
 
 
+@pytest.mark.parametrize(("axes", "gone"), [(("a", "b"), False), (("a", "a"), True)])
+def test_equal_constants_are_one_in_a_models_own_graph_and_not_in_a_subgraph(
+    axes: tuple[str, str], *, gone: bool
+) -> None:
+    # compared with onnxruntime 1.24.4; silero_vad has such nodes
+    text = f"r = Relu(x) u = Unsqueeze(r, {axes[0]}) v = Unsqueeze(r, {axes[1]}) y = Add(u, v)"
+    fields: dict[str, Any] = {"initializer": [tensor("a", [0]), tensor("b", [0])]}
+    own = placements(of_nodes(*computed(text), inputs=[typed("x", ["N"])], **fields), target("1.24"))
+    assert [each.placement for node, each in own if node.operator == "Unsqueeze"] == ["directml", "gone"]
+    branch = f"then_branch = g () => (y) {{ {text} }}, else_branch = h () => (w) {{ w = Unsqueeze(x, a) }}"
+    inputs = [typed("x", ["N"]), typed("c", [], BOOL)]
+    inside = placements(of_nodes(f"z = If (c) <{branch}>", inputs=inputs, **fields), target("1.24"))
+    found = [each.placement for node, each in inside if node.pointer in ("0/then_branch/1", "0/then_branch/2")]
+    assert found == ["directml", "gone" if gone else "directml"]
+
+
 def test_the_nodes_of_a_models_own_function_are_placed_one_by_one() -> None:
     made = of_nodes(
         "y = own.Twice(x)", functions=[function("Twice (a) => (b) { n = Neg(a) b = Tile(n, a) }")], domains={"own": 1}

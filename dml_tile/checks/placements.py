@@ -170,6 +170,8 @@ PLACED: Final = {
 
 def summary_of(nodes: ModelNodes, target: int) -> str:
     """Return the placements at a target in one sentence."""
+    if not nodes.has_device(target):
+        return "no device"
     counts = nodes.counts(target)
     listed = [f"{counts[placement]:,} {word}" for placement, word in PLACED.items() if counts[placement]]
     first, *others = listed or ["0 on DirectML"]

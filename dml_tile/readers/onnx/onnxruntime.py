@@ -109,10 +109,13 @@ def unneeded_nodes(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
     return found
 
 
-def removed_nodes(graph: GraphProto, kinds: Sequence[OnnxOperator], values: Mapping[str, Value]) -> dict[int, str]:
+def removed_nodes(
+    graph: GraphProto, kinds: Sequence[OnnxOperator], values: Mapping[str, Value], *, is_subgraph: bool
+) -> dict[int, str]:
     """Return the positions of the nodes that do nothing, or what an earlier node does, with the reason.
 
-    An output of the graph is kept, but for an Identity that gives its name to the only use of a node's output.
+    An output of the graph is kept, but for an Identity that gives its name to the only use of a node's output. Equal
+    constants are one in the model's own graph; in a subgraph, onnxruntime keeps them apart.
     """
     kept = {value.name for value in graph.output}
     inside = _used_inside(graph)
@@ -125,7 +128,9 @@ def removed_nodes(graph: GraphProto, kinds: Sequence[OnnxOperator], values: Mapp
         outputs = [name for name in node.output if name]
         if not outputs or all(values[name].is_folded for name in outputs):
             continue
-        inputs = tuple(aliases.get(name) or _constant_key(name, values) for name in node.input)
+        inputs = tuple(
+            aliases.get(name) or (name if is_subgraph else _constant_key(name, values)) for name in node.input
+        )
         is_output = not kept.isdisjoint(outputs)
         if not kind.domain and (idle := _IDLE.get(kind.type)) and idle(node, values):
             source = node.input[0]

@@ -163,7 +163,7 @@ class GraphScan:
         around = surroundings_of_tiles(graph, scope) if self.has_tiles else {}
         for i in unneeded_nodes(graph, scope):
             nodes.nodes[i].gone = nodes.nodes[i].gone or UNUSED
-        for i, reason in removed_nodes(graph, kinds, scope).items():
+        for i, reason in removed_nodes(graph, kinds, scope, is_subgraph=bool(where)).items():
             nodes.nodes[i].gone = nodes.nodes[i].gone or reason
         gone = [node.gone for node in nodes.nodes]
         tiles = [tile._replace(folded=tile.folded or gone[i], around=around.get(i, tile.around)) for i, tile in found]
