@@ -12,12 +12,14 @@ import pytest
 from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 
+from dml_tile.back_ends.placement import NamedNode, Placement, Reason
 from dml_tile.checks.summary import SourceSummary
+from dml_tile.directml.targets import Target
 from dml_tile.findings import unreadable
 from dml_tile.readers.item import Item
 from dml_tile.reports.levels import levels_html
 from tests.helpers.packages import npm_file
-from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
+from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page, placed_model
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -278,10 +280,23 @@ def pages(report: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
     """Return the addresses of a page of each kind."""
     folder = tmp_path_factory.mktemp("pages")
     (folder / "levels.html").write_text(levels_html(), "utf-8")
-    return {"report": report, "levels": (folder / "levels.html").as_uri()}
+    fates = {
+        Placement.DIRECTML: "",
+        Placement.CPU: "ORT-CPU-version",
+        Placement.NONE: "ORT-NODE-domain",
+        Placement.UNKNOWN: "ORT-UNKNOWN-type",
+        Placement.GONE: "",
+    }
+    nodes = [
+        (NamedNode(str(i), HOSTILE, "", f"Op{i}", 1), Reason(placement, rule, rule and HOSTILE, "export anew"))
+        for i, (placement, rule) in enumerate(fates.items())
+    ]
+    placed = [placed_model(nodes, NEW, Target.parse("onnxruntime-directml-1.24"), OLD, source=HOSTILE)] * 2
+    (folder / "nodes.html").write_text(page([], nodes=placed), "utf-8")
+    return {"report": report} | {name: (folder / f"{name}.html").as_uri() for name in ("levels", "nodes")}
 
 
-@pytest.mark.parametrize("kind", ["report", "levels"])
+@pytest.mark.parametrize("kind", ["report", "levels", "nodes"])
 def test_each_page_has_a_dark_theme_and_one_main_heading(opened: Chrome, pages: dict[str, str], kind: str) -> None:
     opened.get(pages[kind])
     background = "return getComputedStyle(document.body).backgroundColor"
@@ -294,7 +309,7 @@ def test_each_page_has_a_dark_theme_and_one_main_heading(opened: Chrome, pages: 
 @pytest.mark.skipif(AXE is None, reason="needs npm's axe-core in a folder that the variable NODE_PATH names")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("kind", ["report", "levels"])
+@pytest.mark.parametrize("kind", ["report", "levels", "nodes"])
 def test_axe_finds_nothing(opened: Chrome, pages: dict[str, str], kind: str, width: int, theme: str) -> None:
     assert AXE
     set_theme(opened, theme)
@@ -315,6 +330,47 @@ def test_controls_are_large_enough_for_a_finger(opened: Chrome) -> None:
     assert small == []
     labels = opened.find_elements(By.CSS_SELECTOR, "fieldset label")
     assert all(label.rect["height"] >= MIN_TARGET for label in labels)
+
+
+# The nodes of models
+
+
+@pytest.mark.parametrize("width", [320, 390, 1200])
+def test_the_nodes_fit_the_window_and_bars_are_as_long_as_their_numbers(
+    opened: Chrome, pages: dict[str, str], width: int
+) -> None:
+    set_width(opened, width)
+    opened.get(pages["nodes"])
+    assert opened.execute_script("return document.documentElement.scrollWidth") <= width
+    lengths = "return [...document.querySelector('.bar').children].map(one => one.getBoundingClientRect().width)"
+    found: list[float] = opened.execute_script(lengths)
+    assert len(found) == 5
+    assert max(found) - min(found) < 1 < min(found)
+    assert opened.title == "Operators on DirectML: 2 models placed, 2 not loading at some target"
+
+
+def test_departures_are_chosen_by_text_placement_target_and_rule(opened: Chrome, pages: dict[str, str]) -> None:
+    from selenium.webdriver.support.select import Select
+
+    opened.get(pages["nodes"])
+    form = opened.find_element(By.ID, "node-filters")
+
+    def operators() -> list[str]:
+        cells = opened.find_elements(By.CSS_SELECTOR, "#departures-from-directml tbody th")
+        return sorted({cell.text.split()[0] for cell in cells if cell.is_displayed()})
+
+    assert operators() == ["Op1-1", "Op2-1", "Op3-1", "the"]
+    form.find_element(By.CSS_SELECTOR, "input[value=cpu]").click()
+    assert operators() == ["Op1-1"]
+    Select(form.find_element(By.NAME, "target")).select_by_value("windows-10-2004 (2_0)")
+    assert operators() == []
+    form.find_element(By.CSS_SELECTOR, "input[value='']").click()
+    Select(form.find_element(By.NAME, "target")).select_by_value("")
+    Select(form.find_element(By.NAME, "rule")).select_by_value("ORT-UNKNOWN-type")
+    assert operators() == ["Op3-1"]
+    form.find_element(By.NAME, "text").send_keys("nothing has this")
+    assert operators() == []
+    assert "0 of 8 shown" in form.text
 
 
 # The page of levels
@@ -381,6 +437,12 @@ def test_the_page_of_levels_makes_no_error_asks_for_nothing_and_fits_a_phone(lev
     assert levels.execute_script("return performance.getEntriesByType('resource').length") == 0
     assert levels.execute_script("return document.documentElement.scrollWidth") <= 390
     assert len(levels.page_source) < 1_000_000
+
+
+def test_the_tables_of_windows_and_packages_fit_1000_pixels(levels: Chrome) -> None:
+    set_width(levels, 1000)
+    wide = "return [...document.querySelectorAll('.wide:has(.matrix)')].map(one => one.scrollWidth - one.clientWidth)"
+    assert levels.execute_script(wide) == [0, 0]
 
 
 def test_the_page_of_levels_is_whole_without_scripts_and_on_paper(levels: Chrome) -> None:

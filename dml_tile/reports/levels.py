@@ -51,12 +51,21 @@ def target_table() -> Table:
 
 def package_table() -> Table:
     """Return the packages that carry a DirectML, and their releases that carry none; narrow enough for 80 columns."""
-    table = Table("package", "releases", "DirectML", "level", title="The DirectML in packages")
+    table = Table(*_PACKAGE_HEADINGS, title=_PACKAGES_TITLE)
+    for row in _package_rows():
+        table.add_row(*row)
+    return table
+
+
+_PACKAGES_TITLE: Final = "The DirectML in packages"
+_PACKAGE_HEADINGS: Final = ("package", "releases", "DirectML", "level")
+
+
+def _package_rows() -> Iterator[tuple[str, ...]]:
     for row in PACKAGES:
         releases = row.first if row.first == row.last else f"{row.first} to {row.last}"
         level = Target.parse(f"directml-{row.directml}").feature_level.short if row.directml else "-"
-        table.add_row(row.package, releases, row.directml or "none", level)
-    return table
+        yield row.package, releases, row.directml or "none", level
 
 
 def levels_table() -> Table:
@@ -120,6 +129,17 @@ def _matrix_section() -> Iterator[str]:
     yield from region(_MATRIX_TITLE, [table])
     source = element("a", "Tile's tensor support", href=pages.TILE)
     yield element("p", f"{KINDS_TEXT}; {NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
+
+
+def _package_section() -> Iterator[str]:
+    """Yield the packages as a section of an HTML page."""
+    rows = (
+        element("tr", element("th", package, scope="row"), *(element("td", cell) for cell in cells))
+        for package, *cells in _package_rows()
+    )
+    table = element("table", table_head(_PACKAGE_HEADINGS), element("tbody", *rows), class_="matrix")
+    yield element("h2", _PACKAGES_TITLE)
+    yield from region(_PACKAGES_TITLE, [table])
 
 
 def _cells(row: MatrixRow) -> Iterator[Markup]:
@@ -187,6 +207,7 @@ def _page_body() -> Iterator[str]:
     yield "<main>\n"
     yield element("h1", _PAGE_TITLE)
     yield from _matrix_section()
+    yield from _package_section()
     yield element("h2", "Operators")
     yield element(
         "p",

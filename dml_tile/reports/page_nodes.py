@@ -91,7 +91,7 @@ def _departure(row: DepartureRow, placed: OverviewNodes) -> Markup:
     cells = [
         Cell(operator, row.operator),
         count_cell(row.count) if row.operator else Cell(""),
-        Cell(PLACED[row.placement]),
+        Cell(PLACED[row.placement] if row.operator else ""),
         Cell(why, finding.rule),
         Cell(name(row.first)),
         Cell(", ".join(row.targets) if len(row.targets) < len(placed.targets) else "all"),
