@@ -278,7 +278,7 @@ def _target_table(report: OverviewReport) -> Iterator[Markup]:
     )
     yield from table(columns, bodies)
     for target in report.verdicts:
-        if target.note:
+        if target.note and target.label not in report.placed.targets:
             yield element("p", f"{target.name}: {target.note}", class_="note")
 
 

@@ -19,8 +19,8 @@ DRAWN: Final = {f"{name}.svg": f"examples/{name}.json" for name in ("strided", "
 """The images of tiles, which are text, with the descriptors that they show."""
 
 _REPORT: Final = "report.png"
-_SIZE: Final = "1100,560"
-_TARGETS: Final = "windows-10-2004,windows-11-21h2,windows-11-24h2"
+_SIZE: Final = "1100,1060"
+_TARGETS: Final = "onnxruntime-directml-1.18.1,onnxruntime-directml-1.20.1,onnxruntime-directml-1.24.4"
 
 
 def drawn(source: str) -> str:
@@ -47,8 +47,8 @@ def write_images(folder: Path) -> None:
 def _write_report(browser: str, image: Path) -> None:
     with TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        examples = ["examples/int64.json", "examples/strided.json", "examples/models", "examples/tile.json"]
-        CliRunner().invoke(app, ["check", *examples, "--target", _TARGETS, "--format", f"html:{page}"])
+        models = ["examples/models/classifier.onnx", "examples/models/two_tiles.onnx"]
+        CliRunner().invoke(app, ["check", *models, "--via", "ort", "-t", _TARGETS, "--format", f"html:{page}"])
         options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={_SIZE}")
         profile = f"--user-data-dir={folder}/profile"
         command = [browser, *options, profile, f"--screenshot={image}", page.as_uri()]
