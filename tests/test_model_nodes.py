@@ -140,6 +140,12 @@ def test_each_report_says_that_a_model_does_not_load_and_what_to_try(check: Call
     assert (error["source"], error["target"], error["rule"]) == ("a.onnx", "2_0", "ORT-MODEL-device")
 
 
+def test_where_annotations_are_cut_their_title_counts_models(check: Call) -> None:
+    names = [save("y = Det(x)", f"{i}.onnx", inputs=[typed("x", [2, 3, 3])]) for i in range(12)]
+    printed = check(*names, "--via", "ort", "-t", NEW, "--format", "github").stdout
+    assert "::notice title=12 models placed::and 3 more notes, which `dml-tile check` prints\n" in printed
+
+
 def test_a_test_of_a_kind_keeps_its_name_whatever_the_number_of_nodes_and_targets(check: Call) -> None:
     names = []
     for text, targets in (("y = Det(x)", NEW), ("a = Det(x); y = Unique(x)", f"{NEW},onnxruntime-directml-1.23.0")):

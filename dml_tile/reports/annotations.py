@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from dml_tile import __version__
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml import pages
@@ -20,6 +21,7 @@ from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import path_within
 from dml_tile.findings import OWN, Finding, Position, Severity, location_of
 from dml_tile.readers.urls import Url
+from dml_tile.reports.overview_nodes import OverviewNodes
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, open_rows, row_of, rows_of
 from dml_tile.reports.wording import VerdictCounts, outcome_of_rule
@@ -94,10 +96,15 @@ class LimitedReport(RowReport):
         self._kept: dict[Severity, list[FindingRow]] = {severity: [] for severity in sorted(Severity, reverse=True)}
         self._counts = Counter[Severity]()
         self._counted = VerdictCounts()
+        self._placed = OverviewNodes(max_listed=0)
 
     def item(self, results: Sequence[Result]) -> None:
         self._counted.add(results)
         super().item(results)
+
+    def nodes(self, nodes: ModelNodes) -> None:
+        """Count the model."""
+        self._placed.add(nodes, nodes.source)
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the rows, those of what cannot be read first."""
@@ -126,7 +133,8 @@ class LimitedReport(RowReport):
             return
         yield from kept[: MAX_SHOWN - 1]
         text = f"and {count - MAX_SHOWN + 1} more {severity}s, which `dml-tile check` prints"
-        cut = Finding(self._counted.headline(self.problems), "", text, severity)
+        headline = self._placed.headline_with(self._counted.headline(self.problems))
+        cut = Finding(headline, "", text, severity)
         yield FindingRow(cut, STANDARD_INPUT, "", None, (), (text,), ())
 
     def _take(self, row: FindingRow) -> None:

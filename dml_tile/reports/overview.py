@@ -16,7 +16,6 @@ from dml_tile.reports.overview_nodes import OverviewNodes
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, rows_of
 from dml_tile.reports.wording import (
-    NO_OPERATORS,
     VERDICTS,
     VerdictCounts,
     buffer_name,
@@ -198,9 +197,7 @@ class OverviewReport(Report):
     @property
     def headline(self) -> str:
         """The outcome in one line: of models whose nodes were placed, then of operators."""
-        operators = self.counted.headline(self.problems)
-        of_models = self.placed.headline
-        return "; ".join([of_models, operators] if operators != NO_OPERATORS else [of_models or operators]).lstrip("; ")
+        return self.placed.headline_with(self.counted.headline(self.problems))
 
     @property
     def targets(self) -> list[str]:

@@ -11,6 +11,7 @@ from dml_tile.checks.placements import Departure, ModelNodes
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding
 from dml_tile.reports.bounds import clipped
+from dml_tile.reports.wording import NO_OPERATORS
 from dml_tile.text import plural
 
 _LOADS: Final = "loads"
@@ -86,6 +87,11 @@ class OverviewNodes:
             return ""
         fail = f", {self._not_loading} not loading at some target" if self._not_loading else ""
         return f"{plural(self.count, 'model')} placed{fail}"
+
+    def headline_with(self, operators: str) -> str:
+        """Return the outcome of models, then that of operators if there are some."""
+        parts = [self.headline, "" if self.count and operators == NO_OPERATORS else operators]
+        return "; ".join(filter(None, parts))
 
 
 def _outcome(nodes: ModelNodes, target: int, counts: Counter[Placement]) -> str:
