@@ -77,6 +77,11 @@ class ModelNodes:
         """Return the numbers of nodes by placement at a target, by its number."""
         return Counter(reason.placement for _, reason in self.placed.at(target))
 
+    def not_lowered(self, target: int) -> int:
+        """Return the number of nodes that DirectML takes at a target, and that are no Tiles: none is described."""
+        placed = (node for node, reason in self.placed.at(target) if reason.placement is Placement.DIRECTML)
+        return sum(operator_name(node).partition("-")[0] != "Tile" for node in placed)
+
     def has_device(self, target: int) -> bool:
         """Return True if ONNX Runtime creates a device there."""
         return ORT.creates_a_device(self.targets[target])

@@ -278,17 +278,23 @@ class TextReport(Report):
         super().__init__(options)
         self._console = options.open_console()
         self._notices = Counter[str]()
+        self._not_lowered = 0
         self._counted = wording.VerdictCounts()
         self._count = self._placed = 0
         self._targets: dict[str, Target] = {}
         self._lacks_sizes = self._is_unchanged = self._has_back_ends = False
 
     def item(self, results: Sequence[Result]) -> None:
-        """Print the results of the next operator; the operator itself once."""
+        """Print the results of the next operator; the operator itself once, or as often as it changes."""
         self._counted.add(results)
         self._count += len(results)
+<<<<<<< HEAD
         with_operator, with_level = True, self.options.with_lowest_level
         is_plain = results[0].item.capture and not (
+=======
+        shown, with_level = "", self.options.with_lowest_level
+        is_plain = results[0].is_captured and not (
+>>>>>>> a7d3350 (Describe a Tile anew where a release makes another of it, and count the nodes that are placed and not lowered)
             self.options.is_verbose or any(result.findings for result in results)
         )
         if is_plain and not self.options.is_quiet:
@@ -309,11 +315,11 @@ class TextReport(Report):
                     result,
                     with_lowest_level=with_level,
                     with_target_note=False,
-                    with_operator=with_operator,
+                    with_operator=result.operator != shown,
                     fail_on=self.options.fail_on,
                 ),
             )
-            with_operator = False
+            shown = result.operator
 
     def finding(self, source: str, finding: Finding) -> None:
         """Print a notice, of those with one id the first few; and each kind of nodes."""
@@ -329,6 +335,7 @@ class TextReport(Report):
     def nodes(self, nodes: ModelNodes) -> None:
         """Print the numbers of a model's nodes by placement, target by target; each node if that is asked for."""
         self._placed += 1
+        self._not_lowered += max(map(nodes.not_lowered, range(len(nodes.targets))))
         for i, target in enumerate(nodes.targets):
             self._targets[target.name] = target
             if not self.options.is_quiet:
@@ -357,6 +364,8 @@ class TextReport(Report):
             print_lines(self._console, [Line(0, Text(wording.passed_over(self.passed_over)))])
         if self._count + len(self.problems) != 1 and (self._count or self.problems or not self._placed):
             print_lines(self._console, [Line(0, Text(self._counted.headline(self.problems), "bold"))])
+        if self._not_lowered:
+            print_lines(self._console, [Line(0, Text(f"placed, not lowered: {self._not_lowered:,}"))])
         self._print_models([source for source in sources if source.is_model])
 
     def _print_models(self, models: Sequence[SourceSummary]) -> None:
