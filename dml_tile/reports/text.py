@@ -288,13 +288,8 @@ class TextReport(Report):
         """Print the results of the next operator; the operator itself once, or as often as it changes."""
         self._counted.add(results)
         self._count += len(results)
-<<<<<<< HEAD
-        with_operator, with_level = True, self.options.with_lowest_level
-        is_plain = results[0].item.capture and not (
-=======
         shown, with_level = "", self.options.with_lowest_level
-        is_plain = results[0].is_captured and not (
->>>>>>> a7d3350 (Describe a Tile anew where a release makes another of it, and count the nodes that are placed and not lowered)
+        is_plain = results[0].item.capture and not (
             self.options.is_verbose or any(result.findings for result in results)
         )
         if is_plain and not self.options.is_quiet:
