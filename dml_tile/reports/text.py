@@ -310,11 +310,11 @@ class TextReport(Report):
                     result,
                     with_lowest_level=with_level,
                     with_target_note=False,
-                    with_operator=result.operator != shown,
+                    with_operator=result.item.operator != shown,
                     fail_on=self.options.fail_on,
                 ),
             )
-            shown = result.operator
+            shown = result.item.operator
 
     def finding(self, source: str, finding: Finding) -> None:
         """Print a notice, of those with one id the first few; and each kind of nodes."""
