@@ -73,7 +73,8 @@ _CODES: Final = (
         "CreateOperator, for a descriptor that this DirectML does not take; also the calls that compile, and that make "
         "devices, initializers and binding tables. ONNX Runtime and WebNN pass it on from making a session or graph",
         "`dml-tile check FILE --target TARGET`, at the Windows or the DirectML of the machine that returned it, gives "
-        "all reasons. FILE is the model, or what dml_tile/capture.h writes of the application (docs/cpp.md)",
+        "all reasons. FILE is the model (--via ort or chromium: as that runtime passes it on), or what "
+        "dml_tile/capture.h writes of the application (docs/cpp.md)",
     ),
     ResultCode(
         HRESULT.DXGI_ERROR_UNSUPPORTED,
