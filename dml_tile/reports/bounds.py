@@ -17,7 +17,7 @@ from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import UnknownField
 from dml_tile.text import abridged, plural, printable, shortened
 
-MAX_NAME: Final = 500
+MAX_NAME: Final = 200
 """The most characters of a name, such as a pointer or a field's."""
 
 MAX_CLIPPED: Final = 500
