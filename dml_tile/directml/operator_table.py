@@ -99,6 +99,8 @@ class OperatorTable:
     """Operators that can be fused into this one, besides the activations that can be fused into any."""
     never_owned: bool = False
     """No input may be owned by DirectML."""
+    not_repeated: tuple[str, ...] = ()
+    """Inputs that the runtime does not take with strides of 0 along dimensions of several elements."""
     inputs: frozenset[str] = frozenset()
     """Tensors that the operator reads, though their names begin with Output."""
     by: str = ""
@@ -236,6 +238,7 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         runtime_fused=values.get("runtime_fused", False),
         fused_from=_levels(values.get("fused_from", ())),
         never_owned=values.get("never_owned", False),
+        not_repeated=tuple(values.get("not_repeated", ())),
         inputs=frozenset(values.get("inputs", ())),
         by=values.get("by", ""),
         page=pages.operator(operator, is_in_guide="read" not in values),

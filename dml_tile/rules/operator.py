@@ -22,6 +22,7 @@ from dml_tile.rules.operator_fields import (
     OPERATOR_FIELD_RULES,
     arrays_have_their_entries,
     fields_fit,
+    inputs_are_not_repeated,
     sizes_fit_each_other,
     wide_tensors_have_no_scale,
 )
@@ -240,6 +241,7 @@ def _field_rules_of(operator: Operator, table: OperatorTable) -> list[Rule[Opera
         arrays_have_their_entries: bool(operator.arrays),
         fields_fit: bool(table.fields),
         wide_tensors_have_no_scale: "ScaleBias" in operator.named,
+        inputs_are_not_repeated: bool(table.not_repeated),
         sizes_fit_each_other: bool(table.shapes or table.sizes or operator.name in FUNCTIONS),
     }
     return [rule for rule in OPERATOR_FIELD_RULES if can_break.get(rule, True)]

@@ -180,6 +180,21 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
 
 
 @OPERATOR_FIELD_RULES.add(
+    "DML-OPERATOR-Strides",
+    basis=Basis.RUNTIME | Basis.INFERRED,
+    says="The indices of SCATTER_ND are not repeated by a stride of 0.",
+)
+def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violation]:
+    for view in (view for tensor in op.table.not_repeated for view in op.of(tensor)):
+        for i, (size, stride) in enumerate(zip(view.sizes or (), view.strides or (), strict=False)):
+            if size > 1 and stride == 0:
+                message = f"0 was provided, but {op.operator.c_name} needs another stride along {size} elements"
+                yield Violation(
+                    view.path(f"Strides[{i}]"), message, "write the indices out", basis(is_documented=False)
+                )
+
+
+@OPERATOR_FIELD_RULES.add(
     "DML-OPERATOR-Sizes", says="Tensors have the Sizes that the operator's page, or the runtime, asks for."
 )
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:

@@ -99,6 +99,15 @@ def quantize() -> OperatorDesc:
     )
 
 
+def scatter(*strides: int) -> OperatorDesc:
+    """A SCATTER_ND of two rows, with these strides of its indices."""
+    tensors: dict[str, Any] = {
+        "IndicesTensor": {"DataType": "UINT32", "Sizes": [2, 1], "Strides": strides},
+        "UpdatesTensor": {"DataType": "FLOAT32", "Sizes": [2, 3]},
+    }
+    return other("SCATTER_ND", sizes=(4, 3), InputDimensionCount=2, IndicesDimensionCount=2, **tensors)
+
+
 def normalization(**tensors: Any) -> OperatorDesc:
     """A MEAN_VARIANCE_NORMALIZATION1."""
     fields: dict[str, Any] = {"Axes": [1], "NormalizeVariance": True, "Epsilon": 0.5}
@@ -186,6 +195,10 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-OPERATOR-ScaleBias": [
         (other("ELEMENT_WISE_ABS", "INT64", ScaleBias={"Scale": 2, "Bias": 0}),
          other("ELEMENT_WISE_ABS", "INT64", ScaleBias=None), "ScaleBias", R, at("6_2")),
+    ],
+    "DML-OPERATOR-Strides": [
+        (scatter(0, 1), scatter(1, 0), "IndicesTensor.Strides[0]", R, at("5_1"), at("6_2")),
+        (scatter(0, 1), scatter(1, 1), "IndicesTensor.Strides[0]", I, at("6_4")),
     ],
     "DML-OPERATOR-given": [
         (rnn(OutputSequenceTensor=None), rnn(), "OutputSequenceTensor", R, at("6_2")),
