@@ -240,9 +240,40 @@ def test_coordinates_have_a_row_for_each_element_of_the_input(rows: int, refused
     assert [(finding.path, finding.message) for finding in findings] == refused * [
         (
             "OutputCoordinatesTensor.Sizes[2]",
-            "OutputCoordinatesTensor[-2] = prod(InputTensor) was expected, but 5 and 6 were provided",
+            "5 was provided, but prod(InputTensor) = 6 was expected",
         )
     ]
+
+
+ONE: Final[dict[str, Any]] = {"DataType": "FLOAT32", "Sizes": [1]}
+INDEX: Final[dict[str, Any]] = {"DataType": "UINT32", "Sizes": [1]}
+SLICE: Final[dict[str, Any]] = {"InputTensor": ONE, "OutputTensor": ONE, "Offsets": [0], "Sizes": [2], "Strides": [1]}
+TOP_K: Final[dict[str, Any]] = {"InputTensor": ONE, "OutputValueTensor": ONE, "OutputIndexTensor": INDEX}
+ONE_HOT: Final[dict[str, Any]] = {"IndicesTensor": INDEX, "ValuesTensor": ONE, "OutputTensor": ONE}
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("SLICE", SLICE, "OutputTensor.Sizes[0]: 1 was provided, but Sizes[0] = 2 was expected"),
+        (
+            "SLICE",
+            SLICE,
+            "Sizes[0]: (Sizes[0] - 1) * Strides[0] is 1, but less than InputTensor[0] - Offsets[0] = 1 was expected",
+        ),
+        ("TOP_K", TOP_K | {"Axis": 0, "K": 3}, "K: 3 was provided, but at most InputTensor[Axis] = 1 was expected"),
+        (
+            "ONE_HOT",
+            ONE_HOT | {"Axis": 0},
+            "ValuesTensor.Sizes: prod(ValuesTensor) is 1, but at least 2 was expected",
+        ),
+    ],
+)
+def test_a_message_says_what_was_given_and_then_what_was_expected(
+    name: str, fields: dict[str, Any], message: str
+) -> None:
+    findings = check(OperatorDesc(type=name, desc=fields), "6_2")
+    assert message in [f"{each.path}: {each.message}" for each in findings]
 
 
 def case(name: str) -> OperatorDesc:

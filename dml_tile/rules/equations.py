@@ -30,6 +30,9 @@ _BROKEN_IF: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     ">": comparisons.le,
 }
 """The opposite of each relation, so that nothing is said of a NaN."""
+_WORDS: Final = {"=": "", "<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than "}
+_PLAIN: Final = re.compile(r"\w+(\[[^]]*\])?")
+"""A field or an entry of one, which a message does not repeat after its path."""
 _WRAP: Final = 2**32
 
 
@@ -178,8 +181,17 @@ def violations(equation: str, op: OperatorView) -> Iterator[Broken]:
             if index is not None:
                 sizes = op.sizes.get(parsed.blamed)
                 path += f".Sizes[{index % len(sizes[0])}]" if sizes else f"[{index}]"
-            said = equation.partition(", modulo")[0]
-            for name in ("[2 + i]", "[i]") if parsed.is_of_each else ():
-                said = said.replace(name, f"[{i + 2 if '2' in name else i}]")
-            message = f"{said} was expected, but {left} and {right} were provided"
-            yield Broken(path, message, parsed.is_modulo and (left - right) % _WRAP == 0)
+            said = equation.replace("[2 + i]", f"[{i + 2}]").replace("[i]", f"[{i}]") if parsed.is_of_each else equation
+            yield Broken(path, _message(said, left, right), parsed.is_modulo and (left - right) % _WRAP == 0)
+
+
+def _message(equation: str, left: float, right: float) -> str:
+    """Return what the sides of a broken equation are; of an index in brackets, only its value."""
+    found = EQUATION.fullmatch(equation)
+    assert found, equation
+    given = f"{left} was provided" if _PLAIN.fullmatch(found["left"]) else f"{found['left']} is {left}"
+    wanted = found["right"] if not names_in(found["right"]) else f"{found['right']} = {right}"
+    reason = ""
+    if " if " in found["right"]:
+        wanted, reason = str(right), "" if found["right"][0] == "(" else f": {found['right']}"
+    return f"{given}, but {_WORDS[found['relation']]}{wanted} was expected{reason}"

@@ -162,9 +162,10 @@ def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Viola
         if any(op.fields[name] for name in tensors) or (below and target.feature_level >= below):
             continue
         if not condition or holds(op, condition):
+            expected = " or ".join(tensors) if len(tensors) > 1 else "a tensor"
             where = f" where {condition} is given" if condition else ""
-            before = f" below {below.short}" if below else ""
-            message = f"null was provided, but {' or '.join(tensors)} was expected{where}{before}"
+            before = f"{',' if where else ''} below {below.short}" if below else ""
+            message = f"null was provided, but {expected} was expected{where}{before}"
             yield Violation(tensors[0], message, upgrade_advice(below) if below else None, basis(*held))
 
 

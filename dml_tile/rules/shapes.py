@@ -209,16 +209,17 @@ def _broken(
     allowed = [value for each in dimension.allowed if (value := _value(each, bound)) is not None]
     if not allowed or len(allowed) < len(dimension.allowed) or size in allowed:
         return None
-    if name and not dimension.factor and bound[name].place:
+    if name and not dimension.factor and bound[name].place not in ("", name):
         described = op.table.names.get(name, "")
         one, other = f"{bound[name].place} is {bound[name].value}", f"{view.path(f'Sizes[{i}]')} is {size}"
         return f"{one}; {other}: both are {name}{described and f', {described}'}"
-    expected = dimension.text if dimension.text.isdigit() else f"{_spaced(dimension.text)} = {allowed[0]}"
-    return f"{size} was provided, but {expected} was expected"
+    texts = zip(dimension.text.split("|"), allowed, strict=True)
+    expected = [text if text.isdigit() else f"{_spaced(text)} = {value}" for text, value in texts]
+    return f"{size} was provided, but {' or '.join(reversed(expected))} was expected"
 
 
 def _spaced(text: str) -> str:
-    return re.sub(r"([*+|])", lambda found: f" {found[0]} ".replace("|", "or"), text)
+    return re.sub(r"([*+])", r" \1 ", text)
 
 
 def _value(expression: tuple[tuple[str, ...], Callable[..., Any]], bound: Mapping[str, _Bound]) -> int | None:
