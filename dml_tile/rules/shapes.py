@@ -214,8 +214,8 @@ def _broken(
         one, other = f"{bound[name].place} is {bound[name].value}", f"{view.path(f'Sizes[{i}]')} is {size}"
         return f"{one}; {other}: both are {name}{described and f', {described}'}"
     texts = zip(dimension.text.split("|"), allowed, strict=True)
-    expected = [text if text.isdigit() else f"{_spaced(text)} = {value}" for text, value in texts]
-    return f"{size} was provided, but {' or '.join(reversed(expected))} was expected"
+    choices = [text if text.isdigit() else f"{_spaced(text)} = {value}" for text, value in texts]
+    return f"{size} was provided, but {' or '.join(reversed(choices))} was expected"
 
 
 def _spaced(text: str) -> str:
