@@ -29,7 +29,11 @@ class Claim(NamedTuple):
     def row(self) -> str:
         """Return the claim's row of a table in Markdown."""
         seeds = f" --seed {self.seeds[0]}" if self.seeds else ""
-        more = f", and with the seeds up to {self.seeds[-1]}" if len(self.seeds) > 1 else ""
+        more = ""
+        if len(self.seeds) > 1:
+            is_range = self.seeds == tuple(range(self.seeds[0], self.seeds[-1] + 1))
+            others = f"up to {self.seeds[-1]}" if is_range else " and ".join(map(str, self.seeds[1:]))
+            more = f", and with the seed{'s' * (len(self.seeds) > 2 or is_range)} {others}"
         measured = f" ({self.measured})" if self.measured else ""
         return f"| {self.says}{measured} | `python tests/recorder {self.command}{seeds}`{more} |"
 
