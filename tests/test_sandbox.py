@@ -191,7 +191,7 @@ def problem(message):
     say(json.dumps({"pointer": "", "message": str(message)}))
 
 def end():
-    say('{"dimensions": [], "inputs": []}')
+    say('{"dimensions": [], "inputs": [], "nodes": 0}')
 
 for line in sys.stdin:
     exec(open(json.loads(line)["path"]).read())
@@ -233,8 +233,8 @@ FAILURES: Final = {
     "half a line": ("sys.stdout.write('{'); sys.stdout.flush(); os._exit(1)", "OpenVINO's reader crashed (status 0x1)"),
     "no JSON": ("say('OpenVINO says hello')", "OpenVINO's reader sent a malformed reply"),
     "deep JSON": ("say('[' * 10000)", "OpenVINO's reader sent a malformed reply"),
-    "a long line": (f"say('x' * {FEW_BYTES})", f"has more Tiles than {FEW_BYTES} bytes can tell"),
-    "many lines": ("while True: problem('more')", f"has more Tiles than {FEW_BYTES} bytes can tell"),
+    "a long line": (f"say('x' * {FEW_BYTES})", f"has more nodes than {FEW_BYTES} bytes can name"),
+    "many lines": ("while True: problem('more')", f"has more nodes than {FEW_BYTES} bytes can name"),
 }
 
 
@@ -244,7 +244,7 @@ def test_a_failing_process_costs_one(tmp_path: Path, deed: str, message: str, mo
     before, failed, after = obey(tmp_path, SAY_PID, f"problem('so far')\n{deed}", SAY_PID)
     assert failed[0] == unreadable("", "so far")
     assert failed[-1] == unreadable("", message)
-    assert len(failed) == 2 or "more Tiles" in message
+    assert len(failed) == 2 or "more nodes" in message
     assert before != after, FRESH
     assert is_gone(before)
     assert is_gone(after)
