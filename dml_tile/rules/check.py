@@ -100,7 +100,8 @@ def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
         return lowest_level_of_operator(desc.desc)
     if not isinstance(desc, GraphDesc):
         tile = tile_of(desc)
-        if tile is not None and is_ordinary_tile(tile, _NEWEST) and (source := view_of(Operand("", tile.input_tensor))):
+        is_ordinary = isinstance(tile, TileOperatorDesc) and is_ordinary_tile(tile, _NEWEST)
+        if tile and is_ordinary and (source := view_of(Operand("", tile.input_tensor))):
             return _lowest_level_of(source.desc.data_type, source.desc.dimension_count)
         return next((level for level in DISTINCT_LEVELS if _passes(_findings(desc, _TARGETS[level]))), None)
     view = graph_view(desc)
