@@ -308,5 +308,5 @@ def test_the_page_holds_the_rows_of_markdown_and_needs_no_other_file() -> None:
     matrix, *_ = parsed(page).iter("table")
     assert [list(map(text_of, tr)) for tr in matrix.iter("tr")] == [heading, *lines]
     assert not re.search(r"<script [^>]*src|<link|<img|@import|url\(|\bsrc=", page)
-    assert page.count('scope="row"') == len(RELEASES)
+    assert page.count('scope="row"') == len(RELEASES) + len(PACKAGES)
     assert "float: 16 and 32 bits; int: 8 to 32 bits" in page

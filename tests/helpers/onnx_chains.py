@@ -26,6 +26,7 @@ from onnx.backend.test.case.node import collect_testcases
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.result import Verdict, results
 from dml_tile.directml.targets import Target
+from dml_tile.readers.item import item_of
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
 from tests.helpers.onnx_graphs import computed, constant, model, node, nodes_of, tile_node, typed
@@ -324,10 +325,11 @@ def compare_verdicts(model: ModelProto, figures: Figures, rng: random.Random) ->
     unsized, sized = nodes_of(model), nodes_of(model, asked)
     for before, after in zip(unsized, sized, strict=True):
         for via in (None, *BACK_ENDS.values()):
-            pairs = zip(*(results("", part, TARGETS, "both", via) for part in (before, after)), strict=True)
+            pairs = zip(*(results("", item_of(part), TARGETS, "both", via) for part in (before, after)), strict=True)
             for first, second in pairs:
                 if second.verdict not in _OPEN.get(first.verdict, {first.verdict}):
-                    text = f"{first.operator} is {first.verdict}, {second.operator} {second.verdict} at {first.target}"
+                    one, other = first.item.operator, second.item.operator
+                    text = f"{one} is {first.verdict}, {other} {second.verdict} at {first.target}"
                     figures.hides.append(f"{text} through {via and via.name}")
 
 
