@@ -173,11 +173,13 @@ class Result:
 
     def without(self, reason: str, is_left_out: Callable[[Finding], bool]) -> Result:
         """Return the result with some of its findings, and notes, moved to ``uncounted``; the verdict stays."""
-        left_out = tuple(filter(is_left_out, (*self.findings, *self.notes)))
+        kept, left_out = list[Finding](), list[Finding]()
+        for finding in self.findings:
+            (left_out if is_left_out(finding) else kept).append(finding)
+        left_out += filter(is_left_out, self.notes)
         if not left_out:
             return self
-        findings = tuple(finding for finding in self.findings if finding not in left_out)
-        return replace(self, findings=findings, uncounted={**self.uncounted, reason: left_out})
+        return replace(self, findings=tuple(kept), uncounted={**self.uncounted, reason: tuple(left_out)})
 
 
 _KNOWN_AT_RUN_TIME: Final = own_finding(RUN_TIME, "")
