@@ -244,7 +244,7 @@ NOTHING: Final[dict[str, tuple[str, str]]] = {
     "all of a folder excluded": ("both --exclude both", ""),
     "an empty list of files": ("--files-from empty.txt", ""),
     "paths of the settings": ("", ""),
-    "what is no descriptor, skipped": ("empty.json none.onnx both nothing ir --skip-others", ""),
+    "what is no descriptor, skipped": ("empty.json none.onnx both nothing --skip-others", ""),
     "IR that ort does not read, skipped": ("ir --via ort --skip-others", ""),
 }
 
