@@ -57,6 +57,7 @@ class Severity(IntEnum):
 
 
 _DOCUMENTED: Final = Basis.DOCUMENTED  # looking up an enumerator costs more than comparing with it
+_NOTE: Final = Severity.NOTE
 _WARNING: Final = Severity.WARNING
 _ERROR: Final = Severity.ERROR
 
@@ -263,7 +264,7 @@ class OwnId(NamedTuple):
     """An id of the package's own, which is no rule of DirectML's.
 
     ``status`` is the exit status of a command with such findings, 1 only if their severity fails the check. ``key`` is
-    their key in JSON.
+    their key in JSON, ``url`` the page that they follow, if there is one.
     """
 
     id: str
@@ -271,62 +272,78 @@ class OwnId(NamedTuple):
     status: int
     key: str
     says: str
+    url: str = ""
 
     @property
     def is_selectable(self) -> bool:
         """True if ``--select`` and ``--ignore`` name it."""
         return self.status == 1
 
+    @property
+    def may_be_known(self) -> bool:
+        """True if a baseline may have it: a departure of a model's nodes, and what is known at run time only."""
+        return self.key == "nodes" or self.id == RUN_TIME
+
+
+_SOURCES: Final = "https://github.com/microsoft/onnxruntime/blob/main"
+_KERNELS: Final = f"{_SOURCES}/docs/OperatorKernels.md"
+_LOOK_UP: Final = f"{_SOURCES}/onnxruntime/core/framework/kernel_registry.cc"
+_FALLBACK: Final = f"{_SOURCES}/onnxruntime/core/framework/fallback_cpu_capability.cc"
+_PROVIDER: Final = f"{_SOURCES}/onnxruntime/core/providers/dml/DmlExecutionProvider/src"
+_DEVICE_TYPES: Final = f"{_PROVIDER}/ExecutionProvider.cpp"
+_QUERIES: Final = f"{_PROVIDER}/Operators/OperatorRegistration.cpp"
+_RELEASES: Final = "https://onnxruntime.ai/docs/reference/compatibility.html"
+_DEVICE: Final = "https://onnxruntime.ai/docs/execution-providers/DirectML-ExecutionProvider.html"
+_CUSTOM: Final = "https://onnxruntime.ai/docs/reference/operators/add-custom-op.html"
+_OPSETS: Final = "https://github.com/onnx/onnx/blob/main/docs/Versioning.md"
+_INFERENCE: Final = "https://github.com/onnx/onnx/blob/main/docs/ShapeInference.md"
+
+_WEBNN: Final = "https://github.com/chromium/chromium/blob/main/services/webnn/webnn_context_provider_impl.cc"
 
 _PLACEMENTS: Final = (
-    ("ORT-CPU-unregistered", Severity.NOTE, "The release registers a DirectML kernel of the operator."),
-    ("ORT-CPU-version", Severity.NOTE, "The release registers a DirectML kernel of this version of the operator."),
-    ("ORT-CPU-type", Severity.NOTE, "DirectML's kernel is registered for the types of the node's values."),
-    ("ORT-CPU-device-type", Severity.NOTE, "DirectML and its device have the types of the node's values."),
-    ("ORT-CPU-query", Severity.NOTE, "DirectML's provider takes the node's attributes, inputs and outputs."),
-    ("ORT-CPU-preferred", Severity.NOTE, "Not all that the node needs is in the CPU's memory already."),
-    ("ORT-CPU-control-flow", Severity.NOTE, "The node is neither a Loop nor a Scan, which the CPU provider runs."),
-    ("ORT-NODE-no-kernel", Severity.ERROR, "DirectML's provider or the CPU's has a kernel of each node."),
-    ("ORT-NODE-look-up", Severity.ERROR, "The look-up of a node's kernel does not throw."),
-    ("ORT-NODE-query", Severity.ERROR, "A support query of DirectML's provider does not throw."),
-    ("ORT-NODE-domain", Severity.WARNING, "An operator is onnx's or ONNX Runtime's, not the application's."),
-    ("ORT-MODEL-opset-import", Severity.ERROR, "The model imports an opset of each domain of its operators."),
-    ("ORT-MODEL-operator", Severity.ERROR, "Each operator is in its domain at the opset that the model imports."),
-    ("ORT-MODEL-ir-version", Severity.ERROR, "The release loads models of this IR version."),
-    ("ORT-MODEL-opset", Severity.ERROR, "The release loads models of this opset."),
-    ("ORT-MODEL-device", Severity.ERROR, "ONNX Runtime's provider creates a DirectML device."),
-    ("ORT-MODEL-cpu-nodes", Severity.ERROR, "No more nodes are on the CPU than max-cpu-nodes allows."),
-    ("ORT-UNKNOWN-type", Severity.NOTE, "The types of the node's values are known."),
-    ("ORT-UNKNOWN-opset", Severity.NOTE, "The installed onnx knows the opset that the model imports."),
-    ("ORT-UNKNOWN-release", Severity.NOTE, "The kernels and limits of the release are known."),
+    ("ORT-CPU-unregistered", _NOTE, _KERNELS, "The release registers a DirectML kernel of the operator."),
+    ("ORT-CPU-version", _NOTE, _KERNELS, "The release registers a DirectML kernel of this version of the operator."),
+    ("ORT-CPU-type", _NOTE, _KERNELS, "DirectML's kernel is registered for the types of the node's values."),
+    ("ORT-CPU-device-type", _NOTE, _DEVICE_TYPES, "DirectML and its device have the types of the node's values."),
+    ("ORT-CPU-query", _NOTE, _QUERIES, "DirectML's provider takes the node's attributes, inputs and outputs."),
+    ("ORT-CPU-preferred", _NOTE, _FALLBACK, "Not all that the node needs is in the CPU's memory already."),
+    ("ORT-CPU-control-flow", _NOTE, _KERNELS, "The node is neither a Loop nor a Scan, which the CPU provider runs."),
+    ("ORT-NODE-no-kernel", _ERROR, _KERNELS, "DirectML's provider or the CPU's has a kernel of each node."),
+    ("ORT-NODE-look-up", _ERROR, _LOOK_UP, "The look-up of a node's kernel does not throw."),
+    ("ORT-NODE-query", _ERROR, _QUERIES, "A support query of DirectML's provider does not throw."),
+    ("ORT-NODE-domain", _WARNING, _CUSTOM, "An operator is onnx's or ONNX Runtime's, not the application's."),
+    ("ORT-MODEL-opset-import", _ERROR, _OPSETS, "The model imports an opset of each domain of its operators."),
+    ("ORT-MODEL-operator", _ERROR, _OPSETS, "Each operator is in its domain at the opset that the model imports."),
+    ("ORT-MODEL-ir-version", _ERROR, _RELEASES, "The release loads models of this IR version."),
+    ("ORT-MODEL-opset", _ERROR, _RELEASES, "The release loads models of this opset."),
+    ("ORT-MODEL-device", _ERROR, _DEVICE, "ONNX Runtime's provider creates a DirectML device."),
+    ("ORT-MODEL-cpu-nodes", _ERROR, "", "No more nodes are on the CPU than max-cpu-nodes allows."),
+    ("ORT-UNKNOWN-type", _NOTE, _INFERENCE, "The types of the node's values are known."),
+    ("ORT-UNKNOWN-opset", _NOTE, _OPSETS, "The installed onnx knows the opset that the model imports."),
+    ("ORT-UNKNOWN-release", _NOTE, _RELEASES, "The kernels and limits of the release are known."),
 )
+
+_OF_FILES: Final = (
+    (UNREADABLE, _ERROR, 2, "errors", "Each part of a file can be read."),
+    (NOTHING_TO_CHECK, _ERROR, 2, "errors", "A named file or folder holds something to check."),
+    (CONTRADICTION, _WARNING, 0, "contradictions", "An ONNX model declares the shapes of its values.", _INFERENCE),
+    (PASSED_OVER, _NOTE, 0, "passed_over", "A file holds something to check, and is not left out."),
+    (RUN_TIME, _NOTE, 1, "results",
+     "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open."),
+    (NOT_LOOKED_AT, _NOTE, 1, "results", "Rules look at every field of the operator."),
+    (UNUSED_IGNORE, _NOTE, 1, "notices", "A rule that per-file-ignores silences has a finding there at a target."),
+    (UNUSED_BASELINE_ENTRY, _NOTE, 1, "notices",
+     "An entry of the baseline occurs, where its file and target are checked."),
+    (UNUSED_VIA, _NOTE, 1, "notices",
+     "What --via checks is a model: descriptors are what DirectML gets, and go through no back end."),
+    (OTHER_RUNTIME, _NOTE, 1, "notices", "Chromium passes a WebNN graph to DirectML itself.", _WEBNN),
+)  # fmt: skip
 
 OWN: Final[dict[str, OwnId]] = {
     own.id: own
     for own in (
-        OwnId(UNREADABLE, Severity.ERROR, 2, "errors", "Each part of a file can be read."),
-        OwnId(NOTHING_TO_CHECK, Severity.ERROR, 2, "errors", "A named file or folder holds something to check."),
-        OwnId(CONTRADICTION, Severity.WARNING, 0, "contradictions", "An ONNX model declares the shapes of its values."),
-        OwnId(PASSED_OVER, Severity.NOTE, 0, "passed_over", "A file holds something to check, and is not left out."),
-        OwnId(
-            *(RUN_TIME, Severity.NOTE, 1, "results"),
-            "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open.",
-        ),
-        OwnId(*(NOT_LOOKED_AT, Severity.NOTE, 1, "results"), "Rules look at every field of the operator."),
-        OwnId(
-            *(UNUSED_IGNORE, Severity.NOTE, 1, "notices"),
-            "A rule that per-file-ignores silences has a finding there at a target.",
-        ),
-        OwnId(
-            *(UNUSED_BASELINE_ENTRY, Severity.NOTE, 1, "notices"),
-            "An entry of the baseline occurs, where its file and target are checked.",
-        ),
-        OwnId(
-            *(UNUSED_VIA, Severity.NOTE, 1, "notices"),
-            "What --via checks is a model: descriptors are what DirectML gets, and go through no back end.",
-        ),
-        OwnId(*(OTHER_RUNTIME, Severity.NOTE, 1, "notices"), "Chromium passes a WebNN graph to DirectML itself."),
-        *(OwnId(own_id, severity, 1, "nodes", says) for own_id, severity, says in _PLACEMENTS),
+        *(OwnId(*row) for row in _OF_FILES),
+        *(OwnId(own_id, severity, 1, "nodes", says, url) for own_id, severity, url, says in _PLACEMENTS),
     )
 }
 """The ids of the package's own: of what cannot be read, notices, what fails nothing, and placements of nodes."""

@@ -14,7 +14,7 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.selection import Selection, known_rules
 from tests.helpers.check_files import BAD, INT64, TILE, captured, model, write
 from tests.helpers.command_line import Call
-from tests.helpers.paths import EXAMPLES
+from tests.helpers.paths import EXAMPLES, ROOT
 
 SIZES, COUNT = "DML-TILE-OutputTensor-Sizes", "DML-TILE-RepeatsCount"
 WIDE = BAD | {"Repeats": [3]}
@@ -145,6 +145,18 @@ def test_entries_of_what_this_run_does_not_check_are_not_missed(check: Call, arg
     result = check(*arguments.split(), "--baseline", "base.json")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "unused-baseline-entry" not in result.stdout
+
+
+def test_a_baseline_has_no_place_for_what_no_rule_looks_at(check: Call) -> None:
+    write("a.jsonl", (ROOT / "tests" / "data" / "graph_unknown_operator.jsonl").read_text())
+    written(check, "a.jsonl", "-t", "6_2")
+    assert entries() == []
+    operator = "graph of 1 node, 1 input, 1 output d3f5dd5c"
+    entry = {"source": "a.jsonl", "operator": operator, "target": "6_2", "rule": "not-looked-at", "field": ""}
+    write("base.json", {"version": 1, "findings": [entry]})
+    result = check("a.jsonl", "-t", "6_2", "--fail-on", "note", "--baseline", "base.json", "--format", "concise")
+    assert (result.exit_code, result.stdout.count("note[not-looked-at]")) == (1, 1)
+    assert f"no longer occurs: a.jsonl#{operator}: [not-looked-at] at 6_2" in result.stdout
 
 
 def test_an_unreadable_file_always_fails(check: Call) -> None:

@@ -15,6 +15,7 @@ from jsonschema import Draft4Validator
 from dml_tile.checks.catalogue import RULES
 from dml_tile.directml import pages
 from dml_tile.files.repository import SERVERS_VARIABLES
+from dml_tile.findings import OWN
 from dml_tile.reports import annotations as annotations_module
 from dml_tile.reports.annotations import MAX_SHOWN
 from tests.helpers.check_files import BAD, INT64, TILE, WITHOUT_FIELDS, model, write
@@ -22,7 +23,7 @@ from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import model as onnx_model
 from tests.helpers.onnx_graphs import save, tile_node, typed
 from tests.helpers.outputs import require_junit
-from tests.helpers.paths import ROOT
+from tests.helpers.paths import EXAMPLES, ROOT
 
 SARIF = Draft4Validator(json.loads((ROOT / "tests" / "data" / "sarif-2.1.0-rtm.5.json").read_text()))
 FLOAT64 = {"DataType": "FLOAT64", "Sizes": [2]}
@@ -252,6 +253,23 @@ def test_what_is_known_at_run_time_only_has_help_too(check: Call) -> None:
     assert (rule["id"], rule["name"]) == ("known-at-run-time", "KnownAtRunTime")
     assert "--input-shape" in rule["help"]["text"]
     assert [result["level"] for result in run["results"]] == ["note"]
+
+
+def test_rules_about_nodes_have_the_page_that_they_follow(check: Call, call: Call) -> None:
+    model = str(EXAMPLES / "models" / "classifier.onnx")
+    run = sarif(check, model, "--via", "ort", "-t", "onnxruntime-directml-1.20.1,onnxruntime-directml-1.24.4")
+    rules = run["tool"]["driver"]["rules"]
+    assert {"ORT-MODEL-opset", "ORT-CPU-version", "ORT-CPU-preferred"} <= {rule["id"] for rule in rules}
+    for rule in rules:
+        own = OWN[rule["id"]]
+        assert rule["helpUri"] == own.url
+        assert rule["help"] == {
+            "text": f"{own.says}\nPage: {own.url}",
+            "markdown": f"{own.says}\n\n- [The page]({own.url})",
+        }
+        assert call("explain", own.id).stdout.splitlines()[-1] == f"  {own.url}"
+    without = {own.id for own in OWN.values() if not own.url.startswith("https://")}
+    assert {rule for rule in without if rule.startswith("ORT-")} == {"ORT-MODEL-cpu-nodes"}  # a setting of our own
 
 
 def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Call) -> None:

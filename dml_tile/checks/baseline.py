@@ -20,7 +20,7 @@ from dml_tile.errors import ConfigError
 from dml_tile.files.paths import STANDARD_INPUT, ProjectPath
 from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
-from dml_tile.findings import NOT_LOOKED_AT, Finding
+from dml_tile.findings import OWN, Finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import encodable, printable, printable_json
 
@@ -70,7 +70,10 @@ class Baseline:
 
     def with_known(self, result: Result) -> Result:
         """Return the result without the baseline's findings; the verdict stays."""
-        return result.without(IN_BASELINE, lambda finding: _entry(result, finding, self._folder) in self.entries)
+        return result.without(
+            IN_BASELINE,
+            lambda finding: _may_be_known(finding) and _entry(result, finding, self._folder) in self.entries,
+        )
 
     def has_node(self, source: str, operator: str, rule: str, target: str) -> bool:
         """Return True for a known departure of a model's nodes, or of the model, from DirectML."""
@@ -119,7 +122,7 @@ def new_entries(results: Sequence[Result], file: str) -> set[Entry]:
         _entry(result, finding, folder)
         for result in results
         for finding in (*result.findings, *result.notes)
-        if finding.rule != NOT_LOOKED_AT
+        if _may_be_known(finding)
     }
 
 
@@ -147,6 +150,11 @@ class _BaselineRecord(Record):
 
 _KEYS: Final = tuple(Entry.model_fields)
 _ORDER: Final = attrgetter(*_KEYS)
+
+
+def _may_be_known(finding: Finding) -> bool:
+    own = OWN.get(finding.rule)
+    return own is None or own.may_be_known
 
 
 def _entry(result: Result, finding: Finding, folder: str) -> Entry:

@@ -277,35 +277,28 @@ def _artifact(path: str, source: str) -> Json:
 
 def _rule(rule_id: str) -> Json:
     words = (word.capitalize() if word.isupper() else word for word in rule_id.split("-"))
-    name = "".join(f"{word[0].upper()}{word[1:]}" for word in words)
     if own := OWN.get(rule_id):
-        says = {"text": own.says}
-        level = {"level": str(own.severity)}
-        return {
-            "id": own.id,
-            "name": name,
-            "shortDescription": says,
-            "fullDescription": says,
-            "help": says,
-            "defaultConfiguration": level,
-        }
-    from dml_tile.checks.catalogue import RULES  # SARIF alone describes them
+        says, url, facts, severity = own.says, own.url, [], own.severity
+    else:
+        from dml_tile.checks.catalogue import RULES  # SARIF alone describes them
 
-    rule = RULES[rule_id]
-    facts = [f"Basis: {', '.join(rule.basis.names)}"]
-    if returned := outcome_of_rule(rule):
-        facts.append(f"DirectML: {returned}")
-    says = {"text": rule.says}
-    return {
-        "id": rule.id,
-        "name": name,
-        "shortDescription": says,
-        "fullDescription": says,
-        "help": {
-            "text": f"{rule.says}\n{'. '.join(facts)}.\nPage: {rule.url}",
-            "markdown": "\n- ".join([f"{rule.says}\n", *facts, f"[The page]({rule.url})"]),
-        },
-        "helpUri": rule.url,
-        "defaultConfiguration": {"level": str(rule.usual_severity)},
-        "properties": {"tags": list(rule.basis.names)},
+        rule = RULES[rule_id]
+        says, url, severity = rule.says, rule.url, rule.usual_severity
+        facts = [f"Basis: {', '.join(rule.basis.names)}"]
+        if returned := outcome_of_rule(rule):
+            facts.append(f"DirectML: {returned}")
+    page, link = ([f"Page: {url}"], [f"[The page]({url})"]) if url else ([], [])
+    text = "\n".join([says, *([f"{'. '.join(facts)}."] if facts else []), *page])
+    described: Json = {
+        "id": rule_id,
+        "name": "".join(f"{word[0].upper()}{word[1:]}" for word in words),
+        "shortDescription": {"text": says},
+        "fullDescription": {"text": says},
+        "help": {"text": text, "markdown": "\n- ".join([f"{says}\n" if url else says, *facts, *link])},
     }
+    if url:
+        described["helpUri"] = url
+    described["defaultConfiguration"] = {"level": str(severity)}
+    if not own:
+        described["properties"] = {"tags": list(rule.basis.names)}
+    return described

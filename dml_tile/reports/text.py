@@ -188,10 +188,11 @@ def rule_lines(rule: Rule[object] | OwnId) -> Iterator[Line]:
     yield Line(2, Text(rule.says))
     if isinstance(rule, OwnId):
         yield Line(2, Text(f"severity: {rule.severity}"))
-        return
-    returned = wording.outcome_of_rule(rule)
-    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}{returned and f'; DirectML: {returned}'}"))
-    yield Line(2, Text(rule.url, "blue"))
+    else:
+        returned = wording.outcome_of_rule(rule)
+        yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}{returned and f'; DirectML: {returned}'}"))
+    if rule.url:
+        yield Line(2, Text(rule.url, "blue"))
 
 
 def result_code_lines(code: ResultCode) -> Iterator[Line]:
