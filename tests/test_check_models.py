@@ -317,7 +317,12 @@ def test_a_file_of_another_kind_is_named(check: Call, name: str, data: bytes, ki
 
 def test_what_is_json_is_read_whatever_its_name(check: Call) -> None:
     assert check(write("m.cpp", TILE)).exit_code == 0
-    assert "unreadable JSON" in check(write("m.json", "{")).stderr
+    assert (
+        check(write("m.json", "{")).stderr
+        == "dml-tile: m.json:1:1: unreadable JSON: EOF while parsing an object at line 1 column 1\n"
+    )
+    Path("m.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    assert errors_of(check, "m.png").endswith(" and .pdmodel are read as JSON)\n")
 
 
 def test_an_onnx_model_where_none_is_read_is_named(call: Call) -> None:

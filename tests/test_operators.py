@@ -555,9 +555,10 @@ def test_levels_of_an_operator_shows_its_rows(call: Call) -> None:
     assert "ATensor … M K if TransA is NONE, ATensor … K M if TransA is TRANSPOSE, BTensor … K N" in shapes
     assert "OutputTensor … M N\n  M is the rows, K is the inner size, N is the columns\n" in shapes
     assert "WeightTensor 1 num_directions 4*hidden_size input_size, BiasTensor" in call("levels", "LSTM").stdout
-    wrong = call("levels", "GATHR")
-    assert wrong.exit_code == 2
-    assert "did you mean GATHER?" in wrong.stderr
+    for wrong, meant in (("GATHR", "GATHER"), ("gelu", "ACTIVATION_GELU")):
+        refused = call("levels", wrong)
+        assert refused.exit_code == 2
+        assert f"did you mean {meant}?" in refused.stderr
 
 
 def test_fields_without_rules_are_those_that_hold_a_value() -> None:

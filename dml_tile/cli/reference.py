@@ -66,7 +66,9 @@ def _show_operator(name: str, output_format: str) -> None:
 
     found = operator_named(name.upper())
     if found is None:
-        hint = did_you_mean(name.upper(), operator_names(), "docs/operators.md lists all")
+        known = operator_names()
+        alike = [each for each in known if each.endswith(f"_{name.upper()}")]  # GELU is ACTIVATION_GELU
+        hint = did_you_mean(name.upper(), alike or known, "docs/operators.md lists all", cutoff=0.2 if alike else 0.6)
         raise typer.BadParameter(f"{name!r} is no operator; {hint}", param_hint="OPERATOR")
     if output_format not in ("text", "json"):
         raise typer.BadParameter("of an operator, the formats are text and json", param_hint="--format")

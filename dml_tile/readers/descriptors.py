@@ -36,7 +36,7 @@ from dml_tile.json_text import Document, SourceText, parse_document, parse_json,
 from dml_tile.readers.captured_line import CapturedLine, is_capture
 from dml_tile.readers.captures import joined_calls
 from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
-from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, why_unread
+from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, read_as_json, why_unread
 from dml_tile.readers.item import Item, ItemOrProblem, refused, validated
 from dml_tile.rules.capture import Capture, Method
 from dml_tile.text import json_pointer, shown
@@ -83,7 +83,10 @@ def parse_source(name: str) -> Document:
 def _unreadable(name: str, text: bytes, error: ValueError) -> Finding:
     if reason := why_unread(name, text):
         return unreadable("", reason)
-    return unreadable("", f"unreadable JSON: {error}", position_of_error(text, error))
+    if not text.strip():
+        return unreadable("", "is empty")
+    suffixes = "" if name == STANDARD_INPUT or kind_of(name) else f" ({read_as_json()})"
+    return unreadable("", f"unreadable JSON: {error}{suffixes}", position_of_error(text, error))
 
 
 def open_source(name: str) -> AbstractContextManager[BinaryIO]:

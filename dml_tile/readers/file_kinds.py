@@ -123,6 +123,12 @@ def read_kinds() -> str:
     return f"{', '.join(others)} and {last}"
 
 
+def read_as_json() -> str:
+    """Return which files are read as JSON for want of a suffix of a model's."""
+    *others, last = (suffix for kind in KINDS if kind.reader and kind.is_model for suffix in kind.suffixes)
+    return f"files of other suffixes than {', '.join(others)} and {last} are read as JSON"
+
+
 def read_suffixes() -> Iterator[str]:
     """Yield the suffixes of the files that a folder's search opens."""
     return (suffix for kind in KINDS if kind.reader for suffix in kind.suffixes)

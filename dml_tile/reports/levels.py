@@ -45,6 +45,7 @@ def target_table() -> Table:
     for version in DIRECTML_VERSIONS:
         name = f"directml-{version.version}"
         table.add_row(name, *_accepted(name), version.remark)
+    table.columns[0].no_wrap = True  # a name that is cut off is no target
     table.caption = KINDS_TEXT
     return table
 
@@ -110,7 +111,7 @@ def matrix_rows() -> Iterator[MatrixRow]:
             kind: counts_text(row.dimension_counts) if row.data_types.issuperset(types) else NOT_TAKEN
             for kind, types in KINDS.items()
         }
-        directml = f"{release.directml}, inferred" if release.note else release.directml
+        directml = f"{release.directml} inferred" if release.note else release.directml
         yield MatrixRow(release.name, release.page, directml, target.feature_level.short, taken)
 
 
