@@ -113,9 +113,26 @@ def test_text_has_a_summary_and_a_line_a_kind_and_each_node_where_it_is_asked_fo
     printed = check("a.onnx", "--via", "ort", "-t", NEW).stdout
     assert f"a.onnx at {NEW} (6_4): 2 nodes on DirectML, 2 on the CPU; it loads\n" not in printed  # b is a's equal
     assert f"a.onnx at {NEW} (6_4): 2 nodes on DirectML, 1 on the CPU, 1 gone before; it loads\n" in printed
-    assert f"a.onnx: note[ORT-CPU-unregistered] Det-22: no release registers Det (node 0, at {NEW})" in printed
+    assert "; it loads\n  note[ORT-CPU-unregistered] Det-22: no release registers Det (node 0)\n" in printed
     assert "  3 Add-14: directml\n" in check("a.onnx", "--via", "ort", "-t", NEW, "--verbose").stdout
     assert "a.onnx at 4_0: no device\n" in check("a.onnx", "--via", "ort", "-t", "4_0").stdout
+
+
+def test_a_kind_names_its_targets_where_they_are_not_all(check: Call) -> None:
+    save("a = Det(x); y = MatMul(x, x)", inputs=[typed("x", [2, 3, 3])])
+    lines = check("a.onnx", "--via", "ort", "-t", OLD, "-t", NEW).stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines[:2]] == [f"a.onnx at {OLD} (3_1)", f"a.onnx at {NEW} (6_4)"]
+    assert "  note[ORT-CPU-unregistered] Det-11: no release registers Det (node 0)" in lines
+    assert f"  note[ORT-CPU-version] MatMul-13: registered at 1, 9 (node 1, at {OLD})" in lines
+
+
+def test_quiet_text_has_the_models_that_fail_with_what_fails(check: Call) -> None:
+    save("y = Det(x)")
+    assert not check("a.onnx", "--via", "ort", "-t", NEW, "--quiet").stdout
+    save("y = Add(x, x)", inputs=[typed("x", [2], TensorProto.BFLOAT16)])
+    summary, error, *_ = check("a.onnx", "--via", "ort", "-t", NEW, "--quiet").stdout.splitlines()
+    assert summary.startswith(f"a.onnx at {NEW}")
+    assert error.startswith("  error[ORT-NODE-no-kernel] Add-13")
 
 
 @pytest.mark.parametrize("name", ["concise", "github", "azure", "gitlab", "sarif", "junit", "markdown", "html"])

@@ -26,6 +26,7 @@ CHANGING: Final = {
     # what counts, or holds what changes, while something runs
     "dml_tile.back_ends.placement.Edge",
     "dml_tile.back_ends.placement.ModelNode",
+    "dml_tile.checks.placements.ModelNodes",
     "dml_tile.checks.summary.SourceSummary",
     "dml_tile.checks.sweep.Workers",
     "dml_tile.device.state.DeviceState",

@@ -131,7 +131,7 @@ def node_entries(nodes: ModelNodes, file: str) -> set[Entry]:
     folder = str(Path(file).parent)
     return {
         _node_entry(nodes.source, each.operator, each.reason.rule, name, folder)
-        for each in nodes.counted()
+        for each in nodes.counted
         for name in each.targets
     }
 

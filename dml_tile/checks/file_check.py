@@ -143,7 +143,7 @@ class FileCheck:
         summary.is_whole = not problems
         summary.names = sources.new_names()
         summary.patterns, summary.met = suppressions.patterns, suppressions.met
-        for departure in nodes.counted() if nodes else ():
+        for departure in nodes.counted if nodes else ():
             yield departure.finding
         for message in contradictions:
             yield own_finding(CONTRADICTION, message)
@@ -151,11 +151,12 @@ class FileCheck:
 
     def _placed(self, file: str, placed: PlacedModel, suppressions: Suppressions) -> ModelNodes:
         """Return the placements of a model's nodes, with the departures that do not count."""
-        nodes = ModelNodes(file, tuple(self.targets), placed, max_cpu_nodes=self.max_cpu_nodes)
+        nodes = ModelNodes(file, tuple(self.targets), placed, self.max_cpu_nodes)
         departures = {(each.operator, each.reason.rule, name) for each in nodes.departures for name in each.targets}
-        known = frozenset(each for each in departures if self.baseline and self.baseline.has_node(file, *each))
+        nodes.known = {each for each in departures if self.baseline and self.baseline.has_node(file, *each)}
         ignored = {each for each in departures if suppressions.suppress(each[1]) or not self.selection.takes(each[1])}
-        return replace(nodes, ignored=known | ignored | nodes.allowed, known=known)
+        nodes.ignored = nodes.known | ignored | nodes.allowed
+        return nodes
 
     def _counted(self, result: Result, suppressions: Suppressions) -> Result:
         rules = {finding.rule for finding in (*result.findings, *result.notes)}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 from dml_tile.back_ends import BackEnd
@@ -31,25 +32,30 @@ class Departure:
     targets: tuple[str, ...]
 
     @property
-    def finding(self) -> Finding:
-        """The finding about all of these nodes, or about the model."""
-        at = f"at {', '.join(self.targets)}"
+    def text(self) -> str:
+        """The reason, behind the operator."""
+        text = self.reason.text
+        if self.first is None:
+            return text
+        plain = f"{self.first.operator}-{self.first.version}"  # a reason names no domain
+        return f"{self.operator}{text.removeprefix(plain) if text.startswith(plain) else f': {text}'}"
+
+    def message(self, targets: Sequence[str]) -> str:
+        """Return the reason with the number of nodes and the first of them, and these targets."""
+        where = [f"at {', '.join(targets)}"] if targets else []
         if self.first:
             name = f" {self.first.name!r}" if self.first.name else ""
             nodes = f"node {self.first.pointer}{name}"
-            at = f"{nodes}, {at}" if self.count == 1 else f"{self.count:,} nodes, first {nodes}, {at}"
-        rule, text = self.reason.rule, self.reason.text
-        if self.first:
-            plain = f"{self.first.operator}-{self.first.version}"  # a reason names no domain
-            text = f"{self.operator}{text.removeprefix(plain) if text.startswith(plain) else f': {text}'}"
-        return Finding(
-            rule,
-            self.first.pointer if self.first else "",
-            f"{text} ({at})",
-            OWN[rule].severity,
-            suggestion=self.reason.suggestion,
-            about=text,
-        )
+            where[:0] = [nodes] if self.count == 1 else [f"{self.count:,} nodes", f"first {nodes}"]
+        return f"{self.text} ({', '.join(where)})" if where else self.text
+
+    @property
+    def finding(self) -> Finding:
+        """The finding about all of these nodes, or about the model."""
+        path = self.first.pointer if self.first else ""
+        severity = OWN[self.reason.rule].severity
+        message = self.message(self.targets)
+        return Finding(self.reason.rule, path, message, severity, suggestion=self.reason.suggestion, about=self.text)
 
 
 def operator_name(node: NamedNode) -> str:
@@ -58,29 +64,36 @@ def operator_name(node: NamedNode) -> str:
     return f"{domain}{node.operator}{f'-{node.version}' if node.version else ''}"
 
 
-@dataclass(frozen=True)
+@dataclass
 class ModelNodes:
     """The placements of a model's nodes at the targets of a check.
 
-    ``ignored`` departures, by operator, rule and target, do not count: a setting or the baseline lets them pass.
+    ``ignored`` departures, by operator, rule and target, do not count: a setting or the baseline lets them pass. They
+    are set before the departures that count are asked for.
     """
 
     source: str
     targets: tuple[Target, ...]
     placed: PlacedModel
-    ignored: frozenset[tuple[str, str, str]] = frozenset()
-    known: frozenset[tuple[str, str, str]] = frozenset()
-    """Those of the ``ignored`` that the baseline has."""
     max_cpu_nodes: int | None = None
+    ignored: Set[tuple[str, str, str]] = frozenset()
+    known: Set[tuple[str, str, str]] = frozenset()
+    """Those of the ``ignored`` that the baseline has."""
 
-    def counts(self, target: int) -> Counter[Placement]:
-        """Return the numbers of nodes by placement at a target, by its number."""
-        return Counter(reason.placement for _, reason in self.placed.at(target))
+    @cached_property
+    def counts(self) -> list[Counter[Placement]]:
+        """The numbers of nodes by placement, a target each."""
+        return [Counter(reason.placement for _, reason in self.placed.at(i)) for i in range(len(self.targets))]
 
-    def not_lowered(self, target: int) -> int:
-        """Return the number of nodes that DirectML takes at a target, and that are no Tiles: none is described."""
-        placed = (node for node, reason in self.placed.at(target) if reason.placement is Placement.DIRECTML)
-        return sum(operator_name(node).partition("-")[0] != "Tile" for node in placed)
+    @property
+    def not_lowered(self) -> int:
+        """The most nodes that DirectML takes at a target and that are no Tiles: none is described."""
+        tiles = {i for i, node in enumerate(self.placed.nodes) if not node.domain and node.operator == "Tile"}
+        on_directml = [reason.placement is Placement.DIRECTML for reason in self.placed.reasons]
+        return max(
+            counts[Placement.DIRECTML] - sum(column[i] >= 0 and on_directml[column[i]] for i in tiles)
+            for counts, column in zip(self.counts, self.placed.placed, strict=True)
+        )
 
     def has_device(self, target: int) -> bool:
         """Return True if ONNX Runtime creates a device there."""
@@ -88,7 +101,8 @@ class ModelNodes:
 
     def loads(self, target: int) -> bool:
         """Return True unless something keeps the model from loading."""
-        reasons = {reason for _, reason in self.placed.at(target)}
+        numbers = {*self.placed.placed[target], -1} - {-1}
+        reasons = (self.placed.reasons[number] for number in numbers)
         return not any(each.placement is Placement.NONE and each.rule not in _LOADED_ANYHOW for each in reasons)
 
     def placements(self, node: str) -> list[Placement | None]:
@@ -105,54 +119,67 @@ class ModelNodes:
         """What keeps the model, and nodes of it, from DirectML, of the model first."""
         found: dict[tuple[str, Reason], list[tuple[str, NamedNode | None, int]]] = {}
         for i, target in enumerate(self.targets):
-            for number in self.placed.errors[i]:
-                found.setdefault(("", self.placed.reasons[number]), []).append((target.name, None, 1))
-            if not self.has_device(i):
-                reason = Reason(Placement.NONE, "ORT-MODEL-device", ORT.needs(target), ORT.advice)
-                found.setdefault(("", reason), []).append((target.name, None, 1))
-                continue
-            on_cpu = self.counts(i)[Placement.CPU]
-            if self.max_cpu_nodes is not None and on_cpu > self.max_cpu_nodes:
-                text = f"{on_cpu} nodes are on the CPU; max-cpu-nodes allows {self.max_cpu_nodes}"
-                reason = Reason(Placement.CPU, "ORT-MODEL-cpu-nodes", text)
-                found.setdefault(("", reason), []).append((target.name, None, 1))
-            for (operator, reason), (count, first) in self._kinds(i).items():
+            kinds: Iterable[tuple[str, Reason, NamedNode | None, int]] = self._of_model(i)
+            if self.has_device(i):
+                kinds = chain(kinds, self._kinds(i))
+            for operator, reason, first, count in kinds:
                 found.setdefault((operator, reason), []).append((target.name, first, count))
         return [
             Departure(operator, reason, max(count for *_, count in at), at[0][1], tuple(name for name, *_ in at))
             for (operator, reason), at in found.items()
         ]
 
-    def _kinds(self, target: int) -> dict[tuple[str, Reason], tuple[int, NamedNode]]:
-        kinds: dict[tuple[str, Reason], tuple[int, NamedNode]] = {}
-        of_model = {self.placed.reasons[number] for number in self.placed.errors[target]}
-        for node, reason in self.placed.at(target):
-            if reason.rule and reason not in of_model:
-                count, first = kinds.get((operator_name(node), reason), (0, node))
-                kinds[operator_name(node), reason] = count + 1, first
-        return kinds
+    def _of_model(self, target: int) -> Iterator[tuple[str, Reason, None, int]]:
+        """Yield what is to be said of the model as a whole at a target."""
+        for number in self.placed.errors[target]:
+            yield "", self.placed.reasons[number], None, 1
+        on_cpu = self.counts[target][Placement.CPU]
+        if not self.has_device(target):
+            text = ORT.needs(self.targets[target])
+            yield "", Reason(Placement.NONE, "ORT-MODEL-device", text, ORT.advice), None, 1
+        elif self.max_cpu_nodes is not None and on_cpu > self.max_cpu_nodes:
+            text = f"{on_cpu} nodes are on the CPU; max-cpu-nodes allows {self.max_cpu_nodes}"
+            yield "", Reason(Placement.CPU, "ORT-MODEL-cpu-nodes", text), None, 1
+
+    def _kinds(self, target: int) -> Iterator[tuple[str, Reason, NamedNode, int]]:
+        """Yield the kinds of departure of nodes at a target, with the first node and the number of nodes."""
+        of_model = set(self.placed.errors[target])
+        kinds: dict[tuple[str, int], list[int]] = {}
+        for i, (operator, number) in enumerate(zip(self._operators, self.placed.placed[target], strict=True)):
+            if number >= 0 and self.placed.reasons[number].rule and number not in of_model:
+                kinds.setdefault((operator, number), []).append(i)
+        for (operator, number), at in kinds.items():
+            yield operator, self.placed.reasons[number], self.placed.nodes[at[0]], len(at)
+
+    @cached_property
+    def _operators(self) -> list[str]:
+        return [operator_name(node) for node in self.placed.nodes]
 
     @property
-    def allowed(self) -> frozenset[tuple[str, str, str]]:
+    def allowed(self) -> set[tuple[str, str, str]]:
         """The departures that ``max_cpu_nodes`` allows, by operator, rule and target."""
-        within = {
-            target.name
-            for i, target in enumerate(self.targets)
-            if self.max_cpu_nodes is not None and self.counts(i)[Placement.CPU] <= self.max_cpu_nodes
-        }
-        return frozenset(
+        if self.max_cpu_nodes is None:
+            return set()
+        pairs = zip(self.targets, self.counts, strict=True)
+        within = {target.name for target, counts in pairs if counts[Placement.CPU] <= self.max_cpu_nodes}
+        return {
             (each.operator, each.reason.rule, name)
             for each in self.departures
             for name in within.intersection(each.targets)
             if each.reason.placement is Placement.CPU
-        )
+        }
 
-    def counted(self) -> Iterator[Departure]:
-        """Yield the departures that count, at the targets where they do."""
+    @cached_property
+    def counted(self) -> list[Departure]:
+        """The departures that count, at the targets where they do."""
+        if not self.ignored:
+            return self.departures
+        found = []
         for each in self.departures:
             kept = tuple(name for name in each.targets if (each.operator, each.reason.rule, name) not in self.ignored)
             if kept:
-                yield replace(each, targets=kept)
+                found.append(replace(each, targets=kept))
+        return found
 
 
 _LOADED_ANYHOW: Final = frozenset({"ORT-NODE-domain"})
@@ -177,7 +204,7 @@ def summary_of(nodes: ModelNodes, target: int) -> str:
     """Return the placements at a target in one sentence."""
     if not nodes.has_device(target):
         return "no device"
-    counts = nodes.counts(target)
+    counts = nodes.counts[target]
     listed = [f"{counts[placement]:,} {word}" for placement, word in PLACED.items() if counts[placement]]
     first, *others = listed or ["0 on DirectML"]
     number, _, where = first.partition(" ")

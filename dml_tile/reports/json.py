@@ -327,7 +327,7 @@ def _of_nodes(nodes: ModelNodes | None) -> dict[str, Any]:
 
 
 def _model_errors(nodes: ModelNodes) -> Iterator[ModelErrorRecord]:
-    for departure in nodes.counted():
+    for departure in nodes.counted:
         finding = departure.finding
         if finding.severity is Severity.ERROR:
             shown = {"message": printable(finding.message), "suggestion": finding.suggestion}

@@ -59,7 +59,7 @@ class OverviewNodes:
     def add(self, nodes: ModelNodes, source: str) -> None:
         """Take the placements of a model, with its path from the root on."""
         self.targets |= {target.label: target for target in nodes.targets}
-        counts = {target.label: nodes.counts(i) for i, target in enumerate(nodes.targets)}
+        counts = {target.label: counts for target, counts in zip(nodes.targets, nodes.counts, strict=True)}
         outcomes = {label: _outcome(nodes, i, counts[label]) for i, label in enumerate(counts)}
         self.count += 1
         self._not_loading += not {_LOADS, ""}.issuperset(outcomes.values())
@@ -67,7 +67,7 @@ class OverviewNodes:
             self.models.append(PlacedRow(clipped(source), counts, outcomes))
         self.known += len({(operator, rule) for operator, rule, _ in nodes.known})
         labels = {target.name: target.label for target in nodes.targets}
-        for departure in nodes.counted():
+        for departure in nodes.counted:
             finding = departure.finding
             if self._listed[finding.severity] < self._max_listed:
                 self._listed[finding.severity] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,7 +18,7 @@ from dml_tile.back_ends.directml import SPECIFICATION_RULES
 from dml_tile.back_ends.placement import NamedNode, Reason
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
-from dml_tile.checks.placements import ModelNodes, operator_name, summary_of
+from dml_tile.checks.placements import Departure, ModelNodes, operator_name, summary_of
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of, why_lower
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT
@@ -26,6 +27,7 @@ from dml_tile.findings import OWN, Finding, OwnId, Position, Rule, Severity, loc
 from dml_tile.readers.model_tile import UnknownField
 from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
+from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.rules.capture import refusal_is_explained
 from dml_tile.rules.tile import operator_is_checked
@@ -182,6 +184,16 @@ def _node_line(node: NamedNode, reason: Reason) -> Line:
     return Line(2, Text(printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}")))
 
 
+def _departure_lines(departure: Departure, nodes: ModelNodes) -> Iterator[Line]:
+    """Yield a kind of departure; its targets where they are not all."""
+    targets = departure.targets if len(departure.targets) < len(nodes.targets) else ()
+    finding = bounded_finding(replace(departure.finding, message=departure.message(targets)))
+    kind = str(finding.severity), _SEVERITY_STYLES[finding.severity]
+    yield Line(2, Text.assemble(kind, (f"[{finding.rule}]", "bold"), f" {printable(finding.message)}"))
+    if finding.suggestion:
+        yield Line(4, Text.assemble(("try: ", "green"), printable(finding.suggestion)))
+
+
 def rule_lines(rule: Rule[object] | OwnId) -> Iterator[Line]:
     """Yield a rule as lines of text, for ``explain``."""
     yield Line(0, Text(rule.id, "bold"))
@@ -318,28 +330,35 @@ class TextReport(Report):
             shown = result.item.operator
 
     def finding(self, source: str, finding: Finding) -> None:
-        """Print a notice, of those with one id the first few; and each kind of nodes."""
-        if OWN[finding.rule].key not in ("notices", "nodes"):
+        """Print a notice, of those with one id the first few."""
+        key = OWN[finding.rule].key
+        if key == "nodes":
+            return  # the lines of the model have it
+        if key != "notices":
             super().finding(source, finding)
             return
         if self.options.is_quiet and finding.passes(self.options.fail_on):
             return
-        self._notices[finding.rule] += OWN[finding.rule].key == "notices"
+        self._notices[finding.rule] += 1
         if self._notices[finding.rule] <= MAX_IN_A_LINE:
             print_lines(self._console, notice_lines(source, finding))
 
     def nodes(self, nodes: ModelNodes) -> None:
-        """Print the numbers of a model's nodes by placement, target by target; each node if that is asked for."""
+        """Print a model's nodes by placement, target by target, each node if that is asked for; then the departures."""
         self._placed += 1
-        self._not_lowered += max(map(nodes.not_lowered, range(len(nodes.targets))))
+        self._not_lowered += nodes.not_lowered
+        is_quiet, fail_on = self.options.is_quiet, self.options.fail_on
+        departures = [each for each in nodes.counted if not (is_quiet and each.finding.passes(fail_on))]
         for i, target in enumerate(nodes.targets):
             self._targets[target.name] = target
-            if not self.options.is_quiet:
+            if departures or not is_quiet:
                 where = (printable_line_start(nodes.source), "bold")
                 text = f" at {target.label}: {summary_of(nodes, i)}"
                 print_lines(self._console, [Line(0, Text.assemble(where, text))])
             if self.options.is_verbose:
                 print_lines(self._console, starmap(_node_line, nodes.placed.at(i)))
+        for departure in departures:
+            print_lines(self._console, _departure_lines(departure, nodes))
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
