@@ -61,7 +61,7 @@ class Given(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """DataType, DimensionCount or Sizes, and the tensors that have it in common."""
+    """DataType, DimensionCount or Sizes, and the tensors that have it in common, where a condition holds."""
 
     field: str
     tensors: tuple[str, ...]
@@ -69,6 +69,7 @@ class Shared(NamedTuple):
     is_checked: bool = True
     alias: tuple[TensorDataType, TensorDataType] | None = None
     """A data type of the first tensor, and that of the others with it."""
+    condition: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,14 +187,15 @@ def _given(sentence: Sentence) -> Given:
 
 def _shared(sentences: Iterable[Sentence], names: tuple[str, ...]) -> Iterator[Shared]:
     for sentence, is_documented, is_checked in sentences:
-        text, _, alias = sentence.partition(", ")
+        text, _, condition = sentence.partition(" if ")
+        text, _, alias = text.partition(", ")
         one, _, other = alias.partition(" as ")
         words = text.split()
         fields = [word for word in words if word in ("DataType", "DimensionCount", "Sizes")]
         tensors = tuple(words[len(fields) :])
         for each in fields:
             types = (TensorDataType[one], TensorDataType[other]) if alias else None
-            yield Shared(each, names if tensors == ("*",) else tensors, is_documented, is_checked, types)
+            yield Shared(each, names if tensors == ("*",) else tensors, is_documented, is_checked, types, condition)
 
 
 def _levels(sentences: Iterable[str]) -> dict[str, FeatureLevel]:

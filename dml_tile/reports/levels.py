@@ -290,9 +290,10 @@ def types_text(data_types: Collection[TensorDataType]) -> str:
 
 
 def _sentences(operator: Operator, table: OperatorTable) -> Iterator[str]:
-    for field, tensors, is_documented, is_checked, alias in table.same:
+    for field, tensors, is_documented, is_checked, alias, condition in table.same:
         if len(tensors) > 1:
             but = f", but {alias[1].name} for {alias[0].name}" if alias else ""
+            but += f", if {condition} is given" if condition else ""
             yield f"the same {field}: {', '.join(tensors)}{but}{_HELD[is_documented, is_checked]}"
     yield from (f"{text}{_HELD[is_documented, is_checked]}" for text, is_documented, is_checked in table.fields)
     for tensors, condition, below, is_documented, is_checked in table.given:

@@ -21,7 +21,7 @@ from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.rules import equations
 from dml_tile.rules.operator_functions import FUNCTIONS
 from dml_tile.rules.operator_view import OperatorView, basis, broadcast_advice, table_of
-from dml_tile.rules.shapes import shape_violations
+from dml_tile.rules.shapes import holds, shape_violations
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
@@ -66,7 +66,9 @@ OPERATOR_FIELD_RULES: Final = Rules[OperatorView](
     "DML-OPERATOR-same", says="Tensors that share a field, by the operator's page, have it equal."
 )
 def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for field, tensors, is_documented, is_checked, alias in op.table.same:
+    for field, tensors, is_documented, is_checked, alias, condition in op.table.same:
+        if condition and not holds(op, condition):
+            continue
         views = [view for tensor in tensors for view in op.of(tensor)]
         values = [_value_of(view, field) for view in views]
         if values.count(values[0] if values else None) == len(values):

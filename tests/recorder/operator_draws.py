@@ -201,8 +201,9 @@ def _number(random: Random, kind: str) -> Any:
 
 
 def _activation(random: Random) -> Fields:
-    """An operator that may be fused, or not, without tensors."""
-    named = [each for each in operators().values() if each.name.startswith("ACTIVATION_")]
+    """An operator that may be fused, or not, without tensors; of other tensors, one may end the process."""
+    plain = [each for each in operators().values() if each.tensors == ("InputTensor", "OutputTensor")]
+    named = [each for each in plain if each.name.startswith("ACTIVATION_")]
     operator = random.choice([*named, *[each for each in operators().values() if each.value in (2, 8, 61)]])
     numbers = {field.name: 1 for field in operator.fields if field.kind in "fu" and field.name != "AxisCount"}
     axes = {"Axes": [0]} if any(field.name == "Axes" for field in operator.fields) else {}
