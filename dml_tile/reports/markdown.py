@@ -6,16 +6,18 @@ Page: https://github.github.com/gfm/
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, starmap
 from typing import Final
 
+from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import PLACED
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.findings import NOTHING_TO_CHECK, Finding, location_of
 from dml_tile.reports.bounds import clipped
 from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow
-from dml_tile.reports.overview_nodes import DepartureRow, OverviewNodes
+from dml_tile.reports.overview_nodes import DepartureRow, OverviewNodes, PlacedRow
 from dml_tile.reports.rows import FindingRow
 from dml_tile.reports.wording import counted, kind_of, passed_over
 from dml_tile.text import plural
@@ -65,20 +67,20 @@ def _list(count: int, items: Iterable[str], what: str) -> Iterator[str]:
         yield f"- and {count - MAX_IN_A_COMMENT} more {what}"
 
 
+def _placements(model: PlacedRow, target: str) -> str:
+    """Return whether a model loads at a target, and the numbers of its nodes; empty where it was not placed."""
+    counts = model.counts.get(target) or Counter[Placement]()
+    numbers = ", ".join(f"{counts[placement]:,} {word}" for placement, word in PLACED.items() if counts[placement])
+    return ": ".join(filter(None, (model.outcomes.get(target), numbers)))
+
+
 def _nodes(placed: OverviewNodes) -> Iterator[str]:
     """Yield the models by targets, then the kinds of departure."""
     yield ""
     yield _table_row(["Model", *placed.targets])
     yield _table_row(["---"] * (1 + len(placed.targets)))
     for model in placed.models:
-        cells = (
-            f"{model.outcomes[target]}: " * bool(model.outcomes[target])
-            + ", ".join(f"{counts[placement]:,} {word}" for placement, word in PLACED.items() if counts[placement])
-            if (counts := model.counts.get(target)) is not None
-            else ""
-            for target in placed.targets
-        )
-        yield _table_row([_cell_code(model.source), *cells])
+        yield _table_row([_cell_code(model.source), *(_placements(model, target) for target in placed.targets)])
     if placed.count > len(placed.models):
         yield from ("", f"and {placed.count - len(placed.models)} more models")
     known = f"{plural(placed.known, 'kind')} of departure from DirectML" if placed.known else ""

@@ -15,11 +15,15 @@ from dml_tile.reports.wording import NO_OPERATORS
 from dml_tile.text import plural
 
 _LOADS: Final = "loads"
+_NO_DEVICE: Final = "no device"
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedRow:
-    """A model: at each target, by its label, the numbers of its nodes by placement, and whether it loads, in words."""
+    """A model: at each target, by its label, the numbers of its nodes by placement, and whether it loads, in words.
+
+    Without a device there are no numbers.
+    """
 
     source: str
     counts: dict[str, Counter[Placement]]
@@ -64,7 +68,8 @@ class OverviewNodes:
         self.count += 1
         self._not_loading += not {_LOADS, ""}.issuperset(outcomes.values())
         if len(self.models) < self._max_listed:
-            self.models.append(PlacedRow(clipped(source), counts, outcomes))
+            shown = {label: Counter() if outcomes[label] == _NO_DEVICE else each for label, each in counts.items()}
+            self.models.append(PlacedRow(clipped(source), shown, outcomes))
         self.known += len({(operator, rule) for operator, rule, _ in nodes.known})
         labels = {target.name: target.label for target in nodes.targets}
         for departure in nodes.counted:
@@ -97,7 +102,7 @@ class OverviewNodes:
 def _outcome(nodes: ModelNodes, target: int, counts: Counter[Placement]) -> str:
     """Return whether a model loads at a target, in words; empty if that is not known."""
     if not nodes.has_device(target):
-        return "no device"
+        return _NO_DEVICE
     if not nodes.loads(target):
         return "does not load"
     return "" if counts[Placement.UNKNOWN] else _LOADS

@@ -64,6 +64,8 @@ def _placements(counts: Counter[Placement], outcome: str) -> Iterator[Markup]:
     """Yield whether a model loads, a bar, and the numbers that it shows, in its order."""
     if outcome:
         yield element("span", outcome, class_="loads" if outcome == "loads" else "loads not")
+    if not counts:
+        return
     bars, start = [], 0
     for placement in PLACED:
         if counts[placement]:
