@@ -28,7 +28,8 @@ from dml_tile.emit.schemas import schemas
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.item import item_of
-from dml_tile.readers.model_tile import MAX_DIMENSIONS, MAX_NAMES, KnownShapes, TileNode
+from dml_tile.readers.model_names import MAX_NAMES, KnownShapes
+from dml_tile.readers.model_tile import MAX_DIMENSIONS, TileNode
 from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.readers.onnx.tiles import MAX_CONTRADICTIONS, read_nodes
 from tests.helpers.check_files import INT64 as LONG_TILE

@@ -144,7 +144,7 @@ def test_the_reading_child_ends_with_its_parent(tmp_path: Path, number: signal.S
 import os, signal, sys
 from contextlib import closing
 from pathlib import Path
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.sandbox.parent import ModelReader
 with closing(ModelReader(KnownShapes())) as reader:
     reader.parts(Path({str(MODELS / "burn_tile.ir.xml")!r}))

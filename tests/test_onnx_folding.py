@@ -15,7 +15,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
+from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx import folding
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.onnx_graphs import (

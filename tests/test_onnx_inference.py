@@ -14,7 +14,8 @@ import pytest
 from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.inference import DISTRUSTED
 from tests.helpers.onnx_graphs import model, nodes_of, tensor, tile_in, tile_node, typed
 

@@ -19,7 +19,8 @@ from onnx.parser import parse_graph
 from dml_tile.back_ends.dialects import Request
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.readers.onnx import functions
 from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
 from dml_tile.readers.onnx.inference import names_in

@@ -14,7 +14,8 @@ import pytest
 
 from dml_tile.back_ends.dialects import OPENVINO_TILE_1 as DIALECT
 from dml_tile.errors import InputError
-from dml_tile.readers.model_tile import KnownShapes, TileNode, ValueOrigin, ValueSource
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_tile import TileNode, ValueOrigin, ValueSource
 from tests.helpers.command_line import Call
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, op, ov, parameter, save, tile_ir, tile_operation
 from tests.helpers.onnx_graphs import model as onnx_model

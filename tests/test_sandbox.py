@@ -16,7 +16,8 @@ from typing import Any, Final
 import pytest
 
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode, ValueOrigin, ValueSource
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_tile import DIALECTS, TileNode, ValueOrigin, ValueSource
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.child import End, Order, answer_line, read_answer
 from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader
@@ -128,7 +129,7 @@ IMPORTS_NEITHER = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.sandbox.parent import ModelReader
 
 with closing(ModelReader(KnownShapes())) as reader:

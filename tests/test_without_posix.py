@@ -51,7 +51,7 @@ SLOW: Final = """
 import sys, time
 from contextlib import closing
 from pathlib import Path
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.sandbox.parent import ModelReader
 command = (sys.executable, "-c", "import time; time.sleep(60)")
 with closing(ModelReader(KnownShapes(), seconds=0.5, command=command)) as reader:

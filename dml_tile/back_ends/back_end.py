@@ -79,6 +79,8 @@ class BackEnd:
     """The dialects that it takes; None for all, as if converted to its own."""
     folds_constants: bool = False
     """True if onnxruntime optimises the graph first: it folds Tiles of constants, or used for their shape."""
+    places_nodes: bool = False
+    """True if it is known where it places each node of a model."""
 
     def release_at(self, target: Target) -> Release:
         """Return the release that a target names; the newest for a target that names none."""

@@ -94,6 +94,7 @@ ORT: Final = BackEnd(
     "onnxruntime-directml-VERSION as the target",
     dialects=(ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE),
     folds_constants=True,
+    places_nodes=True,
 )
 
 TRANSPOSES_CANCEL_SINCE: Final = (1, 10)

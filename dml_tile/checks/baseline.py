@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import IN_BASELINE, Result
 from dml_tile.checks.selection import Selection
 from dml_tile.checks.summary import SourceSummary
@@ -26,6 +25,9 @@ from dml_tile.text import encodable, printable, printable_json
 
 MAX_BASELINE_BYTES: Final = 2**26
 """The size of the largest baseline that is read."""
+
+if TYPE_CHECKING:
+    from dml_tile.checks.placements import ModelNodes
 
 _Text = Annotated[str, Field(strict=True)]
 

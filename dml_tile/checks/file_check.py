@@ -13,10 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from dml_tile.back_ends import BackEnd, back_end_named
-from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
-from dml_tile.checks.placements import ModelNodes, places_nodes, targets_of
 from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, Result, results, verdict_of
 from dml_tile.checks.selection import Selection
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
@@ -34,7 +31,7 @@ from dml_tile.findings import (
     unreadable,
 )
 from dml_tile.readers.item import Item
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.sources import EMPTY, SourcePart, Sources, is_model_file
 from dml_tile.readers.urls import source_named
 from dml_tile.simulation.target import resolve
@@ -42,12 +39,15 @@ from dml_tile.simulation.target import resolve
 if TYPE_CHECKING:  # most checks need none
     from onnx import ModelProto
 
+    from dml_tile.back_ends import BackEnd
+    from dml_tile.back_ends.placement import PlacedModel
     from dml_tile.checks.baseline import Baseline
+    from dml_tile.checks.placements import ModelNodes
 
 _ALL_RULES: Final = Selection()
 
 
-Event: TypeAlias = tuple[Result, ...] | ModelNodes | Finding | SourceSummary
+Event: TypeAlias = "tuple[Result, ...] | ModelNodes | Finding | SourceSummary"
 """The results of a tile, one for each target; the placements of a model's nodes, which come first; a finding about the
 file; or, at its end, its summary."""
 
@@ -81,7 +81,7 @@ class FileCheck:
     @property
     def placed_at(self) -> Sequence[Target]:
         """The targets at which ONNX Runtime places the nodes of models."""
-        return self.targets if places_nodes(self.via) else ()
+        return self.targets if self.via and self.via.places_nodes else ()
 
     def name_of(self, file: str) -> str:
         """Return the name of a file, or of standard input, in results."""
@@ -103,13 +103,13 @@ class FileCheck:
             if isinstance(part, Finding):
                 problems.setdefault(part.message, []).append(part)
                 continue
-            if isinstance(part, PlacedModel):
+            if not isinstance(part, Item):
                 contradictions += part.remarks
                 nodes = self._placed(file, part, suppressions)
                 summary.place(nodes)
                 yield nodes
                 continue
-            targets = targets_of(part, nodes, self.targets)
+            targets = nodes.targets_of(part) if nodes else self.targets
             of_part = [*results(file, part, targets, self.against, self.via, lists_all=self.lists_all)]
             if not of_part:
                 continue
@@ -151,6 +151,8 @@ class FileCheck:
 
     def _placed(self, file: str, placed: PlacedModel, suppressions: Suppressions) -> ModelNodes:
         """Return the placements of a model's nodes, with the departures that do not count."""
+        from dml_tile.checks.placements import ModelNodes
+
         nodes = ModelNodes(file, tuple(self.targets), placed, self.max_cpu_nodes)
         departures = {(each.operator, each.reason.rule, name) for each in nodes.departures for name in each.targets}
         nodes.known = {each for each in departures if self.baseline and self.baseline.has_node(file, *each)}
@@ -196,8 +198,15 @@ def file_check(
     for known in (dims, input_shapes):
         require_instance({} if known is None else known, Mapping)
     shapes = {name: tuple(shape) for name, shape in (input_shapes or {}).items()}
-    back_end = None if via is None else back_end_named(via)
-    return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes), back_end)
+    return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes), _back_end_named(via))
+
+
+def _back_end_named(via: str | None) -> BackEnd | None:
+    if via is None:
+        return None
+    from dml_tile.back_ends import back_end_named
+
+    return back_end_named(via)
 
 
 def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
@@ -250,14 +259,18 @@ def check_model(
         raise InputError([replace(each, path=location_of(name, each.path)) for each in problems])
     for _, problem in unknown_names(check.known_shapes, names, [file]):
         raise ValueError(f"{name}: {problem}")
-    placed = next((part for part in parts if isinstance(part, PlacedModel)), None)
-    nodes = ModelNodes(name, tuple(check.targets), placed) if placed else None
+    nodes = None
+    if placed := next((part for part in parts if not isinstance(part, Item | Finding)), None):
+        from dml_tile.checks.placements import ModelNodes
+
+        nodes = ModelNodes(name, tuple(check.targets), placed)
     remarks = [*(placed.remarks if placed else ())]
     found: list[Result] = []
     for part in parts:
         if isinstance(part, Item):
             remarks += part.node.contradictions if part.node else ()
-            found += results(name, part, targets_of(part, nodes, check.targets), against, check.via)
+            targets = nodes.targets_of(part) if nodes else check.targets
+            found += results(name, part, targets, against, check.via)
     for text in remarks:
         warnings.warn(f"{name}: {text}", stacklevel=2)
     made = ModelResults(found)

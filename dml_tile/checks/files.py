@@ -8,10 +8,8 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from glob import has_magic
 from pathlib import PurePath
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from dml_tile.back_ends import BackEnd
-from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.errors import ConfigError, InputError
 from dml_tile.files.paths import STANDARD_INPUT, ListedPath, Matches, ProjectPath, why_refused
 from dml_tile.files.patterns import OUTSIDE, Patterns
@@ -21,7 +19,7 @@ from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, own_finding, unr
 from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.item import Item
-from dml_tile.readers.model_tile import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.sources import (
     EMPTY,
     EMPTY_FOLDER,
@@ -34,6 +32,9 @@ from dml_tile.readers.sources import (
 )
 from dml_tile.readers.urls import Url, file_of
 from dml_tile.text import did_you_mean
+
+if TYPE_CHECKING:
+    from dml_tile.back_ends import BackEnd
 
 Complain: TypeAlias = Callable[[str, Finding], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
@@ -255,7 +256,7 @@ def chosen_tiles(
                     if pointer is None or part.path in ("", pointer) or part.path.startswith(f"{pointer}/"):
                         complain(file, part)
                         is_readable = False
-                elif isinstance(part, PlacedModel) or not part.is_operator:
+                elif not (isinstance(part, Item) and part.is_operator):
                     continue
                 elif pointer not in (None, part.pointer):
                     passed_over.append(part.pointer)

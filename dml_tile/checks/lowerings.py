@@ -25,7 +25,8 @@ from dml_tile.findings import Finding
 from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.item import Item
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.check import not_a_tile
 from dml_tile.text import as_typed, printable
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
-from dml_tile.back_ends import BackEnd
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
 from dml_tile.directml.targets import Target
@@ -110,6 +109,14 @@ class ModelNodes:
         i = self._numbers[node]
         return [self.placed.reasons[column[i]].placement if column[i] >= 0 else None for column in self.placed.placed]
 
+    def targets_of(self, item: Item) -> Sequence[Target]:
+        """Return the targets at which an item has results: of a Tile, those at which DirectML is asked for it."""
+        if item.node is None or item.node.error:
+            return self.targets
+        placements = self.placements(item.node.place)
+        on_directml = (i for i, placement in enumerate(placements) if placement is Placement.DIRECTML)
+        return [self.targets[i] for i in on_directml if self.has_device(i)]
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {node.pointer: i for i, node in enumerate(self.placed.nodes)}
@@ -185,11 +192,6 @@ class ModelNodes:
 _LOADED_ANYHOW: Final = frozenset({"ORT-NODE-domain"})
 
 
-def places_nodes(via: BackEnd | None) -> bool:
-    """Return True if a check through this back end places nodes."""
-    return via is not None and via.name == ORT.name
-
-
 PLACED: Final = {
     Placement.DIRECTML: "on DirectML",
     Placement.CPU: "on the CPU",
@@ -211,12 +213,3 @@ def summary_of(nodes: ModelNodes, target: int) -> str:
     sentence = ", ".join([f"{plural(int(number.replace(',', '')), 'node')} {where}", *others])
     outcome = "it loads" if nodes.loads(target) else "it does not load"
     return sentence if counts[Placement.UNKNOWN] and nodes.loads(target) else f"{sentence}; {outcome}"
-
-
-def targets_of(item: Item, nodes: ModelNodes | None, targets: Sequence[Target]) -> Sequence[Target]:
-    """Return the targets at which an item has results: of a placed Tile, those at which DirectML is asked for it."""
-    if nodes is None or item.node is None or item.node.error:
-        return targets
-    placements = nodes.placements(item.node.place)
-    on_directml = (i for i, placement in enumerate(placements) if placement is Placement.DIRECTML)
-    return [targets[i] for i in on_directml if nodes.has_device(i)]

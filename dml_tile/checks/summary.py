@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from dml_tile.back_ends.chromium import may_use_onnx_runtime
-from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.checks.files import Exclusion
-from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.checks.selection import beginnings
 from dml_tile.directml.enums import FeatureLevel
@@ -23,8 +20,12 @@ from dml_tile.findings import (
     Severity,
     own_finding,
 )
-from dml_tile.readers.model_tile import ModelNames
+from dml_tile.readers.model_names import ModelNames
 from dml_tile.text import plural
+
+if TYPE_CHECKING:  # most checks need none
+    from dml_tile.back_ends import BackEnd
+    from dml_tile.checks.placements import ModelNodes
 
 
 class Suppression(NamedTuple):
@@ -98,8 +99,12 @@ def via_notices(via: str, sources: Iterable[SourceSummary]) -> Iterator[Found]:
         yield names[0], own_finding(UNUSED_VIA, message)
 
 
-def runtime_notices(targets: Iterable[Target], sources: Iterable[SourceSummary]) -> Iterator[Found]:
+def runtime_notices(via: BackEnd, targets: Iterable[Target], sources: Iterable[SourceSummary]) -> Iterator[Found]:
     """Yield a notice, at the first model, of targets where Chromium may pass a graph to ONNX Runtime."""
+    from dml_tile.back_ends.chromium import CHROMIUM, may_use_onnx_runtime
+
+    if via.name != CHROMIUM.name:
+        return
     names = [target.name for target in targets if may_use_onnx_runtime(target)]
     model = next((source.name for source in sources if source.is_model), None)
     if names and model is not None:
@@ -139,6 +144,8 @@ class SourceSummary:
 
     def place(self, nodes: ModelNodes) -> None:
         """Take the placements of a model's nodes: no level is lower than that of a device."""
+        from dml_tile.back_ends.onnxruntime import ORT
+
         self.nodes = nodes
         self.lowest_level = max(ORT.release_at(target).minimum_level for target in nodes.targets)
 

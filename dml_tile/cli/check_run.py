@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from dml_tile.back_ends.chromium import CHROMIUM
-from dml_tile.checks.baseline import Baseline, Entry, baseline_text, new_entries, node_entries, written_before
 from dml_tile.checks.file_check import Event, FileCheck, checked_here
 from dml_tile.checks.files import HOLDS_NOTHING, files_named, forbidden, names_in, unknown_names, unread_through
-from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.summary import (
     SourceSummary,
     Suppression,
@@ -46,13 +43,16 @@ from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import repository_root
 from dml_tile.findings import CONTRADICTION, OWN, Finding, Found, Severity, unreadable
-from dml_tile.readers.model_tile import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.sources import EMPTY, EXCLUDED, is_left_out, is_model_file, passing_over
 from dml_tile.readers.urls import source_named
 from dml_tile.reports.bounds import bounded, bounded_finding
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
 from dml_tile.text import as_typed
+
+if TYPE_CHECKING:
+    from dml_tile.checks.baseline import Baseline, Entry
 
 DEFAULT_TARGET_NOTICE: Final = (
     f"dml-tile: checked at {DEFAULT_TARGET}, which no Windows has in the box; name your users' oldest Windows, as in "
@@ -116,6 +116,15 @@ def _stdin_name(given: str | None, names: Sequence[str]) -> str:
     return given
 
 
+def _baselines(known: str, written: str | None) -> tuple[Baseline | None, Baseline | None]:
+    """Return the baseline that lets findings pass, and what the file of --write-baseline, if given, holds already."""
+    if not (known or written):
+        return None, None
+    from dml_tile.checks.baseline import Baseline, written_before  # most checks have none
+
+    return (None, written_before(written)) if written else (Baseline(known), None)
+
+
 class CheckRun:
     """One check: its options, the settings in force, the files that are named, and what is found in them.
 
@@ -132,14 +141,14 @@ class CheckRun:
         stdin_name = _stdin_name(options.stdin_filename, self.names)
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
         self.root = repository_root(shown_names) if options.root is None else options.root
-        known_file = None if options.write_baseline else config.settings.baseline
+        known, self.old_baseline = _baselines(config.settings.baseline, options.write_baseline)
         self.questions = FileCheck(
             targets=tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
             against=config.settings.against,
             known_shapes=config.known_shapes(),
             via=config.back_end(),
             selection=config.selection(),
-            baseline=Baseline(known_file) if known_file else None,
+            baseline=known,
             fail_on=None if config.settings.fail_on == "never" else Severity[config.settings.fail_on.upper()],
             file_ignores=config.file_ignores(),
             is_strict=config.settings.strict_files,
@@ -148,14 +157,13 @@ class CheckRun:
             lists_all=any(one.lists_all for one in self.formats),
             stdin_name=stdin_name,
         )
-        self.old_baseline = written_before(options.write_baseline) if options.write_baseline else None
         self.status = ExitStatus()
         self._passed_over: list[Found] = []
         self._contradictions: list[Found] = []
         self._of_names: Mapping[str, Sequence[str]] = {}
         self._reports: Sequence[Report] = ()
         self._sources: list[SourceSummary] = []
-        self._entries = set[Entry]()
+        self._entries: set[Entry] = set()
 
     @property
     def is_via_an_option(self) -> bool:
@@ -275,23 +283,27 @@ class CheckRun:
                 self._sources.append(event)
                 if event.is_empty and not (event.is_model or self.questions.is_strict):
                     self._passed_over.append(passing_over(file, EMPTY))
-            case ModelNodes():
-                if self.questions.baseline:
-                    self.questions.baseline.note_nodes(event)
-                if self.options.write_baseline:
-                    self._entries |= node_entries(event, self.options.write_baseline)
-                for report in self._reports:
-                    report.nodes(event)
-            case results:
+            case tuple() as results:
                 if self.questions.baseline:
                     self.questions.baseline.note(results)
                 options = self.options
                 if options.write_baseline:
+                    from dml_tile.checks.baseline import new_entries
+
                     self._entries |= new_entries(results, options.write_baseline)
                 self._count(are_failing=not all(result.passes(self.questions.fail_on) for result in results))
                 shown = bounded(results)
                 for report in self._reports:
                     report.item(shown)
+            case nodes:
+                if self.questions.baseline:
+                    self.questions.baseline.note_nodes(nodes)
+                if self.options.write_baseline:
+                    from dml_tile.checks.baseline import node_entries
+
+                    self._entries |= node_entries(nodes, self.options.write_baseline)
+                for report in self._reports:
+                    report.nodes(nodes)
 
     def _complain_of_empty_names(self) -> None:
         """Complain of names that have to hold something to check, and hold nothing."""
@@ -315,8 +327,8 @@ class CheckRun:
         notices = [*file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=self.is_project)]
         if self.is_via_an_option:
             notices += via_notices(config.settings.via or "", self._sources)
-        if questions.via is not None and questions.via.name == CHROMIUM.name:
-            notices += runtime_notices(questions.targets, self._sources)
+        if questions.via is not None:
+            notices += runtime_notices(questions.via, questions.targets, self._sources)
         if known:
             missing = known.missing(self._sources, self._target_names, questions.selection)
             notices += baseline_notices(config.settings.baseline, missing)
@@ -329,10 +341,12 @@ class CheckRun:
 
     def write_baseline(self, file: str) -> None:
         """Write the entries found, and the old ones that this run did not look for."""
+        from dml_tile.checks.baseline import baseline_text
+
         old, entries = self.old_baseline, self._entries
         selection = self.questions.selection
-        old_entries = old.entries if old else frozenset[Entry]()
-        looked_for = old.looked_for(self._sources, self._target_names, selection) if old else frozenset[Entry]()
+        old_entries: frozenset[Entry] = old.entries if old else frozenset()
+        looked_for = old.looked_for(self._sources, self._target_names, selection) if old else frozenset()
         unchecked = old_entries - looked_for
         written = entries | unchecked
         with replaced(file) as replacing:

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from dml_tile.back_ends import BackEnd, back_end_named
 from dml_tile.checks.files import Exclusion
 from dml_tile.checks.selection import Selection, known_rules
 from dml_tile.checks.summary import FileIgnores
@@ -31,11 +30,14 @@ from dml_tile.files.repository import GIT, root_above
 from dml_tile.files.whole import open_regular, read_whole
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.sources import is_model_file
 from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
 from dml_tile.simulation.target import current_target, named_targets
 from dml_tile.text import shown
+
+if TYPE_CHECKING:
+    from dml_tile.back_ends import BackEnd
 
 Parsed = TypeVar("Parsed")
 
@@ -116,7 +118,7 @@ class Config:
     """The settings, the file that they were read from (``""`` without one), and those that an option replaced."""
 
     file: str = ""
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = field(default_factory=Settings.model_construct)  # which needs no validator
     options: frozenset[str] = frozenset()
 
     def with_options(self, parameters: Mapping[str, object]) -> Config:
@@ -151,7 +153,11 @@ class Config:
 
     def back_end(self) -> BackEnd | None:
         """Return the back end; an empty name is none."""
-        return self.parsed("via", lambda name: back_end_named(name) if name else None)
+        if not self.settings.via:
+            return None
+        from dml_tile.back_ends import back_end_named
+
+        return self.parsed("via", back_end_named)
 
     def exclusion(self) -> Exclusion:
         """Return what is excluded."""

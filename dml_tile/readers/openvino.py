@@ -32,15 +32,8 @@ from dml_tile.back_ends.dialects import INT64_MAX, OPENVINO_TILE_1
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.contents import require_no_pointer
-from dml_tile.readers.model_tile import (
-    KnownShapes,
-    ModelNames,
-    TileNode,
-    ValueOrigin,
-    ValueSource,
-    limited_names,
-    tile_node,
-)
+from dml_tile.readers.model_names import KnownShapes, ModelNames, limited_names
+from dml_tile.readers.model_tile import TileNode, ValueOrigin, ValueSource, tile_node
 from dml_tile.text import shortened, shortened_within
 
 MAX_POINTER_LENGTH: Final = 200

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.files.paths import STANDARD_INPUT
@@ -21,14 +20,15 @@ from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import FileKind, kind_of
 from dml_tile.readers.item import Item, item_of
-from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
+from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.urls import Url, file_of
 
 if TYPE_CHECKING:
+    from dml_tile.back_ends.placement import PlacedModel
     from dml_tile.readers.remote import RemoteFiles
     from dml_tile.readers.sandbox.parent import ModelReader
 
-SourcePart: TypeAlias = Item | PlacedModel | Finding
+SourcePart: TypeAlias = "Item | PlacedModel | Finding"
 """A part of a source: an operator, the placements of a model's nodes, or what cannot be read."""
 
 EMPTY_FOLDER: Final = own_finding(NOTHING_TO_CHECK, "the folder holds no models and no descriptors")
@@ -124,6 +124,8 @@ class Sources(AbstractContextManager["Sources"]):
             from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # imports subprocess
 
             self._models = ModelReader(self._known_shapes, self._targets, memory=MAX_MEMORY_BYTES // self._shared_by)
+        from dml_tile.readers.model_tile import TileNode
+
         for part in self._models.parts(path):
             yield item_of(part) if isinstance(part, TileNode) else part
 

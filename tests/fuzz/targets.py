@@ -47,7 +47,8 @@ from dml_tile.pictures.labels import picture_of
 from dml_tile.pictures.picture import picture_svg
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.item import Item, item_of
-from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode, ValueOrigin
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_tile import DIALECTS, TileNode, ValueOrigin
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.readers.sandbox.child import answer_line, read_answer
 from dml_tile.readers.sandbox.parent import ModelReader

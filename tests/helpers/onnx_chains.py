@@ -27,7 +27,8 @@ from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.result import Verdict, results
 from dml_tile.directml.targets import Target
 from dml_tile.readers.item import item_of
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
 from tests.helpers.onnx_graphs import computed, constant, model, node, nodes_of, tile_node, typed
 

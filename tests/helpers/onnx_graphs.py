@@ -17,7 +17,8 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 
 from dml_tile.back_ends.placement import ModelNode, Reason, place
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.tiles import prepare, read_nodes, scan
 
 FLOAT: Final = TensorProto.FLOAT

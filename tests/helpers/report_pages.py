@@ -18,7 +18,7 @@ from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding
 from dml_tile.readers.item import Item
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.model_names import KnownShapes
 from dml_tile.reports.report import FORMATS, ReportOptions
 from tests.helpers.descriptors import row
 

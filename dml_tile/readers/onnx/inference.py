@@ -26,7 +26,8 @@ from onnx import (
 
 from dml_tile.back_ends.dialects import INT64_MAX
 from dml_tile.errors import input_error
-from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, limited_names
+from dml_tile.readers.model_names import KnownShapes, ModelNames, limited_names
+from dml_tile.readers.model_tile import Dimension
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.functions import OnnxOperator, default_opset, operator, place, set_apart
 from dml_tile.readers.onnx.values import Value, common, dimensions, is_made_up

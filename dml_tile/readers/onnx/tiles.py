@@ -29,7 +29,8 @@ from dml_tile.back_ends.dialects import onnx_tile
 from dml_tile.back_ends.placement import LoadedModel, PlacedModel, placed_model
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_tile import Dimension, KnownShapes, ModelNames, TileNode, ValueOrigin, tile_node
+from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import default_opset, inline, place, place_of
 from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types

@@ -23,7 +23,8 @@ from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
+from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.text import shortened
 
 try:

@@ -24,7 +24,7 @@ from dml_tile.findings import unreadable
 from dml_tile.input_errors import limited_problems
 from dml_tile.readers.contents import require_no_pointer
 from dml_tile.readers.file_kinds import kind_of
-from dml_tile.readers.model_tile import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, End, Order, Part, read_answer
 
 MAX_SECONDS: Final = 60

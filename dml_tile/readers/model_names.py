@@ -1,0 +1,39 @@
+"""Sizes that a caller gives for a model's dynamic parts, and the names in a model by which they may be given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+MAX_NAMES: Final = 1000
+"""The most names of dimensions, and of inputs, that a model is said to have besides those asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownShapes:
+    """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of inputs by name.
+
+    A size of None in an input's shape stays as the model has it.
+    """
+
+    dims: Mapping[str, int] = field(default_factory=dict)
+    input_shapes: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNames:
+    """Names by which the sizes of models may be given, of dimensions and of inputs, and the number of their nodes."""
+
+    dimensions: frozenset[str] = frozenset()
+    inputs: frozenset[str] = frozenset()
+    nodes: int = 0
+
+    def __or__(self, other: ModelNames) -> ModelNames:
+        return ModelNames(self.dimensions | other.dimensions, self.inputs | other.inputs, self.nodes + other.nodes)
+
+
+def limited_names(names: Collection[str], asked: Collection[str]) -> frozenset[str]:
+    """Return the names that were ``asked`` for, and some others."""
+    there = set(names)
+    return frozenset(there.intersection(asked)) | frozenset(sorted(there.difference(asked))[:MAX_NAMES])
