@@ -27,9 +27,9 @@ from dml_tile.checks.placements import Departure as Departure
 from dml_tile.checks.placements import ModelNodes as ModelNodes
 from dml_tile.checks.result import Result as Result
 from dml_tile.checks.result import Verdict as Verdict
-from dml_tile.checks.result import check_via as check_via
 from dml_tile.checks.sweep import CheckedFile as CheckedFile
 from dml_tile.checks.sweep import sweep as sweep
+from dml_tile.checks.via import check_via as check_via
 from dml_tile.descriptors.graph import Descriptor as Descriptor
 from dml_tile.descriptors.graph import GraphDesc as GraphDesc
 from dml_tile.descriptors.graph import InputGraphEdge as InputGraphEdge

@@ -259,6 +259,11 @@ UNUSED_BASELINE_ENTRY: Final = "unused-baseline-entry"
 UNUSED_VIA: Final = "unused-via"
 OTHER_RUNTIME: Final = "other-runtime"
 
+# rules that decide verdicts; the rules themselves are imported only where something may break them
+ELSEWHERE: Final = "DML-VIA-elsewhere"
+NO_OPERATOR: Final = "DML-DXDISPATCH-no-operator"
+UNEXPLAINED: Final = "DML-CAPTURE-unexplained"
+
 
 class OwnId(NamedTuple):
     """An id of the package's own, which is no rule of DirectML's.

@@ -18,7 +18,7 @@ from dml_tile.back_ends.chromium import op_support_limits
 from dml_tile.back_ends.dialects import ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE, Request
 from dml_tile.back_ends.kernels import releases, version_text
 from dml_tile.checking import check
-from dml_tile.checks.result import check_node, check_via, lowest_level_through
+from dml_tile.checks.via import check_node, check_via, lowest_level_through
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel

@@ -30,7 +30,8 @@ from dml_tile import (
     lowest_level,
 )
 from dml_tile.bindings.resources import BindingLike
-from dml_tile.checks.result import Verdict, results
+from dml_tile.checks.result import Verdict
+from dml_tile.checks.results import results
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.directml.operator_table import TABLE, tables_of
 from dml_tile.directml.operators import Operator, operators

@@ -12,7 +12,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.findings import Basis, Rules, Severity, Violation
+from dml_tile.findings import ELSEWHERE, Basis, Rules, Severity, Violation
 from dml_tile.simulation.target import resolve
 
 
@@ -122,7 +122,7 @@ def back_end_accepts_the_tile(result: BackEndResult, target: Target) -> Iterator
         yield Violation(result.path, result.reason, result.suggestion)
 
 
-@BACK_END_RULES.add("DML-VIA-elsewhere", says="The back end must hand the tile to DirectML.", severity=Severity.NOTE)
+@BACK_END_RULES.add(ELSEWHERE, says="The back end must hand the tile to DirectML.", severity=Severity.NOTE)
 def tile_reaches_directml(result: BackEndResult, target: Target) -> Iterator[Violation]:
     if result.outcome in (Outcome.ELSEWHERE, Outcome.NOTHING):
         yield Violation(result.path, result.reason, result.suggestion)

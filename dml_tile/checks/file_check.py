@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
-from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, Result, results, verdict_of
+from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, Result, verdict_of
+from dml_tile.checks.results import results
 from dml_tile.checks.selection import Selection
 from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
 from dml_tile.directml.targets import Target, TargetLike

@@ -13,7 +13,9 @@ from dml_tile.back_ends import BackEnd
 from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.back_ends.chromium import CHROMIUM
 from dml_tile.back_ends.directml import merged_dimensions
-from dml_tile.checks.result import Result, Verdict, check_node, results, ruled_out, verdict_of
+from dml_tile.checks.result import Result, Verdict, verdict_of
+from dml_tile.checks.results import results
+from dml_tile.checks.via import check_node, ruled_out
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import array_text
 from dml_tile.directml.data_types import CARRIERS

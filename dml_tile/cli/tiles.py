@@ -123,7 +123,7 @@ def _drawings(
     chosen: ChosenTiles, target: Target, status: ExitStatus
 ) -> Iterator[tuple[Result, TilePicture, Iterator[Line]]]:
     """Yield each tile's result, its picture, and what ``check`` prints of it."""
-    from dml_tile.checks.result import results
+    from dml_tile.checks.results import results
     from dml_tile.reports.text import result_lines
 
     for file, part in chosen:

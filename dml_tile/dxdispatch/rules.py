@@ -13,7 +13,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import Field, Operator, operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
-from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation
+from dml_tile.findings import NO_OPERATOR, Basis, Finding, Rule, Rules, Severity, Violation
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import MAX_PROBLEMS
 from dml_tile.json_text import Document
@@ -333,7 +333,7 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
 
 
 @DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-no-operator",
+    NO_OPERATOR,
     url=pages.DXDISPATCH,
     says="A dispatchable is an operator; of a shader, an ONNX model or a serialized graph nothing is checked.",
     severity=Severity.NOTE,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
@@ -25,14 +25,16 @@ from dml_tile.descriptors.structs import JSON_DOCUMENT, Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import Operator, operator_named, operators
-from dml_tile.dxdispatch.rules import ModelPart
 from dml_tile.findings import Finding, Position, unreadable
 from dml_tile.input_errors import C_NAMES, problems_of, too_many_keys
 from dml_tile.json_text import SourceText
-from dml_tile.readers.captured_line import CapturedLine
-from dml_tile.readers.model_tile import TileNode, UnknownField
-from dml_tile.rules.capture import Capture
 from dml_tile.text import abridged
+
+if TYPE_CHECKING:
+    from dml_tile.dxdispatch.rules import ModelPart
+    from dml_tile.readers.captured_line import CapturedLine
+    from dml_tile.readers.model_tile import TileNode, UnknownField
+    from dml_tile.rules.capture import Capture
 
 _MAX_CONTENT: Final = 500  # each entry of a baseline has it
 _DIGEST_BYTES: Final = 4

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.checks.result import Result
 from dml_tile.findings import Finding
-from dml_tile.readers.model_tile import UnknownField
 from dml_tile.text import abridged, plural, printable, shortened
+
+if TYPE_CHECKING:
+    from dml_tile.readers.model_tile import UnknownField
 
 MAX_NAME: Final = 200
 """The most characters of a name, such as a pointer or a field's."""
@@ -106,5 +108,7 @@ def _listed(fields: tuple[str, ...]) -> tuple[str, ...]:
 
 def _unknown(fields: tuple[UnknownField, ...]) -> tuple[UnknownField, ...]:
     """Return the fields, of which those with short texts stay."""
+    from dml_tile.readers.model_tile import UnknownField
+
     kept = dict(zip(map(str, fields), fields, strict=True))
     return tuple(kept.get(text, UnknownField(text)) for text in _listed(tuple(map(str, fields))))

@@ -13,30 +13,27 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from dml_tile.back_ends import BACK_ENDS
-from dml_tile.back_ends.directml import SPECIFICATION_RULES
-from dml_tile.back_ends.placement import NamedNode, Reason
-from dml_tile.checks.devices import DeviceOutput
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
-from dml_tile.checks.placements import Departure, ModelNodes, operator_name, summary_of
-from dml_tile.checks.result import Result, Verdict, alike, verdict_of, why_lower
+from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
-from dml_tile.findings import OWN, Finding, OwnId, Position, Rule, Severity, location_of
-from dml_tile.readers.model_tile import UnknownField
+from dml_tile.findings import OWN, UNEXPLAINED, Finding, OwnId, Position, Rule, Severity, location_of
 from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.rules.capture import refusal_is_explained
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural, printable, printable_line_start, shortened_within
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from dml_tile.back_ends.placement import NamedNode, Reason
     from dml_tile.checks.catalogue import ResultCode
+    from dml_tile.checks.devices import DeviceOutput
+    from dml_tile.checks.placements import Departure, ModelNodes
+    from dml_tile.readers.model_tile import UnknownField
 
 _NOT_EXECUTED: Final = "not executed"
 """Of another operator than Tile, where a model is run."""
@@ -139,7 +136,7 @@ def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Ite
 
 def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None = None) -> Text:
     """Return what follows a verdict in its line."""
-    is_unexplained = any(finding.rule == refusal_is_explained.id for finding in result.findings)
+    is_unexplained = any(finding.rule == UNEXPLAINED for finding in result.findings)
     fails = "fails: " if not result.passes(fail_on) else ""
     has_part = result.not_looked_at and (result.lowest_level is not None or result.verdict != Verdict.REFUSED)
     remarks = (
@@ -179,6 +176,8 @@ def notice_lines(source: str, notice: Finding) -> Iterator[Line]:
 
 
 def _node_line(node: NamedNode, reason: Reason) -> Line:
+    from dml_tile.checks.placements import operator_name
+
     name = f" {node.name!r}" if node.name else ""
     text = f": {reason.text}" if reason.text else ""
     return Line(2, Text(printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}")))
@@ -260,9 +259,17 @@ def _lowest(result: Result) -> str:
     at_least, or_later = (wording.AT_LEAST, " or later") if wording.has_a_least_level(result) else ("", "")
     first = oldest_windows(level)
     box = f", in the box from {first}{or_later}" if first else ""
-    why = "" if result.ok else why_lower(result)
+    why = "" if result.ok else _why_lower(result)
     where = f", where {printable(why)}" if why else ""
     return f"lowest level {at_least}{level.short}{box}{where}"
+
+
+def _why_lower(result: Result) -> str:
+    if not result.item.via:
+        return ""
+    from dml_tile.checks.via import why_lower
+
+    return why_lower(result)
 
 
 _LINES_BESIDE_MODELS: Final = 10
@@ -275,9 +282,6 @@ _MIN_NAME: Final = 12
 _AS_HANDED_ON: Final = (
     "tiles of models were checked as handed to DirectML unchanged, in the model's dimensions, merged only above 8"
 )
-_RULED_OUT: Final = frozenset(rule.id for rule in SPECIFICATION_RULES.values())
-"""The rules of tiles that no back end is handed."""
-
 _VIA_CHROMIUM: Final = "; --via chromium checks what WebNN makes of them"
 _VIA_ORT: Final = ", and --via ort what ONNX Runtime does"
 _BELOW_ORT: Final = "; ONNX Runtime makes no device at {}: `dml-tile device --via ort` says what to ship"
@@ -311,10 +315,8 @@ class TextReport(Report):
             self._targets[result.target.name] = result.target
             self._lacks_sizes |= any(field.is_size for field in result.item.unknown)
             is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.item.via
-            is_ruled_out = any(finding.rule in _RULED_OUT for finding in result.findings)
-            is_unchanged = is_open and not is_ruled_out and is_model_file(result.item.source)
-            self._is_unchanged |= is_unchanged
-            self._has_back_ends |= is_unchanged and not unread_through(result.item.source, BACK_ENDS["ort"])
+            if is_open and is_model_file(result.item.source):
+                self._note_unchanged(result)
             if is_plain or (self.options.is_quiet and result.passes(self.options.fail_on)):
                 continue
             print_lines(
@@ -328,6 +330,16 @@ class TextReport(Report):
                 ),
             )
             shown = result.item.operator
+
+    def _note_unchanged(self, result: Result) -> None:
+        """Remember that a model's tile was checked as if handed to DirectML unchanged, unless none is handed."""
+        from dml_tile.back_ends import BACK_ENDS
+        from dml_tile.back_ends.directml import SPECIFICATION_RULES
+
+        ruled_out = {rule.id for rule in SPECIFICATION_RULES.values()}
+        if all(finding.rule not in ruled_out for finding in result.findings):
+            self._is_unchanged = True
+            self._has_back_ends |= not unread_through(result.item.source, BACK_ENDS["ort"])
 
     def finding(self, source: str, finding: Finding) -> None:
         """Print a notice, of those with one id the first few."""
@@ -345,6 +357,8 @@ class TextReport(Report):
 
     def nodes(self, nodes: ModelNodes) -> None:
         """Print a model's nodes by placement, target by target, each node if that is asked for; then the departures."""
+        from dml_tile.checks.placements import summary_of
+
         self._placed += 1
         self._not_lowered += nodes.not_lowered
         is_quiet, fail_on = self.options.is_quiet, self.options.fail_on
@@ -369,11 +383,8 @@ class TextReport(Report):
             return
         notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
         notes += [_HOW_TO_FIX] * self._lacks_sizes
-        without = [name for name, target in self._targets.items() if not BACK_ENDS["ort"].creates_a_device(target)]
-        ort = _VIA_ORT * (len(without) < len(self._targets)) + (
-            _BELOW_ORT.format(", ".join(without)) if without else ""
-        )
-        notes += [f"{_AS_HANDED_ON}{(_VIA_CHROMIUM + ort) * self._has_back_ends}"] * self._is_unchanged
+        if self._is_unchanged:
+            notes.append(f"{_AS_HANDED_ON}{self._back_ends_to_ask() if self._has_back_ends else ''}")
         print_lines(self._console, (Line(0, Text(f"note: {note}", "dim")) for note in notes))
         if self.passed_over:
             print_lines(self._console, [Line(0, Text(wording.passed_over(self.passed_over)))])
@@ -382,6 +393,13 @@ class TextReport(Report):
         if self._not_lowered:
             print_lines(self._console, [Line(0, Text(f"placed, not lowered: {self._not_lowered:,}"))])
         self._print_models([source for source in sources if source.is_model])
+
+    def _back_ends_to_ask(self) -> str:
+        from dml_tile.back_ends import BACK_ENDS
+
+        without = [name for name, target in self._targets.items() if not BACK_ENDS["ort"].creates_a_device(target)]
+        ort = _VIA_ORT if len(without) < len(self._targets) else ""
+        return f"{_VIA_CHROMIUM}{ort}{_BELOW_ORT.format(', '.join(without)) if without else ''}"
 
     def _print_models(self, models: Sequence[SourceSummary]) -> None:
         with_tiles = [model for model in models if model.operators or not model.is_whole]

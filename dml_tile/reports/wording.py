@@ -10,14 +10,13 @@ from dml_tile.checks.result import IN_BASELINE, Result, Verdict
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
-from dml_tile.findings import NOTHING_TO_CHECK, Basis, Finding, Found, Rule, Severity
-from dml_tile.readers.model_tile import UnknownField
-from dml_tile.rules.capture import refusal_is_explained
+from dml_tile.findings import NOTHING_TO_CHECK, UNEXPLAINED, Basis, Finding, Found, Rule, Severity
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural
 
-if TYPE_CHECKING:  # most checks lower nothing
+if TYPE_CHECKING:
     from dml_tile.lowering.steps import Lowering, StepBuffer
+    from dml_tile.readers.model_tile import UnknownField
 
 NOWHERE: Final = "none"
 AT_LEAST: Final = "at least "
@@ -129,7 +128,7 @@ def outcome(hresult: HRESULT | None, crash: bool) -> str:
 
 def outcome_of_rule(rule: Rule[Any]) -> str:
     """Return what DirectML does about a broken rule, in words; empty for a note, which DirectML does not refuse."""
-    if rule.usual_severity is Severity.NOTE or rule.id == refusal_is_explained.id:
+    if rule.usual_severity is Severity.NOTE or rule.id == UNEXPLAINED:
         return ""
     if rule.usual_severity is Severity.WARNING:
         return "does not notice"

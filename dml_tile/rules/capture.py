@@ -13,7 +13,7 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Rules, Severity, Violation
+from dml_tile.findings import UNEXPLAINED, Basis, Rules, Severity, Violation
 from dml_tile.rules.check import findings_of, findings_of_null_graph, not_looked_at
 
 Method: TypeAlias = Literal["CreateOperator", "CompileGraph"]
@@ -85,7 +85,7 @@ def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violatio
 
 
 @CAPTURE_RULES.add(
-    "DML-CAPTURE-unexplained",
+    UNEXPLAINED,
     says="CreateOperator or CompileGraph failed for a reason that a rule states, at the device's feature level, or at "
     "any if that is unknown.",
     severity=Severity.WARNING,

@@ -54,7 +54,7 @@ GROUPS: Final = {
     "Describe a graph of operators": ("descriptors.graph",),
     "Check a descriptor": ("checking", "rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": (
-        *("checks.file_check", "checks.result", "readers.item", "readers.model_tile", "checks.sweep"),
+        *("checks.file_check", "checks.result", "checks.via", "readers.item", "readers.model_tile", "checks.sweep"),
         *("checks.placements", "back_ends.placement"),
     ),
     "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),

@@ -28,7 +28,7 @@ from rich.console import Console
 import dml_tile
 from dml_tile.back_ends.dialects import ONNX_TILE_13
 from dml_tile.checks.lowerings import lower_item, with_lowering_suggested
-from dml_tile.checks.result import results
+from dml_tile.checks.results import results
 from dml_tile.checks.summary import SourceSummary
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target

@@ -24,7 +24,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.back_ends import BACK_ENDS
-from dml_tile.checks.result import Verdict, results
+from dml_tile.checks.result import Verdict
+from dml_tile.checks.results import results
 from dml_tile.directml.targets import Target
 from dml_tile.readers.item import item_of
 from dml_tile.readers.model_names import KnownShapes
