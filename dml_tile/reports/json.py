@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, starmap
-from operator import attrgetter
-from typing import Annotated, Any, Final, Literal
+from itertools import chain, islice
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field
 
@@ -24,8 +23,7 @@ from dml_tile.text import encodable, printable
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
-_Hexadecimal = Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")]
-
+_Printable = Annotated[str, BeforeValidator(printable)]
 
 MAX_NODES_OF_A_MODEL: Final = 200_000
 """The most nodes of a model, counted at each target, that are listed."""
@@ -37,14 +35,12 @@ class FindingRecord(Record):
     rule: str = Field(description="The rule's stable id; `dml-tile explain` tells more.")
     path: str = Field(description="The field in C names; empty for the whole descriptor.")
     message: str
-    severity: Annotated[Literal["error", "warning", "note"], BeforeValidator(str)] = Field(
+    severity: Literal["error", "warning", "note"] = Field(
         description="error: DirectML refuses it or crashes, or a specification or a back end raises; warning: only the "
         "documentation rules it out, or DirectML refused it where it was captured; note: no refusal."
     )
-    basis: Annotated[tuple[Literal["documented", "runtime", "inferred"], ...], BeforeValidator(attrgetter("names"))] = (
-        Field(description="What the finding rests on.")
-    )
-    hresult: Annotated[_Hexadecimal | None, BeforeValidator(lambda code: code if code is None else code.hex)] = Field(
+    basis: tuple[Literal["documented", "runtime", "inferred"], ...] = Field(description="What the finding rests on.")
+    hresult: Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")] | None = Field(
         description="What DirectML returns; null if it does not notice, if it crashes, or if that is unknown."
     )
     crash: bool = Field(description="Whether the process would die.")
@@ -122,11 +118,11 @@ class NoticeRecord(Record):
     """A notice about per-file-ignores, the baseline or --via."""
 
     source: str = Field(description="The file; - is standard input.")
-    rule: Literal["unused-ignore", "unused-baseline-entry", "unused-via", "other-runtime"]
-    severity: Annotated[Literal["note"], BeforeValidator(str)]
-    message: str
-    line: Line = None
-    column: Line = None
+    rule: str = Field(json_schema_extra={"enum": [own.id for own in OWN.values() if own.key == "notices"]})
+    severity: Literal["note"]
+    message: _Printable
+    line: None = Field(default=None, description="Null, since a notice is about a whole file.")
+    column: None = Field(default=None, description="Null too.")
 
 
 class PlacementRecord(Record):
@@ -157,7 +153,7 @@ class ModelErrorRecord(Record):
 
     target: str
     rule: str
-    message: str
+    message: _Printable
     suggestion: str | None
 
 
@@ -184,6 +180,9 @@ class SourceRecord(Record):
         "entered. Empty for what was checked.",
     )
 
+
+_KINDS: Final[dict[str, type[Record]]] = {"errors": ErrorRecord, "notices": NoticeRecord}
+"""The records of findings about files, by their keys."""
 
 _OF_PLACED: Final = {"nodes", "nodes_left_out", "errors"}
 """The fields of a source whose nodes were placed."""
@@ -244,10 +243,9 @@ class JsonReport(Report):
             for source, finding in self.passed_over
         )
         self._write_list("sources", chain(checked, passed))
-        if self.problems:
-            self._write_list("errors", starmap(error_record, self.problems))
-        if notices := self.found["notices"]:
-            self._write_list("notices", starmap(notice_record, notices))
+        for key, kind in _KINDS.items():
+            if found := self.found[key]:
+                self._write_list(key, (record_of(kind, finding, source, finding.position) for source, finding in found))
         self._write_json("}\n")
 
     def _write_list(self, name: str, records: Iterable[Record]) -> None:
@@ -274,7 +272,9 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
         lowest_level=result.lowest_level.short if result.lowest_level else never,
         unknown=tuple(map(str, item.unknown)),
         not_looked_at=result.not_looked_at,
-        findings=tuple(_finding_record(result, finding) for finding in result.findings),
+        findings=tuple(
+            record_of(FindingRecord, finding, item.source, item.position(finding.path)) for finding in result.findings
+        ),
         via=item.via,
         node=node_record(item.node) if item.node else None,
         deselected=len(result.uncounted.get(NOT_SELECTED, ())),
@@ -330,35 +330,34 @@ def _model_errors(nodes: ModelNodes) -> Iterator[ModelErrorRecord]:
     for departure in nodes.counted:
         finding = departure.finding
         if finding.severity is Severity.ERROR:
-            shown = {"message": printable(finding.message), "suggestion": finding.suggestion}
-            yield from (
-                ModelErrorRecord.model_validate({"target": target, "rule": finding.rule, **shown})
-                for target in departure.targets
-            )
+            for target in departure.targets:
+                yield record_of(ModelErrorRecord, finding, nodes.source, target=target)
 
 
-def error_record(source: str, problem: Finding) -> ErrorRecord:
-    """Return the record of a part of a source that cannot be read."""
-    return ErrorRecord(
-        source=encodable(source), pointer=problem.path, message=problem.message, **_beginning(problem.position)
-    )
+_Kind = TypeVar("_Kind", bound=Record)
 
 
-def notice_record(source: str, notice: Finding) -> NoticeRecord:
-    """Return the record of a notice."""
-    shown = {"source": encodable(source), "message": printable(notice.message)}
-    shared = {"rule": notice.rule, "severity": notice.severity}
-    return NoticeRecord.model_validate(shown | shared | _beginning(notice.position))
-
-
-def _finding_record(result: Result, finding: Finding) -> FindingRecord:
-    record = FindingRecord.model_validate(finding, from_attributes=True)
-    return record.model_copy(update=_beginning(result.item.position(finding.path)))
-
-
-def _beginning(position: Position | None) -> dict[str, int]:
-    """Return the line and the column of a position; nothing if it is unknown."""
-    return {"line": position.line, "column": position.column} if position else {}
+def record_of(
+    kind: type[_Kind], finding: Finding, source: str, position: Position | None = None, target: str = ""
+) -> _Kind:
+    """Return what the records of a kind have of a finding: each of its keys is one of these."""
+    shown = {
+        "source": encodable(source),
+        "pointer": finding.path,
+        "target": target,
+        "rule": finding.rule,
+        "path": finding.path,
+        "message": finding.message,
+        "severity": str(finding.severity),
+        "basis": finding.basis.names,
+        "hresult": None if finding.hresult is None else finding.hresult.hex,
+        "crash": finding.crash,
+        "url": finding.url,
+        "suggestion": finding.suggestion,
+        "line": position.line if position else None,
+        "column": position.column if position else None,
+    }
+    return kind.model_validate({key: shown[key] for key in kind.model_fields})
 
 
 class JsonLinesReport(Report):
@@ -378,11 +377,8 @@ class JsonLinesReport(Report):
             self._write_json(f"{json.dumps({'source': encodable(nodes.source), **error.model_dump()})}\n")
 
     def finding(self, source: str, finding: Finding) -> None:
-        key = OWN[finding.rule].key
-        if key == "errors":
-            self._write_one(error_record(source, finding))
-        elif key == "notices":
-            self._write_one(notice_record(source, finding))
+        if kind := _KINDS.get(OWN[finding.rule].key):
+            self._write_one(record_of(kind, finding, source, finding.position))
 
-    def _write_one(self, record: ResultRecord | PlacementRecord | ErrorRecord | NoticeRecord) -> None:
+    def _write_one(self, record: Record) -> None:
         self._write_json(f"{record.model_dump_json()}\n")
