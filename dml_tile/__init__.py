@@ -57,7 +57,7 @@ _NAMES = {
     "errors": "DmlError",
     "execution.executor": "CompiledTile compile_tile execute",
     "execution.mover": "BoundTile Progress",
-    "findings": "Against Basis Finding Position Rule Severity Violation",
+    "findings": "Against Basis Finding Position Rule Severity Try Violation",
     "geometry.layout": "calc_buffer_tensor_size",
     "lowering.lower": "lower",
     "lowering.run": "run_lowering",

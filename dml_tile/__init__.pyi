@@ -102,6 +102,7 @@ from dml_tile.findings import Finding as Finding
 from dml_tile.findings import Position as Position
 from dml_tile.findings import Rule as Rule
 from dml_tile.findings import Severity as Severity
+from dml_tile.findings import Try as Try
 from dml_tile.findings import Violation as Violation
 from dml_tile.geometry.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
 from dml_tile.lowering.lower import lower as lower

@@ -151,8 +151,7 @@ class Rule(Generic[Subject_contra]):
             hresult=returned if severity is _ERROR else None,
             crash=self.crash,
             url=self.url if url is None else url,
-            suggestion=violation.suggestion,
-            ships=violation.ships,
+            tries=(Try(violation.suggestion, ships=violation.ships),) if violation.suggestion else (),
         )
 
 
@@ -197,13 +196,29 @@ class Rules(list[Rule[Subject]]):
         return make
 
 
+class Try(NamedTuple):
+    """A way out of a finding: what to do, the command that does it, and whether that is to ship another DirectML."""
+
+    text: str
+    command: str = ""
+    ships: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.command})" if self.command else self.text
+
+
+def suggestion_of(tries: tuple[Try, ...]) -> str | None:
+    """Return ways out in words; None if there are none."""
+    return ", or ".join(map(str, tries)) or None
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule that a descriptor breaks at a target, or a message of the package's own about a file.
 
     ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``crash`` is True if the process
     would die. ``hresult`` is what DirectML returns; None if it does not notice, returns nothing, or nobody knows.
-    ``ships`` is True if the suggestion is to ship another DirectML.
+    ``tries`` are the ways out.
 
     A message about a file has an id of ``OWN``, and no basis; ``path`` is then the JSON pointer of a part, and
     ``position`` its position in the text, if known. ``about`` identifies a message that names further parts.
@@ -217,10 +232,9 @@ class Finding:
     hresult: HRESULT | None = None
     crash: bool = False
     url: str = ""
-    suggestion: str | None = None
+    tries: tuple[Try, ...] = ()
     position: Position | None = field(default=None, compare=False)
     about: str = field(default="", compare=False)
-    ships: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return f"[{self.rule}] {self.text}"
@@ -229,6 +243,11 @@ class Finding:
     def field(self) -> str:
         """The last part of the path: ``DataType`` of ``InputTensor.DataType``."""
         return self.path.rpartition(".")[2]
+
+    @property
+    def suggestion(self) -> str | None:
+        """What to try, in words; None if nothing is suggested."""
+        return suggestion_of(self.tries)
 
     @property
     def text(self) -> str:

@@ -53,7 +53,7 @@ class Dialect:
     arguments: tuple[str, ...] = field(default=("repeats",), repr=False)
     one_repeat_a_dimension: bool = field(default=False, repr=False)
     """True if there are as many repeats as input dimensions, so that either count gives the other."""
-    type_names: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    type_names: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     """Its names of data types by ONNX's, where they differ."""
     largest_size: int = field(default=INT64_MAX, repr=False)
     """The largest size of an output."""

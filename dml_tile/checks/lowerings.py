@@ -23,7 +23,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.files.paths import STANDARD_INPUT
-from dml_tile.findings import Finding
+from dml_tile.findings import Finding, Try
 from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.item import Item
@@ -31,6 +31,8 @@ from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.check import not_a_tile
 from dml_tile.text import as_typed, printable
+
+_LOWER_IT: Final = "lower it"
 
 _OWN_RULES: Final = frozenset(rule.id for rule in BACK_END_RULES)
 
@@ -115,16 +117,16 @@ def _with_lowering(result: Result, known_shapes: KnownShapes, is_alone: bool) ->
     except DmlError:
         return result
     findings = (
-        _with_suggestion(finding, f"lower it ({command})") if finding.rule in REPAIRABLE_RULES else finding
+        _trying(Try(_LOWER_IT, command), finding) if finding.rule in REPAIRABLE_RULES else finding
         for finding in result.findings
     )
-    return replace(result, findings=tuple(findings), lowering=lowering, command=command)
+    return replace(result, findings=tuple(findings), lowering=lowering)
 
 
 def _advised(finding: Finding, node: TileNode, result: Result) -> Finding:
     """Return the finding on an ONNX model's tile, with advice on the model's nodes."""
-    if result.item.via == CHROMIUM.name and finding.ships:
-        finding = replace(finding, suggestion=None)  # a browser brings no DirectML, and takes no other
+    if result.item.via == CHROMIUM.name:  # a browser brings no DirectML, and takes no other
+        finding = replace(finding, tries=tuple(each for each in finding.tries if not each.ships))
     advice = ""
     if finding.field == "DataType":
         advice = _other_type(node.request.onnx_type, result.target)
@@ -133,8 +135,8 @@ def _advised(finding: Finding, node: TileNode, result: Result) -> Finding:
         ranks = any_level if result.item.via else result.target.tile_support.dimension_counts
         advice = _other_rank(node, ranks)
         if len(node.request.shape) < ranks[0]:  # this gives the tensor the rule's leading 1s
-            finding = replace(finding, suggestion=result.command and f"lower it ({result.command})")
-    return _with_suggestion(finding, advice) if advice else finding
+            finding = replace(finding, tries=(Try(_LOWER_IT, result.command),) if result.command else ())
+    return _trying(Try(advice), finding) if advice else finding
 
 
 def _other_type(name: str, target: Target) -> str:
@@ -160,9 +162,9 @@ def _sizes_and_repeats(sizes: tuple[int, ...], repeats: tuple[int, ...], rank: i
     return " x ".join(array_text((1,) * (rank - len(values)) + values) for values in (sizes, repeats))
 
 
-def _with_suggestion(finding: Finding, first: str) -> Finding:
+def _trying(first: Try, finding: Finding) -> Finding:
     """Return the finding with another suggestion before its own."""
-    return replace(finding, suggestion=f"{first}{f', or {finding.suggestion}' if finding.suggestion else ''}")
+    return replace(finding, tries=(first, *finding.tries))
 
 
 def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
 from dml_tile.directml.targets import Target
-from dml_tile.findings import OWN, Finding
+from dml_tile.findings import OWN, Finding, Try
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
@@ -54,7 +54,8 @@ class Departure:
         path = self.first.pointer if self.first else ""
         severity = OWN[self.reason.rule].severity
         message = self.message(self.targets)
-        return Finding(self.reason.rule, path, message, severity, suggestion=self.reason.suggestion, about=self.text)
+        tries = (Try(self.reason.suggestion),) if self.reason.suggestion else ()
+        return Finding(self.reason.rule, path, message, severity, tries=tries, about=self.text)
 
 
 def operator_name(node: NamedNode) -> str:

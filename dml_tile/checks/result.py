@@ -104,8 +104,7 @@ class Result:
 
     Rules do not cover the fields ``not_looked_at``; findings are about the other fields that are known, and the lowest
     level is then a lower bound. ``uncounted`` findings, by the reason why they do not count, do count for the lowest
-    level, and those in a baseline for the verdict. ``lowering`` has tiles that do what a refused tile does, and
-    ``command`` prints them.
+    level, and those in a baseline for the verdict. ``lowering`` has tiles that do what a refused tile does.
     """
 
     item: Item
@@ -116,7 +115,11 @@ class Result:
     not_looked_at: tuple[str, ...] = ()
     uncounted: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     lowering: Lowering | None = None
-    command: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command that prints the lowering, which a finding suggests; empty without one."""
+        return next((each.command for finding in self.findings for each in finding.tries if each.command), "")
 
     @property
     def first_position(self) -> Position | None:

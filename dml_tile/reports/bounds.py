@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.checks.result import Result
-from dml_tile.findings import Finding
+from dml_tile.findings import Finding, Try, suggestion_of
 from dml_tile.text import abridged, plural, printable, shortened
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ def clipped(text: str) -> str:
     return shortened(printable(text[: MAX_CLIPPED + 1]), MAX_CLIPPED)
 
 
+def clipped_tries(tries: tuple[Try, ...]) -> tuple[Try, ...]:
+    """Return what to try as one text, cut short."""
+    suggestion = suggestion_of(tries)
+    return (Try(clipped(suggestion)),) if suggestion else ()
+
+
 def bounded(results: Sequence[Result]) -> Sequence[Result]:
     """Return an operator's results, one for each target, as reports have them."""
     return results if all(map(_is_short, results)) else [*map(_bounded, results)]
@@ -52,12 +58,10 @@ def bounded(results: Sequence[Result]) -> Sequence[Result]:
 
 def bounded_finding(finding: Finding) -> Finding:
     """Return a finding as reports have it."""
-    return replace(
-        finding,
-        path=short_name(finding.path),
-        message=abridged(finding.message, MAX_MESSAGE),
-        suggestion=finding.suggestion and abridged(finding.suggestion, MAX_MESSAGE),
-    )
+    tries, suggestion = finding.tries, finding.suggestion or ""
+    if len(suggestion) > MAX_MESSAGE:
+        tries = (Try(abridged(suggestion, MAX_MESSAGE)),)
+    return replace(finding, path=short_name(finding.path), message=abridged(finding.message, MAX_MESSAGE), tries=tries)
 
 
 def _is_short(result: Result) -> bool:

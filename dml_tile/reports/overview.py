@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.targets import Target
-from dml_tile.findings import OWN, PASSED_OVER, Finding, location_of
-from dml_tile.reports.bounds import MAX_CLIPPED, clipped
+from dml_tile.findings import OWN, PASSED_OVER, Finding, Try, location_of
+from dml_tile.reports.bounds import MAX_CLIPPED, clipped, clipped_tries
 from dml_tile.reports.overview_nodes import OverviewNodes
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, rows_of
@@ -81,7 +81,6 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
     findings = rows_of(results)
     lowest = lowest_level_at_all(results)
     level, windows = run_from_level(lowest, has_a_least_level(first)) if first.is_judged else ("", "")
-    commands = [result.command for result in results if result.command]
     return OverviewRow(
         source=clipped(source),
         pointer=clipped(first.item.pointer),
@@ -94,7 +93,7 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
         not_looked_at=clipped(", ".join(first.not_looked_at)),
         notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
         rules=tuple(dict.fromkeys(group.rule for group in findings)),
-        findings=tuple(_short(group, len(results), commands) for group in findings[:_MAX_FINDINGS]),
+        findings=tuple(_short(group, len(results)) for group in findings[:_MAX_FINDINGS]),
         findings_left_out=len(findings[_MAX_FINDINGS:]),
         lowerings=_row_lowerings(results),
     )
@@ -107,20 +106,16 @@ def _notes(result: Result) -> Iterator[str]:
         yield clipped(remarked)
 
 
-def _short(group: FindingRow, target_count: int, commands: Sequence[str]) -> FindingRow:
+def _short(group: FindingRow, target_count: int) -> FindingRow:
     """Return the finding with short texts; without other findings, or targets if they are all."""
-    suggestions = []
-    for suggestion in group.suggestions:
-        for command in commands:  # which stands beside the lowering
-            suggestion = suggestion.replace(f" ({command})", "")
-        suggestions.append(clipped(suggestion))
+    without_commands = (tuple(Try(each.text) for each in tries) for tries in group.tries)  # the lowerings have them
     return replace(
         group,
         operator=(),
         identity=(),
         targets=group.targets if len(group.targets) < target_count else (),
         messages=tuple(map(clipped, group.messages)),
-        suggestions=tuple(dict.fromkeys(suggestions)),
+        tries=tuple(dict.fromkeys(map(clipped_tries, without_commands))),
     )
 
 

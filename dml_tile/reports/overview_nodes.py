@@ -10,7 +10,7 @@ from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import Departure, ModelNodes
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding
-from dml_tile.reports.bounds import clipped
+from dml_tile.reports.bounds import clipped, clipped_tries
 from dml_tile.reports.wording import NO_OPERATORS
 from dml_tile.text import plural
 
@@ -110,14 +110,13 @@ def _outcome(nodes: ModelNodes, target: int, counts: Counter[Placement]) -> str:
 
 def _departure_row(source: str, departure: Departure, finding: Finding, labels: dict[str, str]) -> DepartureRow:
     node = departure.first
-    tries = finding.suggestion and clipped(finding.suggestion)
     return DepartureRow(
         source=source,
         operator=clipped(departure.operator),
         first=clipped(f"{node.pointer} {node.name}".rstrip()) if node else "",
         count=departure.count,
         placement=departure.reason.placement,
-        finding=replace(finding, message=clipped(finding.message), suggestion=tries),
+        finding=replace(finding, message=clipped(finding.message), tries=clipped_tries(finding.tries)),
         reason=clipped(finding.about.removeprefix(departure.operator).removeprefix(":").lstrip()),
         targets=tuple(labels[name] for name in departure.targets),
     )

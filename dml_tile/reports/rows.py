@@ -10,7 +10,7 @@ from operator import or_
 from typing import Final
 
 from dml_tile.checks.result import Result, Verdict, alike
-from dml_tile.findings import OWN, Basis, Finding, Position, Severity
+from dml_tile.findings import OWN, Basis, Finding, Position, Severity, Try, suggestion_of
 from dml_tile.reports.wording import what_is_open
 from dml_tile.text import printable
 
@@ -22,7 +22,7 @@ class FindingRow:
     """The findings of one rule on the same fields of an operator, at all targets where they hold; or one about a file.
 
     ``finding`` is the first of them, and ``position`` that of its field in a source of JSON. ``paths`` are the fields
-    in C names; ``messages`` and ``suggestions`` differ only where they name a target. ``basis`` is that of all
+    in C names; ``messages`` and ``tries`` differ only where they name a target. ``basis`` is that of all
     together. ``operator`` has the operator, and its targets, in lines; ``identity`` is what the row is about, but for
     its source.
     """
@@ -34,7 +34,7 @@ class FindingRow:
     paths: tuple[str, ...]
     messages: tuple[str, ...]
     identity: tuple[str, ...]
-    suggestions: tuple[str, ...] = ()
+    tries: tuple[tuple[Try, ...], ...] = ()
     targets: tuple[str, ...] = ()
     operator: tuple[str, ...] = ()
     basis: Basis = Basis.INFERRED
@@ -48,6 +48,11 @@ class FindingRow:
     def rule(self) -> str:
         """The rule of its findings."""
         return self.finding.rule
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """What to try, in words."""
+        return tuple(filter(None, map(suggestion_of, self.tries)))
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -78,8 +83,8 @@ def row_of(source: str, finding: Finding) -> FindingRow:
     identity = by_key.get(OWN[finding.rule].key) or identity_of(finding)
     # the message of a departure names its first node already
     paths = (finding.path,) if finding.path and OWN[finding.rule].key != "nodes" else ()
-    tries = (finding.suggestion,) if finding.suggestion else ()
-    return FindingRow(finding, source, finding.path, finding.position, paths, (finding.message,), identity, tries)
+    messages, tries = (finding.message,), (finding.tries,)
+    return FindingRow(finding, source, finding.path, finding.position, paths, messages, identity, tries)
 
 
 def identity_of(problem: Finding) -> tuple[str, str]:
@@ -109,7 +114,7 @@ def _row(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> Fin
         paths,
         messages=tuple(dict.fromkeys(finding.message for finding in findings)),
         identity=(result.item.identity, *paths),
-        suggestions=tuple(dict.fromkeys(finding.suggestion for finding in findings if finding.suggestion)),
+        tries=tuple(dict.fromkeys(finding.tries for finding in findings)),
         targets=targets,
         operator=_operator_lines(result, targets),
         basis=reduce(or_, (finding.basis for finding in findings)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -141,20 +142,20 @@ def _entries(module: str, names: Sequence[str], listed: set[int]) -> Iterator[st
     for name in names:
         if name not in again:
             listed.add(id(definitions[name]))
-            yield from _entry(name, definitions[name])
+            yield from _entry(name, definitions[name], getattr(import_module(module), name))
 
 
 def _links(names: Iterable[str]) -> str:
     return ", ".join(f"[`{name}`](#{name.lower()})" for name in names)
 
 
-def _entry(name: str, defined: Definition) -> Iterator[str]:
+def _entry(name: str, defined: Definition, described: object) -> Iterator[str]:
     yield from (f"### {name}", "")
     match defined:
         case Constant():
             yield from (*_code(_assignment(defined)), _prose(defined.doc), "")
         case ast.ClassDef():
-            yield from _class(defined)
+            yield from _class(defined, described)
         case _:
             decorators = [f"@{decorator}" for decorator in sorted(_decorators(defined))]
             text = "\n".join([*decorators, f"def {signature(defined)}"])
@@ -167,7 +168,7 @@ def _assignment(constant: Constant) -> str:
     return f"{constant.name} = {constant.value}"
 
 
-def _class(defined: ast.ClassDef) -> Iterator[str]:
+def _class(defined: ast.ClassDef, described: object) -> Iterator[str]:
     functions = {
         node.name: node for node in _members(defined) if isinstance(node, ast.FunctionDef)
     }  # of overloads, one
@@ -184,10 +185,12 @@ def _class(defined: ast.ClassDef) -> Iterator[str]:
     if members := [one for one in fields if not one.annotation]:  # an enumeration; of several values, the first is C's
         values = (one.value.removeprefix("(").partition(",")[0] for one in members)
         yield from (", ".join(f"`{one.name}` {value}" for one, value in zip(members, values, strict=True)) + ".", "")
-        described = [f"- `{one.name}`: {_line(one.doc)}" for one in members if one.doc]
-        yield from (*described, "") if described else ()
+        lines = [f"- `{one.name}`: {_line(one.doc)}" for one in members if one.doc]
+        yield from (*lines, "") if lines else ()
     # a field that is in neither equality nor repr is the package's own
-    if attributes := [one for one in fields if one.annotation and "compare=False, repr=False" not in one.value]:
+    of_dataclass = dataclasses.fields(described) if dataclasses.is_dataclass(described) else ()
+    own = {one.name for one in of_dataclass if not (one.compare or one.repr)}
+    if attributes := [one for one in fields if one.annotation and one.name not in own]:
         yield from (*map(_field, attributes), "")
     for function in functions.values():
         if not function.name.startswith("_"):
