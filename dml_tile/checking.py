@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dml_tile.descriptors.graph import Descriptor
+from typing import TYPE_CHECKING
+
 from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, Severity
 from dml_tile.rules.check import findings_of
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
+
+if TYPE_CHECKING:
+    from dml_tile.descriptors.graph import Descriptor
 
 
 def check(desc: Descriptor | None, target: TargetLike | None = None, against: Against = "both") -> tuple[Finding, ...]:

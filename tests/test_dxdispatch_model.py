@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
+from dml_tile.dxdispatch.documents import MODEL_KEYS
 from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from dml_tile.dxdispatch.printing import printed
 from dml_tile.dxdispatch.resources import Contents, allocate, read_npy_header
-from dml_tile.dxdispatch.rules import MODEL_KEYS, model_findings
+from dml_tile.dxdispatch.rules import model_findings
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into

@@ -28,7 +28,8 @@ from dml_tile.findings import (
 )
 from dml_tile.readers.item import item_of
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.rules.check import DISTINCT_LEVELS, lowest_level
+from dml_tile.rules.check import lowest_level
+from dml_tile.rules.tile_findings import DISTINCT_LEVELS
 from dml_tile.simulation.target import resolve
 
 

@@ -32,7 +32,7 @@ from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, 
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Against
-from dml_tile.rules.check import blocks_creation, findings_of, refusals_of
+from dml_tile.rules.check import findings_of, refusals_of
 from dml_tile.rules.device import (
     COMPILATION_FLAG_RULES,
     COMPILATION_RULES,
@@ -46,6 +46,7 @@ from dml_tile.rules.device import (
     Removal,
 )
 from dml_tile.rules.graph import GRAPH_CALL_RULES
+from dml_tile.rules.tile_findings import blocks_creation
 from dml_tile.simulation.target import origin_of, resolve
 from dml_tile.text import did_you_mean
 

@@ -28,12 +28,12 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DXGI_FORMATS, UINT_MAX, ExecutionFlags, OperatorType
 from dml_tile.directml.operators import Field as OperatorField
 from dml_tile.directml.operators import Operator
+from dml_tile.dxdispatch.documents import is_dxdispatch_model
 from dml_tile.dxdispatch.rules import (
     INITIALIZED,
     TENSORS,
     TILE_NAMES,
     desc_of,
-    is_dxdispatch_model,
     known_operator_of,
     operator_of,
 )

@@ -13,13 +13,12 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import Field, Operator, operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
+from dml_tile.dxdispatch.documents import MODEL_KEYS
 from dml_tile.findings import NO_OPERATOR, Basis, Finding, Rule, Rules, Severity, Violation
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import MAX_PROBLEMS
 from dml_tile.json_text import Document
 from dml_tile.text import json_pointer, shown
-
-MODEL_KEYS: Final = ("resources", "dispatchables", "commands")
 
 TENSORS: Final = ("InputTensor", "OutputTensor")
 """The bind points of a tile."""
@@ -127,11 +126,6 @@ class ModelPart:
                 for name, value in values_of(each, desc) if each.is_tensor else ():
                     tensor = _object(value)
                     yield name, tensor, _object(tensor.get("Desc", tensor))
-
-
-def is_dxdispatch_model(data: Any) -> bool:
-    """Return True if a JSON value has a key of a DxDispatch model."""
-    return isinstance(data, dict) and not data.keys().isdisjoint(MODEL_KEYS)
 
 
 def operator_of(dispatchable: Any) -> Any:

@@ -51,7 +51,8 @@ from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, apply_rules, unreadable
 from dml_tile.rules.binding import RANGE_RULES, SLOT_STATE_RULES
-from dml_tile.rules.check import blocks_creation, not_executed
+from dml_tile.rules.check import not_executed
+from dml_tile.rules.tile_findings import blocks_creation
 from dml_tile.simulation.target import resolve
 from dml_tile.text import json_pointer, printable
 

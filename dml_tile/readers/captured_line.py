@@ -7,8 +7,10 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.input_errors import Record
+from dml_tile.rules.capture import Capture, Method
 
 _HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
 
@@ -55,6 +57,7 @@ class CapturedLine(Record):
         return "graph" in self.model_fields_set
 
 
-def is_capture(data: Any) -> bool:
-    """Return True for the JSON value of a captured line."""
-    return isinstance(data, dict) and "dml_tile_capture" in data
+def capture_of(desc: OperatorDesc | None, line: CapturedLine) -> Capture:
+    """Return what the application got for a descriptor, by the line of its call."""
+    method: Method = "CompileGraph" if line.is_graph else "CreateOperator"
+    return Capture(desc, line.hresult, line.feature_level, line.label or "", line.session is not None, method)

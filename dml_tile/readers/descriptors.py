@@ -8,42 +8,33 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
-from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, GraphDesc
-from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
-from dml_tile.directml.operators import Operator, operator_name, operator_named, operators
-from dml_tile.dxdispatch.rules import (
-    ModelPart,
-    desc_of,
-    is_dxdispatch_model,
-    missing_counts,
-    model_parts,
-    part_findings,
-)
+from dml_tile.directml.operators import operator_name, operators
+from dml_tile.dxdispatch.documents import is_dxdispatch_model
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.whole import open_without_waiting, read_at_most
 from dml_tile.findings import Finding, unreadable
 from dml_tile.input_errors import limited_problems
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
-from dml_tile.readers.captured_line import CapturedLine, is_capture
-from dml_tile.readers.captures import joined_calls
 from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, read_as_json, why_unread
-from dml_tile.readers.item import Item, ItemOrProblem, refused, validated
-from dml_tile.rules.capture import Capture, Method
+from dml_tile.readers.item import Item, ItemOrProblem, validated
 from dml_tile.text import json_pointer, shown
 
 _SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = c_names(TileOperatorDesc)
 _REPEATS: Final = frozenset(("Repeats", "RepeatsCount", "repeats", "repeats_count"))
+_CAPTURE: Final = "dml_tile_capture"
+"""The key of a captured line."""
 _NO_TYPE: Final = "Type is missing; a descriptor without it is a tile's, which has no {}"
 
 
@@ -125,7 +116,7 @@ def read_document(text: bytes, name: str = STANDARD_INPUT) -> Iterator[ItemOrPro
         else:
             yield _unreadable(name, text, error)
         return
-    yield from limited_problems(joined_calls(_locate(_count_nulls(_read_parts(document)), SourceText(text))))
+    yield from limited_problems(_joined(_locate(_count_nulls(_read_parts(document)), SourceText(text))))
 
 
 def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[ItemOrProblem]:
@@ -136,7 +127,18 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[ItemOrProblem
         if line.strip()
         for part in _locate([_read_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
     )
-    yield from limited_problems(joined_calls(_count_nulls(parts)))
+    yield from limited_problems(_joined(_count_nulls(parts)))
+
+
+def _joined(parts: Iterator[ItemOrProblem]) -> Iterator[ItemOrProblem]:
+    """Yield parts, the two lines of a capturing device's call as one."""
+    for part in parts:
+        if isinstance(part, Item) and part.line:
+            from dml_tile.readers.captures import joined_calls  # most sources are no captures
+
+            yield from joined_calls(chain([part], parts))
+        else:
+            yield part
 
 
 def _count_nulls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
@@ -198,60 +200,14 @@ def _locate(parts: Iterable[ItemOrProblem], text: SourceText) -> Iterator[ItemOr
 def _read_parts(document: Document) -> Iterator[ItemOrProblem]:
     data = document.value
     if is_dxdispatch_model(data):
-        yield from _read_model_parts(document)
+        from dml_tile.readers.dxdispatch import read_model_parts  # imports more than all other kinds need
+
+        yield from read_model_parts(document)
     elif isinstance(data, list):
         for i, item in enumerate(data):
             yield _read_descriptor(item, json_pointer([i]))
     else:
         yield _read_descriptor(data, "")
-
-
-def _read_model_parts(document: Document) -> Iterator[ItemOrProblem]:
-    # only models need it, and importing it takes longer than all other readers of descriptors
-    from dml_tile.dxdispatch.bindings import binding_problems, with_findings
-    from dml_tile.dxdispatch.literals import literal_problems
-    from dml_tile.dxdispatch.model import TileDispatchable, read_parts
-
-    model, problems = read_parts(document.value)
-    yield from problems or literal_problems(model)
-    parts = dict(model_parts(document))
-    read: dict[str, Item] = {}
-    for name, dispatchable in model.dispatchables.items():
-        pointer = json_pointer(["dispatchables", name])
-        part = parts.pop(pointer)
-        if isinstance(dispatchable, TileDispatchable):
-            each: ItemOrProblem = Item(pointer, dispatchable.operator, part=part)
-        elif operator := operator_named(dispatchable.type):
-            each = _read_operator_of_model(operator, part, pointer)
-        elif not part.is_operator:
-            each = Item(pointer, part=part)
-        else:
-            each = Item(pointer, other=dispatchable.type, part=part)
-        if isinstance(each, Item):
-            read[name] = each
-            yield from binding_problems(part, each.desc, pointer)
-            each = replace(each, part=with_findings(part, part, each.desc))
-        yield each
-    for pointer, part in parts.items():
-        dispatched = read.get(part.fields["dispatchable"]) if part.kind == "command" else None
-        if dispatched and dispatched.part:
-            yield from binding_problems(part, dispatched.desc, pointer)
-            part = with_findings(part, dispatched.part, dispatched.desc)
-        if part.kind == "model" or part_findings(part):  # a model needs a device, which depends on the target
-            yield Item(pointer, part=part)
-
-
-def _read_operator_of_model(operator: Operator, part: ModelPart, pointer: str) -> ItemOrProblem:
-    """Read another operator than Tile; DxDispatch requires the counts of arrays, which other JSON may leave out."""
-    from dml_tile.dxdispatch.model import known_fields_of_operator
-
-    desc = desc_of(part.fields)
-    data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc)}
-    read = validated(OperatorDesc, data, pointer, [field.name for field in operator.fields])
-    problems = [f"{count} is missing; DxDispatch requires it" for count in missing_counts(operator, desc)]
-    if isinstance(read, Item):
-        return unreadable(pointer, "; ".join(problems)) if problems else replace(read, part=part)
-    return replace(read, message="; ".join([*problems, read.message]))
 
 
 def _read_descriptor(data: Any, pointer: str) -> ItemOrProblem:
@@ -260,13 +216,15 @@ def _read_descriptor(data: Any, pointer: str) -> ItemOrProblem:
         data = {key: value for key, value in data.items() if key != "$schema"}
     if data is None:
         return Item(pointer)
-    if is_capture(data):
+    if isinstance(data, dict) and _CAPTURE in data:
         return _read_capture(data, pointer)
     if is_dxdispatch_model(data):
         return unreadable(pointer, "a DxDispatch model was provided, which has to be the whole document")
     if not isinstance(data, dict):
         return unreadable(pointer, _no_descriptor_message(data))
     if data.keys() & {"Nodes", "nodes"}:
+        from dml_tile.descriptors.graph import GraphDesc
+
         return validated(GraphDesc, data, pointer)
     typed = next((key for key in ("Type", "type") if key in data), None)
     if typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}:
@@ -276,8 +234,15 @@ def _read_descriptor(data: Any, pointer: str) -> ItemOrProblem:
         return (
             unreadable(pointer, _NO_TYPE.format(foreign[0])) if foreign else validated(TileOperatorDesc, data, pointer)
         )
-    operator = _operator_type(data[typed])
-    if operator is None and not _is_like_an_operator(data, data[typed]):
+    return _read_typed(data, data[typed], pointer)
+
+
+def _read_typed(data: dict[str, Any], kind: Any, pointer: str) -> ItemOrProblem:
+    """Read a DML_OPERATOR_DESC of a type."""
+    from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc  # most tiles are bare
+
+    operator = _operator_type(kind)
+    if operator is None and not _is_like_an_operator(data, kind):
         return unreadable(pointer, _no_descriptor_message(data))
     if operator is None or operator == OperatorType.TILE:
         return validated(OperatorDesc, data, pointer)
@@ -300,9 +265,15 @@ def _read_captured_operator(data: dict[str, Any] | None, pointer: str) -> ItemOr
 
 
 def _read_capture(data: dict[str, Any], pointer: str) -> ItemOrProblem:
+    from dml_tile.descriptors.graph import UNKNOWN_OPERATOR
+    from dml_tile.descriptors.operator import OperatorDesc
+    from dml_tile.readers.captured_line import CapturedLine, capture_of
+
     try:
         captured = CapturedLine.model_validate(data)
     except ValidationError as error:
+        from dml_tile.readers.refusals import refused
+
         return refused(error, data, pointer)
     if captured.model_fields_set >= {"operator", "graph"}:
         return unreadable(pointer, "operator and graph were provided; one of them was expected")
@@ -312,19 +283,14 @@ def _read_capture(data: dict[str, Any], pointer: str) -> ItemOrProblem:
         if line is None:
             return unreadable(pointer, "operator is missing; a graph has session and call")
         pointer = pointer if captured.is_return else f"{pointer}/graph"
-        return Item(pointer, capture=_capture_of(None, captured), line=line)
+        return Item(pointer, capture=capture_of(None, captured), line=line)
     part = _read_captured_operator(captured.operator, f"{pointer}/operator")
     if not isinstance(part, Item):
         return part
     if part.other is not None:  # its fields were not captured
-        return replace(part, capture=_capture_of(UNKNOWN_OPERATOR, captured), line=line)
+        return replace(part, capture=capture_of(UNKNOWN_OPERATOR, captured), line=line)
     desc = part.desc if isinstance(part.desc, OperatorDesc) else None
-    return replace(part, capture=_capture_of(desc, captured), line=line)
-
-
-def _capture_of(desc: OperatorDesc | None, line: CapturedLine) -> Capture:
-    method: Method = "CompileGraph" if line.is_graph else "CreateOperator"
-    return Capture(desc, line.hresult, line.feature_level, line.label or "", line.session is not None, method)
+    return replace(part, capture=capture_of(desc, captured), line=line)
 
 
 def _no_descriptor_message(data: Any) -> str:

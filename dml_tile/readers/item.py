@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
-from pydantic.alias_generators import to_snake
 
-from dml_tile.descriptors.graph import (
-    Descriptor,
-    GraphDesc,
-    InputGraphEdge,
-    IntermediateGraphEdge,
-    OperatorGraphNodeDesc,
-    OutputGraphEdge,
-)
-from dml_tile.descriptors.operator import KINDS, OperatorDesc
-from dml_tile.descriptors.structs import JSON_DOCUMENT, Struct, c_names
-from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
-from dml_tile.directml.enums import OperatorType
-from dml_tile.directml.operators import Operator, operator_named, operators
+from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.findings import Finding, Position, unreadable
-from dml_tile.input_errors import C_NAMES, problems_of, too_many_keys
+from dml_tile.input_errors import too_many_keys
 from dml_tile.json_text import SourceText
 from dml_tile.text import abridged
 
 if TYPE_CHECKING:
+    from dml_tile.descriptors.graph import Descriptor
     from dml_tile.dxdispatch.rules import ModelPart
     from dml_tile.readers.captured_line import CapturedLine
     from dml_tile.readers.model_tile import TileNode, UnknownField
@@ -38,7 +25,6 @@ if TYPE_CHECKING:
 
 _MAX_CONTENT: Final = 500  # each entry of a baseline has it
 _DIGEST_BYTES: Final = 4
-_TENSOR_FIELDS: Final = [*c_names(TensorDesc, BufferTensorDesc).values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,56 +108,12 @@ def item_of(node: TileNode) -> Item:
 
 
 def validated(model: type[Descriptor], data: dict[str, Any], pointer: str, fields: Sequence[str] = ()) -> ItemOrProblem:
+    """Return the descriptor in an object of JSON; ``fields`` are the names that messages suggest."""
     if crowded := too_many_keys(data):  # pydantic would make an error of each unknown key
         return unreadable(pointer, crowded)
     try:
         return Item(pointer, model.model_validate(data, context=JSON_DOCUMENT))
     except ValidationError as error:
+        from dml_tile.readers.refusals import refused
+
         return refused(error, data, pointer, fields, model)
-
-
-def refused(
-    error: ValidationError, data: Any, pointer: str, fields: Sequence[str] = (), model: type[Descriptor] | None = None
-) -> Finding:
-    names = [*fields, *_TENSOR_FIELDS] if fields else C_NAMES
-    keys_at = partial(_keys_at, model, data) if model else None
-    problems = problems_of(error, data, pointer, names, keys_at)
-    return unreadable(pointer, "; ".join(problem.message for problem in problems))
-
-
-def _keys_at(model: type[Descriptor], data: Any, path: Sequence[str | int]) -> Sequence[str]:
-    """Return the C names of the keys that an object within a descriptor may have."""
-    place: type[Struct] | Operator = GraphDesc if issubclass(model, GraphDesc) else _operator_of(data)
-    for step in path:
-        data = data[step]
-        if step in ("Desc", "desc"):
-            place = BufferTensorDesc if place is TensorDesc else place
-        elif isinstance(step, str):
-            place = _struct_at(place, step, data)
-    if isinstance(place, Operator):
-        return [field.name for field in place.fields]
-    return [*c_names(place).values(), *(c_names(BufferTensorDesc).values() if place is TensorDesc else ())]
-
-
-def _struct_at(place: type[Struct] | Operator, key: str, data: Any) -> type[Struct] | Operator:
-    """Return what describes the object, or the objects, under a key."""
-    if not isinstance(place, Operator):
-        return _GRAPH_PARTS.get(to_snake(key)) or _operator_of(data)
-    kind = next((field.kind for field in place.fields if to_snake(field.name) == to_snake(key)), "t")
-    struct = KINDS[kind].struct if kind in KINDS else None
-    return _operator_of(data) if struct is OperatorDesc else struct or TensorDesc
-
-
-def _operator_of(data: Any) -> Operator:
-    """Return the operator whose fields an object has; Tile where it does not say."""
-    kind = data.get("Type", data.get("type")) if isinstance(data, dict) else None
-    named = operator_named(kind) if isinstance(kind, str) else operators().get(kind) if type(kind) is int else None
-    return named or operators()[OperatorType.TILE]
-
-
-_GRAPH_PARTS: Final[dict[str, type[Struct]]] = {
-    "nodes": OperatorGraphNodeDesc,
-    "input_edges": InputGraphEdge,
-    "output_edges": OutputGraphEdge,
-    "intermediate_edges": IntermediateGraphEdge,
-}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc, type_name
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
@@ -22,6 +21,9 @@ from dml_tile.findings import BOTH, Basis, Rules, Severity, Violation
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
+if TYPE_CHECKING:
+    from dml_tile.descriptors.operator import OperatorDesc
+
 _PRIVATE_TYPES: Final = range(0x80000000, 0x80000020)
 """The library's own operators; it reads a tile's description as theirs, and mostly crashes."""
 _FIRST_UNSUPPORTED_TYPE: Final = 0xC0000000
@@ -35,7 +37,7 @@ class TileView(NamedTuple):
     output: TensorView | None
 
 
-OPERATOR_RULES: Final = Rules[OperatorDesc | None](url=pages.OPERATOR)
+OPERATOR_RULES: Final[Rules[OperatorDesc | None]] = Rules(url=pages.OPERATOR)
 TILE_BUFFER_RULES: Final = Rules[TensorView](url=pages.TILE)
 INPUT_OUTPUT_RULES: Final = Rules[TileView](url=pages.TILE)
 REPEATS_RULES: Final = Rules[TileView](url=pages.TILE)

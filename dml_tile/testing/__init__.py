@@ -23,7 +23,7 @@ from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, finding_lines
 from dml_tile.lowering.lower import lower
-from dml_tile.rules.check import blocks_creation
+from dml_tile.rules.tile_findings import blocks_creation
 from dml_tile.simulation.calls import Call, Calls, record_calls
 from dml_tile.simulation.target import resolve, simulate
 

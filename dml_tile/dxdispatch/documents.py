@@ -1,0 +1,12 @@
+"""Tells a DxDispatch model from other JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+MODEL_KEYS: Final = ("resources", "dispatchables", "commands")
+
+
+def is_dxdispatch_model(data: Any) -> bool:
+    """Return True if a JSON value has a key of a DxDispatch model."""
+    return isinstance(data, dict) and not data.keys().isdisjoint(MODEL_KEYS)

@@ -1,0 +1,111 @@
+"""The rules of tiles together: all findings of a tile at a target, and the lowest level at which it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import groupby
+from operator import mul
+from typing import Final
+
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel, TensorFlags
+from dml_tile.directml.targets import Target, tile_support
+from dml_tile.findings import Finding, Severity, apply_rules
+from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, ordinary_buffer, view_of
+from dml_tile.rules.tile import (
+    INPUT_OUTPUT_RULES,
+    MAX_TEXELS,
+    REPEATS_RULES,
+    TILE_BUFFER_RULES,
+    TileView,
+    operator_is_checked,
+)
+
+TARGETS: Final = {level: Target(level) for level in FeatureLevel}
+_LEVELS_CHECKED_ALIKE: Final = groupby(
+    FeatureLevel, lambda at: (tile_support(at), TARGETS[at].level.runtime.wraps_extents)
+)
+DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALIKE)
+"""The levels at which a tile can begin or cease to pass."""
+
+_NEWEST: Final = TARGETS[max(FeatureLevel)]
+
+
+@cache
+def _lowest_level_of(data_type: int, dimension_count: int) -> FeatureLevel | None:
+    """Return the lowest level whose row of Tile takes a tile that breaks no rule at the newest level."""
+    rows = ((level, TARGETS[level].tile_support) for level in DISTINCT_LEVELS)
+    takes = (level for level, row in rows if data_type in row.data_types and dimension_count in row.dimension_counts)
+    return next(takes, None)
+
+
+_NO_FLAGS: Final = int(TensorFlags.NONE)
+
+
+def findings_of_tile(tile: TileOperatorDesc, target: Target) -> Iterable[Finding]:
+    """Return the findings of a tile at a target."""
+    return () if is_ordinary_tile(tile, target) else _found_by_rules(tile, target)
+
+
+def lowest_level_of_tile(tile: TileOperatorDesc) -> FeatureLevel | None:
+    """Return the lowest feature level from which on the tile passes; None if it does not at the newest."""
+    if is_ordinary_tile(tile, _NEWEST) and (source := view_of(Operand("", tile.input_tensor))):
+        return _lowest_level_of(source.desc.data_type, source.desc.dimension_count)
+    return next((level for level in DISTINCT_LEVELS if passes(findings_of_tile(tile, TARGETS[level]))), None)
+
+
+def passes(findings: Iterable[Finding]) -> bool:
+    """Return True if no finding prevents creating an operator or compiling a graph."""
+    return not any(map(blocks_creation, findings))
+
+
+def blocks_creation(finding: Finding) -> bool:
+    """Return True if a finding prevents creating an operator or compiling a graph here."""
+    return finding.severity > Severity.NOTE or finding.rule == operator_is_checked.id
+
+
+def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]:
+    """Yield the findings of all rules of tiles."""
+    operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor, is_output=True)
+    whole = TileView(tile, view_of(operands[0]), view_of(operands[1]))
+    for operand, view in zip(operands, (whole.input, whole.output), strict=True):
+        yield from apply_rules(TENSOR_RULES, operand, target)
+        if view is not None:
+            yield from apply_rules(BUFFER_RULES, view, target)
+            yield from apply_rules(TILE_BUFFER_RULES, view, target)
+    yield from apply_rules(INPUT_OUTPUT_RULES, whole, target)
+    yield from apply_rules(REPEATS_RULES, whole, target)
+
+
+def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
+    """Return True for a common packed tile, which breaks no rule (a property test shows it)."""
+    source = ordinary_buffer(tile.input_tensor, OWNED_BY_DML)
+    destination = ordinary_buffer(tile.output_tensor, _NO_FLAGS)
+    if source is None or destination is None:
+        return False
+    if source.total_tensor_size_in_bytes > MAX_TEXELS or destination.total_tensor_size_in_bytes > MAX_TEXELS:
+        return False
+    return _is_supported(source, target) and _fits(tile, source, destination)  # so the output is supported too
+
+
+def _is_supported(buffer: BufferTensorDesc, target: Target) -> bool:
+    """Return True if the target's row and adapter support a tensor of Tile."""
+    support = target.tile_support
+    return (
+        buffer.data_type in support.data_types
+        and buffer.dimension_count in support.dimension_counts
+        and target.typed_uav_loads
+    )
+
+
+def _fits(tile: TileOperatorDesc, source: BufferTensorDesc, destination: BufferTensorDesc) -> bool:
+    """Return True if each output size is the input's times the repeat of its dimension."""
+    repeats = tile.repeats
+    return (
+        repeats is not None
+        and 0 not in repeats
+        and source.data_type == destination.data_type
+        and source.dimension_count == destination.dimension_count == tile.repeats_count == len(repeats)
+        and tuple(map(mul, source.sizes or (), repeats)) == destination.sizes
+    )
