@@ -73,7 +73,22 @@ def test_fields_are_given_and_read_by_their_names_in_c_or_in_python() -> None:
     assert isinstance(desc.desc, OperatorFields)
     assert desc.desc["Axis"] == desc.desc["axis"] == 1
     assert isinstance(desc.desc["InputTensor"], TensorDesc)
-    assert [*type(desc.desc).model_fields] == [*desc.desc.attributes.values()]
+    assert [*desc.desc.attributes] == [*GATHER]
+    assert desc.desc.axis == 1
+
+
+def test_fields_do_not_change_and_a_copy_with_others_is_read_as_they_are() -> None:
+    join = example("JOIN").desc
+    assert isinstance(join, OperatorFields)
+    with pytest.raises(AttributeError, match="axis cannot be set"):
+        join.axis = 1
+    assert not hasattr(join, "axs")
+    assert join.get("Axs") is None
+    longer = join.replace(axis=1, InputTensors=[*join["InputTensors"], join["OutputTensor"]])
+    assert (longer["Axis"], longer["InputCount"], join["InputCount"]) == (1, 3, 2)
+    assert longer != join == join.replace()
+    with pytest.raises(ValidationError, match="did you mean axis"):
+        join.replace(axs=1)
 
 
 def test_what_is_left_out_is_worked_out_or_null() -> None:

@@ -7,18 +7,18 @@ The fields of a struct are those that DirectML.h declares (``dml_tile.directml.o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, Self, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, NoReturn, SupportsIndex, TypeAlias
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    TypeAdapter,
     ValidationError,
-    create_model,
     model_validator,
 )
 from pydantic import Field as ModelField
@@ -32,7 +32,6 @@ from dml_tile.descriptors.tile import (
     TENSOR,
     UINT,
     UINTS,
-    BufferTensorDesc,
     TensorDesc,
     TileOperatorDesc,
     array_text,
@@ -45,41 +44,87 @@ from dml_tile.text import did_you_mean
 _MAX_SUGGESTIONS: Final = 64
 
 
-class OperatorFields(Struct):
+class OperatorFields:
     """The fields of an operator's struct, ``desc["Axis"]`` by their names in C or in snake_case; it does not change.
 
     Tensors are TensorDesc, operators OperatorDesc, arrays tuples, and null pointers None. Made by ``OperatorDesc``.
     """
 
-    __slots__ = ("_kept_hash",)
+    __slots__ = ("_kept_hash", "_values", "operator")
 
-    operator: ClassVar[Operator]
-    attributes: ClassVar[Mapping[str, str]]
-    """The names in Python by those in C."""
+    operator: Operator
+
+    def __init__(self, operator: Operator, values: Mapping[str, Any]) -> None:
+        """Take what ``read_fields`` has read: all values by their names in C, in C's order."""
+        object.__setattr__(self, "operator", operator)
+        object.__setattr__(self, "_values", values)
+        object.__setattr__(self, "_kept_hash", None)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{name} cannot be set: {self.operator.struct} does not change; replace() makes another")
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """The names in Python by those in C."""
+        return _python_names(self.operator.value)
 
     def __getitem__(self, name: str) -> Any:
-        return self.__dict__[self.attributes.get(name, name)]
+        values = self._values
+        return values[name] if name in values else values[_c_names(self.operator.value)[name]]
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"{self.operator.struct} has no field {name!r}") from None
 
     def get(self, name: str) -> Any:
         """Return the value of a field; None too where the operator has no such field."""
-        return self.__dict__.get(self.attributes.get(name, name))
+        return self._values.get(_c_names(self.operator.value).get(name, name))
+
+    def replace(self, **changes: Any) -> OperatorFields:
+        """Return a copy with other values, read as ``OperatorDesc`` reads them; names are Python's or C's.
+
+        Counts that are the lengths of their arrays are worked out anew. Raises pydantic's ValidationError for a name
+        that is no field's, and for a value that no C field can hold.
+        """
+        lengths = _lengths(self.operator, self._values)
+        kept = {name: value for name, value in self._values.items() if value != lengths.get(name)}
+        names = _c_names(self.operator.value)
+        return read_fields(self.operator, kept | {names.get(name, name): value for name, value in changes.items()})
+
+    __replace__ = replace
+
+    def model_dump(self, *, mode: Literal["json", "python"] = "python", by_alias: bool = False) -> dict[str, Any]:
+        """Return the values as pydantic's models do: by their names in Python, or with ``by_alias`` in C."""
+        dumped = dict[str, Any]()
+        for field in self.operator.fields:
+            value, adapter = self._values[field.name], _adapter(field.kind, field.enumeration)
+            name = field.name if by_alias else self.attributes[field.name]
+            dumped[name] = adapter.dump_python(value, mode=mode, by_alias=by_alias)
+        return dumped
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OperatorFields):
+            return NotImplemented
+        return self.operator.value == other.operator.value and self._values == other._values
 
     def __hash__(self) -> int:
-        kept: int | None = getattr(self, "_kept_hash", None)  # several caches ask
+        kept: int | None = self._kept_hash  # several caches ask
         if kept is None:
-            kept = hash((self.operator.value, *self.__dict__.values()))
+            kept = hash((self.operator.value, *self._values.values()))
             object.__setattr__(self, "_kept_hash", kept)
         return kept
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.operator.value, self.__dict__)
+        return _restored, (self.operator.value, self._values)
 
     def __repr__(self) -> str:
         return repr({field.name: self._named(field) for field in self.operator.fields})
 
     def _named(self, field: Field) -> Any:
         """Return a value, that of an enumerator as its name."""
-        value = self[field.name]
+        value = self._values[field.name]
         if field.kind != "e":
             return value
         names = spelling(field).names
@@ -87,54 +132,20 @@ class OperatorFields(Struct):
 
     def __str__(self) -> str:
         """Return the fields in one line, without null pointers and the counts of arrays."""
-        counts = {count: len(self[arrays[-1]] or ()) for count, arrays in self.operator.arrays.items()}
+        counts = {count: len(self._values[arrays[-1]] or ()) for count, arrays in self.operator.arrays.items()}
         shown = ((field.name, self._named(field)) for field in self.operator.fields)
         return ", ".join(
             f"{name} {_text(value)}" for name, value in shown if value is not None and counts.get(name) != value
         )
 
-    @model_validator(mode="after")
-    def _work_out(self) -> Self:
-        """Work out counts that are left out, and read each DML_SCALAR_UNION by its type."""
-        values = self.__dict__
-        for count, arrays in self.operator.arrays.items():
-            if values[name := self.attributes[count]] < 0:
-                values[name] = max(len(self[array] or ()) for array in arrays)
-        wrong: list[InitErrorDetails] = []
-        for field in self.operator.fields:
-            if field.kind == "x":
-                try:
-                    values[self.attributes[field.name]] = number_of(self[field.name], self[self.operator.scalar_type])
-                except PydanticCustomError as problem:
-                    wrong.append(InitErrorDetails(type=problem, loc=(field.name,), input=self[field.name]))
-        if wrong:
-            raise ValidationError.from_exception_data(self.operator.struct, wrong)
-        return self
 
-
-@cache
-def fields_of(value: int) -> type[OperatorFields]:
-    """Return the model of the fields of an operator, which is made on first use, from what DirectML.h declares."""
-    operator, names, fields = operators()[value], _python_names(value), dict[str, Any]()
-    for struct in (BufferTensorDesc, TensorDesc):
-        struct.model_rebuild()  # once, else the model of each operator generates their schemas anew
-    for field in operator.fields:
-        default = {"default": -1} if field.name in operator.arrays else {"default": None} if field.is_optional else {}
-        fields[names[field.name]] = _type_of(field), ModelField(alias=field.name, **default)
-    made: Any = create_model(operator.struct, __base__=OperatorFields, __module__=__name__, **fields)
-    made.operator, made.attributes = operator, names
-    return made  # type: ignore[no-any-return]
-
-
-def _type_of(field: Field) -> Any:
-    if field.kind != "e":
-        return KINDS[field.kind].type
-    is_data_type = field.enumeration == "TENSOR_DATA_TYPE"  # whose known values stay members
-    return Annotated[int, DATA_TYPE] if is_data_type else Annotated[int, spelling(field), AfterValidator(int)]
+def _lengths(operator: Operator, values: Mapping[str, Any]) -> dict[str, int]:
+    """Return the counts of arrays where they are left out: of several arrays, the length of the longest."""
+    return {count: max(len(values[array] or ()) for array in arrays) for count, arrays in operator.arrays.items()}
 
 
 def _restored(value: int, values: dict[str, Any]) -> OperatorFields:
-    return fields_of(value).model_construct(**values)
+    return OperatorFields(operators()[value], values)
 
 
 def _text(value: object) -> str:
@@ -147,10 +158,16 @@ def _text(value: object) -> str:
 
 
 @cache
-def _python_names(value: int) -> dict[str, str]:
+def _python_names(value: int) -> Mapping[str, str]:
     """Return the names in Python of an operator's fields by their C names."""
     between_words = "(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
     return {field.name: re.sub(between_words, "_", field.name).lower() for field in operators()[value].fields}
+
+
+@cache
+def _c_names(value: int) -> Mapping[str, str]:
+    """Return the C names of an operator's fields by their names in Python."""
+    return {attribute: name for name, attribute in _python_names(value).items()}
 
 
 @cache
@@ -188,30 +205,102 @@ def _with_null_tensors(data: Any) -> Any:
     return data | {key: nulls | given}
 
 
-def read_fields(operator: Operator, data: Any, context: Any = None) -> OperatorFields:
+class _Reader(NamedTuple):
+    """A field's names in C and in Python, what reads its value, and the value where it is left out."""
+
+    name: str
+    attribute: str
+    read: Callable[..., Any]
+    default: Any
+
+
+_REQUIRED: Final = object()
+_LEFT_OUT: Final = -1
+"""Of a count, until it is worked out."""
+
+
+@cache
+def _adapter(kind: str, enumeration: str) -> TypeAdapter[Any]:
+    """Return what reads and writes fields of a kind; fields of all operators share it, since making it takes long."""
+    if kind != "e":
+        return TypeAdapter(KINDS[kind].type)
+    is_data_type = enumeration == "TENSOR_DATA_TYPE"  # whose known values stay members
+    return TypeAdapter(
+        Annotated[int, DATA_TYPE] if is_data_type else Annotated[int, _enumerator(enumeration), AfterValidator(int)]
+    )
+
+
+@cache
+def _readers(value: int) -> list[_Reader]:
+    """Return the readers of an operator's fields, in C's order."""
+    operator, names = operators()[value], _python_names(value)
+    return [
+        _Reader(
+            field.name,
+            names[field.name],
+            _adapter(field.kind, field.enumeration).validator.validate_python,
+            _LEFT_OUT if field.name in operator.arrays else None if field.is_optional else _REQUIRED,
+        )
+        for field in operator.fields
+    ]
+
+
+def read_fields(operator: Operator, data: Mapping[str, Any], context: Any = None) -> OperatorFields:
     """Return an operator's fields. Counts that are left out are the lengths of their arrays.
 
     Raises pydantic's ValidationError for an unknown name, a missing field, and a value that no C field can hold.
     """
-    try:
-        return fields_of(operator.value).model_validate(data, context=context)
-    except ValidationError as error:
-        raise _with_nearest_names(error, operator) from None
+    values, wrong, used = dict[str, Any](), list[InitErrorDetails](), set[str]()
+    for name, attribute, read, default in _readers(operator.value):
+        key = name if name in data else attribute
+        if key in data:
+            used.add(key)
+            try:
+                values[name] = read(data[key], context=context)
+            except ValidationError as error:
+                wrong += _errors_at(key, error)
+        elif default is _REQUIRED:
+            wrong.append(InitErrorDetails(type="missing", loc=(name,), input=data))
+        else:
+            values[name] = default
+    if len(used) < len(data):
+        wrong += _unknown_names(operator, [key for key in data if key not in used], data)
+    if not wrong:
+        wrong += _work_out(operator, values)
+    if wrong:
+        raise ValidationError.from_exception_data(operator.struct, wrong)
+    return OperatorFields(operator, values)
 
 
-def _with_nearest_names(error: ValidationError, operator: Operator) -> ValidationError:
-    """Return the error, in which the messages about unknown names suggest the nearest fields."""
-    if error.error_count() > _MAX_SUGGESTIONS:
-        return error
-    names = _python_names(operator.value)
-    details: list[InitErrorDetails] = []
+def _work_out(operator: Operator, values: dict[str, Any]) -> Iterator[InitErrorDetails]:
+    """Work out counts that are left out, and read each DML_SCALAR_UNION by its type. Yields what no type holds."""
+    if operator.arrays:
+        lengths = _lengths(operator, values)
+        values.update((count, length) for count, length in lengths.items() if values[count] == _LEFT_OUT)
+    for field in operator.fields:
+        if field.kind == "x":
+            try:
+                values[field.name] = number_of(values[field.name], values[operator.scalar_type])
+            except PydanticCustomError as problem:
+                yield InitErrorDetails(type=problem, loc=(field.name,), input=values[field.name])
+
+
+def _errors_at(key: str, error: ValidationError) -> Iterator[InitErrorDetails]:
+    """Yield the errors of a field's value, located from the struct on."""
     for each in error.errors(include_url=False):
-        message, path = each["msg"], each["loc"]
-        if each["type"] == "extra_forbidden" and len(path) == 1:
-            message = f"{message}; {did_you_mean(str(path[0]), [*names, *names.values()], 'docs/operators.md has all')}"
-        kind = PydanticCustomError(each["type"], "{message}", {**each.get("ctx", {}), "message": message})
-        details.append(InitErrorDetails(type=kind, loc=path, input=each["input"]))
-    return ValidationError.from_exception_data(operator.struct, details)
+        kind = PydanticCustomError(each["type"], "{message}", {**each.get("ctx", {}), "message": each["msg"]})
+        yield InitErrorDetails(type=kind, loc=(key, *each["loc"]), input=each["input"])
+
+
+def _unknown_names(operator: Operator, names: Sequence[Any], data: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
+    """Yield the errors of keys that are no field's; a few suggest the nearest field."""
+    known = [*_python_names(operator.value), *_python_names(operator.value).values()]
+    for name in names:
+        message = "Extra inputs are not permitted"
+        if len(names) <= _MAX_SUGGESTIONS:
+            message += f"; {did_you_mean(str(name), known, 'docs/operators.md has all')}"
+        kind = PydanticCustomError("extra_forbidden", "{message}", {"message": message})
+        yield InitErrorDetails(type=kind, loc=(str(name),), input=data[name])
 
 
 class _DescOfType:
