@@ -139,7 +139,7 @@ def test_the_action_says_what_is_wrong_with_an_input_in_an_annotation(variable: 
 
 
 def test_the_action_says_that_it_cannot_be_installed_in_an_annotation() -> None:
-    executable(Path("python3"), 'mkdir -p "$3/bin"; echo "exit 1" > "$3/bin/python"; chmod +x "$3/bin/python"')
+    executable(Path("python3"), 'mkdir -p "$4/bin"; echo "exit 1" > "$4/bin/python"; chmod +x "$4/bin/python"')
     done = run_step("Install dml-tile", PYTHON=str(Path.cwd() / "python3"), PACKAGE="/the/action", EXTRAS="nonsense")
     assert done.returncode == 2
     assert done.stdout.startswith("::error title=dml-tile::It cannot be installed with the extras 'nonsense'")
@@ -178,14 +178,22 @@ def test_a_report_may_have_any_name_and_no_module_of_the_checked_folder_is_run()
 
 @pytest.mark.parametrize(("extras", "package"), [("onnx", "/the/action[onnx]"), ("", "/the/action")])
 def test_the_action_installs_itself_beside_the_project(extras: str, package: str) -> None:
-    logging = 'echo "$@" >> log; if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; fi'
+    logging = 'echo "$@" >> log; if [ "$3" = venv ]; then mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; fi'
     executable(Path("python3"), logging)
     done = run_step("Install dml-tile", PYTHON=str(Path.cwd() / "python3"), PACKAGE="/the/action", EXTRAS=extras)
     assert done.returncode == 0, done.stderr
     assert Path("log").read_text().splitlines() == [
-        f"-m venv {Path.cwd()}/temp/dml-tile",
-        f"-m pip install --quiet --disable-pip-version-check {package}",
+        f"-P -m venv {Path.cwd()}/temp/dml-tile",
+        f"-P -m pip install --quiet --disable-pip-version-check {package}",
     ]
+
+
+def test_installing_runs_no_module_of_the_checked_folder() -> None:
+    for name in ("venv.py", "pip.py", "ensurepip.py"):
+        write(name, "raise SystemExit(7)")
+    done = run_step("Install dml-tile", PYTHON=sys.executable, PACKAGE="/no/such/package", EXTRAS="")
+    assert done.returncode == 2, "pip itself ran, and found no package"
+    assert "/no/such/package" in done.stderr
 
 
 def test_the_hook_checks_files_and_passes_over_others() -> None:
