@@ -38,7 +38,6 @@ from dml_tile.readers.item import Item
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
 from dml_tile.reports import bounds
-from dml_tile.text import MAX_QUOTED
 from tests.helpers.costs import Cost, cost_of, grows_at_most
 from tests.helpers.dxdispatch_models import Json, dispatch, model, show, write_file, zeros
 from tests.helpers.paths import ROOT
@@ -411,7 +410,7 @@ UNITS: Final = {"KiB": 10, "MiB": 20, "GiB": 30}
 BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     "a JSON document, or a line of JSON lines, and its nesting": (contents.MAX_DOCUMENT_BYTES,),
     "the resources of a DxDispatch model, with the copies that tiles own": (resources.MAX_RESOURCE_BYTES,),
-    "problems told of one object, of one source": (
+    "problems reported of one object, of one source": (
         input_errors.MAX_PROBLEMS,
         input_errors.MAX_PROBLEMS_OF_A_SOURCE,
         MAX_PROBLEMS_COUNTED,
@@ -421,11 +420,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         *(bounds.MAX_NAME, bounds.MAX_MESSAGE, bounds.MAX_OPERATOR),
         *(bounds.MAX_FINDINGS, bounds.MAX_FIELDS),
     ),
-    "characters of a label in the operator that it stands before": (MAX_QUOTED,),
-    "findings of one rule on one part of a DxDispatch model": (input_errors.MAX_PROBLEMS,),
     "tensors that one `bindings` names, resources of one of them": (MAX_BOUND,),
-    "of an array, wrong values told": (),
-    "of a list of descriptors, those that are null told": (),
     "keys of an object of a descriptor, a baseline or a captured line": (MAX_KEYS,),
     "addresses looked at for whether an output's elements share one, of one tile, by one command": (
         layout.MAX_ENUMERATED_ADDRESSES,
@@ -438,7 +433,6 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         config.MAX_TARGETS,
     ),
     "the parts of a pattern, and of a path that a file names": (paths.MAX_PARTS,),
-    "folders looked at for a pattern": (),
     "a baseline, a list of files": (baseline.MAX_BASELINE_BYTES, files.MAX_LIST_BYTES),
     "a .gitignore": (repository.MAX_GITIGNORE_BYTES, repository.MAX_PATTERNS),
     "for each byte of a JSON document, besides its tiles, or of a baseline": (
@@ -447,7 +441,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     ),
     "dimensions of a model's tile": (model_tile.MAX_DIMENSIONS,),
     "reading one model": (parent.MAX_SECONDS, parent.MAX_MEMORY_BYTES),
-    "what is told of one model": (parent.MAX_ANSWER_BYTES,),
+    "the answer about one model": (parent.MAX_ANSWER_BYTES,),
     "an ONNX file without the data of its large tensors, the elements of a tensor that is read": (
         file.MAX_MODEL_BYTES + 1,
         file.MAX_ELEMENTS,
