@@ -124,7 +124,7 @@ def test_the_files_and_tools_that_it_names_exist() -> None:
         assert (ROOT / name).exists(), name
     extras = project["project"]["optional-dependencies"]
     assert {"ruff", "mypy"} <= {re.split(r"\W", requirement)[0] for requirement in extras["dev"]}
-    assert "def is_ordinary_tile(" in (ROOT / "dml_tile" / "rules" / "check.py").read_text()
+    assert "def is_ordinary_tile(" in (ROOT / "dml_tile" / "rules" / "tile_findings.py").read_text()
 
 
 def walk(heading: str) -> list[tuple[str, str]]:
