@@ -46,12 +46,16 @@ class Placement(StrEnum):
 
 
 class Reason(NamedTuple):
-    """A node's placement, the id of its rule (empty if there is nothing to report), and the reason in words."""
+    """A node's placement, the id of its rule (empty if there is nothing to report), and the reason in words.
+
+    ``subject`` is the node's operator without its domain, if the text begins with it.
+    """
 
     placement: Placement
     rule: str = ""
     text: str = ""
     suggestion: str | None = None
+    subject: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -383,10 +387,11 @@ class _Placer:
         since = f"onnxruntime {version_text(later)}" if later and later > self._release else ""
         if not kernels:
             if not known:
-                return Reason(Placement.CPU, "ORT-CPU-unregistered", f"{name}: no release registers {node.operator}")
+                text = f"{name}: no release registers {node.operator}"
+                return Reason(Placement.CPU, "ORT-CPU-unregistered", text, subject=name)
             first = version_text(min(known.values()))
             text = f"{name}: not registered in onnxruntime {release}; {node.operator} is from {first} on"
-            return Reason(Placement.CPU, "ORT-CPU-unregistered", text, f"use {since} or later" if since else None)
+            return Reason(Placement.CPU, "ORT-CPU-unregistered", text, f"use {since} or later" if since else None, name)
         versions = sorted({kernel.since for kernel in kernels})
         below = max((version for version in versions if version < node.version), default=None)
         ways = [f"use {since} or later"] if since else []
@@ -396,7 +401,7 @@ class _Placer:
             )
             ways.append(f"export at opset {next_version - 1} or below")
         text = f"{name}: registered at {', '.join(map(str, versions))}"
-        return Reason(Placement.CPU, "ORT-CPU-version", text, ", or ".join(ways) or None)
+        return Reason(Placement.CPU, "ORT-CPU-version", text, ", or ".join(ways) or None, name)
 
     def _device_reason(self, node: ModelNode, kernel: Kernel) -> Reason | None:
         """Return the reason why the device's data types keep a node from DirectML; None if they do not."""
@@ -480,10 +485,11 @@ class _Placer:
         lacks = f"the CPU provider has none{f' {found.text}' if found.text else ''}"
         if not self._runtime.is_read:
             text = f"{reason.text}; {lacks} in {self._limits.name}, later ones are not known"
-            return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
+            return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text, subject=reason.subject)
         is_bfloat16 = "bfloat16" in node.input_types
         advice = "Cast to float32 before it and back to bfloat16 behind it, which is exact" if is_bfloat16 else None
-        return Reason(Placement.NONE, "ORT-NODE-no-kernel", f"{reason.text}; {lacks}", reason.suggestion or advice)
+        text, tries = f"{reason.text}; {lacks}", reason.suggestion or advice
+        return Reason(Placement.NONE, "ORT-NODE-no-kernel", text, tries, reason.subject)
 
     def _cpu_preferred(self, found: Sequence[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
         """Return the nodes that stay on the CPU, since all that they need is there: what follows from shapes."""
@@ -551,8 +557,9 @@ def _mismatch(node: ModelNode, kernel: Kernel, *, throws: bool) -> Reason | None
     for constraint, types in kernel.types.items():
         places = list(node.formals.places(constraint))
         if not places and throws and node.formals.is_exact:
-            text = f"{node.operator}-{node.version} has no type {constraint}, which its registration names: the look-up"
-            return Reason(Placement.NONE, "ORT-NODE-look-up", f"{text} throws, and the session does not load")
+            name = f"{node.operator}-{node.version}"
+            text = f"{name} has no type {constraint}, which its registration names: the look-up throws, and the session"
+            return Reason(Placement.NONE, "ORT-NODE-look-up", f"{text} does not load", subject=name)
         for is_input, i in places:
             edges = node.inputs if is_input else node.outputs
             edge = edges[i] if i < len(edges) else None

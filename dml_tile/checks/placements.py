@@ -31,13 +31,17 @@ class Departure:
     targets: tuple[str, ...]
 
     @property
+    def why(self) -> str:
+        """The reason, without the operator."""
+        return self.reason.text[len(self.reason.subject) :].lstrip(": ")
+
+    @property
     def text(self) -> str:
         """The reason, behind the operator."""
-        text = self.reason.text
+        subject, text = self.reason.subject, self.reason.text
         if self.first is None:
             return text
-        plain = f"{self.first.operator}-{self.first.version}"  # a reason names no domain
-        return f"{self.operator}{text.removeprefix(plain) if text.startswith(plain) else f': {text}'}"
+        return f"{self.operator}{text[len(subject) :] if subject else f': {text}'}"
 
     def message(self, targets: Sequence[str]) -> str:
         """Return the reason with the number of nodes and the first of them, and these targets."""
@@ -208,9 +212,9 @@ def summary_of(nodes: ModelNodes, target: int) -> str:
     if not nodes.has_device(target):
         return "no device"
     counts = nodes.counts[target]
-    listed = [f"{counts[placement]:,} {word}" for placement, word in PLACED.items() if counts[placement]]
-    first, *others = listed or ["0 on DirectML"]
-    number, _, where = first.partition(" ")
-    sentence = ", ".join([f"{plural(int(number.replace(',', '')), 'node')} {where}", *others])
+    there = [placement for placement in PLACED if counts[placement]] or [Placement.DIRECTML]
+    first, *others = there
+    listed = (f"{counts[placement]:,} {PLACED[placement]}" for placement in others)
+    sentence = ", ".join([f"{plural(counts[first], 'node')} {PLACED[first]}", *listed])
     outcome = "it loads" if nodes.loads(target) else "it does not load"
     return sentence if counts[Placement.UNKNOWN] and nodes.loads(target) else f"{sentence}; {outcome}"

@@ -275,7 +275,7 @@ def chosen_targets(names: Sequence[str] | None, config: Config | None = None) ->
         raise typer.BadParameter(str(error)) from None
     except ValueError as error:
         hint = "--target" if names else TARGET_VARIABLE
-        raise typer.BadParameter(str(error).removeprefix(f"{TARGET_VARIABLE}: "), param_hint=hint) from None
+        raise typer.BadParameter(str(error), param_hint=hint) from None
     if not chosen and config:
         chosen = config.parsed("targets", _parsed_targets)
     return chosen or [current_target()]

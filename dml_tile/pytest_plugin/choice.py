@@ -46,9 +46,9 @@ def read_choice(config: pytest.Config, options: argparse.Namespace) -> RunTarget
             from dml_tile.simulation.target import targets_in
 
             try:
-                targets = targets_in(source, " ".join(texts))
+                targets = targets_in(" ".join(texts))
             except ValueError as error:
-                raise pytest.UsageError(str(error)) from None
+                raise pytest.UsageError(f"{source}: {error}") from None
             if not targets:
                 raise pytest.UsageError(f"{source} is empty; name a target, or leave it out")
             return RunTargets(source, targets)

@@ -68,7 +68,7 @@ class GitlabReport(RowReport):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        self._separator = "[\n"
+        self._separator, self._is_begun = "[\n", False
 
     def _take(self, row: FindingRow) -> None:
         path = self.options.path(row.source)
@@ -80,9 +80,10 @@ class GitlabReport(RowReport):
             "location": {"path": path, "lines": {"begin": row.position.line if row.position else 1}},
         }
         self._write_item(json.dumps(record))
+        self._is_begun = True
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
-        self._write("[]\n" if self._separator.startswith("[") else "\n]\n")
+        self._write("\n]\n" if self._is_begun else "[]\n")
 
 
 _GITLAB_SEVERITIES: Final = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}

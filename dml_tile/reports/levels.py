@@ -215,8 +215,7 @@ def _page_body() -> Iterator[str]:
         "A row is what the operator's page documents of its tensors, from a level on. Rows marked measured are what "
         f"Microsoft's library takes instead; it was asked at {measured}, and about Tile at 5_0 too.",
     )
-    search = element("input", type="search", name="text", placeholder="GATHER INT64", autocomplete="off")
-    search = Markup(search.removesuffix("</input>"))
+    search = Markup('<input type="search" name="text" placeholder="GATHER INT64" autocomplete="off">')
     label = element("label", "Search names and types: ", search)
     yield element("form", label, element("span", role="status"), id="filters", role="search", hidden="")
     yield "\n"

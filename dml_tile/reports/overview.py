@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import OWN, PASSED_OVER, Finding, Try, location_of
 from dml_tile.reports.bounds import MAX_CLIPPED, clipped, clipped_tries
@@ -54,6 +55,7 @@ class OverviewRow:
     operator: str
     verdict: str
     verdicts: dict[str, str]
+    lowest: FeatureLevel | None
     lowest_level: str
     oldest_windows: str
     unknown: str
@@ -87,6 +89,7 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
         operator=clipped(first.item.operator) if first.is_checked else "",
         verdict=verdict,
         verdicts={result.target.label: result.verdict for result in results},
+        lowest=lowest,
         lowest_level=level,
         oldest_windows=windows,
         unknown=clipped("; ".join(map(str, first.item.unknown))),

@@ -117,6 +117,6 @@ def _departure_row(source: str, departure: Departure, finding: Finding, labels: 
         count=departure.count,
         placement=departure.reason.placement,
         finding=replace(finding, message=clipped(finding.message), tries=clipped_tries(finding.tries)),
-        reason=clipped(finding.about.removeprefix(departure.operator).removeprefix(":").lstrip()),
+        reason=clipped(departure.why),
         targets=tuple(labels[name] for name in departure.targets),
     )

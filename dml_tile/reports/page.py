@@ -11,6 +11,7 @@ from typing import Final
 from dml_tile import __version__
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.summary import SourceSummary
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import Finding, location_of
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import clipped
@@ -114,8 +115,9 @@ def _header(report: OverviewReport, sections: Sequence[_Section]) -> Iterator[st
 
 def _counts(report: OverviewReport) -> Iterator[Markup]:
     if report.problems:
-        count, _, words = wording.files_not_read(report.problems).partition(" ")
-        yield element("li", element("b", count), " ", element("span", f"⚠ {words}", class_="verdict refused"))
+        (count, words), *others = wording.unread_counts(report.problems)
+        words = "; ".join([words, *(f"{number} {more}" for number, more in others)])
+        yield element("li", element("b", str(count)), " ", element("span", f"⚠ {words}", class_="verdict refused"))
     for word in wording.VERDICTS:
         if number := report.counted.operators[word]:
             yield element("li", element("b", str(number)), " ", _verdict(word))
@@ -233,9 +235,10 @@ def _verdict(word: str) -> Markup:
     return element("span", sign, " ", word, class_=f"verdict {word.replace(' ', '-')}")
 
 
-def _level_cells(level: str, windows: str) -> list[Cell]:
+def _level_cells(lowest: FeatureLevel | None, level: str, windows: str, *, is_whole: bool = True) -> list[Cell]:
     """Return the cells of a lowest level and of the oldest Windows release that has it, both sorted by the level."""
-    key = _ABOVE_ALL_LEVELS if level == wording.NOWHERE else level.removeprefix(wording.AT_LEAST)
+    rank = lowest.short if lowest else _ABOVE_ALL_LEVELS
+    key = rank if level and is_whole else level
     return [Cell(level, key), Cell(windows, key)]
 
 
@@ -249,7 +252,7 @@ def _row(row: OverviewRow, number: int, targets: Iterable[str], columns: Sequenc
     for target in targets:
         word = row.verdicts.get(target, "")
         cells.append(Cell(_verdict(word), _RANKS[word]) if word else Cell(""))
-    cells += _level_cells(row.lowest_level, row.oldest_windows)
+    cells += _level_cells(row.lowest, row.lowest_level, row.oldest_windows)
     return body(columns, cells, data_row=_row_id(number), **choices_of(row.verdicts, row.rules))
 
 
@@ -295,7 +298,8 @@ def _problem(source: str, problem: Finding) -> Markup:
 
 def _model(model: SourceSummary) -> Markup:
     counts = count_cell(model.operators), count_cell(model.unknown)
-    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.name))), *counts, *_level_cells(*wording.runs_on(model))])
+    levels = _level_cells(model.lowest_level, *wording.runs_on(model), is_whole=model.is_whole)
+    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.name))), *counts, *levels])
 
 
 def _rule(rule: str, count: int) -> Markup:

@@ -194,13 +194,15 @@ class VerdictCounts:
 
 def files_not_read(problems: Sequence[Found]) -> str:
     """Return the numbers of files that could not be read whole, and of names that hold nothing; empty if none."""
-    empty = {source for source, problem in problems if problem.rule == NOTHING_TO_CHECK}
-    unread = {source for source, problem in problems if problem.rule != NOTHING_TO_CHECK}
-    counts = (
-        f"{plural(len(unread), 'file')} not read" if unread else "",
-        f"{len(empty)} with nothing to check" if empty else "",
-    )
-    return "; ".join(filter(None, counts))
+    return "; ".join(f"{number} {words}" for number, words in unread_counts(problems))
+
+
+def unread_counts(problems: Sequence[Found]) -> list[tuple[int, str]]:
+    """Return the same numbers, each before its words."""
+    empty = len({source for source, problem in problems if problem.rule == NOTHING_TO_CHECK})
+    unread = len({source for source, problem in problems if problem.rule != NOTHING_TO_CHECK})
+    counts = (unread, f"file{'' if unread == 1 else 's'} not read"), (empty, "with nothing to check")
+    return [(number, words) for number, words in counts if number]
 
 
 def passed_over(ones: Sequence[Found]) -> str:

@@ -61,7 +61,10 @@ def unsimulated_target() -> Target:
         return PROCESS.test.target
     if PROCESS.test.refusal:
         raise test_error(f"the target is asked for in {PROCESS.test.refusal} (asked at {caller()})")
-    named = _named_outside()
+    try:
+        named = _named_outside()
+    except ValueError as error:
+        raise ValueError(f"{TARGET_VARIABLE}: {error}") from None
     if not named:
         return DEFAULT_TARGET
     if len(named) > 1:
@@ -73,7 +76,10 @@ def unsimulated_target() -> Target:
 
 
 def named_targets() -> tuple[Target, ...]:
-    """Return the current target, or those that the variable names; empty if nothing does. Raises as the others do."""
+    """Return the current target, or those that the variable names; empty if nothing does.
+
+    Raises ValueError where the variable decides, without its name, and TargetError as the others do.
+    """
     target = _simulated() or PROCESS.test.target
     return _named_outside() if target is None else (target,)
 
@@ -82,16 +88,13 @@ def _named_outside() -> tuple[Target, ...]:
     """Return the targets that the variable names; empty if it is not set, or does not decide."""
     if PROCESS.outside is None or PROCESS.test.default is not None:
         return ()
-    return targets_in(TARGET_VARIABLE, PROCESS.outside)
+    return targets_in(PROCESS.outside)
 
 
 @lru_cache(maxsize=64)
-def targets_in(source: str, text: str) -> tuple[Target, ...]:
-    """Return the targets in a text, between commas or white space, each once. Raises ValueError, with the source."""
-    try:
-        return tuple(dict.fromkeys(Target.parse(name) for name in re.split(r"[\s,]+", text) if name))
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from None
+def targets_in(text: str) -> tuple[Target, ...]:
+    """Return the targets in a text, between commas or white space, each once. Raises ValueError."""
+    return tuple(dict.fromkeys(Target.parse(name) for name in re.split(r"[\s,]+", text) if name))
 
 
 def _simulated() -> Target | None:
