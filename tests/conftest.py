@@ -14,9 +14,9 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.files.paths import AllowedFolders
+from dml_tile.json_text import Document
 from dml_tile.readers.sandbox import parent
 from tests.helpers.check_files import write_zoo
 from tests.helpers.command_line import Call, invoke
@@ -105,7 +105,7 @@ def run_model_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
     def run_it(data: Any, *, overwrite: bool = False, allow_hidden: bool = False, **where: Any) -> str:
         printed: list[str] = []
         folders = AllowedFolders((tmp_path, Path()), allow_hidden=allow_hidden, overwrite=overwrite)
-        run_model(read_model(data), folders, printed.append, **where)
+        run_model(Document(data), folders, printed.append, **where)
         return "".join(printed)
 
     return run_it

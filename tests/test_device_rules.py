@@ -32,17 +32,15 @@ from dml_tile.bindings.slots import (
     TENSOR,
     BoundRange,
     Slot,
-    SlotBinding,
     SlotKind,
-    SlotState,
+    ranges_of,
 )
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.tile import BufferTensorDesc
-from dml_tile.device.table import _slot_state
 from dml_tile.directml.enums import HRESULT, BindingType, FeatureLevel, HeapType, ResourceDimension
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
-from dml_tile.rules.binding import RANGE_RULES, SLOT_RULES, SLOT_STATE_RULES, is_ordinary_binding
+from dml_tile.rules.binding import BINDING_DESC_RULES, RANGE_RULES, is_ordinary_binding
 from dml_tile.rules.device import Creation, InitializerObject
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
@@ -78,9 +76,10 @@ FIRST_UNNEEDED: Final = Slot.resource(FIRST_RESOURCE, INITIALIZER_OUTPUT, 0)
 DIRECT3D_DEVICE: Final = Direct3DDevice()
 
 
-def bound(slot: Slot, binding: BindingLike | None) -> SlotBinding:
+def bound(slot: Slot, binding: BindingLike | None) -> BoundRange:
     """What is bound to a slot of a device that was made on DIRECT3D_DEVICE."""
-    return SlotBinding(slot, None if binding is None else binding_desc(binding), DIRECT3D_DEVICE)
+    (found,) = ranges_of(None if binding is None else binding_desc(binding), [slot], DIRECT3D_DEVICE)
+    return found
 
 
 def placed(offset: int = 0, size: int | None = None, **options: Any) -> BufferBinding:
@@ -115,14 +114,17 @@ class Case:
 ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     # rule: what it refuses, something similar that it accepts, the field, then basis, level and words where they differ
     "DML-BINDING-Offset": [
-        (BoundRange(ALIGNED, 8, 32), BoundRange(ALIGNED, 8, 128), INPUT),
-        (BoundRange(KEPT, 8, 128), BoundRange(KEPT, 8, 256), RESOURCE),
+        (bound(ALIGNED, placed(32, 8)), bound(ALIGNED, placed(128, 8)), INPUT),
+        (bound(KEPT, placed(128, 8)), bound(KEPT, placed(256, 8)), RESOURCE),
     ],
     "DML-BINDING-missing": [
-        (SlotState(FIRST_OWNED, False), SlotState(FIRST_PLAIN, False), FIRST_INPUT),
-        (SlotState(ALIGNED, False, "why"), SlotState(ALIGNED, True, "why"), INPUT, D),
+        (BoundRange(FIRST_OWNED, None), BoundRange(FIRST_PLAIN, None), FIRST_INPUT),
+        (BoundRange(ALIGNED, None, "why"), BoundRange(ALIGNED, GOOD, "why"), INPUT, D),
     ],
-    "DML-BINDING-owned": [(SlotState(FIRST_PLAIN, True), SlotState(FIRST_OWNED, True), FIRST_INPUT)],
+    "DML-BINDING-owned": [
+        (BoundRange(FIRST_PLAIN, GOOD), BoundRange(FIRST_OWNED, GOOD), FIRST_INPUT),
+        (BoundRange(FIRST_PLAIN, GOOD), BoundRange(FIRST_PLAIN, EMPTY), FIRST_INPUT),
+    ],
     "DML-BINDING-range": [
         (bound(PLAIN, placed(32, 48)), bound(PLAIN, GOOD), INPUT),
         (bound(PLAIN, placed(2**64 - 16, 32)), bound(PLAIN, placed(32)), INPUT, D),
@@ -288,19 +290,16 @@ GIVEN: Final = (
 )
 
 
-def broken(binding: SlotBinding) -> list[str]:
+def broken(binding: BoundRange) -> list[str]:
     """The rules that a binding breaks."""
-    found = [finding for rule in SLOT_RULES for finding in rule.findings(binding, TARGET)]
-    found += (finding for rule in SLOT_STATE_RULES for finding in rule.findings(_slot_state(binding), TARGET))
-    if binding.range is not None:
-        bound_range = BoundRange(binding.slot, binding.range[0].size_in_bytes, binding.range[0].offset)
-        found += (finding for rule in RANGE_RULES for finding in rule.findings(bound_range, TARGET))
+    found = [finding for rule in BINDING_DESC_RULES for finding in rule.findings(binding, TARGET)]
+    found += (finding for rule in RANGE_RULES for finding in rule.findings(binding, TARGET))
     return [finding.rule for finding in found]
 
 
 @given(st.sampled_from(SLOTS), GIVEN, st.sampled_from([DIRECT3D_DEVICE, Direct3DDevice()]))
 def test_a_plain_binding_breaks_no_rule(slot: Slot, desc: BindingDesc | None, direct3d_device: Direct3DDevice) -> None:
-    binding = SlotBinding(slot, desc, direct3d_device)
+    (binding,) = ranges_of(desc, [slot], direct3d_device)
     assert not is_ordinary_binding(binding) or not broken(binding)
 
 

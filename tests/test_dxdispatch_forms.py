@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dml_tile.dxdispatch.rules import model_findings
+from dml_tile.dxdispatch.rules import model_findings, model_parts
 from dml_tile.errors import RefusedModelError
 from dml_tile.json_text import Document
 from tests.helpers.command_line import Call
@@ -320,6 +320,8 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (bind(ADD, ATensor="File", BTensor={"name": "File", "elementOffset": 1}, OutputTensor="Out"), CHECK,
          ": accepted at 6_4"),
         (bind(ADD | AS_GRAPH, ATensor="Out", BTensor="Small", OutputTensor="Out"), CHECK, "(DirectML does not notice)"),
+        *((model(dispatchables={"tile": tile() | AS_GRAPH}, commands=[dispatch(InputTensor="In", OutputTensor="In")]),
+           command, "(DirectML does not notice)") for command in (RUN, CHECK)),
         (bind(GEMM, ATensor="In", BTensor="In", OutputTensor="Out"), CHECK, ": accepted at 6_4"),
         (bind(GEMM, ATensor="In", BTensor="In", CTensor="In", OutputTensor="Out"), CHECK,
          "CTensor: is bound at execution, though the operator's is null"),
@@ -442,15 +444,15 @@ def test_a_part_that_is_no_operator_is_counted_apart(call: Call, tmp_path: Path)
 
 def test_of_many_findings_of_one_rule_the_rest_is_counted() -> None:
     bindings = {f"T{i}": "In" for i in range(1000)}
-    found = model_findings(Document(bound(**bindings)))["/commands/0"]
+    found = model_findings(dict(model_parts(Document(bound(**bindings)))))["/commands/0"]
     assert [(each.path, each.message.partition(":")[0]) for each in found] == [
         *(("bindings", f"'T{i}' is ignored") for i in range(10)),
         ("bindings", "990 more are like these"),
     ]
     few = bound(**{f"T{i}": "In" for i in range(10)})
-    assert len(model_findings(Document(few))["/commands/0"]) == 10
+    assert len(model_findings(dict(model_parts(Document(few))))["/commands/0"]) == 10
     halves = {"initialValues": [{"type": "FLOAT16", "value": 1}] * 11}
-    *_, last = model_findings(Document(with_input(halves)))["/resources/In"]
+    *_, last = model_findings(dict(model_parts(Document(with_input(halves)))))["/resources/In"]
     assert (last.rule, last.path) == ("DML-DXDISPATCH-typed-value", "initialValues")
     assert last.message == "1 more are like these"
 
@@ -458,7 +460,7 @@ def test_of_many_findings_of_one_rule_the_rest_is_counted() -> None:
 def test_what_the_parser_refuses_is_not_run(run: Callable[..., str]) -> None:
     data = with_input(values(1, 2, sizeInBytes=None))
     with pytest.raises(RefusedModelError, match="DML-DXDISPATCH-null"):
-        run(data, found=model_findings(Document(data)))
+        run(data)
 
 
 @pytest.mark.parametrize(

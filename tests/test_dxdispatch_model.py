@@ -18,7 +18,7 @@ from dml_tile.dxdispatch.documents import MODEL_KEYS
 from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from dml_tile.dxdispatch.printing import printed
 from dml_tile.dxdispatch.resources import Contents, allocate, read_npy_header
-from dml_tile.dxdispatch.rules import model_findings
+from dml_tile.dxdispatch.rules import model_findings, model_parts
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
@@ -71,7 +71,7 @@ def _parser_errors(text: str) -> list[str]:
     document = parse_document(text.encode())
     if not isinstance(document.value, dict):
         return ["no model"]
-    found = model_findings(document)
+    found = model_findings(dict(model_parts(document)))
     errors = [each for findings in found.values() for each in findings if each.severity is Severity.ERROR]
     return [str(each) for each in errors if each.rule != "DML-DXDISPATCH-elementOffset"]  # which is found when it binds
 

@@ -15,7 +15,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import HRESULT, UINT_MAX, FeatureLevel, OperatorType
 from dml_tile.directml.targets import Target
-from dml_tile.dxdispatch.rules import DXDISPATCH_RULES, model_findings
+from dml_tile.dxdispatch.rules import DXDISPATCH_RULES, model_findings, model_parts
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import Against, Finding, Severity, apply_rules
@@ -74,10 +74,10 @@ def test_what_is_suggested_is_accepted(desc: TileOperatorDesc, rule: str, level:
 @pytest.mark.parametrize("case", DXDISPATCH_CASES, ids=lambda case: case[0])
 def test_a_rule_of_models_tells_what_breaks_it(case: tuple[str, ...]) -> None:
     rule, refused, accepted, *level = case
-    broken = model_findings(parse_document(refused.encode()), *map(Target.parse, level))
+    broken = model_findings(dict(model_parts(parse_document(refused.encode()))), *map(Target.parse, level))
     found = {finding.rule for found in broken.values() for finding in found}
     assert found - {"DML-DXDISPATCH-IDMLDevice1"} <= {rule} <= found
-    assert not model_findings(parse_document(accepted.encode()))
+    assert not model_findings(dict(model_parts(parse_document(accepted.encode()))))
 
 
 def test_each_rule_has_its_cases() -> None:

@@ -1,10 +1,11 @@
-"""The subjects of rules on binding tables: slots, and the bindings given for them."""
+"""The subjects of rules on bindings: slots, and the ranges of buffers that are bound to them."""
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
+from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, Span
 from dml_tile.descriptors.tile import BufferTensorDesc
 from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -13,6 +14,9 @@ from dml_tile.directml.enums import (
     BindingType,
     HeapType,
 )
+
+if TYPE_CHECKING:  # rules need no NumPy
+    from dml_tile.bindings.memory import Bytes
 
 BindingStage = Literal["initialisation", "execution"]
 
@@ -93,49 +97,55 @@ class Slot(NamedTuple):
 
 
 class BoundRange(NamedTuple):
-    """A range of memory that is bound to a slot; size and offset are in bytes."""
+    """The range of a buffer that is bound to a slot; ``binding`` is None if none is.
 
-    slot: Slot
-    size_in_bytes: int
-    offset: int = 0
-
-
-class SlotBinding(NamedTuple):
-    """A program's binding for a slot; ``desc`` is None for a null pointer.
-
-    ``direct3d_device`` is the IDMLDevice's. An array of bindings has one for each of ``of`` slots.
+    Of a binding table's, ``desc`` is what a program passed, None for a null pointer, and ``direct3d_device`` is the
+    IDMLDevice's.
     """
 
     slot: Slot
-    desc: BindingDesc | None
+    binding: BufferBinding | None
+    why_unnoticed: str = ""
+    """Why DirectML does not notice a missing binding; empty if it does."""
+    desc: BindingDesc | None = None
     direct3d_device: Direct3DDevice | None = None
-    position: int = 0
-    of: int = 1
+    array_length: int = 1
+    """The slots that ``desc`` is for, at the first of them; 0 at the others."""
 
     @property
     def name(self) -> str:
         return self.slot.name
 
     @property
-    def given(self) -> BufferBinding | None:
-        """The slot's buffer binding, if it is of the right type, in an array of the right length; else None."""
-        binding = self.desc.desc if self.desc is not None and self.desc.type == self.slot.kind.binding else None
-        if isinstance(binding, BufferArrayBinding):
-            bindings = binding.bindings or ()
-            return bindings[self.position] if len(bindings) == self.of else None
-        return binding
+    def buffer(self) -> Buffer | None:
+        """The bound buffer, if the slot takes one."""
+        return self.binding.buffer if self.binding is not None and self.slot.size_in_bytes else None
 
     @property
-    def range(self) -> tuple[BufferBinding, Buffer] | None:
-        """The bound range and its buffer, if the slot takes a buffer and has one, else None."""
-        given = self.given
-        return (given, given.buffer) if self.slot.size_in_bytes and given and given.buffer is not None else None
+    def span(self) -> Span | None:
+        """The accessed memory; None if nothing is bound, too little, or more than the buffer has."""
+        if self.binding is None or self.binding.size_in_bytes < self.slot.size_in_bytes:
+            return None
+        return self.binding.span(self.slot.size_in_bytes)
+
+    @property
+    def region(self) -> Bytes:
+        """The bytes of ``span``, which is not None."""
+        assert self.binding is not None
+        region = self.binding.region(self.slot.size_in_bytes)
+        assert region is not None
+        return region
 
 
-class SlotState(NamedTuple):
-    """A slot, and whether anything is bound to it. A slot that needs no binding has the size 0."""
+def ranges_of(desc: BindingDesc | None, slots: Sequence[Slot], direct3d_device: Direct3DDevice) -> Iterator[BoundRange]:
+    """Yield the ranges that a program binds to a slot, or, by an array, to the inputs of an initialised operator.
 
-    slot: Slot
-    bound: bool
-    why_unnoticed: str = ""
-    """Why DirectML does not notice a missing binding; empty if it does."""
+    A binding of another type than the slots', or an array of another length, binds none.
+    """
+    for i, slot in enumerate(slots):
+        binding = desc.desc if desc is not None and desc.type == slot.kind.binding else None
+        if isinstance(binding, BufferArrayBinding):
+            array = binding.bindings or ()
+            binding = array[i] if len(array) == len(slots) else None
+        why_unnoticed = "DirectML fails before it notices" if slot.kind == INITIALIZER_INPUT else ""
+        yield BoundRange(slot, binding, why_unnoticed, desc, direct3d_device, 0 if i else len(slots))

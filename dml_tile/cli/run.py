@@ -54,8 +54,6 @@ def run(
     each in one line, as by DxDispatch.
     """
     from dml_tile.cli.config import one_target
-    from dml_tile.dxdispatch.model import read_model
-    from dml_tile.dxdispatch.rules import model_findings
     from dml_tile.dxdispatch.runner import run_model
     from dml_tile.errors import input_error
     from dml_tile.readers.descriptors import parse_source
@@ -68,17 +66,13 @@ def run(
     with _exit_on_errors(model, target):
         if is_model_file(model):
             raise input_error("", _NO_DXDISPATCH_MODEL)
-        document = parse_source(model)
-        read = read_model(document.value)
-        found = model_findings(document, target)
-        run_model(
-            read,
+        found = run_model(
+            parse_source(model),
             _allowed_folders(model, output_dir, allow_hidden, overwrite),
             print_bytes if dxdispatch_output else print_text,
             target,
             against or "both",
             dispatch=partial(run_tile, explain_plan=explain_plan),
-            found=found,
             as_dxdispatch=dxdispatch_output,
             in_rows=sys.stdout.isatty(),
         )

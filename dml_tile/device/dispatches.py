@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from types import NoneType
-from typing import Final, NamedTuple
+from typing import Final
 
 from dml_tile.bindings.memory import POISON, Bytes
-from dml_tile.bindings.resources import BufferBinding, Span
-from dml_tile.bindings.slots import BoundRange, Slot, SlotState
+from dml_tile.bindings.slots import BoundRange, Slot
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
@@ -29,7 +28,7 @@ from dml_tile.device.table import Bindings, BindingTable
 from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
-from dml_tile.rules.binding import OVERLAP_RULES, RANGE_RULES, SLOT_STATE_RULES
+from dml_tile.rules.binding import OVERLAP_RULES, RANGE_RULES
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
     EXECUTION_RULES,
@@ -41,40 +40,6 @@ from dml_tile.rules.dispatch import (
 
 _CALL: Final = "RecordDispatch"
 _DESCRIPTORS_VOLATILE: Final = int(ExecutionFlags.DESCRIPTORS_VOLATILE)
-
-
-class _BoundSlot(NamedTuple):
-    """A slot that a dispatch reads or writes, and its binding."""
-
-    slot: Slot
-    binding: BufferBinding | None
-    why_unnoticed: str = ""
-    """Why DirectML does not notice a missing binding; empty if it does."""
-
-    def findings(self, state: DeviceState) -> list[Finding]:
-        """Return the findings if the binding is missing, or was made for a smaller slot."""
-        if self.binding is None:
-            return state.findings(SLOT_STATE_RULES, SlotState(self.slot, False, self.why_unnoticed))
-        if self.binding.size_in_bytes < self.slot.size_in_bytes:
-            slot = self.slot._replace(checked_by_runtime=False)  # it was checked when it was bound
-            bound = BoundRange(slot, self.binding.size_in_bytes, self.binding.offset)
-            return state.findings(RANGE_RULES, bound)
-        return []
-
-    @property
-    def span(self) -> Span | None:
-        """The accessed memory; None if nothing is bound, too little, or more than the buffer has."""
-        if self.binding is None or self.binding.size_in_bytes < self.slot.size_in_bytes:
-            return None
-        return self.binding.span(self.slot.size_in_bytes)
-
-    @property
-    def region(self) -> Bytes:
-        """The bytes of ``span``."""
-        assert self.binding is not None
-        region = self.binding.region(self.slot.size_in_bytes)
-        assert region is not None
-        return region
 
 
 class Execution:
@@ -118,24 +83,30 @@ class Execution:
         kernel(read, written)
         state.count_dispatch()
 
-    def _accesses(self) -> tuple[list[_BoundSlot], list[_BoundSlot]]:
+    def _accesses(self) -> tuple[list[BoundRange], list[BoundRange]]:
         """Return what is read, the persistent resource last, and what is written, the temporary resource last."""
         plan, table = self._compiled.plan, self._table
         is_own_table = table.dispatchable is self._compiled  # unless it was reset since
         why_unnoticed = "DirectML does not notice: the descriptors are volatile" if self.is_volatile else ""
 
-        def accesses(slots: Iterable[Slot], bound: Bindings) -> Iterator[_BoundSlot]:
+        def accesses(slots: Iterable[Slot], bound: Bindings) -> Iterator[BoundRange]:
             for slot, binding in zip(slots, chain(bound if is_own_table else (), repeat(None)), strict=False):
                 if slot.size_in_bytes:
-                    yield _BoundSlot(slot, binding, why_unnoticed)
+                    yield BoundRange(slot, binding, why_unnoticed)
 
         reads = [*accesses(plan.input_slots, table.inputs), *accesses([plan.persistent_slot], [table.persistent])]
         writes = [*accesses(plan.output_slots, table.outputs), *accesses([plan.temporary_slot], [table.temporary])]
         return reads, writes
 
 
-def _missing(state: DeviceState, accesses: Iterable[_BoundSlot]) -> list[Finding]:
-    return [found for access in accesses for found in access.findings(state)]
+def _missing(state: DeviceState, accesses: Iterable[BoundRange]) -> list[Finding]:
+    """Return the findings on bindings that are missing, or were made for a smaller slot."""
+    findings = list[Finding]()
+    for access in accesses:
+        if access.binding is None or access.binding.size_in_bytes < access.slot.size_in_bytes:
+            slot = access.slot._replace(checked_by_runtime=False)  # it was checked when it was bound
+            findings += state.findings(RANGE_RULES, access._replace(slot=slot))
+    return findings
 
 
 class OperatorsInitialization:
@@ -144,15 +115,15 @@ class OperatorsInitialization:
     def __init__(self, state: DeviceState, initializer: OperatorInitializer, table: BindingTable) -> None:
         self._state = state
         self._operators = initializer.operators
-        self._owned: list[tuple[CompiledOperator, list[_BoundSlot], _BoundSlot]] = []
+        self._owned: list[tuple[CompiledOperator, list[BoundRange], BoundRange]] = []
         bound_before_reset = "DirectML notices only whether anything is bound"
         unseen = [bound_before_reset if bound else "" for bound in (table.inputs, table.outputs)]
         inputs, outputs = (chain(bound, repeat(None)) for bound in (table.inputs, table.outputs))
         for compiled, slots, (output_slot,) in zip(
             initializer.operators, initializer.input_slots, initializer.output_slots, strict=True
         ):
-            sources = [_BoundSlot(slot, next(inputs), unseen[0]) for slot in slots]
-            persistent = _BoundSlot(output_slot, next(outputs), unseen[1])
+            sources = [BoundRange(slot, next(inputs), unseen[0]) for slot in slots]
+            persistent = BoundRange(output_slot, next(outputs), unseen[1])
             if compiled.owns_input:
                 self._owned.append((compiled, [each for each in sources if each.slot.size_in_bytes], persistent))
 
@@ -194,8 +165,8 @@ def _may_write(
     state: DeviceState,
     call: str,
     findings: list[Finding],
-    reads: Sequence[_BoundSlot],
-    writes: Sequence[_BoundSlot],
+    reads: Sequence[BoundRange],
+    writes: Sequence[BoundRange],
     desc: OperatorDesc | TileOperatorDesc | GraphDesc | None = None,
 ) -> bool:
     """Return True if there are no findings and no overlaps; findings remove the device."""
@@ -209,7 +180,7 @@ def _may_write(
     return not findings and not overlaps
 
 
-def _overlaps(reads: Sequence[_BoundSlot], writes: Sequence[_BoundSlot]) -> Iterator[tuple[str, str]]:
+def _overlaps(reads: Sequence[BoundRange], writes: Sequence[BoundRange]) -> Iterator[tuple[str, str]]:
     for i, write in enumerate(writes):
         written = write.span
         if written is None:

@@ -22,7 +22,7 @@ from dml_tile.bindings.resources import (
     binding_desc,
     bindings_of,
 )
-from dml_tile.bindings.slots import INITIALIZER_INPUT, BoundRange, Slot, SlotBinding, SlotState
+from dml_tile.bindings.slots import BoundRange, Slot, ranges_of
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
@@ -33,10 +33,9 @@ from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Finding, apply_rules
 from dml_tile.rules.binding import (
     BINDING_COUNT_RULES,
+    BINDING_DESC_RULES,
     RANGE_RULES,
     REBINDING_RULES,
-    SLOT_RULES,
-    SLOT_STATE_RULES,
     is_ordinary_binding,
 )
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, is_ordinary_table
@@ -163,19 +162,18 @@ class BindingTable:
         slots = slots_of(self.dispatchable)
         counts = None if given is None else len(given), len(slots)
         findings = self.state.findings(BINDING_COUNT_RULES, counts)
-        host = self.dispatchable.state.direct3d_device
         bound = [
-            SlotBinding(slot, desc, host, position, len(group))
+            each
             for group, desc in (zip(slots, given or (), strict=False) if not findings else ())
-            for position, slot in enumerate(group)
+            for each in ranges_of(desc, group, self.dispatchable.state.direct3d_device)
         ]
-        for one in bound:
-            _require_matching_elements(one)
-            findings += self._findings(one)
+        for each in bound:
+            _require_matching_elements(each)
+            findings += self._findings(each)
         if findings:
             self.state.remove(call, findings, self._desc)
             return before
-        bindings = [(range_ := one.range) and range_[0] for one in bound]
+        bindings = [each.binding if each.buffer is not None else None for each in bound]
         if self.recorded and bindings != before:
             findings = self._rebindings(chain.from_iterable(slots), before, bindings)
             if any(map(self.state.enforces, findings)):
@@ -194,14 +192,12 @@ class BindingTable:
         """The descriptor of the operator that the table was made for."""
         return self.dispatchable.desc if isinstance(self.dispatchable, CompiledOperator) else None
 
-    def _findings(self, bound: SlotBinding) -> list[Finding]:
+    def _findings(self, bound: BoundRange) -> list[Finding]:
         if is_ordinary_binding(bound):
             return []
-        findings = self.state.findings(SLOT_RULES, bound)
-        findings += self.state.findings(SLOT_STATE_RULES, _slot_state(bound))
-        if bound.range is not None:
-            range_, _ = bound.range
-            findings += self.state.findings(RANGE_RULES, BoundRange(bound.slot, range_.size_in_bytes, range_.offset))
+        findings = self.state.findings(BINDING_DESC_RULES, bound)
+        if bound.binding is not None or (bound.desc is not None and bound.desc.type == BindingType.NONE):
+            findings += self.state.findings(RANGE_RULES, bound)
         return findings
 
 
@@ -225,19 +221,8 @@ def _malformed(given: Sequence[BindingDesc | None] | None) -> str:
     return ""
 
 
-def _require_matching_elements(bound: SlotBinding) -> None:
+def _require_matching_elements(bound: BoundRange) -> None:
     """Raise TypeError for a buffer that wraps an array of another data type than the tensor's."""
-    buffer = bound.given.buffer if bound.given is not None else None
+    buffer = bound.binding.buffer if bound.binding is not None else None
     if buffer is not None and buffer.dtype is not None and bound.slot.data_type is not None:
         require_data_type(buffer.dtype, bound.slot.data_type, bound.slot.name)
-
-
-def _slot_state(bound: SlotBinding) -> SlotState:
-    """Return the subject of the rules on which slots must be bound."""
-    slot, given = bound.slot, bound.given
-    if slot.size_in_bytes:
-        is_bound = bound.desc is None or bound.desc.type != BindingType.NONE  # another rule refuses null
-    else:
-        is_bound = slot.is_tensor and given is not None and not given.is_empty
-    why_unnoticed = "DirectML fails before it notices" if slot.kind == INITIALIZER_INPUT else ""
-    return SlotState(slot, is_bound, why_unnoticed)

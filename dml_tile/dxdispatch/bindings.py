@@ -1,21 +1,26 @@
-"""What a DxDispatch model binds to the tensors of any operator, where ``check`` can know it before the model runs."""
+"""Checks what a DxDispatch model binds to the tensors of an operator, before the model runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
-from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BoundRange, Slot, SlotState
+from dml_tile.bindings.resources import Buffer, BufferBinding
+from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BoundRange, Slot
 from dml_tile.descriptors.graph import Descriptor
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT64_MAX
 from dml_tile.directml.targets import DEFAULT_TARGET
-from dml_tile.dxdispatch.rules import ModelPart, bytes_of
+from dml_tile.dxdispatch.rules import ModelPart
 from dml_tile.findings import Finding, apply_rules, unreadable
 from dml_tile.input_errors import MAX_PROBLEMS
-from dml_tile.rules.binding import RANGE_RULES, SLOT_STATE_RULES, offset_is_aligned
+from dml_tile.rules.binding import RANGE_RULES
 from dml_tile.text import json_pointer
+
+_RESOURCE: Final = Buffer(0)
+"""Stands for any resource: the rules of ranges do not look at it."""
 
 
 def binding_problems(part: ModelPart, desc: Descriptor | None, pointer: str) -> Iterator[Finding]:
@@ -65,16 +70,16 @@ def _binding_findings(part: ModelPart, desc: OperatorDesc, is_graph: bool) -> It
         sources = part.sources(point)
         for i, (name, tensor) in enumerate(_tensors(desc, point, None if sources is None else len(sources))):
             slot = Slot.tensor(name, tensor.desc, kind) if tensor and tensor.desc else Slot.absent(name, kind)
-            yield from apply_rules(SLOT_STATE_RULES, SlotState(slot, sources is not None), DEFAULT_TARGET)
-            if sources is None or not slot.size_in_bytes:
-                continue
             slot = slot._replace(checked_by_runtime=not is_graph)
-            offset, size = bytes_of(sources[i], part.resources)
-            if offset is not None and size is not None:
-                binding = BoundRange(slot, (size - offset) & UINT64_MAX, offset)  # as DxDispatch subtracts
-                yield from apply_rules(RANGE_RULES, binding, DEFAULT_TARGET)
-            elif offset is not None:
-                yield from offset_is_aligned.findings(BoundRange(slot, slot.size_in_bytes, offset), DEFAULT_TARGET)
+            binding = None if sources is None else _binding(slot, *part.place_of(sources[i]))
+            yield from apply_rules(RANGE_RULES, BoundRange(slot, binding), DEFAULT_TARGET)
+
+
+def _binding(slot: Slot, offset: int | None, size: int | None) -> BufferBinding:
+    """Return the binding that DxDispatch makes, where a resource of unknown size is large enough."""
+    offset = offset or 0
+    size_in_bytes = slot.size_in_bytes if size is None else size - offset
+    return BufferBinding(_RESOURCE, offset & UINT64_MAX, size_in_bytes & UINT64_MAX)  # as DxDispatch subtracts
 
 
 def _tensors(desc: OperatorDesc, point: str, count: int | None) -> Iterator[tuple[str, TensorDesc | None]]:

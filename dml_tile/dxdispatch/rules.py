@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
@@ -44,19 +44,27 @@ _NAMES_OF_TENSORS: Final = ("Type", "DataType", "Flags")
 _SIZES_OF_RESOURCES: Final = ("sizeInBytes", "initialValuesOffsetInBytes")
 
 
+class Extent(NamedTuple):
+    """The sizes in bytes of a resource and of its elements; None where a file has them, and 0 for mixed elements."""
+
+    size: int | None
+    element_size: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class ModelPart:
     """A part of a model; of the whole, also the text that follows it, and whether a byte order mark precedes it.
 
-    ``resources`` are those of the model, for parts that bind some. ``dispatched`` is the operator that a command
-    dispatches. ``of_bindings`` are findings on what is bound to the operator's tensors, where these are known.
+    ``resources`` are those of the model, for parts that bind some; None stands for a deferred one. ``dispatched`` is
+    the operator that a command dispatches. ``of_bindings`` are findings on what is bound to the operator's tensors,
+    where these are known.
     """
 
     kind: Literal["model", "resource", "dispatchable", "command"]
     value: Any
     rest: str = ""
     has_mark: bool = False
-    resources: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, Extent | None] = field(default_factory=dict)
     dispatched: Operator | None = None
     of_bindings: tuple[Finding, ...] = ()
 
@@ -86,6 +94,15 @@ class ModelPart:
         bound = self.bindings[point]
         sources = bound if isinstance(bound, list) else [bound]
         return [{"name": each} if isinstance(each, str) else _object(each) for each in sources]
+
+    def place_of(self, source: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        """Return a binding's offset and its resource's size, in bytes; None where they are not known."""
+        resource = self.resources.get(str(source.get("name")), Extent(None, 0))
+        offset = source.get("elementOffset", 0)
+        unit = source.get("elementSizeInBytes") or (resource.element_size if resource else None)
+        if resource is None or (unit is None and offset):
+            return None, None
+        return (offset * unit if type(offset) is type(unit) is int else 0), resource.size
 
     @property
     def operator_fields(self) -> dict[str, Any]:
@@ -187,16 +204,31 @@ def model_parts(document: Document) -> Iterator[tuple[str, ModelPart]]:
     resources, dispatchables, commands = map(data.get, MODEL_KEYS)
     for name, value in resources.items() if isinstance(resources, dict) else ():
         yield json_pointer(["resources", name]), ModelPart("resource", value)
-    operators = {}
+    operators, extents = {}, {name: _extent_of(_object(value)) for name, value in _object(resources).items()}
     for name, value in dispatchables.items() if isinstance(dispatchables, dict) else ():
-        part = ModelPart("dispatchable", value, resources=_object(resources))
+        part = ModelPart("dispatchable", value, resources=extents)
         yield json_pointer(["dispatchables", name]), part
         operators[name] = part.operator
     for i, value in enumerate(commands if isinstance(commands, list) else ()):
         name = _object(value).get("dispatchable")
         if isinstance(name, str) and (operator := operators.get(name)):
-            part = ModelPart("command", value, resources=_object(resources), dispatched=operator)
+            part = ModelPart("command", value, resources=extents, dispatched=operator)
             yield json_pointer(["commands", i]), part
+
+
+def _extent_of(resource: Mapping[str, Any]) -> Extent | None:
+    """Return the sizes of a resource, as far as the model says them; None for a deferred one."""
+    values = resource.get("initialValues")
+    if values == "deferred":
+        return None
+    spelled = str(resource.get("initialValuesDataType")).removeprefix("DML_TENSOR_DATA_TYPE_")
+    element_size = ELEMENT_SIZES.get(TensorDataType.__members__.get(spelled, TensorDataType.UNKNOWN), 0)
+    count = len(values) if isinstance(values, list) else _object(values).get("valueCount")
+    size = resource.get(
+        "sizeInBytes", round_up_4(count * element_size) if type(count) is int and element_size else None
+    )
+    is_file = "sourcePath" in _object(values)
+    return Extent(size if type(size) is int else None, None if is_file and not element_size else element_size)
 
 
 DXDISPATCH_RULES: Final = Rules[ModelPart](basis=Basis.INFERRED, url=pages.DXDISPATCH_PARSER, hresult=None)
@@ -391,31 +423,10 @@ def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation
 def bindings_begin_within_resources(part: ModelPart, target: Target) -> Iterator[Violation]:
     for point in part.bind_points if part.bindings else ():
         for source in part.sources(point) or ():
-            offset, size = bytes_of(source, part.resources)
+            offset, size = part.place_of(source)
             if offset is not None and size is not None and offset > size:
-                yield begins_behind(point, offset, size)
-
-
-def begins_behind(point: str, offset: int, size: int) -> Violation:
-    """Return the violation of a binding that begins behind its resource; offset and size are in bytes."""
-    message = f"begins at byte {offset}, but the resource has {size}; the GPU would read behind the buffer"
-    return Violation(point, message)
-
-
-def bytes_of(source: Mapping[str, Any], resources: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Return where a binding begins in its resource, and how large that is, in bytes; None where a file decides."""
-    resource = _object(resources.get(str(source.get("name"))))
-    spelled = str(resource.get("initialValuesDataType")).removeprefix("DML_TENSOR_DATA_TYPE_")
-    element = ELEMENT_SIZES.get(TensorDataType.__members__.get(spelled, TensorDataType.UNKNOWN), 0)
-    values = resource.get("initialValues")
-    if values == "deferred":
-        return None, None
-    count = len(values) if isinstance(values, list) else _object(values).get("valueCount")
-    size = resource.get("sizeInBytes", round_up_4(count * element) if type(count) is int and element else None)
-    offset, unit = source.get("elementOffset", 0), source.get("elementSizeInBytes") or element
-    if "sourcePath" in _object(values) and not unit and offset:
-        return None, None  # the file has the type
-    return (offset * unit if type(offset) is type(unit) is int else 0), (size if type(size) is int else None)
+                message = f"begins at byte {offset}, but the resource has {size}; the GPU would read behind the buffer"
+                yield Violation(point, message)
 
 
 @DXDISPATCH_RULES.add(
@@ -448,9 +459,9 @@ def part_findings(part: ModelPart, target: Target = DEFAULT_TARGET) -> tuple[Fin
     return (*found, *part.of_bindings)
 
 
-def model_findings(document: Document, target: Target = DEFAULT_TARGET) -> dict[str, tuple[Finding, ...]]:
+def model_findings(parts: Mapping[str, ModelPart], target: Target = DEFAULT_TARGET) -> dict[str, tuple[Finding, ...]]:
     """Return the findings on the parts of a model that have any at a target, by their JSON pointers."""
-    return {pointer: found for pointer, part in model_parts(document) if (found := part_findings(part, target))}
+    return {pointer: found for pointer, part in parts.items() if (found := part_findings(part, target))}
 
 
 def _few_findings(each: Rule[ModelPart], part: ModelPart, target: Target) -> Iterator[Finding]:

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import PurePath
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BindingStage, BoundRange, Slot, SlotState
 from dml_tile.checking import check
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
+from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
-from dml_tile.directml.enums import UINT64_MAX
 from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.dxdispatch.bindings import with_findings
 from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
-    BindingSource,
-    BoundSources,
     Command,
     DispatchCommand,
     Model,
@@ -32,25 +29,27 @@ from dml_tile.dxdispatch.model import (
     PrintCommand,
     TileDispatchable,
     WriteFileCommand,
+    read_model,
     resource_counts,
 )
 from dml_tile.dxdispatch.printing import printed_parts
 from dml_tile.dxdispatch.resources import Contents, allocate, require_memory
 from dml_tile.dxdispatch.rules import (
-    INITIALIZED,
     TENSORS,
+    Extent,
     ModelPart,
-    begins_behind,
     bindings_begin_within_resources,
     device_can_be_made,
+    model_findings,
+    model_parts,
 )
 from dml_tile.errors import DmlError, InputError, RefusedModelError, input_error
 from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
-from dml_tile.findings import Against, Finding, Severity, apply_rules, unreadable
-from dml_tile.rules.binding import RANGE_RULES, SLOT_STATE_RULES
+from dml_tile.findings import Against, Finding, Severity, unreadable
+from dml_tile.json_text import Document
 from dml_tile.rules.check import not_executed
 from dml_tile.rules.tile_findings import blocks_creation
 from dml_tile.simulation.target import resolve
@@ -73,33 +72,36 @@ _BLOCK: Final = 2**12
 
 
 def run_model(
-    model: Model,
+    document: Document,
     folders: AllowedFolders,
     write: Callable[[str], object],
     target: TargetLike | None = None,
     against: Against = "both",
     dispatch: Callable[[str, BoundTile], object] = lambda name, tile: tile.run(),
     *,
-    found: Mapping[str, tuple[Finding, ...]] = MappingProxyType({}),
     as_dxdispatch: bool = False,
     in_rows: bool = False,
-) -> None:
+) -> dict[str, tuple[Finding, ...]]:
     """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
 
-    ``dispatch`` runs a tile, which it is given with its dispatchable's name. ``found`` are the findings on the model's
-    parts (``model_findings``), of which an error keeps it from running. ``as_dxdispatch`` prints exactly what
-    DxDispatch prints. ``in_rows`` prints a resource in rows of its tensor's last dimension.
+    ``dispatch`` is called with a dispatchable's name and its tile, to run it. ``as_dxdispatch`` prints exactly what
+    DxDispatch prints. ``in_rows`` prints a resource in rows of its tensor's last dimension. Returns the notes on the
+    model's parts, by their JSON pointers.
 
     Nothing is printed or written before all tiles, resources, bindings and paths are known to be good. Raises
-    RefusedModelError with the findings of its tiles and bindings, InputError for values, names and paths that cannot be
-    used, and for more than may be moved or written (before the run) or printed (after it), OSError, which ends the run.
+    RefusedModelError with the findings of its parts, tiles and bindings, InputError for values, names and paths that
+    cannot be used, and for more than may be moved or written (before the run) or printed (after it), OSError, which
+    ends the run.
     """
     target = resolve(target)
+    model = read_model(document.value)
+    parts = dict(model_parts(document))
+    found = model_findings(parts, target)
     _require_tiles(model, target, against, found)
     if empty := [pointer for pointer, count in resource_counts(model) if count == 0]:  # empty lists can be read
         raise InputError([unreadable(pointer, "no resource is bound; a tensor takes one") for pointer in empty])
     memory = allocate(model.resources, folders)
-    bound = _BoundTiles(model, memory, target, against)
+    bound = _BoundTiles(model, parts, memory, target, against)
     bounds = RunBounds(write)
     rows = _row_lengths(model) if in_rows and not as_dxdispatch else {}
 
@@ -126,6 +128,7 @@ def run_model(
     for step in steps:
         step()
     bounds.require_all_printed()
+    return found
 
 
 def _require_tiles(model: Model, target: Target, against: Against, found: Mapping[str, tuple[Finding, ...]]) -> None:
@@ -155,41 +158,49 @@ class _BoundTiles:
     ``moved`` counts the bytes that all dispatches write.
     """
 
-    def __init__(self, model: Model, memory: Mapping[str, Contents], target: Target, against: Against) -> None:
+    def __init__(
+        self,
+        model: Model,
+        parts: Mapping[str, ModelPart],
+        memory: Mapping[str, Contents],
+        target: Target,
+        against: Against,
+    ) -> None:
         self.results: dict[str, tuple[Finding, ...]] = {}
         self.moved = 0
+        self._parts = parts
         self._memory = memory
         self._target = target
-        self._tiles: dict[str, TileOperatorDesc] = {}
-        self._compiled = cache(lambda name: compile_tile(self._tiles[name], target, against))
+        self._extents = {
+            name: Extent(each.bytes.nbytes, ELEMENT_SIZES.get(each.data_type, 0)) for name, each in memory.items()
+        }
+        self._tiles = {name: each for name, each in model.dispatchables.items() if isinstance(each, TileDispatchable)}
+        self._compiled = cache(lambda name: compile_tile(self._tile(name), target, against))
         owned: dict[str, Bytes] = {}
-        for name, dispatchable in model.dispatchables.items():
-            if isinstance(dispatchable, TileDispatchable) and dispatchable.desc is not None:
-                self._tiles[name] = tile = dispatchable.desc
-                # checked before the first command, and never again; other bindings are ignored
-                bound = {point: dispatchable.bindings[point] for point in INITIALIZED if point in dispatchable.bindings}
-                if findings := tuple(self._findings(tile, "initialisation", bound)):
-                    self.results[json_pointer(["dispatchables", name])] = findings
-                elif bound:
-                    owned[name] = self._range(bound["InputTensor"])[: described(tile)[0].total_tensor_size_in_bytes]
+        for name in self._tiles:
+            # checked before the first command, and never again; other bindings are ignored
+            part, findings = self._checked(pointer := json_pointer(["dispatchables", name]), name)
+            if findings:
+                self.results[pointer] = findings
+            elif part.sources("InputTensor"):
+                size = described(self._tile(name))[0].total_tensor_size_in_bytes
+                owned[name] = self._range(part, "InputTensor")[:size]
         needed = sum(resource.bytes.nbytes for resource in memory.values())
         require_memory(needed + sum(each.nbytes for each in owned.values()), "/dispatchables")
         self._persistent = {name: each.copy() for name, each in owned.items()}
 
     def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], BoundTile] | None:
         """Return a function that binds the tile of a command when it is to run; None if its bindings break a rule."""
-        tile = self._tiles[command.dispatchable]
-        if json_pointer(["dispatchables", command.dispatchable]) in self.results:
+        name = command.dispatchable
+        if json_pointer(["dispatchables", name]) in self.results:
             return None  # it was never initialised
-        findings = tuple(self._findings(tile, "execution", command.bindings))
+        part, findings = self._checked(pointer, name)
         if not findings:
-            source = self._persistent.get(command.dispatchable)
+            source = self._persistent.get(name)
             if source is None:
-                source = self._range(command.bindings["InputTensor"])
+                source = self._range(part, "InputTensor")
             try:
-                bind = partial(
-                    self._compiled(command.dispatchable).bind, source, self._range(command.bindings["OutputTensor"])
-                )
+                bind = partial(self._compiled(name).bind, source, self._range(part, "OutputTensor"))
                 # for its findings and size; what it takes would add up over all commands
                 self.moved += bind().size
             except DmlError as error:
@@ -199,26 +210,23 @@ class _BoundTiles:
         self.results[pointer] = findings
         return None
 
-    def _findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: BoundSources) -> Iterator[Finding]:
-        for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
-            slot = Slot.tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
-            yield from apply_rules(SLOT_STATE_RULES, SlotState(slot, name in bindings), self._target)
-            if slot.size_in_bytes and name in bindings:
-                (source,) = bindings[name]
-                offset = self._offset(source)
-                size = self._memory[source.name].bytes.nbytes
-                if offset > size:
-                    yield bindings_begin_within_resources.finding(begins_behind(name, offset, size))
-                binding = BoundRange(slot, (size - offset) & UINT64_MAX, offset)  # as DxDispatch subtracts
-                yield from apply_rules(RANGE_RULES, binding, self._target)
+    def _tile(self, name: str) -> TileOperatorDesc:
+        desc = self._tiles[name].desc
+        assert desc is not None, "a tile without one is refused before"
+        return desc
 
-    def _range(self, sources: Sequence[BindingSource]) -> Bytes:
+    def _checked(self, pointer: str, tile: str) -> tuple[ModelPart, tuple[Finding, ...]]:
+        """Return a part that binds resources to a tile, and the findings on these, whose sizes are known by now."""
+        part = replace(self._parts[pointer], resources=self._extents)
+        part = with_findings(part, self._parts[json_pointer(["dispatchables", tile])], self._tiles[tile].operator)
+        return part, (*bindings_begin_within_resources.findings(part, self._target), *part.of_bindings)
+
+    def _range(self, part: ModelPart, point: str) -> Bytes:
+        sources = part.sources(point)
+        assert sources, "a missing binding is refused before"
         (source,) = sources
-        return self._memory[source.name].bytes[self._offset(source) :]
-
-    def _offset(self, source: BindingSource) -> int:
-        dtype = DTYPES.get(self._memory[source.name].data_type)
-        return source.element_offset * (source.element_size_in_bytes or (dtype.itemsize if dtype else 0))
+        offset, _ = part.place_of(source)
+        return self._memory[source["name"]].bytes[offset:]
 
 
 class RunBounds:

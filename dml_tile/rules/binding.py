@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dml_tile.bindings.resources import BindingDesc, BufferArrayBinding, BufferBinding
-from dml_tile.bindings.slots import (
-    INITIALIZER_INPUT,
-    INITIALIZER_PERSISTENT,
-    TENSOR,
-    BoundRange,
-    Slot,
-    SlotBinding,
-    SlotState,
-)
+from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
+from dml_tile.bindings.slots import INITIALIZER_INPUT, INITIALIZER_PERSISTENT, TENSOR, BoundRange, Slot
 from dml_tile.directml import pages
 from dml_tile.directml.enums import (
     DEVICE_REMOVED,
@@ -29,7 +21,6 @@ from dml_tile.directml.enums import (
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation
 
-SLOT_STATE_RULES: Final = Rules[SlotState](url=pages.BINDING, hresult=DEVICE_REMOVED)
 RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=DEVICE_REMOVED)
 OVERLAP_RULES: Final = Rules[tuple[str, str]](url=pages.BIND_OUTPUTS, hresult=DEVICE_REMOVED)
 """Each subject names an output, and a binding that shares memory with the output, "" if none does."""
@@ -37,31 +28,34 @@ REBINDING_RULES: Final = Rules[str](url=pages.STATIC_DESCRIPTORS, hresult=DEVICE
 """Each subject names a slot of a recorded dispatch that is bound to something else; "" if none is."""
 BINDING_COUNT_RULES: Final = Rules[tuple[int | None, int]](url=pages.BIND_INPUTS, hresult=DEVICE_REMOVED)
 """Each subject is the number of bindings given, None for a null array, and expected."""
-SLOT_RULES: Final = Rules[SlotBinding](hresult=DEVICE_REMOVED)
+BINDING_DESC_RULES: Final = Rules[BoundRange](hresult=DEVICE_REMOVED)
+"""Rules for the DML_BINDING_DESC that a program passes to a binding table, and for its buffer."""
 
 
-@SLOT_STATE_RULES.add(
+@RANGE_RULES.add(
     "DML-BINDING-missing",
+    url=pages.BINDING,
     says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was "
     "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
 )
-def tensor_is_bound(state: SlotState, target: Target) -> Iterator[Violation]:
-    if state.slot.size_in_bytes and not state.bound:
-        stage = state.slot.kind.stage
+def tensor_is_bound(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    if bound.slot.size_in_bytes and bound.binding is None:
+        stage = bound.slot.kind.stage
         owned = " (the input's Flags say OWNED_BY_DML)" if stage == "initialisation" else ""
-        unnoticed = f" ({state.why_unnoticed})" if state.why_unnoticed else ""
-        basis = Basis.DOCUMENTED if state.why_unnoticed else None
-        yield Violation(state.slot.name, f"nothing is bound at {stage}{owned}{unnoticed}", basis=basis)
+        unnoticed = f" ({bound.why_unnoticed})" if bound.why_unnoticed else ""
+        basis = Basis.DOCUMENTED if bound.why_unnoticed else None
+        yield Violation(bound.name, f"nothing is bound at {stage}{owned}{unnoticed}", basis=basis)
 
 
-@SLOT_STATE_RULES.add(
+@RANGE_RULES.add(
     "DML-BINDING-owned",
+    url=pages.BINDING,
     says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an "
     "input or output of a graph that no node uses, or one that is null.",
 )
-def tensor_is_bound_once(state: SlotState, target: Target) -> Iterator[Violation]:
-    slot = state.slot
-    if state.bound and not slot.size_in_bytes:
+def tensor_is_bound_once(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    slot, binding = bound.slot, bound.binding
+    if slot.is_tensor and not slot.size_in_bytes and binding is not None and not binding.is_empty:
         why = f"its Flags {'say' if slot.kind.stage == 'execution' else 'do not say'} OWNED_BY_DML"
         yield Violation(slot.name, f"is bound at {slot.kind.stage}, though {slot.unused or why}")
 
@@ -71,14 +65,15 @@ def tensor_is_bound_once(state: SlotState, target: Target) -> Iterator[Violation
     says="A bound range has at least TotalTensorSizeInBytes, TemporaryResourceSize or PersistentResourceSize bytes. "
     "The runtime compares neither those of a compiled graph, nor what was bound before an initializer's Reset.",
 )
-def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Violation]:
-    expected = binding.slot.size_in_bytes
-    if binding.size_in_bytes < expected:
-        noticed = binding.slot.checked_by_runtime
+def range_is_large_enough(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    slot, binding = bound.slot, bound.binding
+    if bound.buffer is not None and binding is not None and binding.size_in_bytes < slot.size_in_bytes:
+        noticed = slot.checked_by_runtime
         yield Violation(
-            binding.slot.name,
-            f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but at least "
-            f"{expected} was expected ({binding.slot.kind.size_is}){'' if noticed else ' (DirectML does not notice)'}",
+            slot.name,
+            f"the value of SizeInBytes is too small. {binding.size_in_bytes} was provided, but at least "
+            f"{slot.size_in_bytes} was expected ({slot.kind.size_is})"
+            f"{'' if noticed else ' (DirectML does not notice)'}",
             basis=None if noticed else Basis.DOCUMENTED,
         )
 
@@ -88,13 +83,14 @@ def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Viola
     says="The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment, which the runtime does "
     "not compare for a compiled graph; that of a persistent or temporary resource, of 256.",
 )
-def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation]:
-    if binding.offset % binding.slot.alignment:
-        multiple = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT if binding.slot.is_tensor else DML_PERSISTENT_BUFFER_ALIGNMENT
-        noticed = binding.slot.checked_by_runtime or binding.offset % multiple
+def offset_is_aligned(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    slot, binding = bound.slot, bound.binding
+    if bound.buffer is not None and binding is not None and binding.offset % slot.alignment:
+        multiple = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT if slot.is_tensor else DML_PERSISTENT_BUFFER_ALIGNMENT
+        noticed = slot.checked_by_runtime or binding.offset % multiple
         yield Violation(
-            binding.slot.name,
-            f"the value of Offset is misaligned. {binding.offset} is not a multiple of {binding.slot.alignment}"
+            slot.name,
+            f"the value of Offset is misaligned. {binding.offset} is not a multiple of {slot.alignment}"
             f"{'' if noticed else ' (DirectML does not notice)'}",
             basis=None if noticed else Basis.DOCUMENTED,
         )
@@ -111,14 +107,14 @@ def count_is_right(counts: tuple[int | None, int], target: Target) -> Iterator[V
         yield Violation("bindingCount", f"{given} was provided, but {expected} was expected")
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-null",
     url=pages.BIND_PERSISTENT,
     says="The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is "
     "needed.",
     crash=True,
 )
-def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+def binding_is_given(bound: BoundRange, target: Target) -> Iterator[Violation]:
     if bound.desc is None:
         needed = bound.slot.size_in_bytes
         allowed = "" if needed else ", which the documentation allows"
@@ -130,15 +126,15 @@ def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
         )
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-initializer-persistent",
     url=pages.INITIALIZER,
     says="An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime "
     "refuses even an empty binding.",
 )
-def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+def initializer_has_no_persistent_resource(bound: BoundRange, target: Target) -> Iterator[Violation]:
     if bound.slot.kind == INITIALIZER_PERSISTENT and bound.desc is not None:
-        nothing = bound.desc.type == BindingType.NONE or (bound.given is not None and bound.given.is_empty)
+        nothing = bound.desc.type == BindingType.NONE or (bound.binding is not None and bound.binding.is_empty)
         yield Violation(
             bound.name,
             "BindPersistentResource was called on an initializer's table",
@@ -147,14 +143,14 @@ def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -
         )
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-initializer-NONE",
     basis=Basis.RUNTIME,
     url=pages.INITIALIZER,
     says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it.",
     crash=True,
 )
-def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+def initializer_input_is_not_none(bound: BoundRange, target: Target) -> Iterator[Violation]:
     if bound.slot.kind == INITIALIZER_INPUT and bound.desc == BindingDesc():
         yield Violation(
             f"{bound.name}.Type",
@@ -163,12 +159,12 @@ def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterato
         )
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-initializer-NONE-Desc",
     url=pages.BINDING_DESC,
     says="An input of an initializer of type NONE has no Desc.",
 )
-def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+def initializer_input_of_no_type_has_no_desc(bound: BoundRange, target: Target) -> Iterator[Violation]:
     desc = bound.desc
     if bound.slot.kind == INITIALIZER_INPUT and desc is not None and desc.type == BindingType.NONE and desc.desc:
         yield Violation(
@@ -178,13 +174,13 @@ def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target)
         )
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-Type",
     url=pages.BINDING_DESC,
     says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
     "as DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.",
 )
-def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+def binding_type_fits(bound: BoundRange, target: Target) -> Iterator[Violation]:
     expected = bound.slot.kind.binding
     if bound.desc is not None and bound.desc.type not in (BindingType.NONE, expected):
         given = bound.desc.type
@@ -202,12 +198,12 @@ def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]
         )
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-Desc-null",
     url=pages.BINDING_DESC,
     says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array.",
 )
-def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+def binding_is_described(bound: BoundRange, target: Target) -> Iterator[Violation]:
     if bound.desc is None or bound.desc.type != bound.slot.kind.binding:
         return
     if bound.desc.desc is None:
@@ -217,49 +213,49 @@ def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violati
         yield Violation(f"{bound.name}.Bindings", "null was provided, but an array of buffer bindings was expected")
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-BindingCount",
     url=pages.BIND_INPUTS,
     says="For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime "
     "requires it even where there is nothing to bind.",
 )
-def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+def array_has_one_binding(bound: BoundRange, target: Target) -> Iterator[Violation]:
     array = bound.desc.desc if bound.desc is not None else None
-    if not isinstance(array, BufferArrayBinding) or array.bindings is None or len(array.bindings) == bound.of:
+    if not isinstance(array, BufferArrayBinding) or array.bindings is None or len(array.bindings) == bound.array_length:
         return
-    if bound.slot.kind == INITIALIZER_INPUT and not bound.position:
-        allowed = bound.of == 1 and not array.bindings and not bound.slot.size_in_bytes
+    if bound.slot.kind == INITIALIZER_INPUT and bound.array_length:
+        allowed = bound.array_length == 1 and not array.bindings and not bound.slot.size_in_bytes
         yield Violation(
             f"{bound.name}.BindingCount",
-            f"{len(array.bindings)} was provided, but {bound.of} was expected"
-            f"{': a tile has one input' if bound.of == 1 else ''}"
+            f"{len(array.bindings)} was provided, but {bound.array_length} was expected"
+            f"{': a tile has one input' if bound.array_length == 1 else ''}"
             f"{'; the documentation allows an empty array here' if allowed else ''}",
             "bind an array of one empty buffer binding {null, 0, 0}" if allowed else None,
             Basis.RUNTIME if allowed else None,
         )
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-Buffer-null", url=pages.BUFFER_BINDING, says="A binding names a buffer where one is needed."
 )
-def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    if bound.slot.size_in_bytes and bound.given is not None and bound.given.buffer is None:
+def buffer_is_given(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    if bound.slot.size_in_bytes and bound.binding is not None and bound.binding.buffer is None:
         yield Violation(
             f"{bound.name}.Buffer",
             f"null was provided, but a buffer of at least {bound.slot.size_in_bytes} bytes was expected",
         )
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-unneeded",
     url=pages.BIND_PERSISTENT,
     says="A persistent or temporary resource is bound only where more than 0 bytes of it are needed.",
 )
-def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    kind, given = bound.slot.kind, bound.given
+def resource_is_needed(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    kind, binding = bound.slot.kind, bound.binding
     if bound.slot.is_tensor or kind == INITIALIZER_PERSISTENT or bound.slot.size_in_bytes:
         return
-    if given is not None and not given.is_empty:
+    if binding is not None and not binding.is_empty:
         yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {kind.size_is} is 0")
 
 
@@ -293,15 +289,15 @@ def recorded_binding_stays(slot: str, target: Target) -> Iterator[Violation]:
         )
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-range",
     url=pages.BUFFER_BINDING,
     says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
 )
-def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    if bound.range is None:
+def range_is_within_its_buffer(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    binding, buffer = bound.binding, bound.buffer
+    if binding is None or buffer is None:
         return
-    binding, buffer = bound.range
     end = binding.offset + binding.size_in_bytes
     if end > buffer.size:
         wraps = end & UINT64_MAX <= buffer.size
@@ -314,52 +310,52 @@ def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[V
         )
 
 
-@SLOT_RULES.add("DML-BINDING-Dimension", url=pages.BUFFER_BINDING, says="A bound resource is a buffer.")
-def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
-        known = given in ResourceDimension._value2member_map_
-        dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(given).name}" if known else f"dimension {given}"
+@BINDING_DESC_RULES.add("DML-BINDING-Dimension", url=pages.BUFFER_BINDING, says="A bound resource is a buffer.")
+def resource_is_a_buffer(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    if bound.buffer is not None and (value := bound.buffer.dimension) != ResourceDimension.BUFFER:
+        is_known = value in ResourceDimension._value2member_map_
+        dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(value).name}" if is_known else f"dimension {value}"
         yield Violation(bound.name, f"the resource has {dimension}, but D3D12_RESOURCE_DIMENSION_BUFFER was expected")
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-device",
     url=pages.ERRORS,
     says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
 )
-def resource_belongs_to_device(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    owner = bound.range[1].direct3d_device if bound.range is not None else None
+def resource_belongs_to_device(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    owner = bound.buffer.direct3d_device if bound.buffer is not None else None
     if owner is not None and owner is not bound.direct3d_device:
         yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-unordered-access",
     url=pages.BINDING,
     says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer.",
 )
-def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    if bound.range is None or not bound.slot.kind.unordered_access:
-        return
-    _, buffer = bound.range
-    if not buffer.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
+def buffer_allows_unordered_access(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    buffer = bound.buffer
+    if (
+        buffer is not None
+        and bound.slot.kind.unordered_access
+        and not buffer.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS
+    ):
         yield Violation(
             bound.name,
             f"the buffer's flags are {int(buffer.flags):#x}, without D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS (0x4)",
         )
 
 
-@SLOT_RULES.add(
+@BINDING_DESC_RULES.add(
     "DML-BINDING-heap",
     url=pages.BIND_INPUTS,
     says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
     "accepts CUSTOM too, except for the outputs of an initializer.",
 )
-def heap_is_allowed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    if bound.range is None:
-        return
-    kind, (_, buffer) = bound.slot.kind, bound.range
-    if buffer.heap not in kind.documented_heaps:
+def heap_is_allowed(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    kind, buffer = bound.slot.kind, bound.buffer
+    if buffer is not None and buffer.heap not in kind.documented_heaps:
         noticed = buffer.heap not in kind.accepted_heaps
         heap = f"of type {buffer.heap.name}" if isinstance(buffer.heap, HeapType) else f"of unknown type {buffer.heap}"
         expected = " or ".join(sorted(heap.name for heap in kind.documented_heaps))
@@ -370,25 +366,21 @@ def heap_is_allowed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
         )
 
 
-_BUFFER_BINDING: Final = int(BindingType.BUFFER)  # looking up an enumerator costs more than comparing with it
-_BUFFER_DIMENSION: Final = int(ResourceDimension.BUFFER)
+_BUFFER_DIMENSION: Final = int(ResourceDimension.BUFFER)  # an enumerator takes longer to look up than to compare
 _DEFAULT_HEAP: Final = int(HeapType.DEFAULT)
 _UNORDERED_ACCESS: Final = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)
 
 
-def is_ordinary_binding(bound: SlotBinding) -> bool:
+def is_ordinary_binding(bound: BoundRange) -> bool:
     """Return True for a tensor's ordinary buffer, which breaks no rule (a property test shows it)."""
-    slot, desc = bound.slot, bound.desc
-    if slot.kind is not TENSOR or desc is None or desc.type != _BUFFER_BINDING:
+    slot, binding = bound.slot, bound.binding
+    if slot.kind is not TENSOR or binding is None or binding.buffer is None:
         return False
-    given = desc.desc
-    if not isinstance(given, BufferBinding) or given.buffer is None:
-        return False
-    buffer = given.buffer
+    buffer = binding.buffer
     return (
-        0 < slot.size_in_bytes <= given.size_in_bytes
-        and given.offset % slot.alignment == 0
-        and given.offset + given.size_in_bytes <= buffer.size
+        0 < slot.size_in_bytes <= binding.size_in_bytes
+        and binding.offset % slot.alignment == 0
+        and binding.offset + binding.size_in_bytes <= buffer.size
         and buffer.heap == _DEFAULT_HEAP
         and buffer.dimension == _BUFFER_DIMENSION
         and int(buffer.flags) & _UNORDERED_ACCESS != 0
@@ -401,5 +393,6 @@ def buffer_findings(needed: tuple[int, int], sizes: tuple[int, int], *, overlap:
     findings: list[Finding] = []
     for name, least, size in zip(("InputTensor", "OutputTensor"), needed, sizes, strict=True):
         if size < least:
-            findings += range_is_large_enough.findings(BoundRange(Slot(name, TENSOR, least, 1), size), target)
+            bound = BoundRange(Slot(name, TENSOR, least, 1), BufferBinding(Buffer(size)))
+            findings += range_is_large_enough.findings(bound, target)
     return [*findings, *output_is_apart.findings(("OutputTensor", "InputTensor" if overlap else ""), target)]

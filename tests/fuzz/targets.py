@@ -33,7 +33,6 @@ from dml_tile.checks.summary import SourceSummary
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources, runner
-from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.resources import read_npy_header
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, source_text, why_left_out
@@ -42,7 +41,7 @@ from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
 from dml_tile.findings import Finding, Severity, unreadable
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
-from dml_tile.json_text import parse_json
+from dml_tile.json_text import parse_document
 from dml_tile.pictures.labels import picture_of
 from dml_tile.pictures.picture import picture_svg
 from dml_tile.readers.descriptors import read_document
@@ -159,10 +158,10 @@ def _run_model(data: bytes) -> None:
     folders = AllowedFolders((Path(),), Path("out"), overwrite=True)
     with suppress(DmlError, InputError, OSError):
         try:
-            value = parse_json(data)
+            document = parse_document(data)
         except ValueError:
             return
-        run_model(read_model(value), folders, printed.append)
+        run_model(document, folders, printed.append)
     require_safe_log("".join(printed))
     assert len("".join(printed).encode()) <= _MAX_PRINTED_BYTES
     written = sum(path.stat().st_size for path in Path("out").rglob("*"))
