@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from rich.text import Text
 
 import dml_tile
 from dml_tile.cli.tiles import MAX_TILES
@@ -27,6 +26,7 @@ from dml_tile.pictures.labels import COLOURS, CellLabel, TilePicture, letters, p
 from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.picture import picture_svg
 from dml_tile.pictures.table import MemoryTable, copies, legend, picture_lines, table_of
+from dml_tile.reports.styled import Styled
 from dml_tile.reports.text import Line, print_lines
 from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
@@ -54,7 +54,7 @@ def picture(desc: dict[str, Any]) -> TilePicture:
 
 
 def said(verdict: str) -> list[Line]:
-    return [Line(0, Text(verdict))]
+    return [Line(0, Styled(verdict))]
 
 
 def laid_out(sizes: list[int], repeats: list[int], data_type: str = "UINT8", **strides: list[int]) -> TilePicture:
@@ -307,7 +307,7 @@ def test_a_tiny_terminal_gets_a_picture_too() -> None:
 
 @pytest.mark.parametrize("name", TILES)
 def test_each_colour_has_a_letter_or_sign_of_its_own(name: str) -> None:
-    rows = [line.text for line in lines_of(name, 80) if line.is_whole]
+    rows = [line.text.rich() for line in lines_of(name, 80) if line.is_whole]
     colours: dict[str, set[str]] = {}
     for row in rows:
         for start, end, style in row.spans:

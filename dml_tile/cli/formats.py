@@ -19,12 +19,14 @@ from dml_tile.errors import OutputError
 from dml_tile.files.paths import MAX_PARTS, part_count
 from dml_tile.files.whole import replacement
 from dml_tile.reports.report import FORMATS, Format
+from dml_tile.reports.styled import PlainConsole
 from dml_tile.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from dml_tile.reports.report import Report, ReportOptions
+    from dml_tile.reports.styled import AnyConsole
 
 READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
 """The errors of writing to a pipe that nobody reads any more."""
@@ -163,11 +165,25 @@ def _real_path(name: str) -> str:
         return name
 
 
-def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:
-    """Return a rich console that prints text as it is: no markup, no emoji codes, no highlighting.
+_ASKED_BY_RICH: Final = frozenset(("FORCE_COLOR", "JPY_PARENT_PID", "TTY_COMPATIBLE", "TTY_INTERACTIVE"))
+"""The variables by which rich may take for a terminal what is none, or the other way round."""
+
+
+def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> AnyConsole:
+    """Return a console that prints text as it is: no markup, no emoji codes, no highlighting.
 
     It writes to ``file``, else to standard error or standard output. ``is_terminal`` overrides what the stream says.
+    Only what may be a terminal gets rich's.
     """
+    open_rich = partial(rich_console, stderr=stderr, file=file, is_terminal=is_terminal)
+    output: Any = file or (sys.stderr if stderr else printed_output())
+    if output is None or (is_terminal is not False and (output.isatty() or not _ASKED_BY_RICH.isdisjoint(os.environ))):
+        return open_rich()
+    return PlainConsole(output, _WIDTH_WITHOUT_A_TERMINAL, open_rich)
+
+
+def rich_console(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:
+    """Return a console of rich; the parameters are those of ``console_of``."""
     from rich.console import Console
 
     console = Console(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, print_stderr
-from dml_tile.cli.formats import console_of, print_bytes, print_text
+from dml_tile.cli.formats import console_of, print_bytes, print_text, rich_console
 from dml_tile.cli.options import AgainstOption, TargetsOption
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
         return
     from rich.progress import Progress
 
-    with Progress(console=console_of(stderr=True), transient=True) as shown:
+    with Progress(console=rich_console(stderr=True), transient=True) as shown:
         task = shown.add_task("tiling", total=tile.size)
         tile.run(progress=lambda done, of: shown.update(task, completed=done))
 

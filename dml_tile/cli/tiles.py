@@ -73,10 +73,9 @@ def show(
 
 def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: ExitStatus) -> None:
     """Draw the tiles of a file or folder, with their findings at a target, on standard output."""
-    from rich.text import Text
-
     from dml_tile.checks.files import listed
     from dml_tile.pictures.table import picture_lines
+    from dml_tile.reports.styled import Styled
     from dml_tile.reports.text import Line, print_lines
     from dml_tile.text import printable
 
@@ -93,7 +92,7 @@ def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: Exit
         complain(name, [NO_TILE])
     if not_drawn:
         more = f"{len(not_drawn)} more {'tile is' if len(not_drawn) == 1 else 'tiles are'} not drawn"
-        print_lines(console, [Line(0, Text(f"{more}; choose one with --pointer: {printable(listed(not_drawn))}"))])
+        print_lines(console, [Line(0, Styled(f"{more}; choose one with --pointer: {printable(listed(not_drawn))}"))])
 
 
 def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, status: ExitStatus) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from rich.text import Text
-
 from dml_tile.pictures.labels import COLOURS, SYMBOLS, CellLabel, CellLabels, TilePicture, cut
 from dml_tile.pictures.memory import Index, MemoryRow, TensorPicture, row_length, rows_of
+from dml_tile.reports.styled import Styled
 from dml_tile.reports.text import Line
 from dml_tile.text import braced
 
@@ -132,45 +131,45 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
     """Yield lines of at most ``width`` columns for a terminal: tensors, why some are not drawn, the legend."""
     tables = [table_of(picture, tensor, width - 2 * _INDENT, spaces=1) for tensor in picture.tensors]
     for table in tables:
-        yield Line(_INDENT, Text(table.tensor.heading, "bold"))
+        yield Line(_INDENT, Styled(table.tensor.heading, "bold"))
         for line in _flowed(fields(table.tensor), width - 2 * _INDENT):
             yield Line(2 * _INDENT, line)
         yield from _rows(table)
         if table.tensor.part:
-            yield Line(2 * _INDENT, Text(table.tensor.part, "italic"))
-        yield Line(0, Text())
+            yield Line(2 * _INDENT, Styled(table.tensor.part, "italic"))
+        yield Line(0, Styled())
     yield from undrawn_lines(picture)
     for symbol, means, _ in legend(tables):
-        yield Line(_INDENT, Text(f"{symbol}: {means}", "dim"))
+        yield Line(_INDENT, Styled(f"{symbol}: {means}", "dim"))
     if named := copies(tables):
-        yield Line(_INDENT, Text(COPIES, "dim"))
+        yield Line(_INDENT, Styled(COPIES, "dim"))
         for line in _flowed(named, width - 2 * _INDENT):
             yield Line(2 * _INDENT, line)
 
 
 def undrawn_lines(picture: TilePicture) -> Iterator[Line]:
     """Return the reason for each tensor that is not drawn."""
-    return (Line(_INDENT, Text(why, "yellow")) for why in picture.undrawn)
+    return (Line(_INDENT, Styled(why, "yellow")) for why in picture.undrawn)
 
 
-def _flowed(entries: Iterable[LegendEntry], width: int) -> Iterator[Text]:
+def _flowed(entries: Iterable[LegendEntry], width: int) -> Iterator[Styled]:
     """Yield lines of entries, as many as fit in each."""
-    line = Text()
+    line = Styled()
     for symbol, means, colour in entries:
-        entry = Text.assemble((symbol, _style(colour)), f" {means}")
+        entry = Styled.assemble((symbol, _style(colour)), f" {means}")
         if line and len(line) + 2 + len(entry) > width:
             yield line
-            line = Text()
-        line.append("  " if line else "").append(entry)
+            line = Styled()
+        line = line + Styled("  " if line else "") + entry
     yield line
 
 
 def _rows(table: MemoryTable) -> Iterator[Line]:
     margin, wide = table.margin, table.wide
     distances = "".join(f"{distance:>{wide}}" for distance in table.distances)
-    yield Line(2 * _INDENT, Text(f"{BYTE:>{margin}} {distances}", "dim"), is_whole=True)
+    yield Line(2 * _INDENT, Styled(f"{BYTE:>{margin}} {distances}", "dim"), is_whole=True)
     for address, labels, gap in table.rows:
-        row = Text.assemble((f"{address:>{margin}} ", "dim"), f" : {gap}" if gap else "")
+        row = Styled.assemble((f"{address:>{margin}} ", "dim"), f" : {gap}" if gap else "")
         for label in labels:
             row.append(f"{label.text:>{wide}}", _style(label.colour, label.is_wrong))
         row.rstrip()

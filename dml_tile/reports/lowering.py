@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
 from dml_tile.back_ends.dialects import Request
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.descriptors.tile import TileOperatorDesc, described, type_name
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
+from dml_tile.reports.styled import AnyConsole, Styled
 from dml_tile.reports.text import Line, detail_lines, print_lines, verdict
 from dml_tile.reports.wording import buffer_name, cost_of
 from dml_tile.text import braced
@@ -31,7 +30,7 @@ MAX_COLUMNS: Final = 6
 """The most steps that stand side by side; more are listed."""
 
 
-def print_lowered(console: Console, tiles: Iterable[Result]) -> bool:
+def print_lowered(console: AnyConsole, tiles: Iterable[Result]) -> bool:
     """Print each tile's lowering as it comes, then the counts; return True if one has none."""
     counts = Counter[str]()
     for tile in tiles:
@@ -44,11 +43,11 @@ def print_lowered(console: Console, tiles: Iterable[Result]) -> bool:
             print_lines(console, cost_lines(tile.lowering))
     if counts.total() != 1:
         shown = [f"{counts[word]} {word}" for word in _WORDS if word in (*counts, "accepted", "lowered")]
-        print_lines(console, [Line(0, Text(", ".join(shown), "bold"))])
+        print_lines(console, [Line(0, Styled(", ".join(shown), "bold"))])
     return bool(counts["not lowered"])
 
 
-def print_not_lowered(console: Console, tiles: Iterable[Result]) -> None:
+def print_not_lowered(console: AnyConsole, tiles: Iterable[Result]) -> None:
     """Print why tiles have no lowering."""
     for tile in tiles:
         _print_verdict(console, tile)
@@ -58,14 +57,14 @@ def print_not_lowered(console: Console, tiles: Iterable[Result]) -> None:
 def step_lines(lowering: Lowering) -> Iterator[Line]:
     """Yield the steps of a lowering, one a line."""
     for i, step in enumerate(lowering.steps, start=1):
-        yield Line(2, Text(f"step {i}, from {buffer_name(step.reads)} to {buffer_name(step.writes)}: {step.desc}"))
+        yield Line(2, Styled(f"step {i}, from {buffer_name(step.reads)} to {buffer_name(step.writes)}: {step.desc}"))
 
 
 def cost_lines(lowering: Lowering) -> Iterator[Line]:
     """Yield the cost of a lowering, and the notes on it."""
-    yield Line(2, Text(cost_of(lowering)))
+    yield Line(2, Styled(cost_of(lowering)))
     for note in lowering.notes:
-        yield Line(2, Text(f"note: {note}", "yellow"))
+        yield Line(2, Styled(f"note: {note}", "yellow"))
 
 
 def lowering_table(lowering: Lowering) -> Table:
@@ -93,7 +92,7 @@ def lowering_table(lowering: Lowering) -> Table:
     return table
 
 
-def _print_verdict(console: Console, tile: Result) -> str:
+def _print_verdict(console: AnyConsole, tile: Result) -> str:
     """Print a tile's verdict and what is to be said of it; return the verdict's word."""
     word = "not lowered" if tile.findings else Verdict.ACCEPTED_SO_FAR
     if tile.lowering:

@@ -16,11 +16,10 @@ from dml_tile.findings import OWN, Against, Finding, Found, Severity
 from dml_tile.text import encodable, printable_json
 
 if TYPE_CHECKING:  # the command line needs the names of formats only
-    from rich.console import Console
-
     from dml_tile.checks.placements import ModelNodes
     from dml_tile.checks.result import Result
     from dml_tile.checks.summary import SourceSummary
+    from dml_tile.reports.styled import AnyConsole
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class ReportOptions:
     """
 
     write: Callable[[str], object]
-    open_console: Callable[[], Console]
+    open_console: Callable[[], AnyConsole]
     against: Against = "both"
     fail_on: Severity | None = Severity.WARNING
     is_quiet: bool = False

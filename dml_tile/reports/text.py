@@ -7,11 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
@@ -23,11 +19,14 @@ from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.reports.styled import AnyConsole, PlainConsole, Styled
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural, printable, printable_line_start, shortened_within
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from dml_tile.back_ends.placement import NamedNode, Reason
     from dml_tile.checks.catalogue import ResultCode
@@ -63,11 +62,13 @@ class Line(NamedTuple):
     """A line of a report, and how far it is indented; a row of a table is ``is_whole``, which is never wrapped."""
 
     indent: int
-    text: Text
+    text: Styled
     is_whole: bool = False
 
 
-def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target) -> None:
+def print_refusals(
+    console: AnyConsole, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target
+) -> None:
     """Print the findings of parts of a source, by their JSON pointers."""
     for pointer, findings in refusals.items():
         is_other = any(finding.rule == operator_is_checked.id for finding in findings)
@@ -77,18 +78,23 @@ def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[F
     console.file.flush()
 
 
-def print_lines(console: Console, lines: Iterable[Line]) -> None:
+def print_lines(console: AnyConsole, lines: Iterable[Line]) -> None:
     """Print lines; a terminal gets them wrapped within their indent, a pipe each in one line."""
-    if not console.is_terminal:  # what rich would write, at a tenth of the cost
+    if isinstance(console, PlainConsole) or not console.is_terminal:  # what rich would write, at a tenth of the cost
         console.file.write("".join(f"{' ' * indent}{text.plain}\n" for indent, text, _ in lines))
         return
-    for indent, text, is_whole in lines:
+    from rich.text import Text
+
+    for indent, styled, is_whole in lines:
+        text = styled.rich()
         for row in [text] if is_whole or not has_width(console) else _wrapped(text, console.width - indent):
             console.print(Text(" " * indent) + row, soft_wrap=True)
 
 
 def _wrapped(text: Text, width: int) -> Iterator[Text]:
     """Yield a text in rows of at most a width; a command or link that is longer has a row of its own."""
+    from rich.cells import cell_len
+
     starts, used = [], 0
     for word in re.finditer(rf"(?:{_WHOLE}|\S{{1,{max(width, 1)}}})\s*", text.plain):
         if used and used + cell_len(word[0].rstrip()) > width:
@@ -100,9 +106,9 @@ def _wrapped(text: Text, width: int) -> Iterator[Text]:
         yield row
 
 
-def has_width(console: Console) -> bool:
+def has_width(console: AnyConsole) -> TypeGuard[Console]:
     """Return True for a terminal; FORCE_COLOR makes rich take a pipe, whose lines are of any length, for one."""
-    return console.is_terminal and console.file.isatty()
+    return not isinstance(console, PlainConsole) and console.is_terminal and console.file.isatty()
 
 
 def result_lines(
@@ -118,10 +124,10 @@ def result_lines(
     shown = verdict(item.source, item.pointer, result.verdict, at, result.first_position)
     yield Line(0, shown + _remarks(result, with_lowest_level, fail_on))
     if with_operator and result.verdict is not Verdict.NOT_CHECKED:
-        yield Line(2, Text(printable_line_start(item.operator)))
+        yield Line(2, Styled(printable_line_start(item.operator)))
     yield from detail_lines(result.target if with_target_note else None, result.findings, item.unknown)
     if item.via == "chromium" and result.verdict in _SO_FAR and (options := wording.how_to_fix(item.unknown)):
-        yield Line(4, Text.assemble(("try: ", "green"), printable(options)))  # a graph is built of known sizes
+        yield Line(4, Styled.assemble(("try: ", "green"), printable(options)))  # a graph is built of known sizes
 
 
 def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Iterator[Line]:
@@ -134,7 +140,7 @@ def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Ite
         yield Line(0, shown + _remarks(first, with_lowest_level))
 
 
-def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None = None) -> Text:
+def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None = None) -> Styled:
     """Return what follows a verdict in its line."""
     is_unexplained = any(finding.rule == UNEXPLAINED for finding in result.findings)
     fails = "fails: " if not result.passes(fail_on) else ""
@@ -145,13 +151,13 @@ def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None =
         _lowest(result) if with_lowest_level else "",
         wording.remarks(result),
     )
-    return Text("".join(f"; {remark}" for remark in remarks if remark))
+    return Styled("".join(f"; {remark}" for remark in remarks if remark))
 
 
-def verdict(source: str, pointer: str, word: str, at: str, position: Position | None = None) -> Text:
+def verdict(source: str, pointer: str, word: str, at: str, position: Position | None = None) -> Styled:
     """Return a part of a source, and what became of it at a target."""
     where = (printable_line_start(location_of(source, pointer, position)), "bold")
-    return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
+    return Styled.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
 
 
 def detail_lines(
@@ -159,9 +165,9 @@ def detail_lines(
 ) -> Iterator[Line]:
     """Yield the lines below a verdict: fields that are known at run time only, a target's note, the findings."""
     if unknown:
-        yield Line(2, Text(wording.known_at_run_time_only(map(printable, map(str, unknown))), "yellow"))
+        yield Line(2, Styled(wording.known_at_run_time_only(map(printable, map(str, unknown))), "yellow"))
     if target and target.note:
-        yield Line(2, Text(f"note: {target.name}: {target.note}", "dim"))
+        yield Line(2, Styled(f"note: {target.name}: {target.note}", "dim"))
     for group in alike(findings):
         yield from _finding_lines(group)
 
@@ -170,9 +176,9 @@ def notice_lines(source: str, notice: Finding) -> Iterator[Line]:
     """Yield a notice as lines of text."""
     where = (printable_line_start(location_of(source, "", notice.position)), "bold")
     kind = str(notice.severity), _SEVERITY_STYLES[notice.severity]
-    yield Line(0, Text.assemble(where, ": ", kind, (f"[{notice.rule}]", "bold"), f" {printable(notice.message)}"))
+    yield Line(0, Styled.assemble(where, ": ", kind, (f"[{notice.rule}]", "bold"), f" {printable(notice.message)}"))
     if notice.suggestion:
-        yield Line(4, Text.assemble(("try: ", "green"), printable(notice.suggestion)))
+        yield Line(4, Styled.assemble(("try: ", "green"), printable(notice.suggestion)))
 
 
 def _node_line(node: NamedNode, reason: Reason) -> Line:
@@ -180,7 +186,7 @@ def _node_line(node: NamedNode, reason: Reason) -> Line:
 
     name = f" {node.name!r}" if node.name else ""
     text = f": {reason.text}" if reason.text else ""
-    return Line(2, Text(printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}")))
+    return Line(2, Styled(printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}")))
 
 
 def _departure_lines(departure: Departure, nodes: ModelNodes) -> Iterator[Line]:
@@ -188,33 +194,33 @@ def _departure_lines(departure: Departure, nodes: ModelNodes) -> Iterator[Line]:
     targets = departure.targets if len(departure.targets) < len(nodes.targets) else ()
     finding = bounded_finding(replace(departure.finding, message=departure.message(targets)))
     kind = str(finding.severity), _SEVERITY_STYLES[finding.severity]
-    yield Line(2, Text.assemble(kind, (f"[{finding.rule}]", "bold"), f" {printable(finding.message)}"))
+    yield Line(2, Styled.assemble(kind, (f"[{finding.rule}]", "bold"), f" {printable(finding.message)}"))
     if finding.suggestion:
-        yield Line(4, Text.assemble(("try: ", "green"), printable(finding.suggestion)))
+        yield Line(4, Styled.assemble(("try: ", "green"), printable(finding.suggestion)))
 
 
 def rule_lines(rule: Rule[object] | OwnId) -> Iterator[Line]:
     """Yield a rule as lines of text, for ``explain``."""
-    yield Line(0, Text(rule.id, "bold"))
-    yield Line(2, Text(rule.says))
+    yield Line(0, Styled(rule.id, "bold"))
+    yield Line(2, Styled(rule.says))
     if isinstance(rule, OwnId):
-        yield Line(2, Text(f"severity: {rule.severity}"))
+        yield Line(2, Styled(f"severity: {rule.severity}"))
     else:
         returned = wording.outcome_of_rule(rule)
-        yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}{returned and f'; DirectML: {returned}'}"))
+        yield Line(2, Styled(f"basis: {', '.join(rule.basis.names)}{returned and f'; DirectML: {returned}'}"))
     if rule.url:
-        yield Line(2, Text(rule.url, "blue"))
+        yield Line(2, Styled(rule.url, "blue"))
 
 
 def result_code_lines(code: ResultCode) -> Iterator[Line]:
     """Yield a result code as lines of text, for ``explain``."""
-    yield Line(0, Text(str(code.hresult), "bold"))
-    yield Line(2, Text(f"returned by: {code.returned_by}"))
-    yield Line(2, Text.assemble(("next: ", "green"), code.next_step))
+    yield Line(0, Styled(str(code.hresult), "bold"))
+    yield Line(2, Styled(f"returned by: {code.returned_by}"))
+    yield Line(2, Styled.assemble(("next: ", "green"), code.next_step))
     if code.rules:
         families = Counter("-".join(rule.id.split("-")[:2]) for rule in code.rules)
-        yield Line(2, Text(f"rules: {', '.join(f'{family} ({count})' for family, count in families.items())}"))
-    yield Line(2, Text(code.url, "blue"))
+        yield Line(2, Styled(f"rules: {', '.join(f'{family} ({count})' for family, count in families.items())}"))
+    yield Line(2, Styled(code.url, "blue"))
 
 
 def device_lines(answer: DeviceOutput) -> Iterator[Line]:
@@ -223,15 +229,15 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
     at = answer.target if is_a_level else f"{answer.target} ({answer.feature_level})"
     through = f" through {answer.via}" if answer.via else ""
     word = ("device", "green") if answer.created else ("no device", "red")
-    yield Line(0, Text.assemble((at, "bold"), f"{through}: ", word))
-    yield Line(2, Text(answer.directml))
+    yield Line(0, Styled.assemble((at, "bold"), f"{through}: ", word))
+    yield Line(2, Styled(answer.directml))
     if answer.note:
-        yield Line(2, Text(f"note: {answer.note}", "dim"))
+        yield Line(2, Styled(f"note: {answer.note}", "dim"))
     if answer.reason:
         returned = f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: " if answer.hresult else ""
-        yield Line(2, Text(f"{returned}{answer.reason}"))
-        yield Line(2, Text(answer.url or "", "blue"))
-        yield Line(2, Text.assemble(("try: ", "green"), answer.ship or ""))
+        yield Line(2, Styled(f"{returned}{answer.reason}"))
+        yield Line(2, Styled(answer.url or "", "blue"))
+        yield Line(2, Styled.assemble(("try: ", "green"), answer.ship or ""))
 
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
@@ -240,13 +246,13 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
 
     first = findings[0]
     kind = wording.kind_of(first), _SEVERITY_STYLES[first.severity]
-    yield Line(2, Text.assemble(kind, (f"[{first.rule}]", "bold"), f" {wording.outcome_of(first)}"))
+    yield Line(2, Styled.assemble(kind, (f"[{first.rule}]", "bold"), f" {wording.outcome_of(first)}"))
     paths = ", ".join(finding.path for finding in findings if finding.path)
-    yield Line(4, Text.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
-    yield Line(4, Text(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
-    yield Line(4, Text(first.url, "blue"))
+    yield Line(4, Styled.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
+    yield Line(4, Styled(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
+    yield Line(4, Styled(first.url, "blue"))
     if first.suggestion:
-        yield Line(4, Text.assemble(("try: ", "green"), first.suggestion))
+        yield Line(4, Styled.assemble(("try: ", "green"), first.suggestion))
 
 
 def _lowest(result: Result) -> str:
@@ -368,7 +374,7 @@ class TextReport(Report):
             if departures or not is_quiet:
                 where = (printable_line_start(nodes.source), "bold")
                 text = f" at {target.label}: {summary_of(nodes, i)}"
-                print_lines(self._console, [Line(0, Text.assemble(where, text))])
+                print_lines(self._console, [Line(0, Styled.assemble(where, text))])
             if self.options.is_verbose:
                 print_lines(self._console, starmap(_node_line, nodes.placed.at(i)))
         for departure in departures:
@@ -377,7 +383,7 @@ class TextReport(Report):
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
         others = {rule: count - MAX_IN_A_LINE for rule, count in self._notices.items() if count > MAX_IN_A_LINE}
-        lines = (Line(0, Text(f"and {count} more of {rule}")) for rule, count in others.items())
+        lines = (Line(0, Styled(f"and {count} more of {rule}")) for rule, count in others.items())
         print_lines(self._console, lines)
         if self.options.is_quiet:
             return
@@ -385,13 +391,13 @@ class TextReport(Report):
         notes += [_HOW_TO_FIX] * self._lacks_sizes
         if self._is_unchanged:
             notes.append(f"{_AS_HANDED_ON}{self._back_ends_to_ask() if self._has_back_ends else ''}")
-        print_lines(self._console, (Line(0, Text(f"note: {note}", "dim")) for note in notes))
+        print_lines(self._console, (Line(0, Styled(f"note: {note}", "dim")) for note in notes))
         if self.passed_over:
-            print_lines(self._console, [Line(0, Text(wording.passed_over(self.passed_over)))])
+            print_lines(self._console, [Line(0, Styled(wording.passed_over(self.passed_over)))])
         if self._count + len(self.problems) != 1 and (self._count or self.problems or not self._placed):
-            print_lines(self._console, [Line(0, Text(self._counted.headline(self.problems), "bold"))])
+            print_lines(self._console, [Line(0, Styled(self._counted.headline(self.problems), "bold"))])
         if self._not_lowered:
-            print_lines(self._console, [Line(0, Text(f"placed, not lowered: {self._not_lowered:,}"))])
+            print_lines(self._console, [Line(0, Styled(f"placed, not lowered: {self._not_lowered:,}"))])
         self._print_models([source for source in sources if source.is_model])
 
     def _back_ends_to_ask(self) -> str:
@@ -425,11 +431,14 @@ class TextReport(Report):
             names = listed([printable(model.name) for model in without])
             advice = f"; --via ort says which provider takes {plural(others, 'other node')}" if others else ""
             lines.append(f"{have} no tiles: {names}{advice}")
-        print_lines(self._console, (Line(0, Text(line)) for line in lines))
+        print_lines(self._console, (Line(0, Styled(line)) for line in lines))
 
 
 def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
     """Return the models, one a row. Where names are too long, the column of dynamic tiles goes, then their middle."""
+    from rich.cells import cell_len
+    from rich.table import Table
+
     headings = ("model", "tiles", "dynamic", "lowest level", "oldest Windows")
     rows = [(printable(one.name), str(one.operators), str(one.unknown), *wording.runs_on(one)) for one in summaries]
     columns = list(zip(headings, *rows, strict=True))
@@ -437,8 +446,6 @@ def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
     if max(map(cell_len, names)) > room:
         columns = [column for column in columns if column[0] != "dynamic"]
         room = _room_for_names(columns, width)
-    from rich.table import Table
-
     table = Table()
     for heading, *_ in columns:
         table.add_column(heading, justify="right" if heading in ("tiles", "dynamic") else "left")
@@ -448,5 +455,7 @@ def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
 
 
 def _room_for_names(columns: Sequence[Sequence[str]], width: int) -> int:
+    from rich.cells import cell_len
+
     borders = 3 * len(columns) + 1
     return max(width - borders - sum(max(map(cell_len, column)) for column in columns[1:]), _MIN_NAME)

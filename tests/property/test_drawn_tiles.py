@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.text import Text
 
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.pictures.labels import TilePicture, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.picture import picture_svg
 from dml_tile.pictures.table import MemoryTable, picture_lines, table_of
+from dml_tile.reports.styled import Styled
 from dml_tile.reports.text import Line
 from dml_tile.testing import strategies
 from tests.helpers.strided_tiles import element_addresses
@@ -81,7 +81,7 @@ def test_whatever_a_descriptor_holds_is_drawn_within_bounds(desc: TileOperatorDe
     rows = [line.text.plain for line in picture_lines(picture, max(width, 40)) if line.is_whole]
     assert len(rows) <= 2 * (2 * MAX_CELLS + 2)
     assert all(row.isascii() for row in rows)
-    said = [Line(0, Text("tile"))]
+    said = [Line(0, Styled("tile"))]
     assert len(ElementTree.fromstring(picture_svg(picture, said))) > 3
 
 
