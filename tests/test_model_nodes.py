@@ -327,4 +327,5 @@ def test_text_describes_a_tile_anew_where_a_release_makes_another_of_it(check: C
     quantised = str(ROOT / "tests/data/qdq8.onnx")
     printed = check(quantised, "--via", "ort", "-t", "onnxruntime-directml-1.20.1,onnxruntime-directml-1.19.2").stdout
     assert printed.count("  UINT8 {2,3} x {2,1} -> {4,3}\n") == printed.count("  FLOAT32 {2,3} x {2,1} -> {4,3}\n") == 1
-    assert "\nplaced, not lowered: 4\n" in printed
+    assert "\n4 nodes on DirectML not checked further; only Tile is\n" in printed
+    assert "not checked further" not in check(quantised, "--via", "ort", "-t", "4_0").stdout, "there is no device"

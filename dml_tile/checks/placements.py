@@ -91,12 +91,16 @@ class ModelNodes:
 
     @property
     def not_lowered(self) -> int:
-        """The most nodes that DirectML takes at a target and that are no Tiles: none is described."""
+        """The most nodes on DirectML at a target that are no Tiles: their operators are not checked."""
         tiles = {i for i, node in enumerate(self.placed.nodes) if not node.domain and node.operator == "Tile"}
         on_directml = [reason.placement is Placement.DIRECTML for reason in self.placed.reasons]
         return max(
-            counts[Placement.DIRECTML] - sum(column[i] >= 0 and on_directml[column[i]] for i in tiles)
-            for counts, column in zip(self.counts, self.placed.placed, strict=True)
+            (
+                self.counts[target][Placement.DIRECTML] - sum(column[i] >= 0 and on_directml[column[i]] for i in tiles)
+                for target, column in enumerate(self.placed.placed)
+                if self.has_device(target)
+            ),
+            default=0,
         )
 
     def has_device(self, target: int) -> bool:

@@ -397,7 +397,8 @@ class TextReport(Report):
         if self._count + len(self.problems) != 1 and (self._count or self.problems or not self._placed):
             print_lines(self._console, [Line(0, Styled(self._counted.headline(self.problems), "bold"))])
         if self._not_lowered:
-            print_lines(self._console, [Line(0, Styled(f"placed, not lowered: {self._not_lowered:,}"))])
+            text = f"{plural(self._not_lowered, 'node')} on DirectML not checked further; only Tile is"
+            print_lines(self._console, [Line(0, Styled(text))])
         self._print_models([source for source in sources if source.is_model])
 
     def _back_ends_to_ask(self) -> str:

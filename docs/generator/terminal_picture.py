@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Final
@@ -16,6 +17,9 @@ from tests.helpers.terminals import on_a_terminal
 
 COLUMNS: Final = 56
 """So few that letters have 9 px where the page is 390 px wide."""
+
+_SCALE: Final = 0.68
+"""Of rich's letters of 20 px, which makes them as large as those of the code around the picture."""
 
 _FORMAT: Final = """\
 <svg width="{width}" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
@@ -58,4 +62,5 @@ def terminal_picture(commands: Sequence[Sequence[str]]) -> str:
         printed = on_a_terminal(*arguments, COLUMNS=str(COLUMNS)).replace("\r\n", "\n")
         console.print(Text.from_ansi(printed.rstrip()))
     drawn = console.export_svg(title="dml-tile", theme=MONOKAI, code_format=_FORMAT, unique_id="terminal")
+    drawn = re.sub(r'(?<=^<svg width=")\d+', lambda width: f"{int(width[0]) * _SCALE:.0f}", drawn)
     return "".join(f"{line.strip()}\n" for line in drawn.splitlines() if line.strip())

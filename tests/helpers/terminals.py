@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from contextlib import suppress
-from typing import IO, Final
+from typing import IO
 
 from tests.helpers.forks import python
-
-_STYLE: Final = re.compile(r"\x1b\[[\d;]*m")
 
 
 def on_a_terminal(*arguments: str, stdout: IO[bytes] | None = None, **environment: str) -> str:
@@ -29,10 +26,3 @@ def on_a_terminal(*arguments: str, stdout: IO[bytes] | None = None, **environmen
             shown += part
     process.wait(60)
     return shown.decode()
-
-
-def shown_in_columns(columns: int, *arguments: str) -> str:
-    """Return the rows that a terminal of a width shows of a command line, without colours and blanks at their ends."""
-    shown = _STYLE.sub("", on_a_terminal(*arguments, COLUMNS=str(columns)))
-    rows = (line[i : i + columns] for line in shown.splitlines() for i in range(0, max(len(line), 1), columns))
-    return "".join(f"{row.rstrip()}\n" for row in rows)
