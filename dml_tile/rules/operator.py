@@ -30,7 +30,7 @@ from dml_tile.rules.operator_functions import FUNCTIONS
 from dml_tile.rules.operator_view import INT_MAX, OperatorView, basis, viewed
 from dml_tile.rules.shapes import holds
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
-from dml_tile.rules.tile import target_level_text, upgrade_advice
+from dml_tile.rules.tile import count_outside_row, lacking_capability, level_needed, upgrade_advice
 
 _INFERRED: Final = {
     Basis.DOCUMENTED: Basis.DOCUMENTED,
@@ -49,7 +49,7 @@ OPERATOR_LEVEL_RULES: Final = Rules[OperatorView](
 def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violation]:
     since = op.operator.level
     if target.feature_level < since:
-        message = f"{op.operator.c_name} needs {since.name}; {target_level_text(target)}"
+        message = level_needed(op.operator.c_name, since, target)
         yield Violation("Type", message, upgrade_advice(since), basis())
 
 
@@ -68,7 +68,7 @@ def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violatio
             message = f"{int(value)} is no enumerator of {enumeration.prefix.removesuffix('_')}"
             yield Violation(field.name, message, basis=rests_on)
         elif (since := enumeration.levels[value]) > max(target.feature_level, op.operator.level):
-            message = f"{enumeration.names[value]} needs {since.name}; {target_level_text(target)}"
+            message = level_needed(enumeration.names[value], since, target)
             yield Violation(field.name, message, upgrade_advice(since), rests_on)
 
 
@@ -89,9 +89,9 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
         names = ", ".join(type_name(each) for each in sorted(column.data_types))
         expected = f"{'one of ' if len(column.data_types) > 1 else ''}{names} was expected"
         message = (
-            f"{type_name(data_type)} needs {since.name}; {target_level_text(target)}"
+            level_needed(type_name(data_type), since, target)
             if since
-            else (f"{type_name(data_type)} was provided, but {expected}")
+            else f"{type_name(data_type)} was provided, but {expected}"
         )
         cast = _cast(data_type, column.data_types)
         suggestions = [*([f"cast it to {cast.name}"] if cast else []), *([upgrade_advice(since)] if since else [])]
@@ -120,12 +120,7 @@ def _cast(data_type: TensorDataType, documented: Collection[TensorDataType]) -> 
 )
 def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Iterator[Violation]:
     for view in op.views.values():
-        if needed := target.missing_capability(view.desc.data_type):
-            yield Violation(
-                view.path("DataType"),
-                f"{type_name(view.desc.data_type)} needs an adapter with {needed}, which the target's adapter lacks",
-                basis=basis(is_documented=False),
-            )
+        yield from lacking_capability(view, target, basis(is_documented=False))
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -143,17 +138,7 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
             continue
         later = (level for level, row in op.table.rows.items() if count in row[tensor].dimension_counts)
         since = next((level for level in later if level > target.feature_level), None)
-        low, high = min(column.dimension_counts), max(column.dimension_counts)
-        expected = f"{low}" if low == high else f"{low} to {high}"
-        message = f"a dimension count of {count} was provided, but {expected} was expected"
-        if since:
-            has_level = target_level_text(target)
-            message = f"a dimension count of {count} needs {since.name}; {has_level}, where it takes {expected}"
-        leading = f"give the tensor leading sizes of 1, up to {low} dimensions" if count < low else None
-        rests_on = basis(not is_documented, not is_taken)
-        yield Violation(
-            view.path("DimensionCount"), message, leading or (upgrade_advice(since) if since else None), rests_on
-        )
+        yield count_outside_row(view, column.dimension_counts, since, target, basis(not is_documented, not is_taken))
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-given", says="Tensors that others, or attributes, need are not null.")

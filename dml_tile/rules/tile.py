@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc, type_name
@@ -134,7 +134,7 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
     if data_type in target.tile_support.data_types or data_type not in tile_rows()[-1].data_types:
         return
     since = next(row.since for row in tile_rows() if data_type in row.data_types)
-    message = f"{type_name(data_type)} needs {since.name}; {target_level_text(target)}"
+    message = level_needed(type_name(data_type), since, target)
     yield Violation(view.path("DataType"), message, upgrade_advice(since), _basis_of(data_type, target), ships=True)
 
 
@@ -145,14 +145,7 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
     "TypedUAVLoadAdditionalFormats; types of 16 bits need one with that or Native16BitShaderOpsSupported.",
 )
 def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Iterator[Violation]:
-    data_type = view.desc.data_type
-    needed = target.missing_capability(data_type)
-    if needed:
-        yield Violation(
-            view.path("DataType"),
-            f"{type_name(data_type)} needs an adapter with {needed}, which the target's adapter lacks",
-            basis=Basis.RUNTIME if target.level.tiles_are_measured else Basis.INFERRED,
-        )
+    yield from lacking_capability(view, target, Basis.RUNTIME if target.level.tiles_are_measured else Basis.INFERRED)
 
 
 @TILE_BUFFER_RULES.add(
@@ -165,13 +158,7 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
     if count in target.tile_support.dimension_counts or count not in tile_rows()[-1].dimension_counts:
         return
     since = next(row.since for row in tile_rows() if count in row.dimension_counts)
-    only = target.tile_support.dimension_counts.start
-    yield Violation(
-        view.path("DimensionCount"),
-        f"a dimension count of {count} needs {since.name}; {target_level_text(target)}, where Tile takes {only}",
-        f"give the tensor leading sizes of 1, up to {only} dimensions" if count < only else upgrade_advice(since),
-        ships=count >= only,
-    )
+    yield count_outside_row(view, target.tile_support.dimension_counts, since, target, taker="Tile")
 
 
 MAX_TEXELS: Final = 2**27
@@ -307,10 +294,36 @@ def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
             )
 
 
-def target_level_text(target: Target) -> str:
-    """Return the target and its level, as a message names them."""
+def count_outside_row(
+    view: TensorView,
+    counts: Collection[int],
+    since: FeatureLevel | None,
+    target: Target,
+    basis: Basis | None = None,
+    taker: str = "it",
+) -> Violation:
+    """Return the violation of a dimension count that the level's row lacks, and a later one, ``since``, may have."""
+    low, high = min(counts), max(counts)
+    what, expected = f"a dimension count of {view.desc.dimension_count}", f"{low} to {high}" if low < high else f"{low}"
+    message, advice = f"{what} was provided, but {expected} was expected", None
+    if since:
+        message, advice = f"{level_needed(what, since, target)}, where {taker} takes {expected}", upgrade_advice(since)
+    if is_too_low := view.desc.dimension_count < low:
+        advice = f"give the tensor leading sizes of 1, up to {low} dimensions"
+    return Violation(view.path("DimensionCount"), message, advice, basis, ships=not is_too_low)
+
+
+def lacking_capability(view: TensorView, target: Target, basis: Basis) -> Iterator[Violation]:
+    """Yield the violation of a data type for which the adapter lacks a capability."""
+    if needed := target.missing_capability(view.desc.data_type):
+        message = f"{type_name(view.desc.data_type)} needs an adapter with {needed}, which the target's adapter lacks"
+        yield Violation(view.path("DataType"), message, basis=basis)
+
+
+def level_needed(what: str, since: FeatureLevel, target: Target) -> str:
+    """Return the sentence that something needs a level, beside the target and its level."""
     level = target.feature_level.short
-    return f"the target has {level}" if target.name == level else f"{target.name} has {level}"
+    return f"{what} needs {since.name}; {'the target' if target.name == level else target.name} has {level}"
 
 
 def upgrade_advice(since: FeatureLevel) -> str:
