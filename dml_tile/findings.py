@@ -330,7 +330,12 @@ _PLACEMENTS: Final = (
     ("ORT-CPU-type", _NOTE, _KERNELS, "DirectML's kernel is registered for the types of the node's values."),
     ("ORT-CPU-device-type", _NOTE, _DEVICE_TYPES, "DirectML and its device have the types of the node's values."),
     ("ORT-CPU-query", _NOTE, _QUERIES, "DirectML's provider takes the node's attributes, inputs and outputs."),
-    ("ORT-CPU-preferred", _NOTE, _FALLBACK, "Not all that the node needs is in the CPU's memory already."),
+    (
+        "ORT-CPU-preferred",
+        _NOTE,
+        _FALLBACK,
+        "Something that the node needs is not in the CPU's memory, where shapes are.",
+    ),
     ("ORT-CPU-control-flow", _NOTE, _KERNELS, "The node is neither a Loop nor a Scan, which the CPU provider runs."),
     ("ORT-NODE-no-kernel", _ERROR, _KERNELS, "DirectML's provider or the CPU's has a kernel of each node."),
     ("ORT-NODE-look-up", _ERROR, _LOOK_UP, "The look-up of a node's kernel does not throw."),

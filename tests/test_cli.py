@@ -194,6 +194,7 @@ def test_explain_takes_the_first_words_of_rules_and_prints_what_each_says(call: 
         one = call("explain", rule.id).stdout
         assert one in printed
         assert all(text in one for text in (rule.says, f"basis: {', '.join(rule.basis.names)}", rule.url))
+    assert "ORT-CPU-preferred\n  Something that the node needs" in call("explain", "ORT").stdout
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,7 @@ def test_a_models_domains_are_named(check: Call) -> None:
 
 
 def test_the_snippets_of_the_page_compare_a_session_with_what_is_predicted(check: Call) -> None:
-    """On the CPU provider: nodes that DirectML would take are more on the CPU than predicted."""
+    """With the CPU provider alone, which nodes are left; with DirectML's, their providers."""
     needed("onnxruntime")
     for block in blocks_of((ROOT / "docs" / "onnxruntime.md").read_text(encoding="utf-8")):
         if block.file:
@@ -256,8 +256,14 @@ def test_the_snippets_of_the_page_compare_a_session_with_what_is_predicted(check
     run = partial(subprocess.run, check=True, capture_output=True, text=True)
     Path("assigned.json").write_text(run([sys.executable, "assigned.py", "a.onnx"]).stdout)
     Path("checked.json").write_text(check("a.onnx", "--via", "ort", "-t", NEW, "--format", "json").stdout)
-    printed = run([sys.executable, "compared.py", "assigned.json", "checked.json"]).stdout
-    assert printed.splitlines() == ["ai.onnx Relu: 1 more on cpu than predicted", "relu: cpu, predicted directml"]
+    compared = [sys.executable, "compared.py", "assigned.json", "checked.json"]
+    assert run(compared).stdout == ""
+    assigned = Path("assigned.json").read_text()
+    Path("assigned.json").write_text(assigned.replace("Relu", "Elu"))
+    assert run(compared).stdout == "ai.onnx Elu: 1 more on cpu than predicted\n"
+    Path("assigned.json").write_text(assigned.replace("CPUExecutionProvider", "DmlExecutionProvider"))
+    printed = run(compared).stdout
+    assert printed.splitlines() == ["ai.onnx Det: 1 more on directml than predicted", "det: directml, predicted cpu"]
 
 
 def described(check: Call, release: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -12,6 +13,9 @@ from dml_tile.cli.console import CLEAN, FINDINGS
 from dml_tile.cli.formats import console_of, print_text
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.text import did_you_mean
+
+if TYPE_CHECKING:
+    from dml_tile.findings import OwnId, Rule
 
 
 def levels(
@@ -125,10 +129,11 @@ def explain(
 
     Of a result: what returns it, and what to do next.
     """
-    from dml_tile.checks.catalogue import RULES, result_code, rule_named
+    from dml_tile.checks.catalogue import RULES, SELECTABLE, result_code, rule_named
     from dml_tile.reports.text import print_lines, result_code_lines, rule_lines
 
-    rules = [each for rule_id, each in RULES.items() if rule is None or rule_id.startswith(f"{rule}-")]
+    known: Mapping[str, Rule[Any] | OwnId] = RULES if rule is None else {**RULES, **SELECTABLE}
+    rules = [each for rule_id, each in known.items() if rule is None or rule_id.startswith(f"{rule}-")]
     try:
         if rule is not None and (code := result_code(rule)):
             print_lines(console_of(), result_code_lines(code))
@@ -139,8 +144,8 @@ def explain(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="RULE") from None
     console = console_of()
-    for known in rules:
-        print_lines(console, rule_lines(known))
+    for each in rules:
+        print_lines(console, rule_lines(each))
 
 
 def schema(
