@@ -29,8 +29,8 @@ _NAMES = {
     "checks.catalogue": "RULES",
     "checks.file_check": "ModelResults check_model",
     "checks.placements": "Departure ModelNodes",
-    "checks.result": "Result Verdict",
-    "checks.sweep": "CheckedFile sweep",
+    "checks.result": "CheckedFile Result Verdict",
+    "checks.sweep": "sweep",
     "checks.via": "check_via",
     "descriptors.graph": (
         "Descriptor GraphDesc InputGraphEdge IntermediateGraphEdge NodeLike OperatorGraphNodeDesc OutputGraphEdge"

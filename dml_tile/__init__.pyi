@@ -25,9 +25,9 @@ from dml_tile.checks.file_check import ModelResults as ModelResults
 from dml_tile.checks.file_check import check_model as check_model
 from dml_tile.checks.placements import Departure as Departure
 from dml_tile.checks.placements import ModelNodes as ModelNodes
+from dml_tile.checks.result import CheckedFile as CheckedFile
 from dml_tile.checks.result import Result as Result
 from dml_tile.checks.result import Verdict as Verdict
-from dml_tile.checks.sweep import CheckedFile as CheckedFile
 from dml_tile.checks.sweep import sweep as sweep
 from dml_tile.checks.via import check_via as check_via
 from dml_tile.descriptors.graph import Descriptor as Descriptor

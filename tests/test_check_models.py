@@ -21,7 +21,7 @@ from dml_tile import Severity, Verdict, check_model, sweep
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.file_check import FileCheck, checked_here
 from dml_tile.checks.lowerings import lower_item
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import CheckedFile
 from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.emit.schemas import schemas
@@ -126,7 +126,7 @@ def test_what_is_read_is_told_at_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert isinstance(next(events)[1], tuple)
     Path(files[-1]).write_text('{"InputTensor"')
     kinds = [type(event) for _, event in events]
-    assert kinds == [SourceSummary, *[tuple, SourceSummary] * 29, Finding, SourceSummary]
+    assert kinds == [CheckedFile, *[tuple, CheckedFile] * 29, Finding, CheckedFile]
 
 
 def test_a_folder_without_models_is_an_error(check: Call, tmp_path: Path) -> None:

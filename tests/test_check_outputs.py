@@ -6,13 +6,14 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
 import pytest
 from rich.console import Console
 
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.reports.report import FORMATS, ReportOptions
 from dml_tile.reports.text import TextReport
@@ -136,11 +137,13 @@ LEVEL = FeatureLevel.DML_FEATURE_LEVEL_3_1
 LONG = "exports/2025/encoder/with_attention_and_position_embeddings_of_all_layers_"
 
 
-def source(name: str, *, tiles: int = 1, unknown: int = 0, failing: int = 0, is_whole: bool = True) -> SourceSummary:
-    return SourceSummary(name, True, tiles, unknown, failing, None if failing else LEVEL, is_whole)
+def source(name: str, *, tiles: int = 1, unknown: int = 0, failing: int = 0, is_whole: bool = True) -> CheckedFile:
+    level = None if failing else LEVEL
+    made = CheckedFile(name, is_model=True, lowest_level=level, is_whole=is_whole)
+    return replace(made, operators=tiles, unknown=unknown, failing=failing)
 
 
-def summary(sources: Sequence[SourceSummary], *, is_terminal: bool = True, height: int = HEIGHT) -> list[str]:
+def summary(sources: Sequence[CheckedFile], *, is_terminal: bool = True, height: int = HEIGHT) -> list[str]:
     """Return the lines of the summary of a check, on a terminal or in a file."""
     output = io.StringIO()
     output.isatty = lambda: is_terminal  # type: ignore[method-assign]

@@ -27,7 +27,7 @@ CHANGING: Final = {
     "dml_tile.back_ends.placement.Edge",
     "dml_tile.back_ends.placement.ModelNode",
     "dml_tile.checks.placements.ModelNodes",
-    "dml_tile.checks.summary.SourceSummary",
+    "dml_tile.checks.result.CheckedFile",
     "dml_tile.checks.sweep.Workers",
     "dml_tile.device.state.DeviceState",
     "dml_tile.simulation.process.OpenSimulation",

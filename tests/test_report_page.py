@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, Result
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, CheckedFile, Result
 from dml_tile.cli.app import main
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
@@ -183,9 +182,9 @@ def test_rules_are_counted_by_the_tiles_that_break_them() -> None:
 
 def test_models_are_summed_up() -> None:
     models = [
-        SourceSummary("a.onnx", True, 2, 1, 0, FeatureLevel.DML_FEATURE_LEVEL_4_1),
-        SourceSummary("b.onnx", True, 1, 0, 0, None),
-        SourceSummary("c.onnx", True, is_whole=False),
+        CheckedFile("a.onnx", is_model=True, operators=2, unknown=1, lowest_level=FeatureLevel.DML_FEATURE_LEVEL_4_1),
+        CheckedFile("b.onnx", is_model=True, operators=1, lowest_level=None),
+        CheckedFile("c.onnx", is_model=True, is_whole=False),
     ]
     assert rows(page([checked(SHORT)], (), models), "models") == [
         ["a.onnx", "2", "1", "at least 4_1", "at least windows-11-22h2"],
@@ -292,7 +291,7 @@ def test_a_row_of_a_page_keeps_no_text_that_is_not_shown() -> None:
 
 def test_models_and_problems_are_bounded_too() -> None:
     many = MAX_ON_A_PAGE + 1
-    html = page([], [("a.json", unreadable("", "is bad"))] * many, [SourceSummary("a.onnx", True)] * many)
+    html = page([], [("a.json", unreadable("", "is bad"))] * many, [CheckedFile("a.onnx", is_model=True)] * many)
     assert len(rows(html, "models")) == len([*section(html, "not-read").iter("li")]) == MAX_ON_A_PAGE
     assert text_of(section(html, "models")).endswith("and 1 more model")
     assert text_of(section(html, "not-read")).endswith("and 1 more problem")

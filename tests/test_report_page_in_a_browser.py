@@ -13,7 +13,7 @@ from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 
 from dml_tile.back_ends.placement import NamedNode, Placement, Reason
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.targets import Target
 from dml_tile.findings import unreadable
 from dml_tile.readers.item import Item
@@ -77,7 +77,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     ]
     problems = [(HOSTILE, unreadable("", HOSTILE))]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page(tiles, problems, [SourceSummary(HOSTILE, True)]), "utf-8")
+    path.write_text(page(tiles, problems, [CheckedFile(HOSTILE, is_model=True)]), "utf-8")
     return path.as_uri()
 
 

@@ -28,7 +28,6 @@ from dml_tile.checks import sweep as sweep_module
 from dml_tile.checks.baseline import Baseline, Entry, baseline_text, new_entries
 from dml_tile.checks.file_check import FileCheck, checked_here
 from dml_tile.checks.result import IN_BASELINE
-from dml_tile.checks.summary import SourceSummary
 from dml_tile.checks.sweep import FILES_OF_A_CHUNK, Workers, processes
 from dml_tile.cli.jobs import MIN_FILES, chosen_workers
 from dml_tile.execution.mover import processor_count
@@ -67,17 +66,23 @@ class Immediate(Executor):
         return future
 
 
+def unread(source: str, message: str) -> CheckedFile:
+    return CheckedFile(source, findings=(unreadable("", message),), is_whole=False)
+
+
 def test_threads_find_what_this_thread_finds(zoo: list[str]) -> None:
     alone = list(sweep(zoo, TARGETS))
     with ThreadPoolExecutor(3) as executor:
         assert list(sweep(zoo, TARGETS, executor=executor)) == alone
     assert [checked.source for checked in alone] == zoo
     assert [result.target.name for result in alone[0].results] == TARGETS
-    assert alone[-2] == CheckedFile("missing.json", findings=(unreadable("", "No such file or directory"),))
+    assert alone[-2] == CheckedFile(
+        "missing.json", findings=(unreadable("", "No such file or directory"),), is_whole=False
+    )
 
 
 def test_names_that_stand_for_no_file_and_arguments_that_mean_nothing(call: Call) -> None:
-    assert list(sweep(["*.onnx"])) == [CheckedFile("*.onnx", findings=(unreadable("", "no file matches the pattern"),))]
+    assert list(sweep(["*.onnx"])) == [unread("*.onnx", "no file matches the pattern")]
     for argument, value, message in (
         ("via", "orr", "there is no back end 'orr'"),
         ("against", "neither", "against"),
@@ -111,7 +116,7 @@ def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], error: Exception
     assert [pair for pair in found if pair[0] != "deadly.json"] == list(checked_here(CHECK, zoo))
     assert [event for file, event in found if file == "deadly.json"] == [
         unreadable("", message),
-        SourceSummary("deadly.json", is_model=False, is_whole=False),
+        CheckedFile("deadly.json", is_model=False, is_whole=False),
     ]
     alone = [files for files in executor.chunks if len(files) == 1 and files != ["many.jsonl"]]
     assert len(alone) == FILES_OF_A_CHUNK  # of its chunk only
@@ -158,7 +163,7 @@ def test_what_workers_cannot_read_is_checked_in_its_turn(zoo: list[str], monkeyp
     executor = Immediate()
     files = [zoo[0], zoo[1], "-", zoo[2], "memory://a.json", "missing.json", model, large, os.devnull]
     events = Workers(executor).events(CHECK, files)
-    assert [file for file, event in events if isinstance(event, SourceSummary)] == files
+    assert [file for file, event in events if isinstance(event, CheckedFile)] == files
     assert executor.chunks == [zoo[:2], [zoo[2], "memory://a.json", "missing.json", model]]
 
 
@@ -222,7 +227,7 @@ def test_a_process_that_dies_costs_the_file_that_it_dies_of_each_time(
     for file in lost:
         problem, summary = (event for name, event in found if name == file)
         assert problem == unreadable("", "the process that checked it ended")
-        assert isinstance(summary, SourceSummary)
+        assert isinstance(summary, CheckedFile)
         assert not summary.is_whole
 
 

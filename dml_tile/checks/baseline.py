@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from dml_tile.checks.result import IN_BASELINE, Result
+from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result
 from dml_tile.checks.selection import Selection
-from dml_tile.checks.summary import SourceSummary
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import STANDARD_INPUT, ProjectPath
 from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
-from dml_tile.findings import OWN, Finding
+from dml_tile.findings import OWN, UNUSED_BASELINE_ENTRY, Finding, Found, own_finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import encodable, printable, printable_json
 
@@ -91,17 +90,16 @@ class Baseline:
             known = result.uncounted.get(IN_BASELINE, ())
             self._occurring |= {_entry(result, finding, self._folder) for finding in known}
 
-    def missing(
-        self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection
-    ) -> Sequence[Entry]:
-        """Return the entries that this run looked for and did not find, in order."""
-        return sorted(self.looked_for(sources, targets, selection) - self._occurring, key=_ORDER)
+    def notices(self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection) -> Iterator[Found]:
+        """Yield a notice of each entry that this run looked for and did not find, in order."""
+        for entry in sorted(self.looked_for(files, targets, selection) - self._occurring, key=_ORDER):
+            yield self._file, own_finding(UNUSED_BASELINE_ENTRY, f"no longer occurs: {entry}")
 
     def looked_for(
-        self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection
+        self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection
     ) -> frozenset[Entry]:
         """Return the entries of files that the run checked, or that no longer exist."""
-        checked = {_relative_path(source.name, self._folder): source.is_whole for source in sources}
+        checked = {_relative_path(each.source, self._folder): each.is_whole for each in files}
         for path in {entry.source for entry in self.entries} - checked.keys():
             is_there = path == STANDARD_INPUT or os.path.lexists(Path(self._folder, path))
             checked[path] = not is_there

@@ -1,4 +1,4 @@
-"""Checks one file: the questions, the events in which the answers come, and a summary."""
+"""Checks one file: the questions, and the events in which the answers come."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
-from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, Result, verdict_of
+from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, CheckedFile, Result, verdict_of
 from dml_tile.checks.results import results
-from dml_tile.checks.selection import Selection
-from dml_tile.checks.summary import FileIgnores, SourceSummary, Suppressions
+from dml_tile.checks.selection import FileIgnores, Selection
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, require_instance
 from dml_tile.files.paths import STANDARD_INPUT
@@ -48,9 +47,9 @@ if TYPE_CHECKING:  # most checks need none
 _ALL_RULES: Final = Selection()
 
 
-Event: TypeAlias = "tuple[Result, ...] | ModelNodes | Finding | SourceSummary"
+Event: TypeAlias = "tuple[Result, ...] | ModelNodes | Finding | CheckedFile"
 """The results of a tile, one for each target; the placements of a model's nodes, which come first; a finding about the
-file; or, at its end, its summary."""
+file; or, at its end, the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +88,12 @@ class FileCheck:
         return self.stdin_name if file == STANDARD_INPUT else file
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
-        """Yield the results of a file, the findings about it, then its summary; equal messages are one finding."""
+        """Yield the results of a file, the findings about it, then the file; equal messages are one finding."""
         parts = sources.parts(file, self.name_of(file))
         file = self.name_of(file)
-        summary = SourceSummary(file, is_model_file(file))
-        suppressions = Suppressions(self.file_ignores.files.matching(file), self.file_ignores.by_rule)
+        checked = CheckedFile(file, is_model=is_model_file(file), patterns=self.file_ignores.files.matching(file))
         problems: dict[str, list[Finding]] = {}
         contradictions: tuple[str, ...] = ()
-        nodes: ModelNodes | None = None
         equals = Counter[str]()
         first_parts = list(islice(parts, 2))
         first_own = [part for part in first_parts if not (isinstance(part, Item) and part.is_whole_model)]
@@ -106,11 +103,11 @@ class FileCheck:
                 continue
             if not isinstance(part, Item):
                 contradictions += part.remarks
-                nodes = self._placed(file, part, suppressions)
-                summary.place(nodes)
+                nodes = self._placed(checked, part)
+                checked.place(nodes)
                 yield nodes
                 continue
-            targets = nodes.targets_of(part) if nodes else self.targets
+            targets = checked.nodes.targets_of(part) if checked.nodes else self.targets
             of_part = [*results(file, part, targets, self.against, self.via, lists_all=self.lists_all)]
             if not of_part:
                 continue
@@ -124,8 +121,8 @@ class FileCheck:
                 item = replace(item, content=part.numbered(equals) if is_open else "")
                 of_part = [replace(result, item=item) for result in of_part]
             if is_open:
-                of_part = [self._counted(result, suppressions) for result in of_part]
-            summary.add(of_part, self.fail_on)
+                of_part = [self._counted(result, checked) for result in of_part]
+            checked.add(of_part, self.fail_on)
             if any(result.findings for result in of_part):
                 from dml_tile.checks.lowerings import with_lowering_suggested  # imports all that lowers tiles
 
@@ -137,33 +134,38 @@ class FileCheck:
         for first, *others in problems.values():
             also = f"; also at {listed([other.path for other in others])}" if others else ""
             yield replace(first, message=first.message + also, about=first.message)
-        summary.is_empty = not first_own
-        if summary.is_empty and self.is_strict and not summary.is_model:
+        checked.is_empty = not first_own
+        if checked.is_empty and self.is_strict and not checked.is_model:
             problems[EMPTY] = [forbidden(EMPTY)]
             yield from problems[EMPTY]
-        summary.is_whole = not problems
-        summary.names = sources.new_names()
-        summary.patterns, summary.met = suppressions.patterns, suppressions.met
-        for departure in nodes.counted if nodes else ():
+        checked.is_whole = not problems
+        checked.names = sources.new_names()
+        for departure in checked.nodes.counted if checked.nodes else ():
             yield departure.finding
         for message in contradictions:
             yield own_finding(CONTRADICTION, message)
-        yield summary
+        yield checked
 
-    def _placed(self, file: str, placed: PlacedModel, suppressions: Suppressions) -> ModelNodes:
+    def _placed(self, checked: CheckedFile, placed: PlacedModel) -> ModelNodes:
         """Return the placements of a model's nodes, with the departures that do not count."""
         from dml_tile.checks.placements import ModelNodes
 
-        nodes = ModelNodes(file, tuple(self.targets), placed, self.max_cpu_nodes)
+        nodes = ModelNodes(checked.source, tuple(self.targets), placed, self.max_cpu_nodes)
         departures = {(each.operator, each.reason.rule, name) for each in nodes.departures for name in each.targets}
-        nodes.known = {each for each in departures if self.baseline and self.baseline.has_node(file, *each)}
-        ignored = {each for each in departures if suppressions.suppress(each[1]) or not self.selection.takes(each[1])}
+        nodes.known = {each for each in departures if self.baseline and self.baseline.has_node(checked.source, *each)}
+        ignored = {each for each in departures if self._leaves_out(each[1], checked)}
         nodes.ignored = nodes.known | ignored | nodes.allowed
         return nodes
 
-    def _counted(self, result: Result, suppressions: Suppressions) -> Result:
+    def _leaves_out(self, rule: str, checked: CheckedFile) -> bool:
+        """Return True if findings of a rule do not count in a file, which remembers what suppresses them."""
+        suppressions = self.file_ignores.suppressions(rule, checked.patterns)
+        checked.met |= suppressions
+        return bool(suppressions) or not self.selection.takes(rule)
+
+    def _counted(self, result: Result, checked: CheckedFile) -> Result:
         rules = {finding.rule for finding in (*result.findings, *result.notes)}
-        left_out = {rule for rule in rules if suppressions.suppress(rule) or not self.selection.takes(rule)}
+        left_out = {rule for rule in rules if self._leaves_out(rule, checked)}
         counted = result.without(NOT_SELECTED, lambda finding: finding.rule in left_out)
         if counted is not result and result.verdict not in NOT_FOR_DIRECTML:
             verdict = verdict_of(counted.findings, result.item.unknown, result.not_looked_at)

@@ -1,4 +1,4 @@
-"""The verdict on an operator at a target, and the result that holds it."""
+"""The answers: the verdict on an operator at a target, the result that has it, and the file that was checked."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ from dml_tile.findings import (
     own_finding,
 )
 from dml_tile.readers.item import Item
+from dml_tile.readers.model_names import ModelNames
 from dml_tile.rules.tile import operator_is_checked
 
 if TYPE_CHECKING:
+    from dml_tile.checks.placements import ModelNodes
+    from dml_tile.checks.selection import Suppression
     from dml_tile.lowering.steps import Lowering
     from dml_tile.readers.model_tile import UnknownField
 
@@ -181,3 +184,60 @@ def lowest_level_at_all(results: Iterable[Result]) -> FeatureLevel | None:
     """
     levels = [result.lowest_level for result in results]
     return None if None in levels else max(filter(None, levels))
+
+
+@dataclass(slots=True)
+class CheckedFile:
+    """A file that was checked: the ``results`` of its operators, one for each target, and the ``findings`` about it.
+
+    Findings are of parts that cannot be read (``unreadable``), and shapes that an ONNX model declares and its values do
+    not have (``contradiction``). Through ONNX Runtime, ``nodes`` are the placements of a model's nodes, and further
+    findings what keeps them from DirectML.
+
+    Of its ``operators``, ``unknown`` are known in part only before they are run, ``failing`` have an error or a warning
+    at a target, and all pass from ``lowest_level`` on, None if there is no such level. ``is_whole`` is False if a part
+    could not be read, ``is_empty`` True for JSON without a descriptor and a model without a Tile.
+
+    Where files are checked by a command, their results and findings come before them. ``names`` are the names by which
+    a model's sizes may be given, ``patterns`` the numbers of those that ignore rules in the file, ``met`` the
+    suppressions that have a finding.
+    """
+
+    source: str
+    results: tuple[Result, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    nodes: ModelNodes | None = None
+    is_model: bool = False
+    operators: int = 0
+    unknown: int = 0
+    failing: int = 0
+    lowest_level: FeatureLevel | None = FeatureLevel.DML_FEATURE_LEVEL_1_0
+    is_whole: bool = True
+    is_empty: bool = False
+    names: ModelNames = field(default=ModelNames(), compare=False, repr=False)
+    patterns: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
+    met: set[Suppression] = field(default_factory=set, compare=False, repr=False)
+
+    @property
+    def is_checked(self) -> bool:
+        """True if operators of the file were checked, or a model's nodes placed."""
+        return bool(self.operators or (self.nodes and self.nodes.placed.nodes))
+
+    def place(self, nodes: ModelNodes) -> None:
+        """Take the placements of a model's nodes: no level is lower than that of a device."""
+        from dml_tile.back_ends.onnxruntime import ORT
+
+        self.nodes = nodes
+        self.lowest_level = max(ORT.release_at(target).minimum_level for target in nodes.targets)
+
+    def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
+        """Count an operator by its results, one for each target."""
+        first = results[0]
+        if not first.is_checked:
+            return
+        self.operators += 1
+        self.unknown += bool(first.item.unknown)
+        self.failing += not all(result.passes(fail_on) for result in results)
+        if self.lowest_level is not None:
+            lowest = lowest_level_at_all(results)
+            self.lowest_level = lowest and max(self.lowest_level, lowest)

@@ -1,11 +1,14 @@
-"""The selection of rules whose findings count."""
+"""The findings that count: of the selected rules, but for those that per-file-ignores silence in some files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
+from dml_tile.checks.files import Exclusion
+from dml_tile.findings import UNUSED_IGNORE, Found, own_finding
 from dml_tile.text import nearest
 
 
@@ -52,3 +55,49 @@ def known_rules(names: Iterable[str]) -> tuple[str, ...]:
         hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
         raise ValueError(f"no rule is named {words!r}; {hint}")
     return names
+
+
+class Suppression(NamedTuple):
+    """A rule, or the first words of several, that a pattern, by its number, suppresses."""
+
+    rule: str
+    pattern: int
+
+
+class FileIgnores:
+    """Patterns of files, and the rules whose findings do not count in matching files."""
+
+    def __init__(self, files: Exclusion | None = None, rules: Sequence[Sequence[str]] = ()) -> None:
+        self.files = files or Exclusion()
+        self.rules = tuple(map(tuple, map(dict.fromkeys, rules)))
+        self._by_rule: dict[str, list[int]] = {}
+        """The numbers of the patterns that ignore each rule, or the first words of several."""
+        for number, each in enumerate(self.rules):
+            for rule in each:
+                self._by_rule.setdefault(rule, []).append(number)
+        self._known: dict[tuple[str, frozenset[int]], frozenset[Suppression]] = {}
+
+    def suppressions(self, rule_id: str, patterns: frozenset[int]) -> frozenset[Suppression]:
+        """Return what suppresses a rule in a file that these patterns match, by their numbers; empty if nothing."""
+        if not patterns:
+            return frozenset()
+        key = rule_id, patterns
+        if key not in self._known:
+            self._known[key] = frozenset(
+                Suppression(rule, pattern)
+                for rule in beginnings(rule_id)
+                for pattern in self._by_rule.get(rule, ())
+                if pattern in patterns
+            )
+        return self._known[key]
+
+    def notices(self, file: str, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool) -> Iterator[Found]:
+        """Yield notices of what a settings file ignores in a file that matches, and suppresses nothing.
+
+        ``met`` suppressed something. If the whole project was checked (``is_whole``), all patterns count.
+        """
+        for number, (pattern, rules) in enumerate(zip(self.files.patterns.lines, self.rules, strict=True)):
+            for rule in rules:
+                if Suppression(rule, number) not in met and (is_whole or number in patterns):
+                    message = f"per-file-ignores: {pattern!r}: {rule} silences nothing"
+                    yield file, own_finding(UNUSED_IGNORE, message)

@@ -20,9 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from dml_tile.checks.file_check import Event, FileCheck, checked_here, file_check
 from dml_tile.checks.files import files_named
-from dml_tile.checks.placements import ModelNodes
-from dml_tile.checks.result import Result
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.targets import TargetLike
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import Against, Finding, unreadable
@@ -57,21 +55,6 @@ class _Setup(NamedTuple):
     baseline_of: Callable[[Sequence[str]], Baseline | None]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
-    """The results of a file, tile by tile, one for each target.
-
-    ``findings`` are about the file: parts that cannot be read (``unreadable``), and shapes that an ONNX model declares
-    and its values do not have (``contradiction``). Through ONNX Runtime, ``nodes`` are the placements of a model's
-    nodes, and further findings what keeps them from DirectML.
-    """
-
-    source: str
-    results: tuple[Result, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    nodes: ModelNodes | None = None
-
-
 def sweep(
     paths: Iterable[str | os.PathLike[str]],
     targets: Sequence[TargetLike] | None = None,
@@ -100,18 +83,20 @@ def sweep(
 
 def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | None) -> Iterator[CheckedFile]:
     unread: list[CheckedFile] = []
-    files, *_ = files_named(
-        paths, lambda name, problem: unread.append(CheckedFile(name, findings=(problem,))), via=check.via
-    )
+
+    def complain(name: str, problem: Finding) -> None:
+        unread.append(CheckedFile(name, findings=(problem,), is_whole=False))
+
+    files, *_ = files_named(paths, complain, via=check.via)
     yield from unread
     events = workers.events(check, files) if workers else checked_here(check, files)
     of_file: list[Event] = []
-    for file, event in events:
+    for _, event in events:
         of_file.append(event)
-        if isinstance(event, SourceSummary):
-            results = chain.from_iterable(each for each in of_file if isinstance(each, tuple))
-            findings = tuple(each for each in of_file if isinstance(each, Finding))
-            yield CheckedFile(file, tuple(results), findings, event.nodes)
+        if isinstance(event, CheckedFile):
+            event.results = tuple(chain.from_iterable(each for each in of_file if isinstance(each, tuple)))
+            event.findings = tuple(each for each in of_file if isinstance(each, Finding))
+            yield event
             of_file.clear()
 
 
@@ -174,8 +159,8 @@ class Workers:
         except Exception as error:
             if isinstance(error, (BrokenExecutor, CancelledError)) and not self.new:
                 raise BrokenExecutor(f"the executor gave up: {error}") from error
-            summary = SourceSummary(file, is_model_file(file), is_whole=False)
-            return iter([(file, unreadable("", _cause_of_failure(error))), (file, summary)])
+            checked = CheckedFile(file, is_model=is_model_file(file), is_whole=False)
+            return iter([(file, unreadable("", _cause_of_failure(error))), (file, checked)])
 
 
 def _cause_of_failure(error: Exception) -> str:

@@ -9,28 +9,34 @@ from typing import TypeVar
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named, directml
 from dml_tile.back_ends.back_end import BACK_END_RULES
+from dml_tile.back_ends.chromium import CHROMIUM, may_use_onnx_runtime
 from dml_tile.back_ends.dialects import Request
 from dml_tile.back_ends.directml import sizes_fit
 from dml_tile.back_ends.onnxruntime import ORT, QUANTISED_SINCE, TRANSPOSES_CANCEL_SINCE
 from dml_tile.back_ends.placement import runtime_at
 from dml_tile.checking import check
-from dml_tile.checks.result import Result, verdict_of
+from dml_tile.checks.result import CheckedFile, Result, verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.findings import (
+    OTHER_RUNTIME,
+    UNUSED_VIA,
     Against,
     Finding,
+    Found,
     Severity,
     apply_rules,
     bases_of,
+    own_finding,
 )
 from dml_tile.readers.item import item_of
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.check import lowest_level
 from dml_tile.rules.tile_findings import DISTINCT_LEVELS
 from dml_tile.simulation.target import resolve
+from dml_tile.text import plural
 
 
 def ruled_out(node: TileNode) -> tuple[Finding, ...]:
@@ -179,3 +185,24 @@ def _findings(
 def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
     found = apply_rules(BACK_END_RULES, result, target)
     return tuple(replace(finding, url=result.url or back_end.source) for finding in found)
+
+
+def back_end_notices(
+    via: BackEnd, targets: Iterable[Target], files: Iterable[CheckedFile], *, is_an_option: bool
+) -> Iterator[Found]:
+    """Yield a notice, at the first file of descriptors, that an option for a back end says nothing of these.
+
+    Yield another, at the first model, of targets where Chromium may pass a graph to ONNX Runtime.
+    """
+    files = list(files)
+    names = [each.source for each in files if each.operators and not each.is_model]
+    if names and is_an_option:
+        others = f", as are those of {plural(len(names) - 1, 'more file')}" if len(names) > 1 else ""
+        message = f"its descriptors are checked as DirectML gets them{others}; --via {via.name} is of models"
+        yield names[0], own_finding(UNUSED_VIA, message)
+    open_at = [target.name for target in targets if via.name == CHROMIUM.name and may_use_onnx_runtime(target)]
+    model = next((each.source for each in files if each.is_model), None)
+    if open_at and model is not None:
+        where = f"at {', '.join(open_at)}, where Chromium's feature WebNNOnnxRuntime is on"
+        message = f"{where}, ONNX Runtime takes the graph, with a provider that is not known here"
+        yield model, own_finding(OTHER_RUNTIME, message)

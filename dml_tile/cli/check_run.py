@@ -11,14 +11,8 @@ import typer
 
 from dml_tile.checks.file_check import Event, FileCheck, checked_here
 from dml_tile.checks.files import HOLDS_NOTHING, files_named, forbidden, names_in, unknown_names, unread_through
-from dml_tile.checks.summary import (
-    SourceSummary,
-    Suppression,
-    baseline_notices,
-    file_ignore_notices,
-    runtime_notices,
-    via_notices,
-)
+from dml_tile.checks.result import CheckedFile
+from dml_tile.checks.selection import Suppression
 from dml_tile.cli.config import Config, chosen_targets, nearest_config, require_models
 from dml_tile.cli.console import (
     CLEAN,
@@ -162,7 +156,7 @@ class CheckRun:
         self._contradictions: list[Found] = []
         self._of_names: Mapping[str, Sequence[str]] = {}
         self._reports: Sequence[Report] = ()
-        self._sources: list[SourceSummary] = []
+        self._files: list[CheckedFile] = []
         self._entries: set[Entry] = set()
 
     @property
@@ -255,7 +249,7 @@ class CheckRun:
             for found in self._passed_over:
                 self._report(*found)
             for report in self._reports:
-                report.end(self._sources)
+                report.end(self._files)
 
     def _report(self, name: str, finding: Finding) -> None:
         finding = bounded_finding(finding)
@@ -279,8 +273,8 @@ class CheckRun:
         match event:
             case Finding():
                 self._take_finding(file, event)
-            case SourceSummary():
-                self._sources.append(event)
+            case CheckedFile():
+                self._files.append(event)
                 if event.is_empty and not (event.is_model or self.questions.is_strict):
                     self._passed_over.append(passing_over(file, EMPTY))
             case tuple() as results:
@@ -308,7 +302,7 @@ class CheckRun:
     def _complain_of_empty_names(self) -> None:
         """Complain of names that have to hold something to check, and hold nothing."""
         name_of = self.questions.name_of
-        empty = {source.name for source in self._sources if source.is_empty and source.is_whole}
+        empty = {each.source for each in self._files if each.is_empty and each.is_whole}
         for name, files in self._of_names.items():
             read = [name_of(file) for file in files if not unread_through(file, self.questions.via)]
             is_complained_of = files == [name] and not read
@@ -322,16 +316,16 @@ class CheckRun:
     def _take_notices(self) -> None:
         """Take the notices about settings and about the baseline."""
         questions, config, known = self.questions, self.config, self.questions.baseline
-        met = set[Suppression]().union(*(source.met for source in self._sources))
-        matching = frozenset[int]().union(*(source.patterns for source in self._sources))
-        notices = [*file_ignore_notices(config.file, questions.file_ignores, met, matching, is_whole=self.is_project)]
-        if self.is_via_an_option:
-            notices += via_notices(config.settings.via or "", self._sources)
+        met = set[Suppression]().union(*(each.met for each in self._files))
+        matching = frozenset[int]().union(*(each.patterns for each in self._files))
+        notices = [*questions.file_ignores.notices(config.file, met, matching, is_whole=self.is_project)]
         if questions.via is not None:
-            notices += runtime_notices(questions.via, questions.targets, self._sources)
+            from dml_tile.checks.via import back_end_notices
+
+            is_an_option = self.is_via_an_option
+            notices += back_end_notices(questions.via, questions.targets, self._files, is_an_option=is_an_option)
         if known:
-            missing = known.missing(self._sources, self._target_names, questions.selection)
-            notices += baseline_notices(config.settings.baseline, missing)
+            notices += known.notices(self._files, self._target_names, questions.selection)
         for found in notices:
             self._take_finding(*found)
 
@@ -346,7 +340,7 @@ class CheckRun:
         old, entries = self.old_baseline, self._entries
         selection = self.questions.selection
         old_entries: frozenset[Entry] = old.entries if old else frozenset()
-        looked_for = old.looked_for(self._sources, self._target_names, selection) if old else frozenset()
+        looked_for = old.looked_for(self._files, self._target_names, selection) if old else frozenset()
         unchecked = old_entries - looked_for
         written = entries | unchecked
         with replaced(file) as replacing:
@@ -357,7 +351,7 @@ class CheckRun:
 
     def print_remarks(self) -> None:
         """Print on standard error what no report has a place for, and complain of names that no model has."""
-        options, sources = self.options, self._sources
+        options, files = self.options, self._files
         if not (options.quiet or shows_passed_over(self.formats)):
             count_passed_over(self._passed_over)
         if options.verbose:
@@ -366,7 +360,7 @@ class CheckRun:
         for source, finding in self._contradictions:
             complain(source, [finding])
         self._complain_of_unknown_names()
-        has_operators = any(source.is_checked for source in sources)
+        has_operators = any(each.is_checked for each in files)
         if not (has_operators or self.status.problems):
             nothing = unreadable("", "no operator was checked")
             if options.require_operators:
@@ -382,9 +376,9 @@ class CheckRun:
         known, given = self.questions.known_shapes, self.config.options
         asked = KnownShapes(known.dims if "dim" in given else {}, known.input_shapes if "input_shape" in given else {})
         there = ModelNames(
-            frozenset().union(*(source.names.dimensions for source in self._sources)),
-            frozenset().union(*(source.names.inputs for source in self._sources)),
+            frozenset().union(*(each.names.dimensions for each in self._files)),
+            frozenset().union(*(each.names.inputs for each in self._files)),
         )
-        read = [source.name for source in self._sources if source.is_whole]
+        read = [each.source for each in self._files if each.is_whole]
         for option, unknown in unknown_names(asked, there, read):
             self.status.complain(option, unreadable("", unknown))

@@ -20,8 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Validat
 from pydantic_core import PydanticCustomError
 
 from dml_tile.checks.files import Exclusion
-from dml_tile.checks.selection import Selection, known_rules
-from dml_tile.checks.summary import FileIgnores
+from dml_tile.checks.selection import FileIgnores, Selection, known_rules
 from dml_tile.cli.console import FailOn
 from dml_tile.directml.targets import Target
 from dml_tile.errors import ConfigError, TargetError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from dml_tile.checks.file_check import Event
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import CheckedFile
 from dml_tile.cli.console import UNREADABLE, complain
 from dml_tile.cli.formats import rich_console
 from dml_tile.findings import unreadable
@@ -89,7 +89,7 @@ def counted_files(events: Iterator[tuple[str, Event]], total: int) -> Iterator[t
     with Progress(*columns, console=rich_console(stderr=True), transient=True, redirect_stdout=False) as progress:
         task = progress.add_task("checking", total=total)
         for file, event in events:
-            progress.advance(task, isinstance(event, SourceSummary))
+            progress.advance(task, isinstance(event, CheckedFile))
             if sys.stdout.isatty():
                 kept.append((file, event))
             else:

@@ -14,8 +14,7 @@ from urllib.parse import quote
 
 from dml_tile import __version__
 from dml_tile.checks.placements import ModelNodes
-from dml_tile.checks.result import Result
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import CheckedFile, Result
 from dml_tile.directml import pages
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import path_within
@@ -82,7 +81,7 @@ class GitlabReport(RowReport):
         self._write_item(json.dumps(record))
         self._is_begun = True
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:
+    def end(self, files: Sequence[CheckedFile]) -> None:
         self._write("\n]\n" if self._is_begun else "[]\n")
 
 
@@ -107,7 +106,7 @@ class LimitedReport(RowReport):
         """Count the model."""
         self._placed.add(nodes, nodes.source)
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:
+    def end(self, files: Sequence[CheckedFile]) -> None:
         """Write the rows, those of what cannot be read first."""
         self._counts[Severity.ERROR] += len(self.problems)
         self._kept[Severity.ERROR][:0] = starmap(row_of, self.problems[:MAX_SHOWN])
@@ -217,7 +216,7 @@ class SarifReport(RowReport):
             self._write_item(json.dumps(self._result(row)))
         self._count += 1
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:
+    def end(self, files: Sequence[CheckedFile]) -> None:
         """Write the rules, what cannot be read, and what is wrong with declared shapes."""
         notifications = [
             {"level": str(each.severity), "message": {"text": each.message}, "locations": self._locations(each)}

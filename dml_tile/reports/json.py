@@ -11,8 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import ModelNodes
-from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, Result, Verdict
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, CheckedFile, Result, Verdict
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import OWN, Finding, Position, Severity
 from dml_tile.input_errors import Record
@@ -220,7 +219,7 @@ class JsonReport(Report):
     def nodes(self, nodes: ModelNodes) -> None:
         self._placed.append(nodes)
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:
+    def end(self, files: Sequence[CheckedFile]) -> None:
         self._write_json("\n]")
         if self._placed:
             self._write_list("nodes", chain.from_iterable(map(placement_records, self._placed)))
@@ -230,13 +229,13 @@ class JsonReport(Report):
             contradictions.setdefault(source, []).append(finding.message)
         checked = (
             SourceRecord(
-                source=encodable(each.name),
+                source=encodable(each.source),
                 operators=each.operators,
-                contradictions=tuple(contradictions.get(each.name, ())),
+                contradictions=tuple(contradictions.get(each.source, ())),
                 **_of_nodes(each.nodes),
             )
-            for each in sources
-            if each.name not in passed_over
+            for each in files
+            if each.source not in passed_over
         )
         passed = (
             SourceRecord(source=encodable(source), operators=0, passed_over=finding.message)

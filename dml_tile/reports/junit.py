@@ -14,8 +14,7 @@ from tempfile import SpooledTemporaryFile
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import NOT_FOR_DIRECTML, CheckedFile, Result
 from dml_tile.findings import OWN, RUN_TIME, Finding, Position
 from dml_tile.reports.bounds import short_name
 from dml_tile.reports.report import Report, ReportOptions
@@ -87,7 +86,7 @@ class JunitReport(Report):
             # counts and targets stay out of the name, by which servers follow a test
             self._add_case(source, f"{finding.rule}: {finding.about or message}", finding.position, outcome, kind)
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:
+    def end(self, files: Sequence[CheckedFile]) -> None:
         self._finish_suite()
         totals = {key: self._totals[key] for key in ("tests", "failures", "errors")}
         attributes = _attributes(name="dml-tile check", **totals, time=_seconds_since(self._began))

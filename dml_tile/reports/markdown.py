@@ -13,7 +13,7 @@ from typing import Final
 
 from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import PLACED
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import CheckedFile
 from dml_tile.findings import NOTHING_TO_CHECK, Finding, location_of
 from dml_tile.reports.bounds import clipped
 from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow
@@ -36,7 +36,7 @@ class MarkdownReport(OverviewReport):
 
     max_listed = MAX_IN_A_COMMENT
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:
+    def end(self, files: Sequence[CheckedFile]) -> None:
         for line in _lines(self):
             self._write(f"{line}\n")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
+from importlib import resources
 from itertools import islice, starmap
 from typing import Final
 
 from dml_tile import __version__
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import Finding, location_of
 from dml_tile.reports import wording
@@ -65,7 +65,7 @@ class _Section:
         return self.title.lower().replace(" ", "-")
 
 
-def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[str]:
+def _page(report: OverviewReport, models: Sequence[CheckedFile]) -> Iterator[str]:
     """Yield the body of the page, in pieces."""
     rows, rules = report.rows, wording.greatest_first(report.rules)
     detailed, problems = sum(row.has_details for row in rows), starmap(_problem, report.problems)
@@ -147,11 +147,11 @@ class PageReport(OverviewReport):
 
     max_listed = MAX_ON_A_PAGE
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:
-        script = files(__package__).joinpath("page.js").read_text("utf-8")
+    def end(self, files: Sequence[CheckedFile]) -> None:
+        script = resources.files(__package__).joinpath("page.js").read_text("utf-8")
         title = f"{_TITLE}: {self.headline}"
-        listed = (each for each in sources if each.is_model and (each.operators or not each.nodes))
-        models = [replace(each, name=self.options.path(each.name)) for each in listed]
+        listed = (each for each in files if each.is_model and (each.operators or not each.nodes))
+        models = [replace(each, source=self.options.path(each.source)) for each in listed]
         for piece in html_page(title, _page(self, models), script=script):
             self._write(piece)
 
@@ -285,7 +285,7 @@ def _target_table(report: OverviewReport) -> Iterator[Markup]:
             yield element("p", f"{target.name}: {target.note}", class_="note")
 
 
-def _model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
+def _model_table(models: Sequence[CheckedFile]) -> Iterator[Markup]:
     """Yield the models, and where all of their tiles run."""
     yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_ON_A_PAGE)))
     yield from left_out("model", len(models) - MAX_ON_A_PAGE)
@@ -296,10 +296,10 @@ def _problem(source: str, problem: Finding) -> Markup:
     return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
 
 
-def _model(model: SourceSummary) -> Markup:
+def _model(model: CheckedFile) -> Markup:
     counts = count_cell(model.operators), count_cell(model.unknown)
     levels = _level_cells(model.lowest_level, *wording.runs_on(model), is_whole=model.is_whole)
-    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.name))), *counts, *levels])
+    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.source))), *counts, *levels])
 
 
 def _rule(rule: str, count: int) -> Markup:

@@ -17,8 +17,7 @@ from dml_tile.text import encodable, printable_json
 
 if TYPE_CHECKING:  # the command line needs the names of formats only
     from dml_tile.checks.placements import ModelNodes
-    from dml_tile.checks.result import Result
-    from dml_tile.checks.summary import SourceSummary
+    from dml_tile.checks.result import CheckedFile, Result
     from dml_tile.reports.styled import AnyConsole
 
 
@@ -98,7 +97,7 @@ class Report(ABC):
         """Take a finding about a file, with an id of ``OWN``; it comes after the file's results."""
         self.found[OWN[finding.rule].key].append((source, finding))
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:  # noqa: B027  # most line-by-line formats have no end
+    def end(self, files: Sequence[CheckedFile]) -> None:  # noqa: B027  # most line-by-line formats have no end
         """Write the end of the report, if it has one, after the last operator."""
 
 

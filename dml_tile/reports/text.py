@@ -10,8 +10,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
-from dml_tile.checks.result import Result, Verdict, alike, verdict_of
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import CheckedFile, Result, Verdict, alike, verdict_of
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.findings import OWN, UNEXPLAINED, Finding, OwnId, Position, Rule, Severity, location_of
@@ -380,7 +379,7 @@ class TextReport(Report):
         for departure in departures:
             print_lines(self._console, _departure_lines(departure, nodes))
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:
+    def end(self, files: Sequence[CheckedFile]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
         others = {rule: count - MAX_IN_A_LINE for rule, count in self._notices.items() if count > MAX_IN_A_LINE}
         lines = (Line(0, Styled(f"and {count} more of {rule}")) for rule, count in others.items())
@@ -399,7 +398,7 @@ class TextReport(Report):
         if self._not_lowered:
             text = f"{plural(self._not_lowered, 'node')} on DirectML not checked further; only Tile is"
             print_lines(self._console, [Line(0, Styled(text))])
-        self._print_models([source for source in sources if source.is_model])
+        self._print_models([each for each in files if each.is_model])
 
     def _back_ends_to_ask(self) -> str:
         from dml_tile.back_ends import BACK_ENDS
@@ -408,7 +407,7 @@ class TextReport(Report):
         ort = _VIA_ORT if len(without) < len(self._targets) else ""
         return f"{_VIA_CHROMIUM}{ort}{_BELOW_ORT.format(', '.join(without)) if without else ''}"
 
-    def _print_models(self, models: Sequence[SourceSummary]) -> None:
+    def _print_models(self, models: Sequence[CheckedFile]) -> None:
         with_tiles = [model for model in models if model.operators or not model.is_whole]
         without = [model for model in models if not model.is_checked and model.is_whole]
         most = len(with_tiles)
@@ -429,19 +428,19 @@ class TextReport(Report):
         if without:
             have = "1 model has" if len(without) == 1 else f"{len(without)} models have"
             others = sum(model.names.nodes for model in without)
-            names = listed([printable(model.name) for model in without])
+            names = listed([printable(model.source) for model in without])
             advice = f"; --via ort says which provider takes {plural(others, 'other node')}" if others else ""
             lines.append(f"{have} no tiles: {names}{advice}")
         print_lines(self._console, (Line(0, Styled(line)) for line in lines))
 
 
-def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
+def _model_table(summaries: Iterable[CheckedFile], width: int) -> Table:
     """Return the models, one a row. Where names are too long, the column of dynamic tiles goes, then their middle."""
     from rich.cells import cell_len
     from rich.table import Table
 
     headings = ("model", "tiles", "dynamic", "lowest level", "oldest Windows")
-    rows = [(printable(one.name), str(one.operators), str(one.unknown), *wording.runs_on(one)) for one in summaries]
+    rows = [(printable(one.source), str(one.operators), str(one.unknown), *wording.runs_on(one)) for one in summaries]
     columns = list(zip(headings, *rows, strict=True))
     names, room = columns[0], _room_for_names(columns, width)
     if max(map(cell_len, names)) > room:

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dml_tile.checks.result import IN_BASELINE, Result, Verdict
-from dml_tile.checks.summary import SourceSummary
+from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
 from dml_tile.findings import NOTHING_TO_CHECK, UNEXPLAINED, Basis, Finding, Found, Rule, Severity
@@ -69,7 +68,7 @@ def remarks(result: Result) -> str:
     return "; ".join([*times, *uncounted])
 
 
-def runs_on(summary: SourceSummary) -> tuple[str, str]:
+def runs_on(summary: CheckedFile) -> tuple[str, str]:
     """Return the lowest level at which all of a model's tiles pass, and the oldest Windows that has it, in words."""
     if not summary.is_whole:
         return "not all read", ""

@@ -28,8 +28,8 @@ from rich.console import Console
 import dml_tile
 from dml_tile.back_ends.dialects import ONNX_TILE_13
 from dml_tile.checks.lowerings import lower_item, with_lowering_suggested
+from dml_tile.checks.result import CheckedFile
 from dml_tile.checks.results import results
-from dml_tile.checks.summary import SourceSummary
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources, runner
@@ -101,7 +101,7 @@ def _reported(form: str, source: str, parts: Iterable[Item | Finding]) -> str:
     """What ``check`` writes of a source's parts in a format, at two targets."""
     written = StringIO()
     report = FORMATS[form].report(ReportOptions(written.write, partial(_console, written)))
-    summary = SourceSummary(source, is_model=False)
+    summary = CheckedFile(source, is_model=False)
     for part in parts:
         if isinstance(part, Finding):
             report.finding(source, part)

@@ -13,9 +13,8 @@ from rich.console import Console
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Reason
 from dml_tile.checks.lowerings import with_lowering_suggested
 from dml_tile.checks.placements import ModelNodes
-from dml_tile.checks.result import Result
+from dml_tile.checks.result import CheckedFile, Result
 from dml_tile.checks.results import results
-from dml_tile.checks.summary import SourceSummary
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding
 from dml_tile.readers.item import Item
@@ -46,7 +45,7 @@ def report_of(
     form: str,
     tiles: Iterable[Sequence[Result]],
     problems: Sequence[tuple[str, Finding]] = (),
-    models: Sequence[SourceSummary] = (),
+    models: Sequence[CheckedFile] = (),
     against: Against = "both",
     nodes: Iterable[ModelNodes] = (),
 ) -> str:
