@@ -453,7 +453,7 @@ def test_the_oldest_windows_of_several_targets_is_one_that_all_their_releases_ta
 def test_a_tile_that_fails_above_the_lowest_level_says_why_it_passes_there(check: Call) -> None:
     save("a.onnx", inputs=[typed("x", [2, 3], DOUBLE)], ir_version=7)
     line = check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.10").stdout.splitlines()[1]
-    assert line.startswith("a.onnx#widen: undocumented at onnxruntime-directml-1.10 (5_0) through ort; ")
+    assert line.startswith("a.onnx#widen: undocumented at onnxruntime-directml-1.10 (5_0) via ort; ")
     assert line.endswith("; lowest level 2_0, in the box from windows-10-2004, where the device has no FLOAT64")
 
 
@@ -519,7 +519,7 @@ def test_json_has_sizes_repeats_types_and_names_as_fields(check: Call) -> None:
             0,
             "windows-10-22h2 (2_0): device\n  DirectML 1.1.0, in the box of windows-10-22h2\n  note: shares the serv",
         ),
-        (["-t", "5_0", "--via", "ort"], 0, "5_0 through ort: device\n  DirectML 1.8.0 or another of this level\n"),
+        (["-t", "5_0", "--via", "ort"], 0, "5_0 via ort: device\n  DirectML 1.8.0 or another of this level\n"),
         (["-t", "directml-1.7.0", "--via", "ort"], 1, "returns DXGI_ERROR_UNSUPPORTED 0x887A0004: ONNX Runtime's"),
         (
             ["-t", "directml-1.7.0", "--via", "ort"],
@@ -537,7 +537,7 @@ def test_json_has_sizes_repeats_types_and_names_as_fields(check: Call) -> None:
             1,
             "\n  the DirectML of windows-10-1909 (1_0) has no DMLCreateDevice1: an application that delay-loads it ",
         ),
-        (["-t", "5_0,4_1", "--via", "ort"], 1, "4_1 through ort: no device"),
+        (["-t", "5_0,4_1", "--via", "ort"], 1, "4_1 via ort: no device"),
         (["-t", "5_0", "--via", "otr"], 2, ""),
     ],
 )
@@ -578,12 +578,12 @@ def test_tiles_of_models_that_are_refused_or_unknown_say_once_as_what_they_were_
 
 def test_a_tile_that_a_back_end_always_refuses_names_the_back_end(check: Call) -> None:
     save("nine.onnx", repeats=[1] * 9, inputs=[typed("x", [2] * 9)])
-    assert "; no feature level passes through ort\n" in check("nine.onnx", "--via", "ort").stdout
+    assert "; no feature level passes via ort\n" in check("nine.onnx", "--via", "ort").stdout
     assert "no feature level passes both" not in check("nine.onnx", "--via", "chromium").stdout
     double = save("double.onnx", inputs=[typed("x", [2, 3], onnx.TensorProto.DOUBLE)])
     assert "; no feature level passes both documentation and runtime\n" in check(double).stdout
     printed = check(double, "--via", "ort").stdout
-    assert "undocumented at 6_4 through ort; no feature level passes through ort\n" in printed
+    assert "undocumented at 6_4 via ort; no feature level passes via ort\n" in printed
     assert "refused" not in printed
 
 

@@ -155,7 +155,7 @@ def test_the_back_end_and_findings_that_do_not_count_are_noted() -> None:
     uncounted = {NOT_SELECTED: known * 2, IN_BASELINE: known}
     html = page([[replace(result, item=replace(result.item, via="ort"), uncounted=uncounted)]])
     (tile,) = section(html, "findings").iter("details")
-    assert texts(tile, ".//p")[1:] == ["Note: through ort", "Note: 2 findings not selected; 1 finding in the baseline"]
+    assert texts(tile, ".//p")[1:] == ["Note: via ort", "Note: 2 findings not selected; 1 finding in the baseline"]
 
 
 def test_tiles_are_counted_once_by_their_worst_verdict_and_at_each_target() -> None:

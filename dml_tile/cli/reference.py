@@ -138,7 +138,7 @@ def explain(
         if rule is not None and (code := result_code(rule)):
             print_lines(console_of(), result_code_lines(code))
             return
-        if rule is not None and (rule in RULES or not rules):
+        if rule is not None and (rule in known or not rules):
             print_lines(console_of(), rule_lines(rule_named(rule)))
             return
     except ValueError as error:

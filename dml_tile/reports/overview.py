@@ -104,7 +104,7 @@ def overview_row(results: Sequence[Result], verdict: str, source: str) -> Overvi
 
 def _notes(result: Result) -> Iterator[str]:
     if result.item.via:
-        yield f"through {result.item.via}"
+        yield f"via {result.item.via}"
     if remarked := remarks(result):
         yield clipped(remarked)
 

@@ -144,8 +144,8 @@ def open_rows(results: Sequence[Result]) -> Iterator[FindingRow]:
 def _operator_lines(result: Result, targets: Sequence[str]) -> tuple[str, ...]:
     item = result.item
     pointer = f"{item.pointer} " if item.pointer else ""
-    through = f" through {item.via}" if item.via else ""
-    where = f"{pointer}at {', '.join(targets)}{through}"
+    via = f" via {item.via}" if item.via else ""
+    where = f"{pointer}at {', '.join(targets)}{via}"
     if result.verdict is Verdict.NOT_CHECKED:
         return (where,)
     return where, f"{item.operator}, {item.times:,} times" if item.times > 1 else item.operator

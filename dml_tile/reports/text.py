@@ -226,9 +226,9 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
     """Yield whether a device comes into being at a target as lines of text, for ``device``."""
     is_a_level = answer.target.partition("+")[0] == answer.feature_level
     at = answer.target if is_a_level else f"{answer.target} ({answer.feature_level})"
-    through = f" through {answer.via}" if answer.via else ""
+    via = f" via {answer.via}" if answer.via else ""
     word = ("device", "green") if answer.created else ("no device", "red")
-    yield Line(0, Styled.assemble((at, "bold"), f"{through}: ", word))
+    yield Line(0, Styled.assemble((at, "bold"), f"{via}: ", word))
     yield Line(2, Styled(answer.directml))
     if answer.note:
         yield Line(2, Styled(f"note: {answer.note}", "dim"))
@@ -257,7 +257,7 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
 def _lowest(result: Result) -> str:
     level = result.lowest_level
     if level is None:
-        nowhere = f"through {result.item.via}" if result.item.via else "both documentation and runtime"
+        nowhere = f"via {result.item.via}" if result.item.via else "both documentation and runtime"
         return f"no feature level passes {nowhere}" if result.is_judged else ""
     if wording.says_nothing(level, wording.has_a_least_level(result)):
         return ""

@@ -28,7 +28,7 @@ REFUSED_WHERE_CAPTURED: Final = "DirectML refused it where it was captured"
 
 def target_of(result: Result) -> str:
     """Return the target of a result, and the back end that it goes through, if one was asked for."""
-    return f"{result.target.label} through {result.item.via}" if result.item.via else result.target.label
+    return f"{result.target.label} via {result.item.via}" if result.item.via else result.target.label
 
 
 def known_at_run_time_only(unknown: Iterable[UnknownField | str]) -> str:
