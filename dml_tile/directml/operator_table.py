@@ -2,9 +2,9 @@
 
 Sentences of ``fields`` are such as "Axis < DimensionCount of InputTensor", "Axes within DimensionCount of InputTensor"
 (each entry is below it), "ValueDataType = DataType of OutputTensor", "P = 1 or 2" and "ReductionFunction in AVERAGE
-MAX". Those of ``sizes`` are "same", "same except Axis", "same except Axes", "same after Axis", "1 or equal to
-InputTensor", "1" (all Sizes are 1) and "rank 2" (all but the last two are 1), each before the tensors that it is about;
-"1 along Axis" is about those sizes alone. The others are equations (``dml_tile.rules.equations``).
+MAX". Those of ``sizes`` are equations (``dml_tile.rules.equations``), of ``shapes`` a tensor's Sizes by names
+(``dml_tile.rules.shapes``). Those of ``given`` name tensors of which one is not null, of ``null`` tensors that all are;
+behind "if" is a tensor that is not null, or an enumerator: "MaskTensor if MaskType = NONE".
 
 An entry is parsed when its operator is first looked at; Tile's by every check.
 """
@@ -83,6 +83,8 @@ class OperatorTable:
     sizes: tuple[Sentence, ...] = ()
     shapes: tuple[Sentence, ...] = ()
     given: tuple[Given, ...] = ()
+    null: tuple[Given, ...] = ()
+    """Tensors that are all null, where a condition holds."""
     free: tuple[str, ...] = ()
     """Fields that neither the page nor the runtime limits."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -155,11 +157,15 @@ def _group(word: str) -> frozenset[TensorDataType]:
     return frozenset().union(*map(_group, words.split()))
 
 
+@cache
 def _column(cell: str) -> Column:
     counts, _, words = cell.partition(" ")
     ends = [part.split("-") for part in counts.split(",") if part]
     numbers = frozenset(number for end in ends for number in range(int(end[0]), int(end[-1]) + 1))
     return Column(numbers, frozenset().union(*map(_group, words.split())))
+
+
+_level: Final = cache(FeatureLevel.parse)
 
 
 @cache
@@ -170,11 +176,12 @@ def _rows(groups: tuple[str, ...], names: tuple[str, ...], cells: tuple[str, ...
 
 def _sentences(values: Mapping[str, Any]) -> dict[str, list[Sentence]]:
     """Return the sentences by their keys without prefixes, in the order of the entry."""
-    found = {key: list[Sentence]() for key in ("same", "fields", "sizes", "shapes", "given")}
+    found = {key: list[Sentence]() for key in ("same", "fields", "sizes", "shapes", "given", "null")}
     for name, texts in values.items():
         prefix, _, key = name.rpartition("_")
         if key in found:
-            found[key] += [Sentence(text, *_PREFIXES[prefix]) for text in texts]
+            held = _PREFIXES[prefix]
+            found[key] += [Sentence(text, *held) for text in texts]
     return found
 
 
@@ -182,7 +189,9 @@ def _given(sentence: Sentence) -> Given:
     text, _, below = sentence.text.partition(" below ")
     tensors, _, condition = text.partition(" if ")
     level = FeatureLevel.parse(below) if below else None
-    return Given(tuple(tensors.split(" or ")), condition, level, sentence.is_documented, sentence.is_checked)
+    return Given(
+        tuple(tensors.replace(" or ", " ").split()), condition, level, sentence.is_documented, sentence.is_checked
+    )
 
 
 def _shared(sentences: Iterable[Sentence], names: tuple[str, ...]) -> Iterator[Shared]:
@@ -219,9 +228,8 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
     groups = tuple(values.get("tensors", ()))
     rows: dict[str, dict[FeatureLevel, Row]] = {"": {}, _RUNTIME: {}}
     for key, cells in values.items():
-        prefix = _RUNTIME if key.startswith(_RUNTIME) else ""
-        if key.removeprefix(prefix)[0].isdigit():
-            rows[prefix][FeatureLevel.parse(key.removeprefix(prefix))] = _rows(groups, names, tuple(cells))
+        if key[-1].isdigit():
+            rows[key[:-3]][_level(key[-3:])] = _rows(groups, names, tuple(cells))
     sentences = _sentences(values)
     return OperatorTable(
         rows=rows[""],
@@ -231,6 +239,7 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
         sizes=tuple(sentences["sizes"]),
         shapes=tuple(sentences["shapes"]),
         given=tuple(map(_given, sentences["given"])),
+        null=tuple(map(_given, sentences["null"])),
         free=tuple(values.get("free", ())),
         names=dict(each.split(": ") for each in values.get("names", ())),
         unchecked=frozenset(values.get("unchecked", ())),

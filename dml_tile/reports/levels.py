@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator
 from importlib.resources import files
 from itertools import groupby
@@ -19,7 +20,6 @@ from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.packages import PACKAGES
 from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
 from dml_tile.reports.markup import Markup, element, html_page, region, table_head
-from dml_tile.rules.operator_functions import FUNCTIONS
 
 KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
 """The data types that Tile has in the same rows."""
@@ -299,12 +299,14 @@ def _sentences(operator: Operator, table: OperatorTable) -> Iterator[str]:
         when = f" if {condition.replace(' = ', ' is ')}" if condition else ""
         when += f" below {below.short}" if below else ""
         yield f"not null: {' or '.join(tensors)}{when}{_HELD[is_documented, is_checked]}"
+    for tensors, condition, _, is_documented, is_checked in table.null:
+        yield f"null: {', '.join(tensors)} if {condition.replace(' = ', ' is ')}{_HELD[is_documented, is_checked]}"
     yield from _shapes(table)
     for text, is_documented, is_checked in table.sizes:
-        words = f"Sizes {text}" if ": " in text else text.replace(" == ", " is ")
+        formula, _, words = text.partition("; ")
+        tensor = next(word for word in re.split(r"\W+", formula) if word in operator.named)
+        words = f"{tensor} has {words}" if words else formula.replace(" == ", " is ")
         yield f"{words}{_HELD[is_documented, is_checked]}"
-    if rule := FUNCTIONS.get(operator.name):
-        yield rule.says
     if table.free:
         yield f"any value: {', '.join(table.free)}"
     if table.without_rule:
@@ -326,7 +328,9 @@ def _shape_text(shape: str) -> str:
     name, _, condition = tensor.partition(" if ")
     for sign, word in (("?...", "…"), ("...", "…"), ("?", "any"), ("|", " or ")):
         sizes = sizes.replace(sign, word)
-    return f"{name} {sizes}{f' if {condition}' if condition else ''}".replace(" = ", " is ")
+    verb = "" if name.endswith(("Tensor", "Tensors")) else "is "
+    text = f"{name} {verb}{sizes}{f' if {condition}' if condition else ''}"
+    return text.replace(" == ", " is ").replace(" = ", " is ")
 
 
 def _row_record(row: Row) -> dict[str, Any]:

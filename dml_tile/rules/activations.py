@@ -82,7 +82,7 @@ def _refused_alone(op: OperatorView, target: Target) -> Iterator[tuple[str, Viol
     output = next((view.operand.tensor for view in op.of("OutputTensor")), None)
     for path, activation in _known(op):
         operator, table = activation.operator, table_of(activation)
-        if not (table.fields or table.sizes) or {*operator.tensors} != {"InputTensor", "OutputTensor"}:
+        if not (table.fields or table.shapes) or {*operator.tensors} != {"InputTensor", "OutputTensor"}:
             continue
         fields = {field.name: activation[field.name] for field in operator.fields}
         alone = OperatorDesc(type=operator.value, desc=fields | dict.fromkeys(operator.tensors, output)).desc

@@ -2,37 +2,39 @@
 
 Each side is an expression in Python's syntax of numbers, enumerators, fields, their members (``ScaleSize.Height``), and
 entries of arrays and of tensors' Sizes; ``i`` is each index that the first of them has. Functions are those of
-``_FUNCTIONS``. Behind ", modulo 2^32" are equations that the runtime computes in 32 bits, and the page does not.
+``FUNCTIONS``. Behind " where " is a condition, without which an equation says nothing. Behind ", modulo 2^32" are
+equations that the runtime computes in 32 bits, and the page does not; behind "; " is the right side in words.
 
-An equation says nothing if a value is missing, or if tensors whose dimensions are counted from the first differ in
-their number of dimensions.
+An equation says nothing either if a value is missing, or if tensors whose dimensions are counted from the first differ
+in their number of dimensions.
 """
 
 from __future__ import annotations
 
 import ast
-import operator as comparisons
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import inf, prod
+from types import CodeType
 from typing import Any, Final, NamedTuple
 
+from dml_tile.directml.operator_table import Sentence
 from dml_tile.directml.operators import Operator, enumerations
-from dml_tile.rules.operator_view import OperatorView
+from dml_tile.findings import Basis, Violation
+from dml_tile.rules.operator_view import OperatorView, basis
+from dml_tile.text import braced
 
-EQUATION: Final = re.compile(r"(?P<left>.+?) (?P<relation>=|<=|<|>=|>) (?P<right>.+?)(?P<modulo>, modulo 2\^32)?")
-_BROKEN_IF: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "=": comparisons.ne,
-    "<=": comparisons.gt,
-    "<": comparisons.ge,
-    ">=": comparisons.lt,
-    ">": comparisons.le,
-}
+EQUATION: Final = re.compile(
+    r"(?P<left>.+?) (?P<relation>=|<=|<|>=|>|in) (?P<right>.+?)"
+    r"(?: where (?P<where>.+?))?(?P<modulo>, modulo 2\^32)?(?:; (?P<words>.+))?"
+)
+_BROKEN_IF: Final = {"=": "!=", "<=": ">", "<": ">=", ">=": "<", ">": "<=", "in": "not in"}
 """The opposite of each relation, so that nothing is said of a NaN."""
-_WORDS: Final = {"=": "", "<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than "}
-_PLAIN: Final = re.compile(r"\w+(\[[^]]*\])?")
-"""A field or an entry of one, which a message does not repeat after its path."""
+_WORDS: Final = {"=": "", "<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than ", "in": ""}
+_NAME: Final = re.compile(r"(?<![\w.])[A-Za-z]\w*")
+_ENTRY: Final = re.compile(r"(\w+)\[([^][:]+)\]")
+_KEYWORDS: Final = {"and", "else", "for", "if", "in", "not", "or"}
 _WRAP: Final = 2**32
 
 
@@ -50,148 +52,179 @@ def _rank(sizes: Sequence[int]) -> int:
     return len(without_leading_ones(sizes))
 
 
-_FUNCTIONS: Final[dict[str, Any]] = {
-    "abs": abs,
+def _windows(*arrays: Sequence[int]) -> int:
+    """Return how many windows fit into padded sizes, beginning a stride apart."""
+    each = zip(*arrays, strict=False)
+    return prod(
+        (size + start + end - (window - 1) * dilation - 1) // stride + 1
+        for size, window, stride, dilation, start, end in each
+    )
+
+
+FUNCTIONS: Final[dict[str, Any]] = {
+    "__builtins__": {},
     "Infinity": inf,
-    "len": len,
-    "max": max,
-    "min": min,
-    "prod": prod,
     "rank": _rank,
-    "sum": sum,
     "uint32": _uint32,
+    "windows": _windows,
     "without_leading_ones": without_leading_ones,
+    **{function.__name__: function for function in (abs, all, len, max, min, prod, range, sum)},
 }
 
 
-class Broken(NamedTuple):
-    """A place at which an equation does not hold."""
+class Step(NamedTuple):
+    """A requirement on Sizes."""
 
-    path: str
-    message: str
-    is_taken: bool
-    """It holds modulo 2^32, which is all that the runtime looks at."""
-
-
-class _Equation(NamedTuple):
-    names: tuple[str, ...]
-    sides: Callable[..., tuple[Any, Any, int | None]]
-    """Takes the values of the names and ``i``; returns the sides, and the index that is blamed."""
-    is_broken: Callable[[Any, Any], bool]
-    blamed: str
-    """The first field."""
-    suffix: str
-    """What of it is blamed, where not an entry."""
-    aligned: tuple[str, ...]
-    """The tensors whose dimensions are counted from the first."""
-    is_of_each: bool
-    is_modulo: bool
-
-
-def names_in(expression: str) -> tuple[str, ...]:
-    """Return the names in an expression, without functions, in their order."""
-    return tuple(dict.fromkeys(node.id for node in _nodes(expression) if node.id not in _FUNCTIONS))
-
-
-def _nodes(expression: str) -> list[ast.Name]:
-    found = [node for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name)]
-    return sorted(found, key=lambda node: node.col_offset)
-
-
-def function_of(names: tuple[str, ...], *expressions: str) -> Callable[..., Any]:
-    """Return a function of values by name that returns those of expressions, which are the package's own."""
-    source = f"lambda {', '.join(names)}: ({', '.join(expressions)})"
-    source = re.sub(r"\.[A-Z]", lambda found: found[0].lower(), source)  # members, which Size2D spells as Python does
-    function: Callable[..., Any] = eval(source, {"__builtins__": {}, **_FUNCTIONS})  # noqa: S307
-    return function
+    test: str
+    """An expression of values by their names that is true where it is met, and may bind a name."""
+    violations: Callable[[OperatorView, dict[str, Any]], Iterator[Violation]]
+    """Yields where it is not met. Takes the values that the test has, and binds its names in them."""
 
 
 @cache
-def _parsed(equation: str) -> _Equation:
-    found = EQUATION.fullmatch(equation)
-    assert found, equation
-    left, right = found["left"], found["right"]
-    names = tuple(name for name in names_in(f"({left}), ({right})") if name != "i")
-    blamed = names_in(left)[0]
-    index, suffix, aligned = "None", "", list[str]()
-    for node in ast.walk(ast.parse(f"({left}), ({right})", mode="eval")):
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            if index == "None" and node.value.id == blamed:
-                index = ast.unparse(node.slice)
-            if not isinstance(node.slice, ast.UnaryOp):
-                aligned.append(node.value.id)
-        if isinstance(node, ast.Call) and not suffix and ast.unparse(node.args[0]) == blamed:
-            suffix = ".DimensionCount" if ast.unparse(node.func) == "len" else ".Sizes"
-    return _Equation(
-        names,
-        function_of((*names, "i"), left, right, index),
-        _BROKEN_IF[found["relation"]],
-        blamed,
-        suffix,
-        tuple(dict.fromkeys(aligned)),  # of an array of tensors too, all must have the same number
-        "i" in names_in(f"({left}), ({right})"),
-        found["modulo"] is not None,
-    )
+def names_in(expression: str) -> frozenset[str]:
+    """Return the names in an expression, without functions."""
+    return frozenset(_NAME.findall(expression)) - FUNCTIONS.keys() - _KEYWORDS
+
+
+def python(expression: str) -> str:
+    """Return an expression with members as Python spells them."""
+    return re.sub(r"\.[A-Z]", lambda found: found[0].lower(), expression)
+
+
+@cache
+def _code(expression: str) -> CodeType:
+    return compile(python(expression), "operators.toml", "eval")
+
+
+def evaluated(expression: str, values: dict[str, Any]) -> Any:
+    """Return the value of an expression, which is the package's own."""
+    return eval(_code(expression), FUNCTIONS, values)  # noqa: S307
 
 
 class _Entries:
     """The Sizes of an array of tensors; an index gives that size of each."""
 
     def __init__(self, sizes: Sequence[Sequence[int]]) -> None:
-        self._sizes = sizes
+        self.each = sizes
 
     def __getitem__(self, index: int) -> list[int]:
-        return [sizes[index] for sizes in self._sizes]
+        return [sizes[index] for sizes in self.each]
 
 
 def value_of(op: OperatorView, name: str) -> Any:
-    """Return a field: a tensor's Sizes, an array's counted entries, or a number; None where it is missing."""
+    """Return a field: a tensor's Sizes, an array's counted entries, or a number; None for a tensor without Sizes."""
     field = op.operator.named.get(name)
     if field is None:
-        return _enumerator(op.operator, name)
+        return enumerators(op.operator).get(name)
     if field.is_tensor:
         sizes = op.sizes.get(name)
         return None if sizes is None else sizes[0] if field.kind == "t" else _Entries(sizes)
     value = op.fields[name]
-    return value[: op.fields[field.counted_by]] if field.is_array and value is not None else value
+    return (value or ())[: op.fields[field.counted_by]] if field.is_array else value
 
 
 @cache
-def _enumerator(operator: Operator, name: str) -> int | None:
+def enumerators(operator: Operator) -> Mapping[str, int]:
+    """Return the enumerators that the fields of an operator may be."""
     known = [enumerations()[field.enumeration].names for field in operator.fields if field.kind == "e"]
-    return next((names.index(name) for names in known if name in names), None)
+    return {name: value for names in reversed(known) for value, name in enumerate(names)}
 
 
-def violations(equation: str, op: OperatorView) -> Iterator[Broken]:
-    """Yield the places that break an equation."""
-    parsed = _parsed(equation)
-    values = [value_of(op, name) for name in parsed.names]
-    if None in values:
-        return
-    if len(parsed.aligned) > 1 and len({len(each) for name in parsed.aligned for each in op.sizes.get(name, ())}) > 1:
-        return
-    count = len(values[parsed.names.index(parsed.blamed)]) if parsed.is_of_each else 1
-    for i in range(count):
-        try:
-            left, right, index = parsed.sides(*values, i)
-        except (LookupError, ArithmeticError):
-            continue
-        if parsed.is_broken(left, right):
-            path = parsed.blamed + parsed.suffix
-            if index is not None:
-                sizes = op.sizes.get(parsed.blamed)
-                path += f".Sizes[{index % len(sizes[0])}]" if sizes else f"[{index}]"
-            said = equation.replace("[2 + i]", f"[{i + 2}]").replace("[i]", f"[{i}]") if parsed.is_of_each else equation
-            yield Broken(path, _message(said, left, right), parsed.is_modulo and (left - right) % _WRAP == 0)
+def steps_of_equations(sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int]) -> Iterator[Step]:
+    """Yield the steps of equations between tensors that have these dimension counts."""
+    for text, is_documented, is_checked in sentences:
+        equation = _Equation(text, operator, basis(is_documented, is_checked))
+        if equation.tensors <= ranks.keys() and len({ranks[name] for name in equation.aligned}) < 2:
+            yield Step(equation.test, equation.violations)
 
 
-def _message(equation: str, left: float, right: float) -> str:
-    """Return what the sides of a broken equation are; of an index in brackets, only its value."""
-    found = EQUATION.fullmatch(equation)
-    assert found, equation
-    given = f"{left} was provided" if _PLAIN.fullmatch(found["left"]) else f"{found['left']} is {left}"
-    wanted = found["right"] if not names_in(found["right"]) else f"{found['right']} = {right}"
-    reason = ""
-    if " if " in found["right"]:
-        wanted, reason = str(right), "" if found["right"][0] == "(" else f": {found['right']}"
-    return f"{given}, but {_WORDS[found['relation']]}{wanted} was expected{reason}"
+class _Equation:
+    def __init__(self, text: str, operator: Operator, rests_on: Basis) -> None:
+        found = EQUATION.fullmatch(text)
+        assert found, text
+        self._left, self._right, self._words = found["left"], found["right"], found["words"] or ""
+        self._relation, self._is_modulo, self._basis = found["relation"], bool(found["modulo"]), rests_on
+        where, sides = found["where"] or "1", f"({found['left']}), ({found['right']})"
+        names, entries = names_in(f"{sides}, ({where})"), _ENTRY.findall(f"{sides}, ({where})")
+        self.tensors = names & {*operator.tensors}
+        self.aligned = self.tensors & {name for name, index in entries if index[0] != "-"}
+        self._blamed = next(name for name in _NAME.findall(self._left) if name in operator.named)
+        self._index = next((index for name, index in entries if name == self._blamed), "")
+        self._is_of_each = "i" in names
+        broken = f"({self._left}) {_BROKEN_IF[self._relation]} ({self._right})"
+        self._found = f"({where}) and ({broken}) and ({sides})"
+        loops = [f"for {self._blamed} in {self._blamed}.each"] * (operator.named[self._blamed].kind == "T")
+        loops += [f"for i in range(len({self._blamed}))"] * self._is_of_each
+        fits = f"not (({where}) and ({broken}))" if found["where"] else f"not ({broken})"
+        self.test = f"all({fits} {' '.join(loops)})" if loops else fits
+
+    def violations(self, op: OperatorView, values: dict[str, Any]) -> Iterator[Violation]:
+        name, blamed = self._blamed, values[self._blamed]
+        is_array = isinstance(blamed, _Entries)
+        for k, each in enumerate(blamed.each if is_array else [blamed]):
+            scope = values | {name: each}
+            for i in range(len(each)) if self._is_of_each else (0,):
+                scope["i"] = i
+                try:
+                    found = evaluated(self._found, scope)
+                except (LookupError, ArithmeticError):
+                    continue
+                if found:
+                    yield self._violation(op, f"{name}[{k}]" if is_array else name, scope, *found)
+
+    def _violation(self, op: OperatorView, path: str, scope: dict[str, Any], left: Any, right: Any) -> Violation:
+        told = _Told(op, scope)
+        sizes = scope[self._blamed] if self._blamed in self.tensors else ()
+        if self._index:
+            index = evaluated(self._index, scope)
+            path += f".Sizes[{index % len(sizes)}]" if sizes else f"[{index}]"
+        elif sizes:
+            path += ".DimensionCount" if self._left.startswith("len(") else ".Sizes"
+        is_plain = self._words or re.fullmatch(r"\w+(\[[^]]*\])?", self._left)
+        given = f"{_shown(left)} was provided" if is_plain else f"{told.text(self._left)} is {left}"
+        each = re.fullmatch(r"\((.+), (.+)\)", self._right) if self._relation == "in" else None
+        choices = each.groups() if each else [self._right]
+        wanted = _shown(right) if self._words else " or ".join(map(told.choice, choices))
+        message = f"{given}, but {_WORDS[self._relation]}{wanted} was expected{self._words and f': {self._words}'}"
+        is_taken = self._is_modulo and (left - right) % _WRAP == 0
+        return Violation(path, message, basis=Basis.DOCUMENTED if is_taken else self._basis)
+
+
+def _shown(value: Any) -> str:
+    return braced(value) if isinstance(value, tuple) else str(value)
+
+
+class _Told(ast.NodeTransformer):
+    """Puts C names and values in an expression: entries of Sizes with their index, and the branch that is taken."""
+
+    def __init__(self, op: OperatorView, scope: dict[str, Any]) -> None:
+        self._op, self._scope = op, scope
+
+    def text(self, expression: str) -> str:
+        return ast.unparse(self.visit(ast.parse(expression, mode="eval")))
+
+    def choice(self, expression: str) -> str:
+        """Return what is expected, with its value."""
+        text, value = self.text(expression), _shown(evaluated(expression, self._scope))
+        return text if text == value or not names_in(expression) else f"{text} = {value}"
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        is_so = evaluated(ast.unparse(node.test), self._scope)
+        taken: ast.AST = self.visit(node.body if is_so else node.orelse)
+        return taken
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if ast.unparse(node.func) == "len":
+            return ast.Name(f"{ast.unparse(node.args[0])}.DimensionCount")
+        return self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if isinstance(node.slice, ast.Slice):
+            return self.generic_visit(node)
+        name, index = ast.unparse(node.value), evaluated(ast.unparse(node.slice), self._scope)
+        sizes = self._op.sizes.get(name)
+        return ast.Name(f"{name}.Sizes[{index % len(sizes[0])}]" if sizes else f"{name}[{index}]")
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(f"{node.id}.Sizes") if node.id in self._op.sizes else node

@@ -26,7 +26,6 @@ from dml_tile.rules.operator_fields import (
     sizes_fit_each_other,
     wide_tensors_have_no_scale,
 )
-from dml_tile.rules.operator_functions import FUNCTIONS
 from dml_tile.rules.operator_view import INT_MAX, OperatorView, basis, viewed
 from dml_tile.rules.shapes import holds
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
@@ -141,7 +140,10 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
         yield count_outside_row(view, column.dimension_counts, since, target, basis(not is_documented, not is_taken))
 
 
-@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-given", says="Tensors that others, or attributes, need are not null.")
+@OPERATOR_LEVEL_RULES.add(
+    "DML-OPERATOR-given",
+    says="Tensors that others, or attributes, need are not null, and those that they rule out are.",
+)
 def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Violation]:
     for tensors, condition, below, *held in op.table.given:
         if any(op.fields[name] for name in tensors) or (below and target.feature_level >= below):
@@ -152,6 +154,11 @@ def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Viola
             before = f"{',' if where else ''} below {below.short}" if below else ""
             message = f"null was provided, but {expected} was expected{where}{before}"
             yield Violation(tensors[0], message, upgrade_advice(below) if below else None, basis(*held))
+    for tensors, condition, _, *held in op.table.null:
+        for name in tensors if holds(op, condition) else ():
+            if op.fields[name]:
+                where = f"where {condition.replace(' = ', ' is ')}{'' if ' = ' in condition else ' is given'}"
+                yield Violation(name, f"a tensor was provided, but null was expected {where}", basis=basis(*held))
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -228,7 +235,7 @@ def _field_rules_of(operator: Operator, table: OperatorTable) -> list[Rule[Opera
         fields_fit: bool(table.fields),
         wide_tensors_have_no_scale: "ScaleBias" in operator.named,
         inputs_are_not_repeated: bool(table.not_repeated),
-        sizes_fit_each_other: bool(table.shapes or table.sizes or operator.name in FUNCTIONS),
+        sizes_fit_each_other: bool(table.shapes or table.sizes),
     }
     return [rule for rule in OPERATOR_FIELD_RULES if can_break.get(rule, True)]
 

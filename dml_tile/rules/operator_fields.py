@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator as comparisons
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -18,20 +18,16 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.operators import enumerations
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Violation
-from dml_tile.rules import equations
-from dml_tile.rules.operator_functions import FUNCTIONS
+from dml_tile.rules.equations import value_of
 from dml_tile.rules.operator_view import OperatorView, basis, broadcast_advice, table_of
-from dml_tile.rules.shapes import holds, shape_violations
+from dml_tile.rules.shapes import holds
+from dml_tile.rules.sizes import misfits
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
 FIELD_SENTENCE: Final = re.compile(
     r"(?P<field>\w+) (?P<relation>!=|<=|>=|<|>|=|within|in) "
     r"(?:(?P<of>DimensionCount|DataType) of (?P<tensor>\w+)(?: - (?P<less>[0-9]))?|(?P<words>[\w .-]+))"
-)
-SIZES_SENTENCE: Final = re.compile(
-    r"(?P<relation>same|1 or equal|1|rank 2)(?: (?P<where>except|along|after) (?P<axes>\w+))?(?: to (?P<of>\w+))?"
-    r": (?P<tensors>.+)"
 )
 _RELATIONS: Final[dict[str, tuple[Callable[[Any, Any], bool], str]]] = {
     "<": (comparisons.lt, "less than {} was expected"),
@@ -44,18 +40,6 @@ _RELATIONS: Final[dict[str, tuple[Callable[[Any, Any], bool], str]]] = {
     "in": (comparisons.eq, "one of {} was expected"),
 }
 """What a value must be to a bound, and what a message says of it."""
-
-_WHERE: Final[dict[str, Callable[[int, Sequence[int]], bool]]] = {
-    "except": lambda i, axes: i not in axes,
-    "along": lambda i, axes: i in axes,
-    "after": lambda i, axes: i > max(axes, default=-1),
-}
-
-
-@cache
-def _match(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
-    return pattern.fullmatch(sentence)
-
 
 OPERATOR_FIELD_RULES: Final = Rules[OperatorView](
     url=pages.OPERATOR, basis=Basis.DOCUMENTED | Basis.RUNTIME | Basis.INFERRED
@@ -121,7 +105,7 @@ def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
     for sentence, is_documented, is_checked in op.table.fields:
         found, holds, words, numbers = _field_sentence(sentence)
         name = found["field"]
-        value = equations.value_of(op, name)
+        value = value_of(op, name)
         bounds = numbers or _bounds(op, found)
         if value is None or not bounds:
             continue
@@ -200,50 +184,7 @@ def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violat
     "DML-OPERATOR-Sizes", says="Tensors have the Sizes that the operator's page, or the runtime, asks for."
 )
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for sentence, *held in op.table.sizes:
-        if found := _match(SIZES_SENTENCE, sentence):
-            yield from _misfits(op, found, basis(*held))
-            continue
-        for path, message, is_taken in equations.violations(sentence, op):
-            yield Violation(path, message, basis=Basis.DOCUMENTED if is_taken else basis(*held))
-    known = dict[str, int]()
-    if rule := FUNCTIONS.get(op.operator.name):
-        yield from rule.violations(op, known)
-    yield from shape_violations(op, known)
-
-
-def _misfits(op: OperatorView, found: re.Match[str], rests_on: Basis) -> Iterator[Violation]:
-    """Yield the Sizes that break a sentence, such as ``1 or equal except Axis to InputTensor: ScaleTensor``."""
-    views = [view for tensor in found["tensors"].split() for view in op.of(tensor)]
-    reference = next(iter(op.of(found["of"]) if found["of"] else views), None)
-    expected = reference.sizes if reference else None
-    is_compared = found["relation"] in ("same", "1 or equal")
-    if is_compared and expected is None:
-        return
-    for view in views:
-        sizes = view.sizes or ()
-        if is_compared and expected and len(expected) != len(sizes):
-            continue  # a rule of dimension counts refuses it
-        for i in _dimensions(op, found, len(sizes)):
-            allowed = {expected[i]} if is_compared and expected else set()
-            if found["relation"] != "same":
-                allowed.add(1)
-            if sizes[i] not in allowed:
-                of = f", as in {reference.operand.name}" if is_compared and reference else ""
-                message = f"{sizes[i]} was provided, but {' or '.join(map(str, sorted(allowed)))} was expected{of}"
-                advice = broadcast_advice(view, reference) if is_compared and reference else None
-                yield Violation(view.path(f"Sizes[{i}]"), message, advice, rests_on)
-
-
-def _dimensions(op: OperatorView, found: re.Match[str], count: int) -> Iterable[int]:
-    """Return the dimensions that a sentence is about, of ``count``."""
-    if found["relation"] == "rank 2":
-        return range(count - 2)
-    if not found["axes"]:
-        return range(count)
-    value = equations.value_of(op, found["axes"])
-    axes = value if isinstance(value, tuple) else (value,) if value is not None else ()
-    return [i for i in range(count) if _WHERE[found["where"]](i, axes)]
+    yield from misfits(op)
 
 
 def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
