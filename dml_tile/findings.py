@@ -311,6 +311,7 @@ class OwnId(NamedTuple):
 
 _SOURCES: Final = "https://github.com/microsoft/onnxruntime/blob/main"
 _KERNELS: Final = f"{_SOURCES}/docs/OperatorKernels.md"
+_CPU_KERNELS: Final = f"{_SOURCES}/onnxruntime/core/providers/cpu"
 _LOOK_UP: Final = f"{_SOURCES}/onnxruntime/core/framework/kernel_registry.cc"
 _FALLBACK: Final = f"{_SOURCES}/onnxruntime/core/framework/fallback_cpu_capability.cc"
 _PROVIDER: Final = f"{_SOURCES}/onnxruntime/core/providers/dml/DmlExecutionProvider/src"
@@ -340,6 +341,7 @@ _PLACEMENTS: Final = (
     ("ORT-NODE-no-kernel", _ERROR, _KERNELS, "DirectML's provider or the CPU's has a kernel of each node."),
     ("ORT-NODE-look-up", _ERROR, _LOOK_UP, "The look-up of a node's kernel does not throw."),
     ("ORT-NODE-query", _ERROR, _QUERIES, "A support query of DirectML's provider does not throw."),
+    ("ORT-NODE-kernel", _ERROR, _CPU_KERNELS, "The CPU provider's kernel does not throw at the node's attributes."),
     ("ORT-NODE-domain", _WARNING, _CUSTOM, "An operator is onnx's or ONNX Runtime's, not the application's."),
     ("ORT-MODEL-opset-import", _ERROR, _OPSETS, "The model imports an opset of each domain of its operators."),
     ("ORT-MODEL-operator", _ERROR, _OPSETS, "Each operator is in its domain at the opset that the model imports."),

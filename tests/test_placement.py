@@ -13,6 +13,8 @@ from dml_tile.back_ends.placement import Placement, runtime_at
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
+from dml_tile.errors import InputError
+from dml_tile.readers.onnx import functions
 from tests.helpers.onnx_graphs import (
     computed,
     function,
@@ -257,7 +259,7 @@ def test_there_is_a_case_each_way_for_each_query_and_a_query_for_each_name_in_th
 def test_a_query_refuses_a_node_by_what_it_names(query: str) -> None:
     refused, taken, why = QUERY_CASES[query]
     (_, reason), *_ = placements(refused, target("1.24"))
-    assert (reason.rule or reason.placement) in ("ORT-CPU-query", "ORT-NODE-no-kernel")
+    assert (reason.rule or reason.placement) in ("ORT-CPU-query", "ORT-NODE-no-kernel", "ORT-NODE-kernel")
     assert reason.text.startswith(f"DirectML does not take it: {why}")
     assert words(taken, target("1.24")) == ["directml"]
 
@@ -420,6 +422,95 @@ def test_the_nodes_of_a_models_own_function_are_placed_one_by_one() -> None:
         "y = own.Twice(x)", functions=[function("Twice (a) => (b) { n = Neg(a) b = Tile(n, a) }")], domains={"own": 1}
     )
     assert [node.pointer for node, _ in placements(made, target("1.24"))] == ["0/Twice/0", "0/Twice/1"]
+
+
+FOLDS: Final = "Fold (a) => (b) { i = Identity(a) c = Constant<value = float {2.0}>() d = Exp(c) b = Mul(i, d) }"
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        # as onnxruntime's wheels of these releases leave the nodes
+        *((each, "gone gone gone") for each in ("1.9", "1.11", "1.17", "1.24")),
+        *((each, "kept gone kept") for each in ("1.12", "1.16")),
+    ],
+)
+def test_functions_of_a_model_are_optimised_up_to_1_11_and_from_1_17_on(release: str, expected: str) -> None:
+    made = of_nodes("y = own.Fold(x)", functions=[function(FOLDS)], domains={"own": 1})
+    found = ["gone" if word == "gone" else "kept" for word in words(made, target(release))[0].split("/")]
+    assert found == [*expected.split(), "kept"]
+
+
+def test_functions_of_operators_are_optimised_up_to_1_11_only() -> None:
+    made = of_nodes(
+        "y = SoftmaxCrossEntropyLoss(x, t)", inputs=[typed("x", [2, 4, 3]), typed("t", [2, 3], I64)], opset=13
+    )
+    for release, word in (("1.11", "gone"), ("1.12", "cpu"), ("1.13", "cpu"), ("1.24", "directml")):
+        found = {node.operator: reason.placement for node, reason in placements(made, target(release))}
+        assert (found["Shape"], found["Constant"]) == (word, "gone")
+
+
+def test_a_node_is_folded_where_the_releases_own_cpu_provider_has_it() -> None:
+    """The CPU provider has Add of uint32 from 1.21 on, and what follows is as constant as that."""
+    constants = [tensor(name, [2], "uint32") for name in "cd"]
+    made = of_nodes("a = Add(c, d); f = Cast<to=1>(a); y = Mul(x, f)", initializer=constants)
+    assert words(made, target("1.20"), target("1.21")) == ["directml/directml/directml", "gone/gone/directml"]
+
+
+def test_the_graph_of_an_if_that_runs_takes_its_place_from_1_17_on_where_the_condition_is_known() -> None:
+    made = of_nodes(if_text("t = Neg(x)"), initializer=[tensor("c", True, "bool")])
+    assert words(made, target("1.16"), target("1.17")) == ["directml/directml/directml", "gone/directml/gone"]
+
+
+def test_a_function_is_expanded_before_its_float16_is_cast() -> None:
+    """The CPU provider has Gelu of float32; DirectML has none, but the nodes of its function in float16."""
+    assert words(of("Gelu", F, opset=20), target("1.24")) == ["cpu"]
+    found = placements(of("Gelu", H, opset=20), target("1.24"))
+    assert {node.operator for node, _ in found} > {"Erf", "Mul"}
+    assert {reason.placement for _, reason in found} == {"directml", "gone"}
+
+
+def test_a_kernel_of_the_cpu_provider_that_throws_is_an_error_of_the_node() -> None:
+    for layout, expected in ((1, "ORT-NODE-kernel"), (0, "directml")):
+        made = of("LSTM", F, F, F, opset=14, hidden_size=2, layout=layout)
+        assert rule(made, target("1.24")) == expected
+
+
+@pytest.mark.parametrize(
+    ("domain", "opset", "release", "newest"),
+    [
+        *(("ai.onnx.ml", 3, each, 2) for each in ("1.9", "1.10")),
+        *(("ai.onnx.ml", 4, each, 3) for each in ("1.11", "1.13", "1.16")),
+        ("ai.onnx.ml", 5, "1.17", 4),
+        *(("ai.onnx.ml", 6, each, 5) for each in ("1.18", "1.24")),
+        *(("com.microsoft", 2, each, 1) for each in ("1.9", "1.24")),
+        ("ai.onnx.preview.training", 2, "1.24", 1),
+    ],
+)
+def test_each_domain_of_onnx_and_onnx_runtime_has_a_newest_opset(
+    domain: str, opset: int, release: str, newest: int
+) -> None:
+    (error,), _ = placed(of_nodes("y = Relu(x)", domains={domain: opset}), target(release))
+    assert error.text == f"opset {opset} of {domain}: onnxruntime {release} loads up to {newest}"
+    assert error.suggestion == f"export at opset {newest} of {domain} or below"
+    assert not placed(of_nodes("y = Relu(x)", domains={domain: newest, "own": 99}), target(release))[0]
+
+
+def test_maps_are_types_of_the_cpu_providers_kernels() -> None:
+    made = of_nodes(
+        node("ZipMap", ["x"], ["z"], domain="ai.onnx.ml", classlabels_int64s=[0, 1]),
+        inputs=[typed("x", ["N", 2])],
+        domains={"ai.onnx.ml": 1},
+    )
+    assert words(made, target("1.24")) == ["cpu"]
+
+
+def test_functions_of_operators_come_to_a_number_of_nodes_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "MAX_NODES", 1000)
+    text = "; ".join(f"y{i} = HardSwish({f'y{i - 1}' if i else 'x'})" for i in range(500))
+    assert len(placements(of_nodes(text, opset=14), target("1.24"))) == 1000
+    with pytest.raises(InputError, match="the calls of functions come to more than 1000 nodes"):
+        placements(of_nodes(f"{text}; y = HardSwish(x)", opset=14), target("1.24"))
 
 
 def test_a_function_in_the_standard_domain_does_not_hide_the_operator() -> None:

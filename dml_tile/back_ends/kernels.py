@@ -12,7 +12,8 @@ versions from ``since`` to ``to``.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -26,8 +27,9 @@ _FOLDER: Final = Path(__file__).parent
 
 
 class RuntimeRelease(NamedTuple):
-    """A release's limits: the newest IR version and opset that it loads, and the lowest level of its device.
+    """A release's limits: the newest IR version and opsets that it loads, and the lowest level of its device.
 
+    ``opsets`` are by domain; one of an application's domain has no limit.
     ``int64`` says how DirectML gets 64-bit integers: "strided", "direct or strided", "direct". With ``cpu_preferred``,
     nodes stay on the CPU if all that they need is there.
     """
@@ -35,7 +37,7 @@ class RuntimeRelease(NamedTuple):
     version: Version
     ref: str
     commit: str
-    opset: int
+    opsets: Mapping[str, int]
     ir: int
     device_level: FeatureLevel
     cpu_preferred: bool
@@ -79,6 +81,17 @@ def version_text(version: Version) -> str:
     return ".".join(map(str, version))
 
 
+_COMMA_BETWEEN_TYPES: Final = re.compile(r",(?![^(]*\))")
+"""Not that of ``map(int64,float)``."""
+
+
+def _of(rows: Sequence[Sequence[Any]], version: Version) -> Iterator[Any]:
+    """Yield the rows of a release, without their first and last release."""
+    for *row, first, last in rows:
+        if version_of(first) <= version <= version_of(last):
+            yield row
+
+
 @cache
 def _table(name: str) -> dict[str, Any]:
     table: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
@@ -88,18 +101,19 @@ def _table(name: str) -> dict[str, Any]:
 @cache
 def releases() -> Mapping[Version, RuntimeRelease]:
     """Return the releases whose tables were read, the oldest first."""
+    table = _table("registrations.json")
     return {
         version_of(name): RuntimeRelease(
             version_of(name),
             row["ref"],
             row["commit"],
-            row["opset"],
+            {"": row["opset"], **dict(_of(table["domain_opsets"], version_of(name)))},
             row["ir"],
             FeatureLevel.parse(row["device_level"]),
             row["cpu_preferred"],
             row["int64"],
         )
-        for name, row in _table("registrations.json")["releases"].items()
+        for name, row in table["releases"].items()
     }
 
 
@@ -107,32 +121,31 @@ def releases() -> Mapping[Version, RuntimeRelease]:
 def directml_kernels(version: Version) -> Kernels:
     """Return the DirectML provider's kernels of a release."""
     found: dict[tuple[str, str], list[Kernel]] = {}
-    for domain, operator, since, types, notes, first, last in _table("registrations.json")["rows"]:
-        if version_of(first) <= version <= version_of(last):
-            given = dict(note.partition("=")[::2] for note in notes.split())
-            kernel = Kernel(
-                since,
-                since,
-                {name: _lettered(letters) for name, letters in _constraints(types)},
-                frozenset(map(int, filter(None, given.get("cpu", "").split(",")))),
-                given.get("query", ""),
-                given.get("int64", ""),
-                shader="shader" in given,
-                runs_on_cpu="cpukernel" in given,
-            )
-            found.setdefault((domain, operator), []).append(kernel)
+    for domain, operator, since, types, notes in _of(_table("registrations.json")["rows"], version):
+        given = dict(note.partition("=")[::2] for note in notes.split())
+        kernel = Kernel(
+            since,
+            since,
+            {name: _lettered(letters) for name, letters in _constraints(types)},
+            frozenset(map(int, filter(None, given.get("cpu", "").split(",")))),
+            given.get("query", ""),
+            given.get("int64", ""),
+            shader="shader" in given,
+            runs_on_cpu="cpukernel" in given,
+        )
+        found.setdefault((domain, operator), []).append(kernel)
     return {key: tuple(kernels) for key, kernels in found.items()}
 
 
 @cache
 def cpu_kernels(version: Version) -> Kernels:
     """Return the CPU provider's kernels of a release; those without an end take exactly the version ``since``."""
-    sets = {name: frozenset(types.split(",")) for name, types in _table("cpu_kernels.json")["types"].items()}
+    table = _table("cpu_kernels.json")
+    sets = {name: frozenset(_COMMA_BETWEEN_TYPES.split(types)) for name, types in table["types"].items()}
     found: dict[tuple[str, str], list[Kernel]] = {}
-    for domain, operator, since, to, types, first, last in _table("cpu_kernels.json")["rows"]:
-        if version_of(first) <= version <= version_of(last):
-            kernel = Kernel(since, to or since, {name: sets[types] for name, types in _constraints(types)})
-            found.setdefault((domain, operator), []).append(kernel)
+    for domain, operator, since, to, types in _of(table["rows"], version):
+        kernel = Kernel(since, to or since, {name: sets[types] for name, types in _constraints(types)})
+        found.setdefault((domain, operator), []).append(kernel)
     return {key: tuple(kernels) for key, kernels in found.items()}
 
 

@@ -44,7 +44,7 @@ def _provider_tile(request: Request, target: Target) -> BackEndResult:
     version = 6 if request.dialect is ONNX_TILE_6 else 13
     value = Edge(_ONNX_NAMES.get(request.onnx_type, request.onnx_type))
     tile = ModelNode("0", "", "", "Tile", version, (value, Edge("int64")), (value,), _FORMALS)
-    _, ((_, reason),) = place(LoadedModel(0, version, [tile]), target)
+    _, ((_, reason),) = place(LoadedModel(0, {"": version}, [tile]), target)
     if reason.placement is Placement.NONE:
         text = f"{request.onnx_type}: neither the CPU nor the DirectML provider has it; the session does not load"
         return BackEndResult(Outcome.REFUSED, "InputTensor.DataType", text, url=_REGISTRATION)

@@ -98,14 +98,27 @@ class Formals(NamedTuple):
 _NO_FORMALS: Final = Formals()
 
 
+class Gone(NamedTuple):
+    """The reason why level 1 removes a node, from a release on.
+
+    ``is_computed`` is True if it does so by the CPU provider's kernel, from inputs that are constants. ``is_unwrapped``
+    marks an If of which one graph takes its place.
+    """
+
+    reason: str
+    since: Version = (1, 0)
+    is_computed: bool = False
+    is_unwrapped: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class ModelNode:
     """A node of a model, or of the body of one of its functions.
 
     ``pointer`` is its place by numbers and names: ``3``, ``3/then_branch/0``, ``5/FUNCTION/0``. ``version`` is the
     opset that introduced its operator; 0 if ``fault`` says why it has none. ``implicit`` are the values from outside
-    that its ``graphs`` use. ``body`` returns the nodes that may replace it; None if it has none. ``gone`` says why
-    level 1 removes it, from a release on; empty if it stays.
+    that its ``graphs`` use. ``body`` returns the nodes that may replace it; None if it has none. ``function`` names the
+    kind of function whose body it is in: "model" for the model's own, "onnx" for an operator's, or neither.
     """
 
     pointer: str
@@ -120,8 +133,8 @@ class ModelNode:
     implicit: tuple[Edge, ...] = ()
     graphs: tuple[Sequence[ModelNode], ...] = ()
     body: Callable[[], Sequence[ModelNode]] | None = None
-    gone: str = ""
-    gone_since: Version = (1, 0)
+    gone: Gone | None = None
+    function: str = ""
     fault: Reason | None = None
 
     @property
@@ -141,13 +154,13 @@ def _types(edges: Iterable[Edge | None]) -> tuple[str | None, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model: its IR version, its opset of onnx's own operators (None if it imports none), and its nodes.
+    """A model: its IR version, the opsets that it imports by domain ("" for onnx's own operators), and its nodes.
 
     It imports no opset of the domains ``unimported``, of which ONNX Runtime takes the newest.
     """
 
     ir: int
-    opset: int | None
+    opsets: Mapping[str, int]
     nodes: Sequence[ModelNode]
     unimported: tuple[str, ...] = ()
 
@@ -263,23 +276,27 @@ def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
 
 def _limits(model: LoadedModel, runtime: Runtime) -> Iterator[Reason]:
     limits = releases()[runtime.read]
-    for rule, what, has, most in (
-        ("ORT-MODEL-ir-version", "IR version", model.ir, limits.ir),
-        ("ORT-MODEL-opset", "opset", model.opset, limits.opset),
-    ):
-        if has is None or has <= most:
+    bounds = [("ORT-MODEL-ir-version", "IR version", "", model.ir, limits.ir)]
+    for domain, opset in model.opsets.items():
+        of_domain = f" of {domain}" if domain else ""
+        bounds.append(("ORT-MODEL-opset", "opset", of_domain, opset, limits.opsets.get(domain, opset)))
+    for rule, what, of_domain, has, most in bounds:
+        if has <= most:
             continue
         if runtime.is_read:
-            text = f"{what} {has}: onnxruntime {limits.name} loads up to {most}"
-            yield Reason(Placement.NONE, rule, text, f"export at {what} {most} or below")
+            text = f"{what} {has}{of_domain}: onnxruntime {limits.name} loads up to {most}"
+            yield Reason(Placement.NONE, rule, text, f"export at {what} {most}{of_domain} or below")
         else:
             later = version_text(runtime.release)
-            text = f"{what} {has}: {limits.name} loads up to {most}, and what {later} loads is not known"
+            text = f"{what} {has}{of_domain}: {limits.name} loads up to {most}, and what {later} loads is not known"
             yield Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
 
 
-NEVER: Final = (10**6, 0)
-"""The release from which on the nodes of onnx's own functions are optimised as others are."""
+_NOT_OPTIMISED: Final = {"model": ((1, 12), (1, 16)), "onnx": ((1, 12), (10**6, 0))}
+"""The first and last release that leaves the nodes of a function's body as they are, by the kind of function.
+
+Measured with wheels of 1.9 to 1.24: before, functions are replaced when the model is loaded.
+"""
 _NEVER_DIRECTML: Final = frozenset({"string", "complex64", "complex128", "bfloat16"})
 _64_BITS: Final = frozenset({"int64", "uint64"})
 _4_BITS_SINCE: Final = (1, 20)
@@ -292,6 +309,8 @@ _STAYS_ON_DIRECTML: Final = ("float16", "bfloat16", "float8", "float4")
 _ON_CPU: Final = {("", "Shape"), ("", "Size"), ("", "SequenceLength")}
 """Operators whose results DirectML's kernels leave in the CPU's memory."""
 _CONTROL_FLOW: Final = {("", "Loop"), ("", "Scan")}
+_THROWING: Final = dict.fromkeys(("RNN", "GRU", "LSTM"), ("layout",))
+"""Attributes of onnx's own operators at which the CPU provider's kernels throw, unless they are 0."""
 
 _ON_DIRECTML: Final = Reason(Placement.DIRECTML)
 
@@ -311,6 +330,8 @@ class _Placer:
         self._known: dict[tuple[object, ...], tuple[Kernel | None, Reason]] = {}
         self._known_cpu: dict[tuple[object, ...], Reason | None] = {}
         self._made_by_directml: set[Edge] = set()
+        self._computed: set[Edge] = set()
+        """Values that other releases fold, and this one computes as the model runs."""
 
     def placed(self, nodes: Sequence[ModelNode]) -> Iterator[tuple[ModelNode, Reason]]:
         """Yield the nodes of a graph with their placements, and those of the graphs inside them."""
@@ -321,27 +342,53 @@ class _Placer:
                 text = "all that it needs is in the CPU's memory"
                 reason = self._on_cpu(node, Reason(Placement.CPU, "ORT-CPU-preferred", text))
             yield node, reason
-            for graph in node.graphs:
+            for graph in () if reason.placement is Placement.GONE else node.graphs:
                 yield from self.placed(graph)
 
-    def _claimed(self, nodes: Iterable[ModelNode]) -> Iterator[tuple[ModelNode, Kernel | None, Reason]]:
+    def _claimed(
+        self, nodes: Iterable[ModelNode], outer: str = ""
+    ) -> Iterator[tuple[ModelNode, Kernel | None, Reason]]:
         """Yield nodes with DirectML's kernel for them, and with their placements but for what the CPU prefers.
 
-        A node that no provider has is replaced by its body.
+        A node that no provider has as it is, is replaced by its body. ``outer`` says why the node that they are in is
+        gone.
         """
         for node in nodes:
-            if node.gone and node.gone_since <= self._release:
-                yield node, None, Reason(Placement.GONE, text=node.gone)
+            if gone := outer or self._why_gone(node):
+                yield node, None, Reason(Placement.GONE, text=gone)
+                is_unwrapped = not outer and node.gone is not None and node.gone.is_unwrapped
+                for graph in node.graphs:
+                    yield from self._claimed(graph, "" if is_unwrapped else gone)
                 continue
             kernel, reason = self._directml_reason(node)
             if reason.placement is Placement.CPU:
+                if self._is_replaced(node) and node.body is not None and (body := node.body()):
+                    yield from self._claimed(body)
+                    continue
                 reason = self._on_cpu(node, reason)
-            if reason.placement is Placement.NONE and node.body is not None and (body := node.body()):
-                yield from self._claimed(body)
-                continue
             if reason.placement is Placement.DIRECTML:
                 self._made_by_directml.update(edge for edge in node.outputs if edge)
             yield node, kernel, reason
+
+    def _why_gone(self, node: ModelNode) -> str:
+        """Return why the release drops or folds a node; empty if it keeps it."""
+        gone = node.gone
+        if gone is None:
+            return ""
+        first, last = _NOT_OPTIMISED.get(node.function, ((0, 0), (0, 0)))
+        is_optimised = not first <= self._release <= last or node.operator == "Constant"
+        is_computed = not gone.is_computed or (
+            self._computed.isdisjoint(node.inputs) and cpu_provider_has(node, self._release)
+        )
+        if is_optimised and is_computed and gone.since <= self._release:
+            return gone.reason
+        self._computed.update(edge for edge in node.outputs if edge)
+        return ""
+
+    def _is_replaced(self, node: ModelNode) -> bool:
+        """Return True if the body replaces a node that DirectML does not take: the CPU has it cast, or not at all."""
+        found = self._on_cpu_as_is(node)
+        return self._runtime.is_read and found is not None and found.placement is not Placement.UNKNOWN
 
     def _directml_reason(self, node: ModelNode) -> tuple[Kernel | None, Reason]:
         """Return DirectML's kernel of a node, and whether DirectML takes it; on the CPU means that it does not."""
@@ -456,13 +503,22 @@ class _Placer:
 
     def _on_cpu(self, node: ModelNode, reason: Reason) -> Reason:
         """Return the placement of a node that DirectML does not take, for this reason."""
+        found = self._on_cpu_as_is(node)
+        if found is None:
+            thrown = next((name for name in _THROWING.get(node.operator, ()) if node.attributes.get(name)), "")
+            if not thrown or node.domain:
+                return reason
+            text = f"the CPU provider's kernel throws where {thrown} is set, and the session does not load"
+            return Reason(Placement.CPU, "ORT-NODE-kernel", f"{reason.text}; {text}", f"export with {thrown} 0")
+        if found.placement is not Placement.CPU:
+            return self._nobody(node, reason, found)
+        return reason._replace(text=f"{reason.text}; {found.text}")
+
+    def _on_cpu_as_is(self, node: ModelNode) -> Reason | None:
         key = (node.domain, node.operator, node.version, node.input_types, node.output_types)
         if key not in self._known_cpu:
             self._known_cpu[key] = self._cpu_reason(node)
-        found = self._known_cpu[key]
-        if found is None or found.placement is not Placement.CPU:
-            return reason if found is None else self._nobody(node, reason, found)
-        return reason._replace(text=f"{reason.text}; {found.text}")
+        return self._known_cpu[key]
 
     def _cpu_reason(self, node: ModelNode) -> Reason | None:
         """Return None if the CPU provider takes a node as it is; else whether it takes it cast, or why not."""
@@ -517,7 +573,7 @@ class _Placer:
             seen.add(i)
             node, kernel, _ = kept[i]
             if kernel is not None:
-                if not _needs_only(node, kernel, there):
+                if not self._needs_only(node, kernel, there):
                     continue
                 preferred.add(node)
             for edge in filter(None, node.outputs):
@@ -526,13 +582,21 @@ class _Placer:
                     heappush(waiting, consumer)
         return preferred
 
+    def _needs_only(self, node: ModelNode, kernel: Kernel, there: set[Edge]) -> bool:
+        """Return True if DirectML leaves a node to the CPU: its inputs are ``there`` and not for its kernel alone."""
+        for i, edge in enumerate(node.inputs):
+            if edge is None or (edge.type or "").startswith(_STAYS_ON_DIRECTML):
+                return False
+            is_small = edge.is_initialiser and edge.elements is not None and edge.elements <= MAX_SMALL_ELEMENTS
+            is_there = (is_small and edge not in self._computed) or edge.is_input
+            if not is_there and (edge not in there or i in kernel.cpu_inputs):
+                return False
+        return True
 
-def cpu_provider_has(node: ModelNode) -> bool:
-    """Return True if the CPU provider of the newest release that was read has a node, or might have it."""
-    *_, newest = releases().values()
-    kernels = cpu_kernels(newest.version).get((node.domain, node.operator), ())
-    if node.version > newest.opset:
-        return bool(kernels)
+
+def cpu_provider_has(node: ModelNode, release: Version) -> bool:
+    """Return True if the CPU provider of a release that was read has a node as it is."""
+    kernels = cpu_kernels(release).get((node.domain, node.operator), ())
     fitting = (kernel for kernel in kernels if kernel.since <= node.version <= kernel.to)
     return any(_mismatch(node, kernel, throws=False) is None for kernel in fitting)
 
@@ -585,14 +649,3 @@ def _consumers(nodes: Iterable[ModelNode]) -> dict[Edge, list[int]]:
             if edge is not None:
                 consumers.setdefault(edge, []).append(i)
     return consumers
-
-
-def _needs_only(node: ModelNode, kernel: Kernel, there: set[Edge]) -> bool:
-    """Return True if DirectML leaves a node to the CPU, since its inputs are ``there`` and not for its kernel alone."""
-    for i, edge in enumerate(node.inputs):
-        if edge is None or (edge.type or "").startswith(_STAYS_ON_DIRECTML):
-            return False
-        is_small = edge.is_initialiser and edge.elements is not None and edge.elements <= MAX_SMALL_ELEMENTS
-        if not (is_small or edge.is_input) and (edge not in there or i in kernel.cpu_inputs):
-            return False
-    return True

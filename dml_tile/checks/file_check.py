@@ -107,7 +107,7 @@ class FileCheck:
                 checked.place(nodes)
                 yield nodes
                 continue
-            targets = checked.nodes.targets_of(part) if checked.nodes else self.targets
+            part, targets = checked.nodes.taken(part) if checked.nodes else (part, self.targets)
             of_part = [*results(file, part, targets, self.against, self.via, lists_all=self.lists_all)]
             if not of_part:
                 continue
@@ -272,7 +272,7 @@ def check_model(
     for part in parts:
         if isinstance(part, Item):
             remarks += part.node.contradictions if part.node else ()
-            targets = nodes.targets_of(part) if nodes else check.targets
+            part, targets = nodes.taken(part) if nodes else (part, check.targets)
             found += results(name, part, targets, against, check.via)
     for text in remarks:
         warnings.warn(f"{name}: {text}", stacklevel=2)

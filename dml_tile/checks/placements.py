@@ -12,7 +12,7 @@ from typing import Final
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
 from dml_tile.directml.targets import Target
-from dml_tile.findings import OWN, Finding, Try
+from dml_tile.findings import OWN, Finding, Severity, Try
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
@@ -109,22 +109,25 @@ class ModelNodes:
 
     def loads(self, target: int) -> bool:
         """Return True unless something keeps the model from loading."""
-        numbers = {*self.placed.placed[target], -1} - {-1}
-        reasons = (self.placed.reasons[number] for number in numbers)
-        return not any(each.placement is Placement.NONE and each.rule not in _LOADED_ANYHOW for each in reasons)
+        rules = {self.placed.reasons[number].rule for number in {*self.placed.placed[target], -1} - {-1}}
+        return not any(OWN[rule].severity is Severity.ERROR for rule in rules if rule)
 
     def placements(self, node: str) -> list[Placement | None]:
         """Return the placements of a node, by its place, at all targets; None where it is not there."""
         i = self._numbers[node]
         return [self.placed.reasons[column[i]].placement if column[i] >= 0 else None for column in self.placed.placed]
 
-    def targets_of(self, item: Item) -> Sequence[Target]:
-        """Return the targets at which an item has results: of a Tile, those at which DirectML is asked for it."""
+    def taken(self, item: Item) -> tuple[Item, Sequence[Target]]:
+        """Return an item with the targets at which it has results: of a Tile, those at which DirectML is asked for it.
+
+        There, the Tile is not folded.
+        """
         if item.node is None or item.node.error:
-            return self.targets
+            return item, self.targets
         placements = self.placements(item.node.place)
         on_directml = (i for i, placement in enumerate(placements) if placement is Placement.DIRECTML)
-        return [self.targets[i] for i in on_directml if self.has_device(i)]
+        targets = [self.targets[i] for i in on_directml if self.has_device(i)]
+        return replace(item, node=replace(item.node, folded="")) if item.node.folded and targets else item, targets
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -196,9 +199,6 @@ class ModelNodes:
             if kept:
                 found.append(replace(each, targets=kept))
         return found
-
-
-_LOADED_ANYHOW: Final = frozenset({"ORT-NODE-domain"})
 
 
 PLACED: Final = {

@@ -89,7 +89,20 @@ ONNX_DOMAINS: Final = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.
 """The domains of onnx's operators."""
 
 
-def inline(model: ModelProto) -> list[str]:
+class NodeBudget:
+    """The number of nodes that the calls of a model's functions, and of operators' functions, may still expand to."""
+
+    def __init__(self) -> None:
+        self._left = MAX_NODES
+
+    def spend(self, nodes: int, call: str) -> None:
+        """Raises InputError for more nodes than are left."""
+        self._left -= nodes
+        if self._left < 0:
+            raise input_error(call, f"the calls of functions come to more than {MAX_NODES} nodes")
+
+
+def inline(model: ModelProto, budget: NodeBudget) -> list[str]:
     """Replace the calls in the model's graph, at any depth, by the functions' nodes; give each node a telling name.
 
     A name is the call's name and the node's own, with the output's if the node has no name or shares it. The place of
@@ -97,39 +110,44 @@ def inline(model: ModelProto) -> list[str]:
     operators, which are not used. Raises InputError for calls and subgraphs that are nested too deep, or have too many
     nodes.
     """
-    inliner = _Inliner(model)
+    inliner = _Inliner(model, budget)
     inliner.expand_graph(model.graph, inliner.opset, 0)
     del model.functions[:]
     return inliner.unused
 
 
 def replaced_by(
-    function: FunctionProto, call: NodeProto, opset: int, defaults: Iterable[AttributeProto]
+    function: FunctionProto, call: NodeProto, opset: int, defaults: Iterable[AttributeProto], budget: NodeBudget
 ) -> list[NodeProto]:
     """Return the nodes of the function of an operator of onnx's, whose attributes have these defaults.
 
     Raises InputError as ``inline`` does.
     """
     function.attribute_proto.extend(defaults)
-    return _Inliner(ModelProto(opset_import=[OperatorSetIdProto(version=opset)])).body(function, call)
+    return _Inliner(ModelProto(opset_import=[OperatorSetIdProto(version=opset)]), budget).body(function, call)
 
 
 class NodePlace(NamedTuple):
-    """A node's place by numbers and names (``5/FUNCTION/0``), and its name in the file."""
+    """A node's place by numbers and names (``5/FUNCTION/0``), its name in the file, and whether a function has it."""
 
     pointer: str
     name: str
+    is_of_function: bool
+
+
+_OF_FUNCTION: Final = "\f"
 
 
 def place_of(node: NodeProto) -> NodePlace:
     """Return the place of a node that ``inline`` has seen."""
     pointer, _, name = node.doc_string.partition("\n")
-    return NodePlace(pointer, name)
+    return NodePlace(pointer.removeprefix(_OF_FUNCTION), name, pointer.startswith(_OF_FUNCTION))
 
 
-def _keep_places(nodes: Iterable[NodeProto], where: str) -> None:
-    for i, node in enumerate(nodes):
-        node.doc_string = f"{where}{i}\n{place(node.name)}"
+def _keep_places(nodes: Iterable[NodeProto], where: str, *, of_function: bool, first: int = 0) -> None:
+    mark = _OF_FUNCTION if of_function else ""
+    for i, node in enumerate(nodes, first):
+        node.doc_string = f"{mark}{where}{i}\n{place(node.name)}"
 
 
 def place(*steps: str) -> str:
@@ -148,7 +166,7 @@ class _ValueNames(dict[str, str]):
 
 
 class _Inliner:
-    def __init__(self, model: ModelProto) -> None:
+    def __init__(self, model: ModelProto, budget: NodeBudget) -> None:
         self.opset = default_opset(model.opset_import)
         self._functions: dict[tuple[str, str, str], FunctionProto] = {}
         self.unused: list[str] = []
@@ -160,10 +178,12 @@ class _Inliner:
             else:
                 self._functions[function.domain, function.name, function.overload] = function
         self._calls = 0
-        self._nodes_left = MAX_NODES
+        self._budget = budget
 
-    def expand_graph(self, graph: GraphProto, opset: int | None, depth: int, where: str = "") -> None:
-        _keep_places(graph.node, where)
+    def expand_graph(
+        self, graph: GraphProto, opset: int | None, depth: int, where: str = "", *, of_function: bool = False
+    ) -> None:
+        _keep_places(graph.node, where, of_function=of_function)
         _name(graph.node)
         self._expand_subgraphs(graph.node, opset, depth)
         if opset != self.opset or any(map(self._called, graph.node)):
@@ -175,7 +195,8 @@ class _Inliner:
         for node in nodes:
             for attribute, graph in subgraphs(node):
                 _require_depth(depth, place(node.name, attribute))
-                self.expand_graph(graph, opset, depth + 1, f"{place_of(node).pointer}/{attribute}/")
+                pointer, _, of_function = place_of(node)
+                self.expand_graph(graph, opset, depth + 1, f"{pointer}/{attribute}/", of_function=of_function)
 
     def _expanded(self, nodes: Iterable[NodeProto], opset: int | None, depth: int) -> Iterator[NodeProto]:
         for node in nodes:
@@ -205,19 +226,20 @@ class _Inliner:
                 values[name] = given
         attributes = {attribute.name: attribute for attribute in chain(function.attribute_proto, call.attribute)}
         body = GraphProto(node=function.node)
-        _keep_places(body.node, f"{place_of(call).pointer}/{place(function.name)}/")
+        where = f"{place_of(call).pointer}/{place(function.name)}/"
+        _keep_places(body.node, where, of_function=True)
         self._adapt(body, values, attributes, call.name)
         for name, given in passed_on:
             body.node.add(op_type="Identity", input=[values[name]], output=[given], name=place(call.name, name))
+        first = len(function.node)
+        _keep_places(body.node[first:], where, of_function=True, first=first)
         self._expand_subgraphs(body.node, default_opset(function.opset_import), depth + 1)
         return list(body.node)
 
     def _adapt(
         self, graph: GraphProto, values: _ValueNames, attributes: Mapping[str, AttributeProto], call: str = ""
     ) -> None:
-        self._nodes_left -= len(graph.node)
-        if self._nodes_left < 0:
-            raise input_error(call, f"the calls of functions come to more than {MAX_NODES} nodes")
+        self._budget.spend(len(graph.node), call)
         _name(graph.node, call)
         for value in chain(graph.input, graph.output, graph.value_info, graph.initializer):
             value.name = values[value.name]

@@ -178,11 +178,14 @@ class GraphNodes:
     """The nodes of a graph as they are found; ``edges`` are the values that it sees, ``implicit`` those from outside.
 
     ``imports`` are the opsets by domain, without that of onnx's own operators. ``outputs`` are values that exist before
-    the nodes that compute them: those of a node whose function's nodes these are.
+    the nodes that compute them: those of a node whose function's nodes these are. ``function`` is that of ModelNode.
     """
 
-    def __init__(self, edges: Edges, imports: Mapping[str, int], outputs: Mapping[str, Edge] | None = None) -> None:
+    def __init__(
+        self, edges: Edges, imports: Mapping[str, int], outputs: Mapping[str, Edge] | None = None, function: str = ""
+    ) -> None:
         self.edges = edges
+        self._function = function
         self._imports = imports
         self.nodes: list[ModelNode] = []
         self.implicit: dict[str, Edge] = {}
@@ -197,7 +200,7 @@ class GraphNodes:
         implicit = {name: self._seen(name) for graph in inside for name in graph.implicit}
         made = {name: self._outputs.get(name) or edge_of(value) for name, value in outputs.items()}
         self.edges.update(made)
-        pointer, name = place_of(node)
+        pointer, name, is_of_function = place_of(node)
         found = ModelNode(
             pointer,
             name,
@@ -210,6 +213,7 @@ class GraphNodes:
             _attributes(node) if (kind.domain, kind.type) in _queried() else {},
             tuple(implicit.values()),
             tuple(graph.nodes for graph in inside),
+            function=self._function or ("model" if is_of_function else ""),
             fault=fault,
         )
         self.nodes.append(found)

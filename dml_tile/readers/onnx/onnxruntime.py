@@ -19,7 +19,8 @@ from typing import Final, NamedTuple
 from onnx import GraphProto, NodeProto, TypeProto
 
 from dml_tile.back_ends.dialects import INT64_MAX
-from dml_tile.back_ends.placement import Edge, ModelNode, cpu_provider_has
+from dml_tile.back_ends.kernels import releases
+from dml_tile.back_ends.placement import Edge, Gone, ModelNode, cpu_provider_has
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.folding import is_deterministic
 from dml_tile.readers.onnx.functions import OnnxOperator, place_of
@@ -50,26 +51,46 @@ def is_folded(
         return True
     if operator.type == "Constant":
         return True
-    return all(value.is_folded for value in inputs.values()) and cpu_provider_has(
-        ModelNode(
-            *("", "", operator.domain, operator.type, resolved.version),
-            tuple(edge_of(inputs[name]) if name in inputs else None for name in node.input),
-            tuple(Edge(type_name(types.get(name))) if name else None for name in node.output),
-            resolved.formals,
-        )
+    if not all(value.is_folded for value in inputs.values()):
+        return False
+    computed = ModelNode(
+        *("", "", operator.domain, operator.type, resolved.version),
+        tuple(edge_of(inputs[name]) if name in inputs else None for name in node.input),
+        tuple(Edge(type_name(types.get(name))) if name else None for name in node.output),
+        resolved.formals,
     )
+    return any(cpu_provider_has(computed, release) for release in reversed([*releases()]))
 
 
-UNUSED: Final = "only the shape of its output is used, which is known; onnxruntime removes it"
+UNUSED: Final = Gone("only the shape of its output is used, which is known; onnxruntime removes it")
+_CONSTANT: Final = Gone("it is a constant")
+_MEASURED: Final = Gone("its input's sizes are known; onnxruntime folds it")
+_FOLDED: Final = Gone("its inputs are constants; onnxruntime folds it", is_computed=True)
+_KNOWN_CONDITION: Final = Gone(
+    "its condition is known; onnxruntime puts the graph that runs in its place", since=(1, 17), is_unwrapped=True
+)
 
 
-def why_folded(node: NodeProto, operator: OnnxOperator, outputs: Mapping[str, Value]) -> str:
-    """Return why onnxruntime has a node's outputs as constants; empty if it does not."""
+def why_folded(operator: OnnxOperator, inputs: Sequence[Value], outputs: Mapping[str, Value]) -> Gone | None:
+    """Return why onnxruntime has a node's outputs as constants; None if it does not."""
+    if (
+        not operator.domain
+        and operator.type == "If"
+        and inputs
+        and inputs[0].is_folded
+        and inputs[0].constant is not None
+    ):
+        return _KNOWN_CONDITION
     if not outputs or not all(value.is_folded for value in outputs.values()):
-        return ""
-    if operator.type == "Constant" and not operator.domain:
-        return "it is a constant"
-    return "its inputs are constants; onnxruntime folds it"
+        return None
+    if not operator.domain and operator.type == "Constant":
+        return _CONSTANT
+    return _MEASURED if not operator.domain and operator.type == "Shape" else _FOLDED
+
+
+def not_taken(node: NodeProto, attribute: str) -> Gone:
+    """Return why a graph of an If, whose condition is known, does not run."""
+    return Gone(f"the condition of If {node.name!r} is known; its {attribute} does not run", since=(1, 17))
 
 
 def sources_of_requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]:
@@ -111,7 +132,7 @@ def unneeded_nodes(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
 
 def removed_nodes(
     graph: GraphProto, kinds: Sequence[OnnxOperator], values: Mapping[str, Value], *, is_subgraph: bool
-) -> dict[int, str]:
+) -> dict[int, Gone]:
     """Return the positions of the nodes that do nothing, or what an earlier node does, with the reason.
 
     An output of the graph is kept, but for an Identity that gives its name to the only use of a node's output. Equal
@@ -123,7 +144,7 @@ def removed_nodes(
     makers = {name for node in graph.node for name in node.output}
     aliases: dict[str, object] = {}
     first: dict[tuple[object, ...], list[int]] = {}
-    found: dict[int, str] = {}
+    found: dict[int, Gone] = {}
     for i, (node, kind) in enumerate(zip(graph.node, kinds, strict=True)):
         outputs = [name for name in node.output if name]
         if not outputs or all(values[name].is_folded for name in outputs):
@@ -136,7 +157,7 @@ def removed_nodes(
             source = node.input[0]
             is_only_use = uses[source] == 1 and source in makers and not {source} & (kept | inside)
             if not is_output or (kind.type == "Identity" and is_only_use):
-                found[i] = f"the {kind.type} does nothing"
+                found[i] = Gone(f"the {kind.type} does nothing")
                 aliases[outputs[0]] = inputs[0]
                 continue
         if not is_deterministic(node, kind):
@@ -146,7 +167,7 @@ def removed_nodes(
         if same is None:
             equals.append(i)
         elif not is_output:
-            found[i] = f"it computes what {place_of(graph.node[same]).pointer} does"
+            found[i] = Gone(f"it computes what {place_of(graph.node[same]).pointer} does")
             aliases.update(zip(node.output, graph.node[same].output, strict=True))
     return found
 

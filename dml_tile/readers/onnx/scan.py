@@ -14,13 +14,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
-from dml_tile.back_ends.placement import NEVER, Edge, ModelNode
+from dml_tile.back_ends.placement import Edge, Gone, ModelNode
 from dml_tile.errors import ContradictoryDataError, InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import ValueOrigin, ValueSource
 from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
-from dml_tile.readers.onnx.functions import OnnxOperator, operator, place, replaced_by
+from dml_tile.readers.onnx.functions import NodeBudget, OnnxOperator, operator, place, replaced_by
 from dml_tile.readers.onnx.inference import (
     LoopTypes,
     SizesInFile,
@@ -39,6 +39,7 @@ from dml_tile.readers.onnx.onnxruntime import (
     UNUSED,
     Surroundings,
     is_folded,
+    not_taken,
     removed_nodes,
     sources_of_requantised,
     surroundings_of_tiles,
@@ -63,13 +64,13 @@ _UNKNOWN: Final = Value()
 
 
 class FoundTile(NamedTuple):
-    """A Tile: its place, node, operator and known inputs, and why onnxruntime never runs it, or nothing."""
+    """A Tile: its place, node, operator and known inputs, and why onnxruntime never runs it, if it does not."""
 
     pointer: str
     node: NodeProto
     operator: OnnxOperator
     inputs: Sequence[Value]
-    folded: str
+    gone: Gone | None
     around: Surroundings = NOTHING_AROUND
 
 
@@ -94,7 +95,7 @@ class GraphScan:
 
     ``loop_types`` are the types that Loops' bodies declare, by the bodies' names, ``sizes_in_file`` the sizes that the
     file declares. ``imports`` are the opsets of other domains than onnx's own, ``overridable`` the numbers of elements
-    of inputs with a default.
+    of inputs with a default. ``function`` is that of ModelNode, ``budget`` what functions' nodes are counted against.
     """
 
     folder: Path
@@ -104,6 +105,8 @@ class GraphScan:
     imports: Mapping[str, int] = field(default_factory=dict)
     overridable: Mapping[str, int] = field(default_factory=dict)
     has_tiles: bool = False
+    function: str = ""
+    budget: NodeBudget = field(default_factory=NodeBudget)
     origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
@@ -119,7 +122,7 @@ class GraphScan:
         """Scan the model's graph: its Tiles come in the order in which they run."""
         typed = ((value, _typed(value.type, *input_origins(value.name))) for value in graph.input)
         inputs = {value.name: replace(known, early_type=known.type) for value, known in typed}
-        return self._graph(graph, Scope(), Edges(), inputs, "", "")
+        return self._graph(graph, Scope(), Edges(), inputs, "", None)
 
     def _graph(
         self,
@@ -128,11 +131,11 @@ class GraphScan:
         outer_edges: Edges,
         inputs: Mapping[str, Value],
         where: str,
-        skipped: str,
+        skipped: Gone | None,
         declared: Mapping[str, TypeProto] | None = None,
         outputs: Mapping[str, Edge] | None = None,
     ) -> ScannedGraph:
-        """Scan a graph; ``skipped`` is why onnxruntime never runs it, or empty."""
+        """Scan a graph; ``skipped`` is why onnxruntime never runs it, if it does not."""
         scope, edges = outer.new_child(), outer_edges.new_child()
         for value in chain(graph.value_info, graph.output):
             if value.name not in outer:
@@ -145,7 +148,7 @@ class GraphScan:
         for name, known in ((tensor.name, self._tensor_value(tensor)) for tensor in tensors):
             scope[name], edges[name] = known, edge_of(known)
         self._sources_of_requantised.update(sources_of_requantised(graph))
-        nodes = GraphNodes(edges, self.imports, outputs)
+        nodes = GraphNodes(edges, self.imports, outputs, self.function)
         found: list[tuple[int, FoundTile]] = []
         kinds: list[OnnxOperator] = []
         for i, node in enumerate(graph.node):
@@ -156,7 +159,7 @@ class GraphScan:
             scope.update(made)
             placed = nodes.add(node, kind, made, [graph.nodes for graph in inside.graphs])
             placed.body = self._body(placed, node, kind, given, nodes)
-            placed.gone = skipped or why_folded(node, kind, made)
+            placed.gone = skipped or why_folded(kind, given, made)
             found += [(i, tile) for graph in inside.graphs for tile in graph.tiles]
             if not kind.domain and kind.type == "Tile":
                 found.append((i, FoundTile(place(where, node.name), node, kind, given, placed.gone)))
@@ -165,8 +168,8 @@ class GraphScan:
             nodes.nodes[i].gone = nodes.nodes[i].gone or UNUSED
         for i, reason in removed_nodes(graph, kinds, scope, is_subgraph=bool(where)).items():
             nodes.nodes[i].gone = nodes.nodes[i].gone or reason
-        gone = [node.gone for node in nodes.nodes]
-        tiles = [tile._replace(folded=tile.folded or gone[i], around=around.get(i, tile.around)) for i, tile in found]
+        gone = [None if node.gone and node.gone.is_unwrapped else node.gone for node in nodes.nodes]
+        tiles = [tile._replace(gone=tile.gone or gone[i], around=around.get(i, tile.around)) for i, tile in found]
         return ScannedGraph(tiles, scope, nodes)
 
     def _input_edge(self, name: str, value: Value) -> Edge:
@@ -192,15 +195,13 @@ class GraphScan:
             if function is None:
                 return ()
             defaults = [each.default_value for each in schema.attributes.values() if each.default_value.name]
-            graph = GraphProto(node=replaced_by(function, node, opset, defaults))
-            scan = GraphScan(self.folder, self.opset, take_loop_types(graph), {}, self.imports)
+            graph = GraphProto(node=replaced_by(function, node, opset, defaults, self.budget))
+            types = take_loop_types(graph)
+            scan = GraphScan(self.folder, self.opset, types, {}, self.imports, function="onnx", budget=self.budget)
             given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
             edges = {name: edge for name, edge in zip(node.input, placed.inputs, strict=True) if edge}
             outputs = {name: edge for name, edge in zip(node.output, placed.outputs, strict=True) if edge}
-            found = scan._graph(graph, Scope(given), Edges(edges), {}, "", "", outputs=outputs).nodes.nodes
-            for each in found:
-                each.gone_since = NEVER if each.operator != "Constant" else each.gone_since
-            return found
+            return scan._graph(graph, Scope(given), Edges(edges), {}, "", None, outputs=outputs).nodes.nodes
 
         return body
 
@@ -212,7 +213,7 @@ class GraphScan:
         scope: Scope,
         edges: Edges,
         where: str,
-        skipped: str,
+        skipped: Gone | None,
     ) -> Inside:
         """Scan the graphs inside a node."""
         attributes = list(subgraphs(node))
@@ -232,7 +233,7 @@ class GraphScan:
         )
 
     def _if(
-        self, node: NodeProto, inputs: Sequence[Value], scope: Scope, edges: Edges, where: str, skipped: str
+        self, node: NodeProto, inputs: Sequence[Value], scope: Scope, edges: Edges, where: str, skipped: Gone | None
     ) -> Inside:
         condition = inputs[0].constant if inputs else None
         taken = None
@@ -242,8 +243,8 @@ class GraphScan:
         branches: dict[str, list[Value]] = {}
         for attribute, graph in subgraphs(node):
             is_skipped = taken is not None and attribute != taken and inputs[0].is_folded
-            reason = f"the condition of If {node.name!r} is known; its {attribute} does not run" if is_skipped else ""
-            inside = self._graph(graph, scope, edges, {}, place(where, attribute), skipped or reason)
+            reason = skipped or (not_taken(node, attribute) if is_skipped else None)
+            inside = self._graph(graph, scope, edges, {}, place(where, attribute), reason)
             found.append(inside)
             branches[attribute] = [inside.values.get(value.name, _UNKNOWN) for value in graph.output]
         if taken in branches:
@@ -261,7 +262,7 @@ class GraphScan:
         return Inside(found, dict(zip(node.output, outputs, strict=False)))
 
     def _loop(
-        self, node: NodeProto, kind: OnnxOperator, scope: Scope, edges: Edges, where: str, skipped: str
+        self, node: NodeProto, kind: OnnxOperator, scope: Scope, edges: Edges, where: str, skipped: Gone | None
     ) -> Inside:
         """Scan a Loop's body: again, without shapes, if an iteration changes one, but never from then on."""
         body = body_of(node)

@@ -32,7 +32,7 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load
-from dml_tile.readers.onnx.functions import default_opset, inline, place, place_of
+from dml_tile.readers.onnx.functions import NodeBudget, default_opset, inline, place, place_of
 from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types
 from dml_tile.readers.onnx.nodes import RUNTIME_DOMAINS
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
@@ -102,20 +102,24 @@ def scan(
     model: ModelProto, folder: Path, overridable: Mapping[str, int], *, for_tiles_only: bool = False
 ) -> ScannedModel:
     """Scan a model that ``prepare`` has prepared. Inlines its functions. ``for_tiles_only``, it has no other nodes."""
-    unused = inline(model)
+    budget = NodeBudget()
+    unused = inline(model, budget)
     loop_types = take_loop_types(model.graph)
     opset = default_opset(model.opset_import)
-    imports = {each.domain: each.version for each in model.opset_import if each.domain}
+    imports = {each.domain: each.version for each in model.opset_import if each.domain not in ("", "ai.onnx")}
+    opsets = imports if opset is None else {"": opset, **imports}
     operators = [node.op_type for node in nodes(model.graph)]
     has_tiles = "Tile" in operators
     used = {node.domain for node in nodes(model.graph)}
-    graph_scan = GraphScan(folder, opset, loop_types, sizes_in_file(model.graph), imports, overridable, has_tiles)
+    graph_scan = GraphScan(
+        folder, opset, loop_types, sizes_in_file(model.graph), imports, overridable, has_tiles, budget=budget
+    )
     if for_tiles_only and not has_tiles:
-        return ScannedModel([], LoadedModel(model.ir_version, opset, ()), tuple(unused), (), len(operators), {})
+        return ScannedModel([], LoadedModel(model.ir_version, opsets, ()), tuple(unused), (), len(operators), {})
     found = graph_scan.scanned(with_types(model).graph)
     remarks = (*unused, *graph_scan.contradictions.values())
     unimported = sorted(used.intersection(RUNTIME_DOMAINS).difference(imports))
-    loaded = LoadedModel(model.ir_version, opset, found.nodes.nodes, tuple(unimported))
+    loaded = LoadedModel(model.ir_version, opsets, found.nodes.nodes, tuple(unimported))
     problems = tuple(graph_scan.wrong_data)
     return ScannedModel(found.tiles, loaded, remarks, problems, len(operators), graph_scan.origins_of_sizes)
 
@@ -158,7 +162,7 @@ def _parts(found: FoundTile, before: FoundTile, origins: Mapping[str, ValueOrigi
         if isinstance(part, TileNode):
             part = replace(
                 _completed(part, unsized) if unsized else part,
-                folded=before.folded,
+                folded=before.gone.reason if before.gone else "",
                 emptied=_is_empty(part) and not is_empty_before,
                 inputs=tuple(map(place, found.node.input)),
                 output=place(*found.node.output[:1]),
