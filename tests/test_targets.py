@@ -87,11 +87,11 @@ def test_a_target_is_found_by_its_name(level: str) -> None:
         ("windows-server-2025", "the build of windows-11-24h2, 26100: the DirectML version is inferred"),
         ("directml-1.14.1", "no version table"),
         ("onnxruntime-directml-1.18.1", "no version table"),
-        ("onnxruntime-directml-1.14.9", "1.14.9 was not read; taken to carry what 1.14.1 carries"),
+        ("onnxruntime-directml-1.14.9", "this release was not read; its DirectML is taken to be that of 1.14.1"),
         ("onnxruntime-directml-1.14.0", ""),
         ("windows-11-26h2", "inferred; build 26300, announced for the fall of 2026"),
         ("onnxruntime-genai-directml-0.2.0", "no version table"),
-        ("onnxruntime-node-1.17", "onnxruntime-node-1.17 was not read; taken to carry what 1.17.3 carries"),
+        ("onnxruntime-node-1.17", "this release was not read; its DirectML is taken to be that of 1.17.3"),
         ("onnxruntime-node-1.24.1", ""),
         *(
             (f"onnxruntime-{release}", "its DirectML provider was not read; --via ort is that of 1.24")

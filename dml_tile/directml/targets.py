@@ -359,7 +359,7 @@ def _packaged_target(name: str) -> Target | None:
     library = _named(f"directml-{row.directml}")
     notes = [library.note] if library.note else []
     if read:
-        notes.append(f"{name} was not read; taken to carry what {read} carries")
+        notes.append(f"this release was not read; its DirectML is taken to be that of {read}")
     if (provider_release(name) or NEWEST_PROVIDER) > NEWEST_PROVIDER:
         notes.append(f"its DirectML provider was not read; --via ort is that of {'.'.join(map(str, NEWEST_PROVIDER))}")
     return Target(library.feature_level, name, note="; ".join(notes))
