@@ -280,7 +280,7 @@ LONG: Final = tile_json([1, 1, 2, 3], [1, 1, 1, 2], "INT64")
 INT64: Final = TileOperatorDesc.from_input(data_type="INT64", sizes=[2, 3], repeats=[1, 2])
 ONE_TENSOR: Final = PAIR | {"OutputTensor": None}
 NO_OUTPUT: Final = "OutputTensor cannot be drawn: it is null\n"
-NO_TILE: Final = "the tile cannot be drawn: it is no tile\n"
+NO_TILE: Final = "cannot be drawn: it is no Tile operator\n"
 SVG: Final = "{http://www.w3.org/2000/svg}"
 OUTSIDE_THE_FILE: Final = re.compile(r"<script|<link|<img|@import|url\(|\bsrc=", re.IGNORECASE)
 
@@ -437,7 +437,7 @@ def test_a_node_is_drawn_as_the_descriptor_that_does_the_same_if_all_of_it_is_kn
     result = show(MODEL, "--pointer", "number")
     assert result.exit_code == 1
     assert (
-        "the tile cannot be drawn: not all of it is known before the model runs; try --dim batch=SIZE\n"
+        "cannot be drawn: not all of it is known before the model runs; try --dim batch=SIZE\n"
         in result.stdout
     )
     assert "known at run time only: Repeats" in result.stdout
@@ -454,7 +454,7 @@ def test_a_node_is_drawn_as_the_descriptor_that_does_the_same_if_all_of_it_is_kn
 def test_a_node_without_a_descriptor_cannot_be_drawn(show: Call, shape: list[int], data_type: int, why: str) -> None:
     result = show(save("wrong.onnx", inputs=[typed("x", shape, data_type)]))
     assert result.exit_code == 1
-    assert f"the tile cannot be drawn: {why}\n" in result.stdout
+    assert f"cannot be drawn: {why}\n" in result.stdout
 
 
 # Names from files

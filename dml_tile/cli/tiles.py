@@ -141,7 +141,7 @@ def _picture(item: Item) -> TilePicture:
 
     if item.node is None:
         if item.other is not None or isinstance(item.desc, GraphDesc):
-            return no_picture("it is no tile")
+            return no_picture("it is no Tile operator")
         return picture_of(item.desc)
     if item.unknown:
         fixed_by = how_to_fix(item.unknown)

@@ -56,7 +56,7 @@ def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
     """Return the picture of a descriptor; an operator that is not a tile has nothing to draw."""
     tile = tile_of(desc)
     if tile is None:
-        return no_picture("it is no tile")
+        return no_picture("it is no Tile operator")
     tensors, undrawn = [], []
     for name, tensor in (("InputTensor", tile.input_tensor), ("OutputTensor", tile.output_tensor)):
         drawn = tensor_picture(Operand(name, tensor, is_output=name == "OutputTensor"))
@@ -69,7 +69,7 @@ def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
 
 def no_picture(why: str) -> TilePicture:
     """Return a picture without tensors."""
-    return TilePicture((), (f"the tile cannot be drawn: {why}",), ())
+    return TilePicture((), (f"cannot be drawn: {why}",), ())
 
 
 Cells = Sequence[int | None]
