@@ -417,7 +417,7 @@ class TextReport(Report):
             most += 1
         if len(with_tiles) > most:
             with_tiles.sort(key=lambda model: model.is_whole and not model.failing)
-        if with_tiles:
+        if any(model.operators for model in with_tiles):
             self._console.print(_model_table(with_tiles[:most], self._console.width))
         left_out = with_tiles[most:]
         lines = []
