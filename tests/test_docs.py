@@ -30,12 +30,13 @@ from docs.generator.speed_plot import speed_plot
 from docs.generator.terminal_picture import first_commands, terminal_picture
 from docs.generator.terse import terse_json
 from docs.generator.words import words_in
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import Call, invoke
 from tests.helpers.model_process import ModelProcess
 from tests.helpers.packages import skip_without_reader
-from tests.helpers.pages import blocks_of, commands_of, executed, run_python
+from tests.helpers.pages import COLUMNS, blocks_of, commands_of, executed, in_columns, run_python
 from tests.helpers.paths import ROOT
 from tests.helpers.rule_cases import CASES
+from tests.helpers.terminals import on_a_terminal
 
 PAGES: Final = sorted(path.name for path in DOCS.glob("*.md"))
 WRITTEN: Final = [name for name in PAGES if name not in GENERATED]
@@ -220,6 +221,14 @@ def test_what_a_command_prints_takes_the_place_of_what_is_shown(tmp_path: Path) 
     assert shown in done
     assert "nonsense" not in done
     assert done.endswith("```\n\nThe end.\n")
+
+
+@pytest.mark.posix
+def test_a_page_shows_what_a_terminal_of_its_columns_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for arguments in (["check", "examples/broken.json", "-t", "6_4"], ["explain", "80070057"]):
+        shown = on_a_terminal(*arguments, COLUMNS=str(COLUMNS), NO_COLOR="1").replace("\r\n", "\n")
+        assert in_columns(invoke(*arguments).stdout) == re.sub(r"\x1b\[[\d;]*m", "", shown)
 
 
 # README

@@ -436,10 +436,7 @@ def test_a_node_is_drawn_as_the_descriptor_that_does_the_same_if_all_of_it_is_kn
     assert "OutputTensor: INT64, 64 elements of 8 bytes" in result.stdout
     result = show(MODEL, "--pointer", "number")
     assert result.exit_code == 1
-    assert (
-        "cannot be drawn: not all of it is known before the model runs; try --dim batch=SIZE\n"
-        in result.stdout
-    )
+    assert "cannot be drawn: not all of it is known before the model runs; try --dim batch=SIZE\n" in result.stdout
     assert "known at run time only: Repeats" in result.stdout
 
 

@@ -24,6 +24,10 @@ from tests.helpers.paths import ROOT
 _BLOCK: Final = re.compile(r"^(?:`(?P<file>[\w./-]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 _COMMAND: Final = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.M)
 _PRINTED: Final = re.compile(r"print\(.*  # (.*)")
+_WORD: Final = re.compile(r"(?:(?:\(dml-tile [^)]*\)|https://)\S*|\S+)\s*")
+
+COLUMNS: Final = 92
+"""As many as code hosts show without scrolling."""
 
 
 class Block(NamedTuple):
@@ -51,10 +55,27 @@ def in_one_line(command: str) -> str:
     return re.sub(r" \\\n\s+", " ", command)
 
 
+def in_columns(text: str) -> str:
+    """Return text as a terminal of ``COLUMNS`` shows it: long lines in rows within their indent, links whole."""
+    rows = []
+    for line in text.splitlines():
+        indent, row = line[: len(line) - len(line.lstrip())], ""
+        for word in _WORD.findall(line):
+            if row and len(indent + row + word.rstrip()) > COLUMNS:
+                rows.append(indent + row.rstrip())
+                row = ""
+            row += word
+        rows.append((indent + row).rstrip())
+    return "".join(f"{row}\n" for row in rows)
+
+
 def printed_by(command: str) -> str:
     """Returns what a command prints on standard output, in the current folder."""
     if command.startswith("dml-tile "):
-        return invoke(*shlex.split(command)[1:]).stdout
+        _, *arguments = shlex.split(command)
+        printed = invoke(*arguments).stdout
+        is_prose = arguments[0] in ("check", "device", "explain", "levels") and "--format" not in arguments
+        return in_columns(printed) if is_prose else printed
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = os.environ | {"PATH": path, "PYTEST_ADDOPTS": "-p no:randomly"}
     return subprocess.run(["bash", "-c", command], capture_output=True, check=True, text=True, env=environment).stdout
