@@ -8,6 +8,8 @@ import sys
 
 from dml_tile import __version__
 
+gc.set_threshold(100_000)  # imports, and a large input, make many objects, and few cycles
+
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller ignores it
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # so that Ctrl-C ends the imports below without a traceback
 

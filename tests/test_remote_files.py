@@ -24,7 +24,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dml_tile.checks.file_check import check_model
-from dml_tile.cli.app import app
+from dml_tile.cli.app import application
 from dml_tile.errors import InputError
 from dml_tile.readers import remote, urls
 from dml_tile.readers.urls import Url, file_of, source_named
@@ -154,7 +154,7 @@ def test_credentials_in_a_url_are_in_no_report_and_no_error(
     monkeypatch.setattr("sys.argv", ["dml-tile", "check", url])
     outputs = [f"--format={name}:{name}" for name in FORMATS]
     results = [
-        CliRunner().invoke(app, ["check", url, *outputs, "--write-baseline", "known"], obj=["check", url]),
+        CliRunner().invoke(application(), ["check", url, *outputs, "--write-baseline", "known"], obj=["check", url]),
         *(call(command, url) for command in ("check", "lower", "show", "run")),
         call("emit", url, "--lang", "json"),
     ]
@@ -409,8 +409,8 @@ def test_without_fsspec_a_url_says_what_to_install(check: Call, monkeypatch: pyt
 
 def test_plain_checks_import_no_fsspec() -> None:
     code = (
-        "import sys; from typer.testing import CliRunner; from dml_tile.cli.app import app;"
-        f"print(CliRunner().invoke(app, ['check', {str(EXAMPLES / 'tile.json')!r}]).exit_code);"
+        "import sys; from typer.testing import CliRunner; from dml_tile.cli.app import application;"
+        f"print(CliRunner().invoke(application(), ['check', {str(EXAMPLES / 'tile.json')!r}]).exit_code);"
         "print(sorted({'fsspec', 'distributed', 'dask'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

@@ -6,36 +6,57 @@ Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read o
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
-from inspect import Parameter, signature
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import typer
 
 from dml_tile import __version__
-from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, let_typer_take, print_stderr
+from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, print_stderr
 from dml_tile.cli.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
-from dml_tile.cli.options import CheckOptions
-from dml_tile.cli.reference import cmake_dir, device, explain, include_dir, levels, schema
-from dml_tile.cli.run import run
-from dml_tile.cli.tiles import emit, lower, show
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 
-app = typer.Typer(
-    name="dml-tile",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_EXIT_STATUS: Final = "Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written."
 
-_EXIT_STATUS = "Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written."
+_COMMANDS: Final = {
+    # the command: its module, and its line in the list of all
+    "check": ("check", "Say which operators DirectML would accept, and why not the others."),
+    "lower": ("tiles", "Find tiles that do the same at an older target."),
+    "show": ("tiles", "Draw a tile's tensors as they lie in memory."),
+    "run": ("run", "Check a DxDispatch model, then run it."),
+    "emit": ("tiles", "Print C++, JSON or Python that builds descriptors."),
+    "levels": ("reference", "Show which Windows and which DirectML take which tile."),
+    "device": ("reference", "Say whether a DirectML device comes into being, and what to ship."),
+    "explain": ("reference", "Print what a rule requires, and the page it follows."),
+    "schema": ("reference", "Print the JSON Schema of a format."),
+    "include-dir": ("reference", "Print the folder of the C++ headers."),
+    "cmake-dir": ("reference", "Print the folder of the headers' CMake package."),
+}
+
+
+def application(first: str = "") -> typer.Typer:
+    """Return the command line; if its ``first`` argument is a command, with that one alone, else with all."""
+    app = typer.Typer(
+        name="dml-tile",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in [first] if first in _COMMANDS else _COMMANDS:
+        module, line = _COMMANDS[name]
+        command = getattr(import_module(f"dml_tile.cli.{module}"), name.replace("-", "_"))
+        # a result may be a negative number, which would be an option
+        settings = {"ignore_unknown_options": True} if name == "explain" else None
+        app.command(short_help=line, epilog=_EXIT_STATUS, context_settings=settings)(command)
+    return app
 
 
 def _show_version(wanted: bool) -> None:
@@ -44,49 +65,12 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     version: bool = typer.Option(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
     """Would DirectML accept this operator? Checks any, and runs DML_OPERATOR_TILE, on any machine."""
-
-
-def check(context: typer.Context, **options: Any) -> None:
-    """Say which operators DirectML would accept at each target, and why it would refuse the others.
-
-    The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
-    select, ignore, baseline, against, via, dim, input-shape, exclude, strict-files and fail-on; an option replaces
-    its setting. per-file-ignores has rules by patterns of files.
-    """
-    from dml_tile.cli.check_run import run_check
-
-    raise typer.Exit(run_check(context, CheckOptions(**options)))
-
-
-_CONTEXT = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-let_typer_take(check, [_CONTEXT, *signature(CheckOptions, eval_str=True).parameters.values()])
-
-_COMMANDS = (
-    (check, "Say which operators DirectML would accept, and why not the others."),
-    (lower, "Find tiles that do the same at an older target."),
-    (show, "Draw a tile's tensors as they lie in memory."),
-    (run, "Check a DxDispatch model, then run it."),
-    (emit, "Print C++, JSON or Python that builds descriptors."),
-    (levels, "Show which Windows and which DirectML take which tile."),
-    (device, "Say whether a DirectML device comes into being, and what to ship."),
-    (explain, "Print what a rule requires, and the page it follows."),
-    (schema, "Print the JSON Schema of a format."),
-    (include_dir, "Print the folder of the C++ headers."),
-    (cmake_dir, "Print the folder of the headers' CMake package."),
-)
-"""The commands, each with its line in the list of all."""
-
-for command, line in _COMMANDS:
-    # a result may be a negative number, which would be an option
-    settings = {"ignore_unknown_options": True} if command is explain else None
-    app.command(short_help=line, epilog=_EXIT_STATUS, context_settings=settings)(command)
 
 
 _INTERRUPTED: Final = 130
@@ -102,7 +86,6 @@ def main() -> None:
     """Run the command line."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as __main__ has set it
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.set_threshold(100_000)  # a large input makes many objects, and few cycles
     os.environ["RUST_BACKTRACE"] = "0"  # jiter would wait for itself for ever where it cannot allocate memory
     os.environ["PYTHONSAFEPATH"] = "1"  # multiprocessing's processes would import from the current folder first
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # importing NumPy would start threads, which nothing here needs
@@ -114,7 +97,7 @@ def main() -> None:
     try:
         with ending_by_exceptions(), address_budget(MAX_ADDRESSES_OF_A_RUN):
             try:
-                app(obj=sys.argv[1:])
+                application(*sys.argv[1:2])(obj=sys.argv[1:])
             except (SystemExit, Exception) as ended:
                 if isinstance(ended, SystemExit) and ended.code == _INTERRUPTED:
                     drop_output()

@@ -10,7 +10,7 @@ from typing import Final
 
 from typer.testing import CliRunner
 
-from dml_tile.cli.app import app
+from dml_tile.cli.app import application
 from docs.generator.plan_picture import plan_picture
 from docs.generator.speed_plot import speed_plot
 from docs.generator.terminal_picture import first_commands, terminal_picture
@@ -27,7 +27,7 @@ def drawn(source: str) -> str:
     """The image of a descriptor's memory."""
     with TemporaryDirectory() as folder:
         image = Path(folder) / "tile.svg"
-        CliRunner().invoke(app, ["show", source, "--output", str(image)], catch_exceptions=False)
+        CliRunner().invoke(application(), ["show", source, "--output", str(image)], catch_exceptions=False)
         return image.read_text("utf-8")
 
 
@@ -48,7 +48,9 @@ def _write_report(browser: str, image: Path) -> None:
     with TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
         models = ["examples/models/classifier.onnx", "examples/models/two_tiles.onnx"]
-        CliRunner().invoke(app, ["check", *models, "--via", "ort", "-t", _TARGETS, "--format", f"html:{page}"])
+        CliRunner().invoke(
+            application(), ["check", *models, "--via", "ort", "-t", _TARGETS, "--format", f"html:{page}"]
+        )
         options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={_SIZE}")
         profile = f"--user-data-dir={folder}/profile"
         command = [browser, *options, profile, f"--screenshot={image}", page.as_uri()]

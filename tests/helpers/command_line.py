@@ -12,13 +12,14 @@ from typing import Any, Final, TypeAlias
 from typer import testing
 from typer.main import get_command
 
-from dml_tile.cli.app import app
+from dml_tile.cli.app import application
 from dml_tile.cli.check_run import DEFAULT_TARGET_NOTICE
 from tests.helpers.forks import python
 
 Call: TypeAlias = Callable[..., testing.Result]
 
-COMMAND: Final[Any] = get_command(app)
+APPLICATION: Final = application()
+COMMAND: Final[Any] = get_command(APPLICATION)
 # typer makes it anew for each call, which takes longer than most commands
 setattr(testing, "_get_command", lambda _: COMMAND)  # noqa: B010  # it is not among the module's exports
 
@@ -29,7 +30,7 @@ _NOTICE: Final = f"{DEFAULT_TARGET_NOTICE}\n".encode()
 
 def invoke_bare(*arguments: str, stdin: str | bytes | None = None, **options: Any) -> testing.Result:
     """Call the command line; an exception but the exit itself is an error."""
-    return testing.CliRunner().invoke(app, arguments, input=stdin, catch_exceptions=False, **options)
+    return testing.CliRunner().invoke(APPLICATION, arguments, input=stdin, catch_exceptions=False, **options)
 
 
 def invoke(*arguments: str, stdin: str | bytes | None = None, **options: Any) -> testing.Result:
