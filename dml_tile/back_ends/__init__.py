@@ -19,30 +19,46 @@ The ``request`` of a dialect takes a data type, a shape and repeats, and returns
 Each back end follows the source files that it names. The releases with those files are not known.
 """
 
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from dml_tile.back_ends.back_end import BackEnd as BackEnd
 from dml_tile.back_ends.back_end import BackEndResult as BackEndResult
 from dml_tile.back_ends.back_end import Outcome as Outcome
 from dml_tile.back_ends.back_end import Release as Release
-from dml_tile.back_ends.chromium import CHROMIUM
 from dml_tile.back_ends.dialects import Dialect as Dialect
 from dml_tile.back_ends.dialects import Integers as Integers
 from dml_tile.back_ends.dialects import Request as Request
 from dml_tile.back_ends.dialects import ShapeAndRepeats as ShapeAndRepeats
 from dml_tile.back_ends.dialects import Specification as Specification
-from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.errors import require_instance
 from dml_tile.text import did_you_mean
 
-BACK_ENDS: Final[dict[str, BackEnd]] = {back_end.name: back_end for back_end in (ORT, CHROMIUM)}
-"""The back ends by name, as ``check --via`` takes them."""
+if TYPE_CHECKING:
+    BACK_ENDS: dict[str, BackEnd]
+    """The back ends by name, as ``check --via`` takes them."""
+
+
+@cache
+def _back_ends() -> dict[str, BackEnd]:
+    """Return the back ends, which are imported when they are first named: lowering needs the dialects alone."""
+    from dml_tile.back_ends.chromium import CHROMIUM
+    from dml_tile.back_ends.onnxruntime import ORT
+
+    return {back_end.name: back_end for back_end in (ORT, CHROMIUM)}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "BACK_ENDS":
+        return _back_ends()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def back_end_named(name: str) -> BackEnd:
     """Return the back end with this name. Raises ValueError, with the nearest names, if there is none."""
     require_instance(name, str)
-    if name not in BACK_ENDS:
-        hint = did_you_mean(name, BACK_ENDS, f"expected one of {', '.join(BACK_ENDS)}", count=2)
+    known = _back_ends()
+    if name not in known:
+        hint = did_you_mean(name, known, f"expected one of {', '.join(known)}", count=2)
         raise ValueError(f"there is no back end {name!r}; {hint}")
-    return BACK_ENDS[name]
+    return known[name]

@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Unpack
 
-from dml_tile.back_ends import BackEnd
-from dml_tile.back_ends.back_end import BACK_END_RULES
-from dml_tile.back_ends.chromium import CHROMIUM
+from dml_tile.back_ends.back_end import BACK_END_RULES, BackEnd
 from dml_tile.back_ends.directml import merged_dimensions
 from dml_tile.checks.result import Result, Verdict, verdict_of
 from dml_tile.checks.results import results
-from dml_tile.checks.via import check_node, ruled_out
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import array_text
 from dml_tile.directml.data_types import CARRIERS
@@ -82,6 +79,8 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
         if item.other is not None or isinstance(item.desc, GraphDesc):
             raise DmlError([not_a_tile(item.other or "a graph")])
         return lower(item.desc, target, **options)
+    from dml_tile.checks.via import check_node, ruled_out  # imports the back ends
+
     if findings := ruled_out(node):
         raise DmlError(findings)
     if via is None:
@@ -125,6 +124,8 @@ def _with_lowering(result: Result, known_shapes: KnownShapes, is_alone: bool) ->
 
 def _advised(finding: Finding, node: TileNode, result: Result) -> Finding:
     """Return the finding on an ONNX model's tile, with advice on the model's nodes."""
+    from dml_tile.back_ends.chromium import CHROMIUM
+
     if result.item.via == CHROMIUM.name:  # a browser brings no DirectML, and takes no other
         finding = replace(finding, tries=tuple(each for each in finding.tries if not each.ships))
     advice = ""

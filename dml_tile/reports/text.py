@@ -19,6 +19,7 @@ from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.styled import AnyConsole, PlainConsole, Styled
+from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural, printable, printable_line_start, shortened_within
 
@@ -239,16 +240,24 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
         yield Line(2, Styled.assemble(("try: ", "green"), answer.ship or ""))
 
 
+def _sentence_of(rule_id: str) -> str:
+    """Return what a rule says. Importing all rules takes longer than a check of a tile."""
+    for rule in DESCRIPTOR_RULES:
+        if rule.id == rule_id:
+            return rule.says
+    from dml_tile.checks.catalogue import RULES
+
+    return RULES[rule_id].says
+
+
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     """Yield the lines of findings that differ in their paths only."""
-    from dml_tile.checks.catalogue import RULES  # most checks find nothing
-
     first = findings[0]
     kind = wording.kind_of(first), _SEVERITY_STYLES[first.severity]
     yield Line(2, Styled.assemble(kind, (f"[{first.rule}]", "bold"), f" {wording.outcome_of(first)}"))
     paths = ", ".join(finding.path for finding in findings if finding.path)
     yield Line(4, Styled.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
-    yield Line(4, Styled(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
+    yield Line(4, Styled(f"{', '.join(first.basis.names)}: {_sentence_of(first.rule)}"))
     yield Line(4, Styled(first.url, "blue"))
     if first.suggestion:
         yield Line(4, Styled.assemble(("try: ", "green"), first.suggestion))

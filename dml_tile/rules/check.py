@@ -71,18 +71,28 @@ def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
     """Return the lowest feature level from which on the descriptor passes, against both; None if it does not at 6_4."""
     if isinstance(desc, TileOperatorDesc):
         return lowest_level_of_tile(desc)
-    from dml_tile.rules.other_findings import lowest_level_of_other
+    from dml_tile.descriptors.operator import OperatorDesc
+    from dml_tile.rules.operator_findings import lowest_level_of
 
-    return lowest_level_of_other(desc)
+    if desc is None or isinstance(desc, OperatorDesc):
+        return lowest_level_of(desc)
+    from dml_tile.rules.graph_findings import lowest_level_of_graph
+
+    return lowest_level_of_graph(desc)
 
 
 def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
     """Return what rules do not cover: fields of an operator other than Tile, or those and edges of a graph."""
     if desc is None or isinstance(desc, TileOperatorDesc):
         return ()
-    from dml_tile.rules.other_findings import uncovered_by_rules
+    from dml_tile.descriptors.operator import OperatorDesc
+    from dml_tile.rules.operator_findings import fields_not_looked_at
 
-    return uncovered_by_rules(desc)
+    if isinstance(desc, OperatorDesc):
+        return fields_not_looked_at(desc)
+    from dml_tile.rules.graph_findings import parts_not_looked_at
+
+    return parts_not_looked_at(desc)
 
 
 def not_checked(operator: str) -> Finding:
@@ -111,6 +121,11 @@ def not_a_tile(operator: str) -> Finding:
 def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
     if isinstance(desc, TileOperatorDesc):
         return findings_of_tile(desc, target)
-    from dml_tile.rules.other_findings import findings_of_other  # most tiles are bare
+    from dml_tile.descriptors.operator import OperatorDesc
+    from dml_tile.rules.operator_findings import findings_of_operator  # most tiles are bare
 
-    return findings_of_other(desc, target)
+    if desc is None or isinstance(desc, OperatorDesc):
+        return findings_of_operator(desc, target)
+    from dml_tile.rules.graph_findings import findings_of_graph
+
+    return findings_of_graph(desc, target)

@@ -1,0 +1,86 @@
+"""The rules of a graph and of its operators together: findings, the lowest level, and what no rule looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, CapturedGraph, GraphDesc
+from dml_tile.descriptors.operator import OperatorDesc, tile_of
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import Target
+from dml_tile.errors import require_instance
+from dml_tile.findings import BASES, Basis, Finding, apply_rules
+from dml_tile.rules.graph import (
+    CONNECTION_RULES,
+    GRAPH_CALL_RULES,
+    GRAPH_RULES,
+    GraphView,
+    edges_without_rules,
+    entries_of,
+    graph_view,
+)
+from dml_tile.rules.operator_findings import fields_not_looked_at, findings_of_operator
+from dml_tile.rules.tile_findings import TARGETS, passes
+
+
+def findings_of_graph(graph: GraphDesc, target: Target) -> Iterator[Finding]:
+    """Yield the findings of a graph at a target. Raises TypeError for what is no descriptor."""
+    return _findings(_view_of(graph), target)
+
+
+def lowest_level_of_graph(graph: GraphDesc) -> FeatureLevel | None:
+    """Return the lowest feature level from which on a graph passes; None if it does not at the newest."""
+    view = _view_of(graph)
+    passing = takewhile(lambda level: passes(_findings(view, TARGETS[level])), reversed(FeatureLevel))
+    return min(passing, default=None)  # a higher level may refuse an operator that a lower level takes
+
+
+def _view_of(graph: GraphDesc) -> GraphView:
+    if not isinstance(graph, GraphDesc):
+        require_instance(graph, TileOperatorDesc, OperatorDesc)
+    return graph_view(graph)
+
+
+def parts_not_looked_at(graph: GraphDesc) -> tuple[str, ...]:
+    """Return the fields of a graph's operators, and the edges, that rules do not cover."""
+    nodes = [(i, node.operator) for i, node in enumerate(entries_of(graph, "nodes")) if node is not None]
+    if isinstance(graph, CapturedGraph):
+        fields = [*_operators_elsewhere([(i, operator) for i, operator in nodes if operator is not None])]
+    else:
+        fields = [f"Nodes[{i}].Operator.{field}" for i, operator in nodes for field in fields_not_looked_at(operator)]
+    has_others = any(not tile_of(operator) for _, operator in nodes)
+    return (*fields, *(edges_without_rules(graph_view(graph)) if has_others else ()))
+
+
+def _operators_elsewhere(nodes: Sequence[tuple[int, OperatorDesc]]) -> Iterator[str]:
+    """Yield where the operators of a captured graph's nodes are described, if anywhere."""
+    unknown = [i for i, operator in nodes if operator is UNKNOWN_OPERATOR]
+    if len(unknown) < len(nodes):
+        yield "the operators of its nodes, which have lines of their own"
+    if unknown:
+        more = f" and {len(unknown) - 1} more, which are" if len(unknown) > 1 else ", which is"
+        yield f"Nodes[{unknown[0]}].Operator{more} not known"
+
+
+def _findings(view: GraphView, target: Target) -> Iterator[Finding]:
+    graph = view.graph
+    yield from apply_rules(GRAPH_CALL_RULES, graph, target)
+    refused = set()
+    for i, (node, operator) in enumerate(zip(entries_of(graph, "nodes"), view.operators, strict=True)):
+        if operator is None:
+            continue
+        if not isinstance(graph, CapturedGraph) or target not in operator.refused:
+            found = tuple(findings_of_operator(node.operator, target))
+            operator.refused[target] = any(finding.basis & BASES["runtime"] for finding in found)
+            for finding in found if not isinstance(graph, CapturedGraph) else ():
+                yield replace(finding, path=f"Nodes[{i}].Operator.{finding.path}".rstrip("."))
+        if operator.refused[target]:
+            refused.add(i)
+    of_graph = apply_rules((*GRAPH_RULES, *CONNECTION_RULES), view._replace(refused=refused), target)
+    if target.level.tiles_are_measured:
+        yield from of_graph
+    else:
+        yield from (replace(each, basis=each.basis & ~Basis.RUNTIME | Basis.INFERRED) for each in of_graph)
