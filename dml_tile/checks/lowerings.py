@@ -7,14 +7,14 @@ with_lowering_suggested()  suggests the command that lowers a tile, and other no
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from dml_tile.back_ends.back_end import BACK_END_RULES, BackEnd
 from dml_tile.back_ends.directml import merged_dimensions
 from dml_tile.checks.result import Result, Verdict, verdict_of
 from dml_tile.checks.results import results
-from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.descriptors.tile import array_text
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc, array_text
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
@@ -25,9 +25,11 @@ from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
-from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.check import not_a_tile
 from dml_tile.text import as_typed, printable
+
+if TYPE_CHECKING:
+    from dml_tile.readers.model_tile import TileNode
 
 _LOWER_IT: Final = "lower it"
 
@@ -76,7 +78,7 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
     """
     node = item.node
     if node is None:
-        if item.other is not None or isinstance(item.desc, GraphDesc):
+        if item.other is not None or not isinstance(item.desc, TileOperatorDesc | OperatorDesc | None):
             raise DmlError([not_a_tile(item.other or "a graph")])
         return lower(item.desc, target, **options)
     from dml_tile.checks.via import check_node, ruled_out  # imports the back ends

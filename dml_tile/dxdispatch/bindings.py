@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.bindings.resources import Buffer, BufferBinding
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BoundRange, Slot
-from dml_tile.descriptors.graph import Descriptor
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT64_MAX
@@ -18,6 +17,9 @@ from dml_tile.findings import Finding, apply_rules, unreadable
 from dml_tile.input_errors import MAX_PROBLEMS
 from dml_tile.rules.binding import RANGE_RULES
 from dml_tile.text import json_pointer
+
+if TYPE_CHECKING:
+    from dml_tile.descriptors.graph import Descriptor
 
 _RESOURCE: Final = Buffer(0)
 """Stands for any resource: the rules of ranges do not look at it."""
