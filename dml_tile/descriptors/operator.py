@@ -10,7 +10,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, NoReturn, SupportsIndex, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+)
 
 from pydantic import (
     AfterValidator,
@@ -42,6 +53,7 @@ from dml_tile.directml.operators import Field, Operator, enumerations, operator_
 from dml_tile.text import did_you_mean
 
 _MAX_SUGGESTIONS: Final = 64
+_Kept = TypeVar("_Kept")
 
 
 class OperatorFields:
@@ -50,15 +62,16 @@ class OperatorFields:
     Tensors are TensorDesc, operators OperatorDesc, arrays tuples, and null pointers None. Made by ``OperatorDesc``.
     """
 
-    __slots__ = ("_kept_hash", "_values", "operator")
+    __slots__ = ("_kept", "operator", "values")
 
     operator: Operator
+    values: Mapping[str, Any]
+    """All values by their names in C, in C's order."""
 
     def __init__(self, operator: Operator, values: Mapping[str, Any]) -> None:
-        """Take what ``read_fields`` has read: all values by their names in C, in C's order."""
         object.__setattr__(self, "operator", operator)
-        object.__setattr__(self, "_values", values)
-        object.__setattr__(self, "_kept_hash", None)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "_kept", {})
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{name} cannot be set: {self.operator.struct} does not change; replace() makes another")
@@ -69,7 +82,7 @@ class OperatorFields:
         return _python_names(self.operator.value)
 
     def __getitem__(self, name: str) -> Any:
-        values = self._values
+        values = self.values
         return values[name] if name in values else values[_c_names(self.operator.value)[name]]
 
     def __getattr__(self, name: str) -> Any:
@@ -80,7 +93,7 @@ class OperatorFields:
 
     def get(self, name: str) -> Any:
         """Return the value of a field; None too where the operator has no such field."""
-        return self._values.get(_c_names(self.operator.value).get(name, name))
+        return self.values.get(_c_names(self.operator.value).get(name, name))
 
     def replace(self, **changes: Any) -> OperatorFields:
         """Return a copy with other values, read as ``OperatorDesc`` reads them; names are Python's or C's.
@@ -88,8 +101,8 @@ class OperatorFields:
         Counts that are the lengths of their arrays are worked out anew. Raises pydantic's ValidationError for a name
         that is no field's, and for a value that no C field can hold.
         """
-        lengths = _lengths(self.operator, self._values)
-        kept = {name: value for name, value in self._values.items() if value != lengths.get(name)}
+        lengths = _lengths(self.operator, self.values)
+        kept = {name: value for name, value in self.values.items() if value != lengths.get(name)}
         names = _c_names(self.operator.value)
         return read_fields(self.operator, kept | {names.get(name, name): value for name, value in changes.items()})
 
@@ -99,32 +112,35 @@ class OperatorFields:
         """Return the values as pydantic's models do: by their names in Python, or with ``by_alias`` in C."""
         dumped = dict[str, Any]()
         for field in self.operator.fields:
-            value, adapter = self._values[field.name], _adapter(field.kind, field.enumeration)
+            value, adapter = self.values[field.name], _adapter(field.kind, field.enumeration)
             name = field.name if by_alias else self.attributes[field.name]
             dumped[name] = adapter.dump_python(value, mode=mode, by_alias=by_alias)
         return dumped
 
+    def kept(self, work_out: Callable[[OperatorFields], _Kept]) -> _Kept:
+        """Return ``work_out`` of these fields, which is worked out once and kept with them."""
+        kept: dict[Any, _Kept] = self._kept
+        if work_out not in kept:
+            kept[work_out] = work_out(self)
+        return kept[work_out]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OperatorFields):
             return NotImplemented
-        return self.operator.value == other.operator.value and self._values == other._values
+        return self.operator.value == other.operator.value and self.values == other.values
 
     def __hash__(self) -> int:
-        kept: int | None = self._kept_hash  # several caches ask
-        if kept is None:
-            kept = hash((self.operator.value, *self._values.values()))
-            object.__setattr__(self, "_kept_hash", kept)
-        return kept
+        return self.kept(_hash)  # several caches ask
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.operator.value, self._values)
+        return _restored, (self.operator.value, self.values)
 
     def __repr__(self) -> str:
         return repr({field.name: self._named(field) for field in self.operator.fields})
 
     def _named(self, field: Field) -> Any:
         """Return a value, that of an enumerator as its name."""
-        value = self._values[field.name]
+        value = self.values[field.name]
         if field.kind != "e":
             return value
         names = spelling(field).names
@@ -132,11 +148,15 @@ class OperatorFields:
 
     def __str__(self) -> str:
         """Return the fields in one line, without null pointers and the counts of arrays."""
-        counts = {count: len(self._values[arrays[-1]] or ()) for count, arrays in self.operator.arrays.items()}
+        counts = {count: len(self.values[arrays[-1]] or ()) for count, arrays in self.operator.arrays.items()}
         shown = ((field.name, self._named(field)) for field in self.operator.fields)
         return ", ".join(
             f"{name} {_text(value)}" for name, value in shown if value is not None and counts.get(name) != value
         )
+
+
+def _hash(fields: OperatorFields) -> int:
+    return hash((fields.operator.value, *fields.values.values()))
 
 
 def _lengths(operator: Operator, values: Mapping[str, Any]) -> dict[str, int]:

@@ -83,6 +83,8 @@ TENSOR_FLAGS = Flags(TensorFlags, "DML_TENSOR_FLAG_")
 
 _ORDINARY_SEQUENCES: Final = (list, tuple)
 _TYPE_KEYS: Final = ("Type", "type")
+_KEYS_OF_A_TENSOR: Final = frozenset((*_TYPE_KEYS, "Desc", "desc", "NullDesc"))
+"""The keys without which an object is a tensor's buffer alone."""
 
 
 class BufferTensorDesc(Struct):
@@ -190,6 +192,8 @@ def _nested_tensor(data: Any) -> Any:
         return data
     if not isinstance(data, dict):
         return {"Desc": data} if isinstance(data, BufferTensorDesc) else data
+    if _KEYS_OF_A_TENSOR.isdisjoint(data):
+        return {"Desc": data}
     match data.get("NullDesc"):
         case True:
             return _set_desc(data, None)

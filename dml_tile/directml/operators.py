@@ -91,9 +91,19 @@ class Operator:
         return {field.name: field for field in self.fields}
 
     @cached_property
+    def tensor_fields(self) -> tuple[Field, ...]:
+        """The fields that are tensors, or arrays of them."""
+        return tuple(field for field in self.fields if field.is_tensor)
+
+    @cached_property
     def tensors(self) -> tuple[str, ...]:
         """The names of the fields that are tensors, or arrays of them."""
-        return tuple(field.name for field in self.fields if field.is_tensor)
+        return tuple(field.name for field in self.tensor_fields)
+
+    @cached_property
+    def fuses(self) -> bool:
+        """True if it has fields for other operators, which are fused into it."""
+        return any(field.kind in "oO" for field in self.fields)
 
     @cached_property
     def arrays(self) -> Mapping[str, list[str]]:

@@ -32,6 +32,7 @@ from dml_tile.text import json_pointer, shown
 
 _SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = c_names(TileOperatorDesc)
+_TILE_KEYS: Final = frozenset((*_TILE_FIELDS, *_TILE_FIELDS.values()))
 _REPEATS: Final = frozenset(("Repeats", "RepeatsCount", "repeats", "repeats_count"))
 _CAPTURE: Final = "dml_tile_capture"
 """The key of a captured line."""
@@ -116,17 +117,15 @@ def read_document(text: bytes, name: str = STANDARD_INPUT) -> Iterator[ItemOrPro
         else:
             yield _unreadable(name, text, error)
         return
-    yield from limited_problems(_joined(_locate(_count_nulls(_read_parts(document)), SourceText(text))))
+    source = SourceText(text)
+    parts = (_located(part, source) for part in _count_nulls(_read_parts(document, source)))
+    yield from limited_problems(_joined(parts))
 
 
 def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[ItemOrProblem]:
     """Yield the descriptors of JSON lines, with pointers from /0 on; ``first`` is the number of the first line."""
-    parts = (
-        part
-        for i, line in enumerate(lines)
-        if line.strip()
-        for part in _locate([_read_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
-    )
+    texts = ((f"/{i}", SourceText(line, first + i)) for i, line in enumerate(lines) if line.strip())
+    parts = (_located(_read_line(text, pointer), text) for pointer, text in texts)
     yield from limited_problems(_joined(_count_nulls(parts)))
 
 
@@ -177,27 +176,26 @@ def _require_lines(first: bytes) -> None:
         raise input_error("", f"unreadable JSON: {error}") from None
 
 
-def _read_line(line: bytes, pointer: str, number: int) -> ItemOrProblem:
+def _read_line(text: SourceText, pointer: str) -> ItemOrProblem:
+    line, number = text.content, text.line_number
     if len(line) > MAX_DOCUMENT_BYTES:
         return unreadable(pointer, f"line {number} is larger than {MAX_DOCUMENT_BYTES} bytes")
     try:
         data = parse_json(line.rstrip())
     except ValueError as error:
         place = str(error).replace("at line 1 column", f"at line {number} column")
-        return unreadable(pointer, f"unreadable JSON: {place}", position_of_error(line, error, number))
-    return _read_descriptor(data, pointer)
+        return unreadable(pointer, f"unreadable JSON: {place}", position_of_error(line, error, number or 1))
+    return _read_descriptor(data, pointer, text)
 
 
-def _locate(parts: Iterable[ItemOrProblem], text: SourceText) -> Iterator[ItemOrProblem]:
-    """Yield problems with positions in a text, and descriptors with the text, for their findings' positions."""
-    for part in parts:
-        if isinstance(part, Item):
-            yield replace(part, text=text)
-        else:
-            yield replace(part, position=part.position or (text.position(part.path) if part.path else None))
+def _located(part: ItemOrProblem, text: SourceText) -> ItemOrProblem:
+    """Return a problem with its position in a text, or an operator with the text, for its findings' positions."""
+    if isinstance(part, Item):
+        return part if part.text else replace(part, text=text)
+    return replace(part, position=part.position or (text.position(part.path) if part.path else None))
 
 
-def _read_parts(document: Document) -> Iterator[ItemOrProblem]:
+def _read_parts(document: Document, text: SourceText) -> Iterator[ItemOrProblem]:
     data = document.value
     if is_dxdispatch_model(data):
         from dml_tile.readers.dxdispatch import read_model_parts  # imports more than all other kinds need
@@ -205,55 +203,54 @@ def _read_parts(document: Document) -> Iterator[ItemOrProblem]:
         yield from read_model_parts(document)
     elif isinstance(data, list):
         for i, item in enumerate(data):
-            yield _read_descriptor(item, json_pointer([i]))
+            yield _read_descriptor(item, json_pointer([i]), text)
     else:
-        yield _read_descriptor(data, "")
+        yield _read_descriptor(data, "", text)
 
 
-def _read_descriptor(data: Any, pointer: str) -> ItemOrProblem:
+def _read_descriptor(data: Any, pointer: str, text: SourceText) -> ItemOrProblem:
     """Read a bare DML_TILE_OPERATOR_DESC, a DML_OPERATOR_DESC with its Type, or a DML_GRAPH_DESC with its Nodes."""
-    if isinstance(data, dict) and "$schema" in data:  # it names the JSON Schema to an editor
-        data = {key: value for key, value in data.items() if key != "$schema"}
     if data is None:
         return Item(pointer)
-    if isinstance(data, dict) and _CAPTURE in data:
-        return _read_capture(data, pointer)
-    if is_dxdispatch_model(data):
-        return unreadable(pointer, "a DxDispatch model was provided, which has to be the whole document")
     if not isinstance(data, dict):
         return unreadable(pointer, _no_descriptor_message(data))
-    if data.keys() & {"Nodes", "nodes"}:
+    if "$schema" in data:  # it names the JSON Schema to an editor
+        data = {key: value for key, value in data.items() if key != "$schema"}
+    if _CAPTURE in data:
+        return _read_capture(data, pointer, text)
+    if is_dxdispatch_model(data):
+        return unreadable(pointer, "a DxDispatch model was provided, which has to be the whole document")
+    if "Nodes" in data or "nodes" in data:
         from dml_tile.descriptors.graph import GraphDesc
 
-        return validated(GraphDesc, data, pointer)
-    typed = next((key for key in ("Type", "type") if key in data), None)
-    if typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}:
+        return validated(GraphDesc, data, pointer, text)
+    for key in ("Type", "type"):
+        if key in data:
+            return _read_typed(data, key, pointer, text)
+    if data.keys().isdisjoint(_TILE_KEYS):
         return unreadable(pointer, _no_descriptor_message(data))
-    if typed is None:
-        foreign = _fields_of_another_operator(data)
-        return (
-            unreadable(pointer, _NO_TYPE.format(foreign[0])) if foreign else validated(TileOperatorDesc, data, pointer)
-        )
-    return _read_typed(data, data[typed], pointer)
+    if foreign := _fields_of_another_operator(data):
+        return unreadable(pointer, _NO_TYPE.format(foreign[0]))
+    return validated(TileOperatorDesc, data, pointer, text)
 
 
-def _read_typed(data: dict[str, Any], kind: Any, pointer: str) -> ItemOrProblem:
-    """Read a DML_OPERATOR_DESC of a type."""
+def _read_typed(data: dict[str, Any], key: str, pointer: str, text: SourceText) -> ItemOrProblem:
+    """Read a DML_OPERATOR_DESC, whose type is under a key."""
     from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc  # most tiles are bare
 
-    operator = _operator_type(kind)
-    if operator is None and not _is_like_an_operator(data, kind):
+    operator = _operator_type(data[key])
+    if operator is None and not _is_like_an_operator(data, data[key]):
         return unreadable(pointer, _no_descriptor_message(data))
     if operator is None or operator == OperatorType.TILE:
-        return validated(OperatorDesc, data, pointer)
+        return validated(OperatorDesc, data, pointer, text)
     described = operators().get(operator)
     if described is None:
         is_null = data.get("Desc", data.get("desc", UNKNOWN_STRUCT)) is None
-        return validated(OperatorDesc, {"Type": operator, "Desc": None if is_null else UNKNOWN_STRUCT}, pointer)
-    return validated(OperatorDesc, data, pointer, [field.name for field in described.fields])
+        return validated(OperatorDesc, {"Type": operator, "Desc": None if is_null else UNKNOWN_STRUCT}, pointer, text)
+    return validated(OperatorDesc, data | {key: operator}, pointer, text, described)  # its name need not be read again
 
 
-def _read_captured_operator(data: dict[str, Any] | None, pointer: str) -> ItemOrProblem:
+def _read_captured_operator(data: dict[str, Any] | None, pointer: str, text: SourceText) -> ItemOrProblem:
     """Read the operator of a captured line; early headers wrote the types of operators other than Tile alone."""
     kind = data["Type"] if data and data.keys() == {"Type"} else None
     operator = _operator_type(kind)
@@ -261,10 +258,10 @@ def _read_captured_operator(data: dict[str, Any] | None, pointer: str) -> ItemOr
         return Item(pointer, other=operator_name(operator))
     if operator is None and isinstance(kind, str):  # of a newer DirectML.h
         return Item(pointer, other=f"{OPERATOR_TYPE.prefix}{kind.removeprefix(OPERATOR_TYPE.prefix)}")
-    return _read_descriptor(data, pointer)
+    return _read_descriptor(data, pointer, text)
 
 
-def _read_capture(data: dict[str, Any], pointer: str) -> ItemOrProblem:
+def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemOrProblem:
     from dml_tile.descriptors.graph import UNKNOWN_OPERATOR
     from dml_tile.descriptors.operator import OperatorDesc
     from dml_tile.readers.captured_line import CapturedLine, capture_of
@@ -284,7 +281,7 @@ def _read_capture(data: dict[str, Any], pointer: str) -> ItemOrProblem:
             return unreadable(pointer, "operator is missing; a graph has session and call")
         pointer = pointer if captured.is_return else f"{pointer}/graph"
         return Item(pointer, capture=capture_of(None, captured), line=line)
-    part = _read_captured_operator(captured.operator, f"{pointer}/operator")
+    part = _read_captured_operator(captured.operator, f"{pointer}/operator", text)
     if not isinstance(part, Item):
         return part
     if part.other is not None:  # its fields were not captured
@@ -323,10 +320,9 @@ def _is_like_an_operator(data: dict[str, Any], kind: Any) -> bool:
 
 def _fields_of_another_operator(data: dict[str, Any]) -> list[str]:
     """Return the keys of a descriptor without a type that an operator other than Tile has, if it is no tile."""
-    names = {*_TILE_FIELDS, *_TILE_FIELDS.values()}
-    if data.keys() <= names or data.keys() & _REPEATS:
+    if data.keys() <= _TILE_KEYS or data.keys() & _REPEATS:
         return []
-    return [key for key in data if key not in names and key in _fields_of_all_operators()]
+    return [key for key in data if key not in _TILE_KEYS and key in _fields_of_all_operators()]
 
 
 @cache

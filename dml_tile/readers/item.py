@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -12,12 +12,13 @@ from pydantic import ValidationError
 
 from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.findings import Finding, Position, unreadable
-from dml_tile.input_errors import too_many_keys
+from dml_tile.input_errors import MAX_KEYS, too_many_keys
 from dml_tile.json_text import SourceText
 from dml_tile.text import abridged
 
 if TYPE_CHECKING:
     from dml_tile.descriptors.graph import Descriptor
+    from dml_tile.directml.operators import Operator
     from dml_tile.dxdispatch.rules import ModelPart
     from dml_tile.readers.captured_line import CapturedLine
     from dml_tile.readers.model_tile import TileNode, UnknownField
@@ -107,13 +108,23 @@ def item_of(node: TileNode) -> Item:
     return Item(node.pointer, node=node, operator=str(node), unknown=node.unknown)
 
 
-def validated(model: type[Descriptor], data: dict[str, Any], pointer: str, fields: Sequence[str] = ()) -> ItemOrProblem:
-    """Return the descriptor in an object of JSON; ``fields`` are the names that messages suggest."""
-    if crowded := too_many_keys(data):  # pydantic would make an error of each unknown key
+def validated(
+    model: type[Descriptor],
+    data: dict[str, Any],
+    pointer: str,
+    text: SourceText | None = None,
+    operator: Operator | None = None,
+) -> ItemOrProblem:
+    """Return the descriptor in an object of JSON, a part of a ``text``.
+
+    Messages suggest the names of the ``operator``'s fields.
+    """
+    may_be_crowded = text is None or text.most_names > MAX_KEYS
+    if may_be_crowded and (crowded := too_many_keys(data)):  # pydantic would make an error of each unknown key
         return unreadable(pointer, crowded)
     try:
-        return Item(pointer, model.model_validate(data, context=JSON_DOCUMENT))
+        return Item(pointer, model.model_validate(data, context=JSON_DOCUMENT), text=text)
     except ValidationError as error:
         from dml_tile.readers.refusals import refused
 
-        return refused(error, data, pointer, fields, model)
+        return refused(error, data, pointer, [field.name for field in operator.fields] if operator else (), model)

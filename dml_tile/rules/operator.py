@@ -28,7 +28,7 @@ from dml_tile.rules.operator_fields import (
 )
 from dml_tile.rules.operator_view import INT_MAX, OperatorView, basis, viewed
 from dml_tile.rules.shapes import holds
-from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES
+from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand
 from dml_tile.rules.tile import count_outside_row, lacking_capability, level_needed, upgrade_advice
 
 _INFERRED: Final = {
@@ -182,20 +182,19 @@ def _level_rules_of(op: OperatorView, target: Target) -> Sequence[Rule[OperatorV
 
 def is_within_the_row(op: OperatorView, target: Target) -> bool:
     """Return True for a common operator, which breaks no rule of levels (a test of recorded operators shows it)."""
-    level, table = target.feature_level, op.table
-    if op.activations or table.given or table.never_owned or level < op.operator.level:
-        return False
-    if not (target.double_precision and target.typed_uav_loads):
+    columns = None if op.activations else _common_columns(op.operator, op.table, target)
+    if columns is None:
         return False
     for name, levels in _enumerator_levels(op.operator):
         value = op.fields[name]
-        if value >= len(levels) or levels[value] > level:
+        if value >= len(levels) or levels[value] > target.feature_level:
             return False
-    columns = _columns(table, level)
-    return all(
-        field not in columns or (data_type in columns[field].data_types and count in columns[field].dimension_counts)
-        for field, data_type, count in op.kinds
-    )
+    for field, column in columns.items():
+        for view in op.of(field):
+            desc = view.desc
+            if desc.data_type not in column.data_types or desc.dimension_count not in column.dimension_counts:
+                return False
+    return True
 
 
 @cache
@@ -205,8 +204,16 @@ def _enumerator_levels(operator: Operator) -> list[tuple[str, Sequence[FeatureLe
 
 
 @cache
-def _columns(table: OperatorTable, level: FeatureLevel) -> Row:
-    """Return the types and counts of tensors that both the page and the runtime take at a level."""
+def _common_columns(operator: Operator, table: OperatorTable, target: Target) -> Row | None:
+    """Return the types and counts of tensors that both the page and the runtime take at a target.
+
+    None if other rules of levels may have something to say.
+    """
+    level = target.feature_level
+    if table.given or table.never_owned or level < operator.level:
+        return None
+    if not (target.double_precision and target.typed_uav_loads):
+        return None
     documented, found = table.documented(level) or {}, dict[str, Column]()
     for tensor, column in documented.items():
         taken = (table.measured(level) or documented).get(tensor, column)
@@ -240,7 +247,6 @@ def _field_rules_of(operator: Operator, table: OperatorTable) -> list[Rule[Opera
     return [rule for rule in OPERATOR_FIELD_RULES if can_break.get(rule, True)]
 
 
-@lru_cache(maxsize=8)
 def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = viewed(fields)
@@ -260,12 +266,23 @@ def _violations(
 
 def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
     level = target.feature_level
-    for operand in op.unusual_operands:
-        if operand.tensor is None and op.table.optional_from.get(operand.name, level + 1) <= level:
-            continue
-        yield from apply_rules(TENSOR_RULES, operand, target)
-        if view := op.views.get(operand.name):
-            yield from apply_rules(BUFFER_RULES, view, target)
+    for operand, findings in _unusual_operands(op, target) if op.unusual_operands else ():
+        if operand.tensor is not None or op.table.optional_from.get(operand.name, level + 1) > level:
+            yield from findings
+
+
+def _unusual_operands(op: OperatorView, target: Target) -> list[tuple[Operand, list[Finding]]]:
+    """Return the operands that may break a rule of tensors, with their findings, which depend on the build alone."""
+    known, build = op.findings_of_tensors, target.level.runtime
+    if build not in known:
+        known[build] = [(operand, [*_of_tensor(operand, op, target)]) for operand in op.unusual_operands]
+    return known[build]
+
+
+def _of_tensor(operand: Operand, op: OperatorView, target: Target) -> Iterator[Finding]:
+    yield from apply_rules(TENSOR_RULES, operand, target)
+    if view := op.views.get(operand.name):
+        yield from apply_rules(BUFFER_RULES, view, target)
 
 
 _TARGETS: Final = {level: Target(level) for level in FeatureLevel}
@@ -304,21 +321,30 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
 
 
 def _passes(op: OperatorView, target: Target) -> bool:
-    found = chain(_findings_of_tensors(op, target), apply_rules(_level_rules_of(op, target), op, target))
+    rules = _level_rules_of(op, target)
+    if not (rules or op.unusual_operands):
+        return True
+    found = chain(_findings_of_tensors(op, target), apply_rules(rules, op, target))
     return all(finding.severity is Severity.NOTE for finding in found)
 
 
 def _distinct_levels(op: OperatorView) -> set[FeatureLevel]:
     """Return the levels at which the answer to an operator can differ from the next older level's."""
-    levels = {op.operator.level, *op.table.rows, *op.table.runtime}
-    levels.update(given.below for given in op.table.given if given.below)
+    levels = {*_levels_of(op.operator, op.table)}
     if op.unusual_operands:
         levels.update(op.table.optional_from.values(), _RUNTIME_CHANGES)
-    for field in op.operator.fields:
-        if field.kind == "e":
-            value = op.fields[field.name]
-            levels.update(enumerations()[field.enumeration].levels[value : value + 1])
+    for name, levels_of_values in _enumerator_levels(op.operator):
+        value = op.fields[name]
+        levels.update(levels_of_values[value : value + 1])
     if op.activations:
         levels.update(op.table.fused_from.values())
         levels.update(known.level for _, each in op.activations if (known := operators().get(each.type)))
     return levels
+
+
+@cache
+def _levels_of(operator: Operator, table: OperatorTable) -> frozenset[FeatureLevel]:
+    """Return the levels at which an operator, or its row, changes."""
+    return frozenset(
+        [operator.level, *table.rows, *table.runtime, *(given.below for given in table.given if given.below)]
+    )

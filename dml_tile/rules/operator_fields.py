@@ -9,6 +9,7 @@ import operator as comparisons
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, Final
 
 from dml_tile.descriptors.operator import OperatorFields
@@ -54,13 +55,13 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
         if condition and not holds(op, condition):
             continue
         views = [view for tensor in tensors for view in op.of(tensor)]
-        values = [_value_of(view, field) for view in views]
+        values = [*map(_VALUES[field], views)]
         if values.count(values[0] if values else None) == len(values):
             continue
         first = views[0]
         if field == "Sizes":  # a tensor that could be repeated is to follow the others
             first = next((view for view in views if broadcast_advice(first, view) and view.sizes != first.sizes), first)
-        expected = _value_of(first, field)
+        expected = _VALUES[field](first)
         has = f"{first.operand.name} has"
         if alias and expected == alias[0]:
             expected, has = alias[1], f"{_shown(alias[0])} needs"
@@ -72,11 +73,12 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
             yield Violation(view.path(field), message, advice, basis(is_documented, is_checked))
 
 
-def _value_of(view: TensorView, field: str) -> Any:
-    """Return a tensor's DataType, DimensionCount or Sizes."""
-    if field == "Sizes":
-        return view.sizes
-    return view.desc.data_type if field == "DataType" else view.desc.dimension_count
+_VALUES: Final[dict[str, Callable[[TensorView], Any]]] = {
+    "DataType": attrgetter("desc.data_type"),
+    "DimensionCount": attrgetter("desc.dimension_count"),
+    "Sizes": attrgetter("sizes"),
+}
+"""Fields of tensors, by their names in C."""
 
 
 def _shown(value: Any) -> str:
@@ -136,7 +138,7 @@ def _bounds(op: OperatorView, found: re.Match[str]) -> list[float]:
         # another rule refuses an unknown value
         return [names.index(word) for word in found["words"].split()] if value < len(names) else [value]
     views = op.of(found["tensor"])
-    return [_value_of(views[0], found["of"]) - int(found["less"] or 0)] if views else []
+    return [_VALUES[found["of"]](views[0]) - int(found["less"] or 0)] if views else []
 
 
 def _expected(found: re.Match[str], bounds: Sequence[float]) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
 from typing import Final
 
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
-from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.levels import Runtime
 from dml_tile.directml.operator_table import OperatorTable, Row, operator_table
 from dml_tile.directml.operators import Field
-from dml_tile.findings import BOTH, Basis
-from dml_tile.rules.tensor import Operand, TensorView, ordinary_buffer, view_of
+from dml_tile.findings import BOTH, Basis, Finding
+from dml_tile.rules.tensor import Operand, TensorView, ordinary_view, view_of
 
 INT_MAX: Final = 2**31 - 1
 TAKEN_AS_AVERAGE: Final = "AVERAGE"
@@ -20,52 +20,47 @@ TAKEN_AS_AVERAGE: Final = "AVERAGE"
 
 
 class OperatorView:
-    """An operator's fields beside what is documented and measured of them."""
+    """An operator's fields beside what is documented and measured of them.
 
-    def __init__(self, fields: OperatorFields) -> None:
-        self.fields, self.operator, self.table = fields, fields.operator, table_of(fields)
-        self.operands = [
-            Operand(name, tensor, self.table.is_output(field.name))
-            for field, name, tensor in _tensors(fields)
-            if tensor is not None or not field.is_optional
-        ]
-        self.views = {operand.name: view for operand in self.operands if (view := view_of(operand))}
-        self._by_field: dict[str, list[TensorView]] = {}
-        for name, view in self.views.items():
-            self._by_field.setdefault(name.partition("[")[0], []).append(view)
-        self.kinds = {
-            (field, view.desc.data_type, view.desc.dimension_count)
-            for field, views in self._by_field.items()
-            for view in views
-        }
-        """The data types and dimension counts of tensors, after their fields."""
-        self.sizes = {
-            field: sizes
-            for field, views in self._by_field.items()
-            if (sizes := [each.sizes for each in views if each.sizes])
-        }
+    ``fields`` are the values by their names in C. ``views`` has the tensors that are not null, by name: of an array's
+    entry with an index. ``unusual_operands`` may break a rule of tensors. ``sizes`` are those of each field's tensors
+    that are known. ``activations`` are the operators that are fused into this one, after their paths.
+    """
 
-    @cached_property
-    def unusual_operands(self) -> list[Operand]:
-        """The operands that may break a rule of tensors."""
-        return [
-            each for each in self.operands if not ordinary_buffer(each.tensor, 0 if each.is_output else OWNED_BY_DML)
-        ]
+    def __init__(self, described: OperatorFields) -> None:
+        self.fields, self.operator, self.table = described.values, described.operator, table_of(described)
+        self.views = dict[str, TensorView]()
+        self.by_field = dict[str, list[TensorView]]()
+        self.sizes = dict[str, list[tuple[int, ...]]]()
+        self.unusual_operands = list[Operand]()
+        self.findings_of_tensors = dict[Runtime, list[tuple[Operand, list[Finding]]]]()
+        """The unusual operands with their findings, once they are known, by what the rules of tensors depend on."""
+        for field, name, tensor in _tensors(described):
+            if tensor is None and field.is_optional:
+                continue
+            operand = Operand(name, tensor, self.table.is_output(field.name))
+            view = ordinary_view(operand)
+            if view is None:
+                self.unusual_operands.append(operand)
+                view = view_of(operand)
+            if view is not None:
+                self.views[name] = view
+                self.by_field.setdefault(field.name, []).append(view)
+                if view.sizes:
+                    self.sizes.setdefault(field.name, []).append(view.sizes)
+        self.activations = [*self._activations()] if self.operator.fuses else []
 
-    @cached_property
-    def activations(self) -> list[tuple[str, OperatorDesc]]:
-        """The operators that are fused into this one, after their paths."""
-        found = list[tuple[str, OperatorDesc]]()
+    def _activations(self) -> Iterator[tuple[str, OperatorDesc]]:
         for field in self.operator.fields:
-            if field.kind == "o" and (activation := self.fields[field.name]):
-                found.append((field.name, activation))
+            value = self.fields[field.name]
+            if field.kind == "o" and value:
+                yield field.name, value
             elif field.kind == "O":
-                found += [(f"{field.name}[{i}]", each) for i, each in enumerate(self.fields[field.name] or ())]
-        return found
+                yield from ((f"{field.name}[{i}]", each) for i, each in enumerate(value or ()))
 
     def of(self, tensor: str) -> list[TensorView]:
         """Return the tensors of a field that are not null: none, one, or an array's."""
-        return self._by_field.get(tensor, [])
+        return self.by_field.get(tensor, [])
 
     def documented(self, level: FeatureLevel) -> Row:
         """Return a level's documented row."""
@@ -98,8 +93,9 @@ def broadcast_advice(small: TensorView, large: TensorView) -> str | None:
     return f"give it {large.operand.name}'s Sizes, with strides of 0" if is_repeated else None
 
 
-viewed: Final = lru_cache(maxsize=8)(OperatorView)
-"""An OperatorView of fields; the last few are kept, since a check looks at an operator several times."""
+def viewed(fields: OperatorFields) -> OperatorView:
+    """Return the view of fields, which is kept with them, since a check looks at an operator several times."""
+    return fields.kept(OperatorView)
 
 
 def table_of(fields: OperatorFields) -> OperatorTable:
@@ -116,11 +112,12 @@ def table_of(fields: OperatorFields) -> OperatorTable:
 
 def _tensors(fields: OperatorFields) -> Iterator[tuple[Field, str, TensorDesc | None]]:
     """Yield the tensors of an operator, in C's order, each after its field and its name: of an array, with an index."""
-    for field in fields.operator.fields:
+    values = fields.values
+    for field in fields.operator.tensor_fields:
         if field.kind == "t":
-            yield field, field.name, fields[field.name]
-        elif field.kind == "T":
-            for i, tensor in enumerate((fields[field.name] or ())[: fields[field.counted_by]]):
+            yield field, field.name, values[field.name]
+        else:
+            for i, tensor in enumerate((values[field.name] or ())[: values[field.counted_by]]):
                 yield field, f"{field.name}[{i}]", tensor
 
 
