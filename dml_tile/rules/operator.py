@@ -210,7 +210,7 @@ def _common_columns(operator: Operator, table: OperatorTable, target: Target) ->
     None if other rules of levels may have something to say.
     """
     level = target.feature_level
-    if table.given or table.never_owned or level < operator.level:
+    if table.given or table.null or table.never_owned or level < operator.level:
         return None
     if not (target.double_precision and target.typed_uav_loads):
         return None
@@ -226,7 +226,7 @@ def _common_columns(operator: Operator, table: OperatorTable, target: Target) ->
 def _rules_of(table: OperatorTable, has_activations: bool, has_capabilities: bool) -> list[Rule[OperatorView]]:
     """Return the rules of a level that an operator can break: those of activations only if it has any, and so on."""
     can_break = {
-        needed_tensors_are_given: bool(table.given),
+        needed_tensors_are_given: bool(table.given or table.null),
         inputs_may_be_owned: table.never_owned,
         data_types_are_supported_by_adapter: not has_capabilities,
         **dict.fromkeys(ACTIVATION_RULES, has_activations),
