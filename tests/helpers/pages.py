@@ -26,7 +26,7 @@ _COMMAND: Final = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.M)
 _PRINTED: Final = re.compile(r"print\(.*  # (.*)")
 _WORD: Final = re.compile(r"(?:(?:\(dml-tile [^)]*\)|https://)\S*|\S+)\s*")
 
-COLUMNS: Final = 92
+COLUMNS: Final = 90
 """As many as code hosts show without scrolling."""
 
 
