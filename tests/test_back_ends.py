@@ -26,7 +26,7 @@ from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.emit.schemas import schemas
 from dml_tile.errors import DialectError
 from dml_tile.execution.executor import execute
-from dml_tile.findings import Against, Basis, Severity
+from dml_tile.findings import OWN, Against, Basis, Severity
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
 from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import at
@@ -123,12 +123,14 @@ def test_a_back_end_describes_a_tile_with_just_this_descriptor(back_end: str, re
 def test_a_back_end_says_why_it_makes_no_tile(back_end: str, request_: Request, outcome: Outcome, path: str) -> None:
     result = BACK_ENDS[back_end].describe(request_, "6_4")
     assert (result.outcome, result.desc, result.path) == (outcome, None, path)
-    rule = "DML-VIA-refused" if outcome is Outcome.REFUSED else "DML-VIA-elsewhere"
+    rule = result.rule or ("DML-VIA-refused" if outcome is Outcome.REFUSED else "DML-VIA-elsewhere")
+    own = OWN.get(rule)
     against: Against
     for against in ("documentation", "runtime", "both"):
         (finding,) = check_via(request_, "6_4", back_end, against)
-        assert (finding.rule, finding.basis, finding.hresult) == (rule, Basis.INFERRED, None)
-        url = result.url or BACK_ENDS[back_end].source
+        assert (finding.rule, finding.hresult) == (rule, None)
+        assert finding.basis == (Basis(0) if own else Basis.INFERRED)
+        url = own.url if own else result.url or BACK_ENDS[back_end].source
         assert (finding.path, finding.message, finding.url) == (path, result.reason, url)
         assert result.reason
 
@@ -136,7 +138,7 @@ def test_a_back_end_says_why_it_makes_no_tile(back_end: str, request_: Request, 
 def test_a_finding_links_to_the_file_where_the_check_is() -> None:
     files = {
         (ORT, RANK_9): "TensorDesc.cpp",
-        (ORT, asked("string", [2], [2])): "OperatorRegistration.cpp",
+        (ORT, asked("string", [2], [2])): "OperatorKernels.md",
         (CHROMIUM, RANK_9): "context_impl_dml.cc",
     }
     for (back_end, request), file in files.items():
@@ -147,7 +149,7 @@ def test_a_finding_links_to_the_file_where_the_check_is() -> None:
 @pytest.mark.parametrize(
     ("target", "creates", "rules"),
     [
-        ("onnxruntime-directml-1.9.0", True, {"DML-VIA-elsewhere"}),
+        ("onnxruntime-directml-1.9.0", True, {"ORT-CPU-type"}),
         ("onnxruntime-directml-1.10.0", True, set()),
         ("onnxruntime-directml-1.13.1", True, set()),
         ("onnxruntime-directml-1.14.0", True, set()),
@@ -205,7 +207,7 @@ def test_a_tile_through_a_back_end_is_judged(request_: Request, back_end: str, t
 def test_a_type_that_an_adapter_lacks_is_left_to_another_provider(data_type: str, lacking: Target) -> None:
     request = asked(data_type, [2], [2])
     (finding,) = check_via(request, lacking, ORT)
-    assert (finding.rule, finding.path) == ("DML-VIA-elsewhere", "InputTensor.DataType")
+    assert (finding.rule, finding.path) == ("ORT-CPU-device-type", "InputTensor.DataType")
     assert BACK_ENDS[ORT].describe(request, "6_4").outcome is Outcome.TILE
 
 
@@ -242,7 +244,7 @@ NODES: Final[list[tuple[TileNode, str, str, dict[str, Sequence[str]]]]] = [
     (node("float32", [2, 3], [1, 2]), ORT, "6_4", {}),
     (node("float32", [2, 3], None), ORT, "6_4", {}),
     (node("float32", [2, 3], None), CHROMIUM, "6_4", {}),
-    (node("string", [2, 3], None), ORT, "6_4", {"DML-VIA-elsewhere": ["InputTensor.DataType"]}),
+    (node("string", [2, 3], None), ORT, "6_4", {"ORT-CPU-type": ["InputTensor.DataType"]}),
     (node("float64", ["N", 3], [1, 2]), ORT, "6_4", {"DML-TILE-DataType": TYPES}),
     (node("float32", [None] * 9, None), ORT, "6_4", {"DML-VIA-refused": ["InputTensor.DimensionCount"]}),
     (node("float32", [2, 3], [-1, 0]), ORT, "6_4", {"DML-VIA-elsewhere": [""]}),
@@ -251,7 +253,7 @@ NODES: Final[list[tuple[TileNode, str, str, dict[str, Sequence[str]]]]] = [
     (node("float32", [2, 3], [-1, 0]), CHROMIUM, "6_4", {"DML-VIA-refused": ["Repeats[1]"]}),
     (node(None, None, None), ORT, "6_4", {}),
     (node("f32", None, None, OF_OPENVINO), ORT, "6_4", {"DML-VIA-refused": [""]}),
-    (node("bfloat16", ["N"], [2]), ORT, "6_4", {"DML-VIA-refused": ["InputTensor.DataType"]}),
+    (node("bfloat16", ["N"], [2]), ORT, "6_4", {"ORT-NODE-no-kernel": ["InputTensor.DataType"]}),
     (node("f32", ["N"], [2], OF_OPENVINO), CHROMIUM, "3_1", {"DML-VIA-refused": [""]}),
     (node("i64", ["N"], [2], OF_OPENVINO), CHROMIUM, "4_0", {"DML-TILE-DataType-level": TYPES}),
 ]

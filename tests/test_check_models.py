@@ -458,16 +458,19 @@ def test_a_tile_that_fails_above_the_lowest_level_says_why_it_passes_there(check
 
 
 def test_lower_takes_what_a_back_end_makes_of_a_model(call: Call) -> None:
-    save("a.onnx", repeats=[1, 1, 2], inputs=[typed("x", [1, 1, 3], INT64)])
+    save("a.onnx", repeats=[1, 1, 2], inputs=[typed("x", [1, 1, 3], INT64)], ir_version=8)
     for via, target, status, printed in (
         ([], "4_0", 0, "a.onnx#widen: lowered at 4_0"),
         (["--via", "chromium"], "4_0", 0, "a.onnx#widen: lowered at 4_0"),
         (["--via", "ort"], "4_0", 1, "DML-VIA-refused"),
         (["--via", "ort"], "6_4", 0, "accepted at 6_4; there is nothing to lower"),
-        (["--via", "ort"], "onnxruntime-directml-1.9.0", 1, "DML-VIA-elsewhere"),
+        (["--via", "ort"], "onnxruntime-directml-1.9.0", 1, "note[ORT-CPU-version] no refusal\n    Tile-13: regist"),
     ):
         result = call("lower", "a.onnx", "--target", target, *via)
         assert (result.exit_code, printed in result.stdout) == (status, True), result.stdout
+    onnx.save(model("r = [2]; s = Shape(x); y = Tile(s, r)", inputs=[typed("x", ["N", 3])]), "s.onnx")
+    result = call("lower", "s.onnx", "--target", "6_4", "--via", "ort")
+    assert (result.exit_code, "Tile-13: all that it needs is in the CPU's memory" in result.stdout) == (1, True)
     (found,) = nodes_of(onnx.load("a.onnx"))
     assert isinstance(found, TileNode)
     item, at = item_of(found), Target.parse("6_4")

@@ -30,7 +30,8 @@ class BackEndResult:
     """The descriptor that a back end makes of a tile, or the reason why it makes none.
 
     ``desc`` is None unless the outcome is TILE; ``reason`` says why, and ``path`` names the field, if any, in C names.
-    ``url`` is the page of the file that decides; empty for the back end's own.
+    ``url`` is the page of the file that decides; empty for the back end's own. ``rule`` is the package's own id of the
+    reason, where it is one of placing a node; empty for a rule of back ends.
     """
 
     outcome: Outcome
@@ -39,6 +40,7 @@ class BackEndResult:
     suggestion: str | None = None
     desc: TileOperatorDesc | None = None
     url: str = ""
+    rule: str = ""
 
 
 class Release(NamedTuple):

@@ -28,7 +28,6 @@ from dml_tile.directml.targets import Target
 _SOURCES: Final = (
     "https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/dml/DmlExecutionProvider/src/"
 )
-_REGISTRATION: Final = f"{_SOURCES}Operators/OperatorRegistration.cpp"
 _TENSOR_DESC: Final = f"{_SOURCES}TensorDesc.cpp"
 _DEVICE: Final = "https://github.com/microsoft/onnxruntime/pull/14172"
 
@@ -45,12 +44,10 @@ def _provider_tile(request: Request, target: Target) -> BackEndResult:
     value = Edge(_ONNX_NAMES.get(request.onnx_type, request.onnx_type))
     tile = ModelNode("0", "", "", "Tile", version, (value, Edge("int64")), (value,), _FORMALS)
     _, ((_, reason),) = place(LoadedModel(0, {"": version}, [tile]), target)
-    if reason.placement is Placement.NONE:
-        text = f"{request.onnx_type}: neither the CPU nor the DirectML provider has it; the session does not load"
-        return BackEndResult(Outcome.REFUSED, "InputTensor.DataType", text, url=_REGISTRATION)
     if reason.placement is not Placement.DIRECTML:
-        text = f"left to the CPU provider: {reason.text}"
-        return BackEndResult(Outcome.ELSEWHERE, "InputTensor.DataType", text, reason.suggestion, url=_REGISTRATION)
+        outcome = Outcome.REFUSED if reason.placement is Placement.NONE else Outcome.ELSEWHERE
+        path = "" if reason.rule == "ORT-CPU-version" else "InputTensor.DataType"
+        return BackEndResult(outcome, path, reason.text, reason.suggestion, rule=reason.rule)
     rank, most = len(request.shape), DML_TENSOR_DIMENSION_COUNT_MAX1
     if rank > most:
         text = f"{rank} dimensions; the maximum is {most}"

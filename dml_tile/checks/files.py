@@ -35,6 +35,7 @@ from dml_tile.text import did_you_mean
 
 if TYPE_CHECKING:
     from dml_tile.back_ends import BackEnd
+    from dml_tile.directml.targets import Target
 
 Complain: TypeAlias = Callable[[str, Finding], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
@@ -222,9 +223,11 @@ def chosen_tiles(
     complain: Complain,
     pass_over: Callable[[Sequence[Found]], object],
     via: BackEnd | None = None,
+    target: Target | None = None,
 ) -> ChosenTiles:
     """Yield each tile of a file or a folder, with its file; if a ``pointer`` is given, only its tile.
 
+    Where the back end ``via`` places nodes, it does so at the target.
     Calls ``pass_over`` once, at the end, with what a folder's search passes over, models that the back end ``via`` does
     not read, and files without descriptors.
     """
@@ -247,22 +250,27 @@ def chosen_tiles(
     is_readable = bool(files)
     is_found = pointer is None
     passed_over: list[str] = []
-    with Sources(known_shapes) as sources:
+    placed_at = [target] if via and via.places_nodes and target else []
+    with Sources(known_shapes, targets=placed_at) as sources:
         for file in files:
-            is_empty = not is_model_file(file)
+            is_empty, nodes = not is_model_file(file), None
             for part in sources.parts(file):
                 is_empty &= isinstance(part, Item) and part.is_whole_model
                 if isinstance(part, Finding):
                     if pointer is None or part.path in ("", pointer) or part.path.startswith(f"{pointer}/"):
                         complain(file, part)
                         is_readable = False
-                elif not (isinstance(part, Item) and part.is_operator):
+                elif not isinstance(part, Item):
+                    from dml_tile.checks.placements import ModelNodes  # of models only
+
+                    nodes = ModelNodes(file, tuple(placed_at), part)
+                elif not part.is_operator:
                     continue
                 elif pointer not in (None, part.pointer):
                     passed_over.append(part.pointer)
                 else:
                     is_found = True
-                    yield file, part
+                    yield file, nodes.placed_item(part) if nodes else part
             if is_empty:
                 not_read.append(passing_over(file, EMPTY))
         names = sources.new_names()

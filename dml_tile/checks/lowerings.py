@@ -59,6 +59,8 @@ def lower_item(
     The result has the lowering, or the findings that say why there is none. It has neither for a model's tile that
     passes as far as it is known.
     """
+    if item.departure:
+        return Result(replace(item, source=source), target, Verdict.ELSEWHERE, (item.departure,), None)
     if item.unknown:
         (result,) = results(source, item, [target], "both", via)
         return result
@@ -81,12 +83,13 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
         if item.other is not None or not isinstance(item.desc, TileOperatorDesc | OperatorDesc | None):
             raise DmlError([not_a_tile(item.other or "a graph")])
         return lower(item.desc, target, **options)
-    from dml_tile.checks.via import check_node, ruled_out  # imports the back ends
+    from dml_tile.checks.via import as_optimised, check_node, ruled_out  # imports the back ends
 
     if findings := ruled_out(node):
         raise DmlError(findings)
     if via is None:
         return lower(node.request, target, **options)
+    node = as_optimised(node, via, target)
     findings = check_node(node, target, via)
     described = via.describe(node.request, target).desc
     if described is None or any(finding.rule in _OWN_RULES for finding in findings):

@@ -129,6 +129,22 @@ class ModelNodes:
         targets = [self.targets[i] for i in on_directml if self.has_device(i)]
         return replace(item, node=replace(item.node, folded="")) if item.node.folded and targets else item, targets
 
+    def placed_item(self, item: Item) -> Item:
+        """Return an item with the finding that keeps its Tile from DirectML at the first target, if one does."""
+        node = item.node
+        if node is None or node.error or not self.has_device(0):
+            return item
+        i = self._numbers[node.place]
+        number = self.placed.placed[0][i]
+        reason, is_of_model = self.placed.reasons[number], number in self.placed.errors[0]
+        is_gone = reason.placement is Placement.GONE
+        item = replace(item, node=replace(node, folded=reason.text if is_gone else ""))
+        if reason.placement is Placement.DIRECTML or is_gone:
+            return item
+        operator, named = ("", None) if is_of_model else (self._operators[i], self.placed.nodes[i])
+        departure = Departure(operator, reason, 1, named, ())
+        return replace(item, departure=replace(departure.finding, path="", url=OWN[reason.rule].url))
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {node.pointer: i for i, node in enumerate(self.placed.nodes)}

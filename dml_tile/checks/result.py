@@ -13,6 +13,7 @@ from dml_tile.findings import (
     ELSEWHERE,
     NO_OPERATOR,
     NOT_LOOKED_AT,
+    OWN,
     RUN_TIME,
     UNEXPLAINED,
     Finding,
@@ -61,6 +62,7 @@ _VERDICTS_WITHOUT_DIRECTML: Final = {
     operator_is_checked.id: Verdict.NOT_CHECKED,
     ELSEWHERE: Verdict.ELSEWHERE,
     NO_OPERATOR: Verdict.ELSEWHERE,
+    **{own.id: Verdict.ELSEWHERE for own in OWN.values() if own.key == "nodes"},
 }
 
 

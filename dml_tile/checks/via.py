@@ -22,11 +22,13 @@ from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.findings import (
     OTHER_RUNTIME,
+    OWN,
     UNUSED_VIA,
     Against,
     Finding,
     Found,
     Severity,
+    Try,
     apply_rules,
     bases_of,
     own_finding,
@@ -147,7 +149,7 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
 
 def _of_any_run(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings that hold whatever a tile's assumed values are."""
-    rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)}
+    rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES), *OWN}
     return tuple(finding for finding in findings if finding.rule in rules or finding.field == "DataType")
 
 
@@ -183,6 +185,9 @@ def _findings(
 
 
 def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
+    if result.rule:
+        tries = (Try(result.suggestion),) if result.suggestion else ()
+        return (replace(own_finding(result.rule, result.reason, result.path), url=OWN[result.rule].url, tries=tries),)
     found = apply_rules(BACK_END_RULES, result, target)
     return tuple(replace(finding, url=result.url or back_end.source) for finding in found)
 

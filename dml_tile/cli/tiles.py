@@ -194,7 +194,7 @@ def lower(
     back_end = config.back_end()
     if back_end and not Path(file).is_dir():
         require_models(back_end.name, [file])
-    chosen = chosen_tiles(file, config.known_shapes(), pointer, status.complain, count_passed_over, back_end)
+    chosen = chosen_tiles(file, config.known_shapes(), pointer, status.complain, count_passed_over, back_end, target)
     choices = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
     tiles = (lower_item(file, part, target, back_end, **choices) for file, part in chosen)
     if output_format == "text":

@@ -35,6 +35,7 @@ class Item:
     ``desc`` is its descriptor, ``node`` a model's Tile; ``other`` is the C name of an operator whose fields are not
     read. ``part`` is the part of a DxDispatch model: a dispatchable, or a part without an operator that breaks a rule.
     ``capture`` is what an application got for the descriptor, ``times`` the number of equal lines of a capture.
+    ``departure`` says what keeps the node from DirectML, where that was asked.
 
     A result's item also has the name of its ``source``, the ``operator`` in one line, the node's fields that are
     ``unknown`` before it runs, and the back end that the node goes through (``via``); ``content`` identifies an item of
@@ -48,6 +49,7 @@ class Item:
     node: TileNode | None = field(default=None, compare=False, repr=False)
     part: ModelPart | None = field(default=None, compare=False, repr=False)
     capture: Capture | None = field(default=None, compare=False, repr=False)
+    departure: Finding | None = field(default=None, compare=False, repr=False)
     line: CapturedLine | None = field(default=None, compare=False, repr=False)
     captured_content: str = field(default="", compare=False, repr=False)
     times: int = 1

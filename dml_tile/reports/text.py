@@ -245,9 +245,9 @@ def _sentence_of(rule_id: str) -> str:
     for rule in DESCRIPTOR_RULES:
         if rule.id == rule_id:
             return rule.says
-    from dml_tile.checks.catalogue import RULES
+    from dml_tile.checks.catalogue import rule_named
 
-    return RULES[rule_id].says
+    return rule_named(rule_id).says
 
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
@@ -257,7 +257,8 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     yield Line(2, Styled.assemble(kind, (f"[{first.rule}]", "bold"), f" {wording.outcome_of(first)}"))
     paths = ", ".join(finding.path for finding in findings if finding.path)
     yield Line(4, Styled.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
-    yield Line(4, Styled(f"{', '.join(first.basis.names)}: {_sentence_of(first.rule)}"))
+    basis = f"{', '.join(first.basis.names)}: " if first.basis else ""
+    yield Line(4, Styled(f"{basis}{_sentence_of(first.rule)}"))
     yield Line(4, Styled(first.url, "blue"))
     if first.suggestion:
         yield Line(4, Styled.assemble(("try: ", "green"), first.suggestion))
