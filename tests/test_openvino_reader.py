@@ -179,6 +179,15 @@ def test_each_unknown_size_and_repeat_is_blamed_on_the_input_that_it_depends_on(
     assert second.endswith("from the input 'b'")
 
 
+def test_constant_repeats_of_an_input_of_unknown_rank_depend_on_the_input(tmp_path: Path) -> None:
+    x = parameter("x", ov.PartialShape.dynamic())
+    made = save(tmp_path / "a.xml", tile_operation(x, [2, 3]), inputs=[x])
+    assert list(map(str, by_name(made)["tile"].unknown)) == [
+        "InputTensor.DimensionCount: the input 'x'",
+        "Repeats: the input 'x'",
+    ]
+
+
 @pytest.mark.parametrize("name", ["x", "x_tensor"])
 def test_an_input_s_shape_is_fixed_by_any_of_its_names(tmp_path: Path, name: str) -> None:
     nodes = by_name(dynamic_model(tmp_path / "m.xml"), **{name: (5, 3)})

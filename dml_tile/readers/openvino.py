@@ -193,20 +193,22 @@ def _tile_node(place: str, node: Any) -> TileNode:
         name = f"Tile->{min(outputs)}"
     data_type = node.get_input_element_type(0)
     shape = node.get_input_partial_shape(0)
+    repeats = _values(node.input_value(1))
     found = tile_node(
         shortened_within(f"{place}{name}", MAX_POINTER_LENGTH),
         OPENVINO_TILE_1,
         None if data_type.is_dynamic() else data_type.get_type_name(),
         None if shape.rank.is_dynamic else [int(size.get_length()) if size.is_static else None for size in shape],
-        [_values(node.input_value(1))],
+        [repeats],
     )
     if not found.unknown:
         return found
-    return replace(
-        found,
-        input_origins=() if shape.is_static and found.data_type else (_origin(node.input_value(0)),),
-        repeats_origins=_origins(node.input_value(1)) if found.repeats is None or None in found.repeats else (),
-    )
+    of_input = () if shape.is_static and found.data_type else (_origin(node.input_value(0)),)
+    if repeats is not None and not np.ma.is_masked(repeats):
+        of_repeats: tuple[ValueOrigin, ...] = of_input if found.repeats is None else ()  # its rank adds ones
+    else:
+        of_repeats = _origins(node.input_value(1))
+    return replace(found, input_origins=of_input, repeats_origins=of_repeats)
 
 
 def _origins(output: Any) -> tuple[ValueOrigin, ...]:
