@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jiter
 from pydantic.alias_generators import to_snake
@@ -21,20 +21,20 @@ STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
 COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 """Both also match what is unclosed, to the end of the text, so that no text takes quadratic time."""
 
-_STRING_OR_COMMENT: Final = re.compile(f"{STRING}|{COMMENT}".encode(), re.DOTALL)
-_STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
-_REPEATED_NAME: Final = re.compile(r'Detected duplicate key "(.*)" at (line \d+ column \d+)\Z', re.DOTALL)
+# the expressions below are compiled when they are first needed: most texts need none
+_STRING_OR_COMMENT: Final = f"(?s){STRING}|{COMMENT}".encode()
+_STRING_OR_TRAILING_COMMA: Final = rf"(?s){STRING}|,(?=\s*[\]}}])".encode()
+_REPEATED_NAME: Final = r'(?s)Detected duplicate key "(.*)" at (line \d+ column \d+)\Z'
 _SHORT: Final = 2**20
 _SIZES: Final = {b"[": 88, b"{": 232, b",": 40, b'"': 32}
 """The bytes that Python takes for a value that each of these begins or separates."""
 
 _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
-_PLACE: Final = re.compile(r"at line (\d+) column (\d+)\Z")
-_REST: Final = re.compile(r"trailing characters at line (\d+) column (\d+)\Z")
+_PLACE: Final = r"at line (\d+) column (\d+)\Z"
+_REST: Final = r"trailing characters at line (\d+) column (\d+)\Z"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A JSON document; ``rest`` is the text that follows it, ``has_mark`` its byte order mark."""
 
     value: Any
@@ -49,7 +49,7 @@ def parse_document(text: bytes) -> Document:
     try:
         return Document(parse_json(text), "", has_mark)
     except ValueError as error:
-        found = _REST.match(str(error))
+        found = re.match(_REST, str(error))
         if not found:
             raise
         line, column = map(int, found.groups())
@@ -71,11 +71,11 @@ def parse_json(text: bytes) -> Any:
         return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
         require_utf_8(text)
-        if repeated := _REPEATED_NAME.match(str(error)):
+        if repeated := re.match(_REPEATED_NAME, str(error)):
             name, place = repeated.groups()
             raise ValueError(f"the name {shortened(name, 80)!r} appears twice in one object, at {place}") from None
         # Most documents are plain JSON; only the others pay for a second look. Blanks keep lines and columns true.
-        plain = _STRING_OR_TRAILING_COMMA.sub(_blank_comma, _STRING_OR_COMMENT.sub(_blank_comment, text))
+        plain = re.sub(_STRING_OR_TRAILING_COMMA, _blank_comma, re.sub(_STRING_OR_COMMENT, _blank_comment, text))
         if plain == text:
             raise
     return parse_json(plain)
@@ -97,7 +97,7 @@ def _require_memory(text: bytes) -> None:
 
 def position_of_error(text: bytes, error: ValueError, first: int = 1) -> Position | None:
     """Return the position that an error of ``parse_json`` names; the text's first line has the number ``first``."""
-    found = _PLACE.search(str(error))
+    found = re.search(_PLACE, str(error))
     if not found:
         return None
     line, column = map(int, found.groups())
@@ -121,18 +121,18 @@ def _blank_comma(match: re.Match[bytes]) -> bytes:
     return b" " if before >= 0 and match.string[before] not in b"[{,:" else token  # a value has to come first
 
 
-_STEP: Final = re.compile(r"[^.\[\]]+")
+_STEP: Final = r"[^.\[\]]+"
 _BESIDE_DESC: Final = ("Type", "Desc", "NullDesc")
 
 
 _WORD: Final = rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+'
-_TOKEN: Final = re.compile(_WORD, re.DOTALL | re.ASCII)
+_TOKEN: Final = f"(?as){_WORD}"
 _FLAT: Final = r'\{(?:[^\[\]{}"/]++|"(?:[^"\\]++|\\.)*+")*+\}'
-_FLAT_OBJECT: Final = re.compile(_FLAT, re.DOTALL | re.ASCII)
+_FLAT_OBJECT: Final = f"(?as){_FLAT}"
 """An object that holds neither containers nor comments."""
-_VALUE: Final = re.compile(f"{_FLAT}|{_WORD}", re.DOTALL | re.ASCII)
+_VALUE: Final = f"(?as){_FLAT}|{_WORD}"
 """A flat object, or a token."""
-_MEMBER: Final = re.compile(rf'({STRING})\s*+:\s*+((?>{STRING})|[^\s\[\]{{}}:,"/]++)', re.DOTALL | re.ASCII)
+_MEMBER: Final = rf'(?as)({STRING})\s*+:\s*+((?>{STRING})|[^\s\[\]{{}}:,"/]++)'
 """A name and its value in a flat object."""
 _CONTAINERS_REMEMBERED: Final = 32
 
@@ -171,7 +171,7 @@ class SourceText:
     @cached_property
     def _root(self) -> int | None:
         """The offset of the value; None if there is none."""
-        return next((token.start() for token in _TOKEN.finditer(self._text) if not token[0].startswith("/")), None)
+        return next((token.start() for token in re.finditer(_TOKEN, self._text) if not token[0].startswith("/")), None)
 
     @cached_property
     def _children(self) -> Callable[[int], dict[str, int]]:
@@ -184,7 +184,7 @@ class SourceText:
             offset = None if offset is None else self._children(offset).get(step)
         if offset is None:
             return None
-        for field in _STEP.findall(path):
+        for field in re.findall(_STEP, path):
             children = self._children(offset)
             if field not in _BESIDE_DESC and (desc := children.get("Desc") or children.get("desc")):
                 offset, children = desc, self._children(desc)  # a struct's fields may be under Desc
@@ -196,7 +196,7 @@ class SourceText:
 
     def _end_of_value(self, offset: int) -> int:
         depth = 0
-        for token in _VALUE.finditer(self._text, offset):
+        for token in re.compile(_VALUE).finditer(self._text, offset):
             word = token[0]
             depth += (word in "[{") - (word in "]}")
             if depth == 0:
@@ -205,8 +205,8 @@ class SourceText:
 
     def _flat(self, offset: int) -> dict[str, int]:
         """Return the offsets of a flat object's values, by name; none for another value."""
-        whole = _FLAT_OBJECT.match(self._text, offset)
-        members = _MEMBER.finditer(self._text, offset + 1, whole.end()) if whole else ()
+        whole = re.compile(_FLAT_OBJECT).match(self._text, offset)
+        members = re.compile(_MEMBER).finditer(self._text, offset + 1, whole.end()) if whole else ()
         return {_name(member[1]): member.start(2) for member in members}
 
     def _scanned(self, offset: int) -> Iterator[tuple[str, int]]:
@@ -216,7 +216,7 @@ class SourceText:
         is_object = self._text[offset] == "{"
         name = None if is_object else "0"
         depth, index = 1, 0
-        for token in _VALUE.finditer(self._text, offset + 1):
+        for token in re.compile(_VALUE).finditer(self._text, offset + 1):
             word = token[0]
             if word.startswith("/"):
                 continue

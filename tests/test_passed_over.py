@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from shutil import copy
@@ -293,7 +292,7 @@ def test_the_page_lists_the_kinds_that_are_read() -> None:
 
 
 def test_a_kind_is_one_row(check: Call, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = replace(kind("a.onnx"), name="a model of tomorrow", suffixes=(".tmrw",), begins=(0, b"tmrw"))
+    row = kind("a.onnx")._replace(name="a model of tomorrow", suffixes=(".tmrw",), begins=(0, b"tmrw"))
     monkeypatch.setattr(file_kinds, "KINDS", (row, *KINDS))
     Path("in").mkdir()
     Path("in/a.tmrw").write_bytes(ONNX)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -12,8 +11,7 @@ from dml_tile.findings import UNUSED_IGNORE, Found, own_finding
 from dml_tile.text import nearest
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """The selected rules (all, if none is named), and the ignored rules.
 
     Each name is an id, or the first words of several, such as ``DML-BUFFER``. The longer name wins if a rule is both;

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -54,7 +53,7 @@ MAX_TARGETS: Final = 100
 
 _KEY_PART: Final = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _NEXT_PART: Final = rf"[ \t]*+\.[ \t]*+{_KEY_PART}"
-_KEY: Final = re.compile(rf"{_KEY_PART}(?:{_NEXT_PART}){{0,{MAX_KEY_PARTS - 1}}}+({_NEXT_PART})?+")
+_KEY: Final = rf"{_KEY_PART}(?:{_NEXT_PART}){{0,{MAX_KEY_PARTS - 1}}}+({_NEXT_PART})?+"
 """A key, or a word, with a group if it has too many parts. Matched as a whole, so that no part is looked at again."""
 
 _FILE: Final = "pyproject.toml"
@@ -235,9 +234,11 @@ def _table(path: Path, file: str) -> dict[str, Any] | None:
             text = read_whole(opened, MAX_SETTINGS_BYTES)
     except OSError as error:
         raise ConfigError(file, error.strerror or str(error)) from None
+    import tomllib  # most folders above a file have no such file
+
     try:
         decoded = text.decode()
-        if any(key[1] for key in _KEY.finditer(decoded)):
+        if any(key[1] for key in re.finditer(_KEY, decoded)):
             raise ConfigError(file, f"a key has more than {MAX_KEY_PARTS} parts")
         tool = tomllib.loads(decoded).get("tool")
     except (ValueError, RecursionError) as error:

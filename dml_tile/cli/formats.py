@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
@@ -226,4 +225,4 @@ def _wanted(value: str) -> Format:
             f"{value!r} is not one of {', '.join(FORMATS)}, nor one with a file, such as sarif:report.sarif",
             param_hint="--format",
         )
-    return replace(FORMATS[name], file=file)
+    return FORMATS[name]._replace(file=file)

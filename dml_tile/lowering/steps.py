@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import mul
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
@@ -23,8 +23,7 @@ from dml_tile.rules.check import refusals_of
 from dml_tile.simulation.target import Origin
 
 
-@dataclass(frozen=True, slots=True)
-class CarrierChoice:
+class CarrierChoice(NamedTuple):
     """A tile to lower: coalesced axes in bytes, the name of its data type, and the types that may carry it."""
 
     data_type: str
@@ -32,8 +31,7 @@ class CarrierChoice:
     carriers: tuple[TensorDataType, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChainLength:
+class ChainLength(NamedTuple):
     """The number of tiles of the shortest chain found; None if none has at most ``allowed``."""
 
     choice: CarrierChoice
@@ -41,8 +39,7 @@ class ChainLength:
     allowed: int
 
 
-@dataclass(frozen=True, slots=True)
-class StepTensor:
+class StepTensor(NamedTuple):
     """A step's tensor, in elements of its carrier; ``strides=None`` means packed."""
 
     name: str
@@ -214,8 +211,7 @@ class Lowering:
         return moved / (self.original_bytes_read + self.original_bytes_written)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorMemory:
+class TensorMemory(NamedTuple):
     """The properties that do not depend on the data type: a tensor's size in bytes, flags and alignment."""
 
     total_in_bytes: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -66,7 +67,7 @@ def _is_found(content: Content, texts: Iterator[tuple[bytes, bool]]) -> bool:
     for part, is_last in texts:
         text = kept + part
         # single quotes: as Python prints objects
-        found = content.pattern.search(text.replace(b"'", b'"')) if _has_any(content.words, text) else None
+        found = re.search(content.pattern, text.replace(b"'", b'"')) if _has_any(content.words, text) else None
         if found and (is_last or found.start() < len(text) - _OVERLAP):
             return True
         kept = text[-_OVERLAP:]
@@ -109,4 +110,4 @@ def _is_schema(text: bytes, content: Content) -> bool:
     if not isinstance(data, dict) or _SCHEMA_SITE not in str(data.get("$schema")):
         return False
     has_keyword = not _SCHEMA_KEYWORDS.isdisjoint(data) or data.get("type") in _SCHEMA_TYPES
-    return has_keyword and not any(content.pattern.match(f'"{key}":'.encode()) for key in data)
+    return has_keyword and not any(re.match(content.pattern, f'"{key}":'.encode()) for key in data)

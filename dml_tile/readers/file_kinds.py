@@ -5,16 +5,13 @@ Folders, ``paths``, the choice of a reader, messages, ``--help`` and docs/check.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 Reader: TypeAlias = Literal["ONNX", "OpenVINO", "JSON", "JSON lines"]
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """The content that a file of a kind has if it may hold tiles.
 
     ``pattern`` matches the content, ``name`` names it for messages. Each match has one of the ``words``, of four bytes,
@@ -23,7 +20,7 @@ class Content:
 
     name: str
     words: tuple[bytes, ...]
-    pattern: re.Pattern[bytes]
+    pattern: bytes
     is_text: bool = True
 
 
@@ -31,7 +28,7 @@ _KEYS: Final = Content(
     "a tile's keys",
     (b"Tens", b"_ten", b"Edge", b"_edg", b"tcha", b"ialV", b"_cap", b"ERAT"),
     # A comma or a closing bracket follows no key; any other character may replace a missing colon.
-    re.compile(
+    (
         rb'"(?:(?:In|Out)put(?:Tensor|Edges|GradientTensor)|(?:in|out)put_(?:tensor|edges|gradient_tensor)'
         rb"|InputParametersTensor|input_parameters_tensor|dispatchables|initialValues|dml_tile_capture)"
         rb'"\s*+(?:[^\s,\]}]|\Z)|"[Tt]ype"\s*+:\s*+"DML_OPERATOR_'
@@ -39,12 +36,11 @@ _KEYS: Final = Content(
 )
 """The keys of descriptors (each operator has one), graphs, DxDispatch's models and captures."""
 
-_NETWORK: Final = Content("a network", (b"<net",), re.compile(rb"<net(?![\w.:-])"))
-_GRAPH: Final = Content("a TensorFlow graph", (b"Plac", b"Cons"), re.compile(b"Placeholder|Const"), False)
+_NETWORK: Final = Content("a network", (b"<net",), rb"<net(?![\w.:-])")
+_GRAPH: Final = Content("a TensorFlow graph", (b"Plac", b"Cons"), b"Placeholder|Const", False)
 
 
-@dataclass(frozen=True, slots=True)
-class FileKind:
+class FileKind(NamedTuple):
     """A kind of file: its name in messages, its suffixes, and its reader (None: it is not read).
 
     A model is read in a child process. A file found in a folder is read if it has the ``content``; None: always.

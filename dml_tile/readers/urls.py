@@ -31,8 +31,8 @@ _PROTOCOL: Final = r"[A-Za-z][A-Za-z0-9+.\-]+"  # of two letters or more: one an
 _URL: Final = re.compile(rf"(?:{_PROTOCOL}::)*{_PROTOCOL}://")
 _HIDDEN: Final = "***"
 _PASSWORD: Final = re.compile(r"\A([^:]*://)[^/@:]*:(?![0-9]+/).*@")  # digits alone are a port
-_USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
-_QUERY: Final = re.compile(r"(?<=\?)[\w.\-]+=\S*")
+_USER: Final = r"(?<=://)[^/@\s]*@"
+_QUERY: Final = r"(?<=\?)[\w.\-]+=\S*"
 _MAX_REASON_LENGTH: Final = 300
 
 
@@ -118,7 +118,7 @@ def reported(url: Url) -> Iterator[None]:
             is_missing = getattr(cause, "status", 404) == 404 and not isinstance(cause, OSError)
             if is_missing or isinstance(cause, FileNotFoundError):
                 raise input_error("", "there is no such file") from None
-        message = _QUERY.sub(_HIDDEN, _USER.sub(f"{_HIDDEN}@", str(cause)))
+        message = re.sub(_QUERY, _HIDDEN, re.sub(_USER, f"{_HIDDEN}@", str(cause)))
         reason = f"{type(cause).__name__}{f': {message}' if url.typed == Url(url.typed) else ''}"
         raise input_error("", f"cannot be read: {shortened(reason, _MAX_REASON_LENGTH)}") from None
 
@@ -136,8 +136,8 @@ def _without_credentials(link: str) -> str:
     """Return a part of a chain without a password, the user of a server, and a query's values."""
     link = _PASSWORD.sub(rf"\1{_HIDDEN}@", link)
     if "::" in link or link.startswith(tuple(f"{protocol}://" for protocol in _SERVERS)):  # or a chain that is refused
-        return re.sub(r"[?#].*", f"?{_HIDDEN}", _USER.sub(f"{_HIDDEN}@", link))
-    return _QUERY.sub(_HIDDEN, link)
+        return re.sub(r"[?#].*", f"?{_HIDDEN}", re.sub(_USER, f"{_HIDDEN}@", link))
+    return re.sub(_QUERY, _HIDDEN, link)
 
 
 def _require_known(typed: str) -> None:

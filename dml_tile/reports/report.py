@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from dml_tile.findings import OWN, Against, Finding, Found, Severity
 from dml_tile.text import encodable, printable_json
@@ -101,8 +101,7 @@ class Report(ABC):
         """Write the end of the report, if it has one, after the last operator."""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """A format, the class that writes it, and the file that it is written to; ``""`` is standard output.
 
     ``has_passed_over`` is True if it has a place for what was passed over, ``is_for_terminals`` if it is printed in the
