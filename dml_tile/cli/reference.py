@@ -38,7 +38,7 @@ def levels(
         autocompletion=options.complete_target,
     ),
 ) -> None:
-    """Show which tiles each Windows release and DirectML version accepts, and which packages carry which DirectML.
+    """Show which tiles each Windows release and DirectML version accepts, and which packages contain which DirectML.
 
     With an operator, show what its reference page documents of it, level by level.
     """

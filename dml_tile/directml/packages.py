@@ -1,6 +1,6 @@
-"""The packages that carry a DirectML.dll, release by release: its version, from the version resource of the file.
+"""The packages that contain a DirectML.dll, release by release: its version, from the version resource of the file.
 
-The packages are PyPI's wheels for Windows and npm's onnxruntime-node; those for x64 and arm64 carry the same version.
+The packages are PyPI's wheels for Windows and npm's onnxruntime-node; those for x64 and arm64 contain the same version.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def target_table() -> Table:
 
 
 def package_table() -> Table:
-    """Return the packages that carry a DirectML, and their releases that carry none; narrow enough for 80 columns."""
+    """Return the packages with a DirectML, and their releases without one; narrow enough for 80 columns."""
     table = Table(*_PACKAGE_HEADINGS, title=_PACKAGES_TITLE)
     for row in _package_rows():
         table.add_row(*row)

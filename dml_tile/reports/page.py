@@ -138,7 +138,7 @@ def _operators(report: OverviewReport, rows: Sequence[OverviewRow]) -> Iterator[
 def _footer(options: ReportOptions) -> Markup:
     command = [element("pre", element("code", clipped(options.command)))] if options.command else []
     explain, levels = element("code", "dml-tile explain RULE"), element("code", "dml-tile levels")
-    commands = element("p", explain, " tells more of a rule, ", levels, " what takes which tile.")
+    commands = element("p", explain, " says more of a rule, ", levels, " what takes which tile.")
     return element("footer", element("p", f"dml-tile {__version__}"), *command, commands)
 
 
