@@ -148,11 +148,14 @@ def _prepare(
     )
     require_executable("tile", desc, target, against)
     shape = request.output_shape
-    output, produced, output_strides = layout or (dtype, shape, packed_strides(shape, dtype.itemsize))
-    if (produced, output) != (shape, dtype):
-        raise ValueError(f"out is {output} of shape {produced}; {dtype} of shape {shape} was expected")
-    if shares_addresses((*shape, dtype.itemsize), (*map(abs, output_strides), 1)) is not False:  # byte by byte
-        raise ValueError(f"the strides {output_strides} let elements of out share memory")
+    if layout is None:
+        output_strides = packed_strides(shape, dtype.itemsize)
+    else:
+        output, produced, output_strides = layout
+        if (produced, output) != (shape, dtype):
+            raise ValueError(f"out is {output} of shape {produced}; {dtype} of shape {shape} was expected")
+        if shares_addresses((*shape, dtype.itemsize), (*map(abs, output_strides), 1)) is not False:  # byte by byte
+            raise ValueError(f"the strides {output_strides} let elements of out share memory")
     strides = (0,) * (len(request.shape) - len(strides)) + strides
     return desc, shape, mover_of(dtype.itemsize, request.shape, request.repeats, strides, output_strides).tile
 

@@ -141,6 +141,8 @@ def _vector(
     dialect: Dialect, field: str, values: Integers, wanted: Literal["int64", "an integer type"] = "an integer type"
 ) -> tuple[int, ...]:
     """Return the values of a 1-D array. Raises DialectError for another rank or dtype, and for what is no integer."""
+    if type(values) is tuple and all(type(value) is int for value in values):
+        return values
     if not isinstance(values, Sequence):
         values = _listed(dialect, field, values, wanted)
     integers = []

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache, lru_cache, partial
-from itertools import dropwhile
 from operator import length_hint, mul
 from typing import Final
 
@@ -187,12 +186,13 @@ def _copier(size: int, call: Move) -> Move:
 @lru_cache(maxsize=256)
 def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Lengths, output_strides: Lengths) -> Mover:
     """Return the mover of an input of ``sizes``, of elements of ``size`` bytes; the strides are in bytes."""
-    plan = plan_tile(size, sizes, repeats, source_strides, output_strides)
+    axes = tile_axes(sizes, repeats, source_strides, output_strides)
+    plan = plan_tile(size, axes)
     produced = tuple(map(mul, sizes, repeats))
     packed, packed_output = packed_strides(sizes, size), packed_strides(produced, size)
     are_packed = lie_alike(sizes, source_strides, packed) and lie_alike(produced, output_strides, packed_output)
-    axes = coalesce(tile_axes(sizes, repeats, source_strides, output_strides))
-    if len(plan.blocks) == 1 and indices(axes[:-1]) <= LOOPS_PER_STEP * len(plan.calls[plan.blocks[0][2]]):
+    axes = coalesce(axes)
+    if len(plan.blocks) == 1 and indices(axes[:-1]) <= LOOPS_PER_STEP * len(plan.steps[plan.blocks[0][2]]):
         is_copy = are_packed and sizes == produced
         return Mover(plan, _assigned(sizes, repeats, axes if are_packed else ()), is_copy=is_copy)
     if are_packed:
@@ -216,7 +216,7 @@ def _assigned(sizes: Lengths, repeats: Lengths, axes: Sequence[Axis]) -> Move:
         read += [1, size] if repeat > 1 and size > 1 else [size]
     if len(written) == len(sizes):
         return _assign
-    if _without_leading_ones(read) == _without_leading_ones(sizes):
+    if read == [1] * (len(read) - len(sizes)) + [*sizes]:
 
         def tile_rows(array: Array, out: Array) -> None:
             out.reshape(written)[...] = array
@@ -234,10 +234,6 @@ def _assigned(sizes: Lengths, repeats: Lengths, axes: Sequence[Axis]) -> Move:
 
 def _assign(array: Array, out: Array) -> None:
     out[...] = array
-
-
-def _without_leading_ones(lengths: Sequence[int]) -> list[int]:
-    return [*dropwhile(lambda length: length == 1, lengths)]
 
 
 class BoundTile:

@@ -22,7 +22,8 @@ from dml_tile.rules.tile import (
 from dml_tile.rules.tile_findings import blocks_creation, findings_of_tile, lowest_level_of_tile
 
 if TYPE_CHECKING:
-    from dml_tile.descriptors.graph import Descriptor
+    from dml_tile.descriptors.graph import Descriptor, GraphDesc
+    from dml_tile.descriptors.operator import OperatorDesc
 
 DESCRIPTOR_RULES: Final[tuple[Rule[Any], ...]] = (
     *TENSOR_RULES,
@@ -44,7 +45,7 @@ RULES_OF_EXECUTION: Final = frozenset(
 def findings_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:
     """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``; raises as it does."""
     bases = bases_of(against)
-    found = _findings(desc, target)
+    found = findings_of_tile(desc, target) if isinstance(desc, TileOperatorDesc) else _findings_of_other(desc, target)
     return tuple(found if bases == BASES["both"] else (finding for finding in found if finding.basis & bases))
 
 
@@ -118,9 +119,7 @@ def not_a_tile(operator: str) -> Finding:
     )
 
 
-def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
-    if isinstance(desc, TileOperatorDesc):
-        return findings_of_tile(desc, target)
+def _findings_of_other(desc: OperatorDesc | GraphDesc | None, target: Target) -> Iterable[Finding]:
     from dml_tile.descriptors.operator import OperatorDesc
     from dml_tile.rules.operator_findings import findings_of_operator  # most tiles are bare
 

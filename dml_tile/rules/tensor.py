@@ -330,9 +330,8 @@ def ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTens
     ):
         return None
     elements, total = math.prod(sizes), buffer.total_tensor_size_in_bytes
-    if 0 < elements <= UINT_MAX and round_up_4(elements * element_size) <= total <= UINT_MAX * element_size:
-        return buffer
-    return None
+    is_large_enough = elements * element_size <= total // 4 * 4  # rounding up to 4 bytes leaves that true
+    return buffer if 0 < elements <= UINT_MAX and is_large_enough and total <= UINT_MAX * element_size else None
 
 
 def ordinary_view(operand: Operand) -> TensorView | None:

@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import mul
 from typing import Final
 
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel, TensorFlags
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.findings import Finding, Severity, apply_rules
@@ -81,31 +81,19 @@ def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]
 def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
     """Return True for a common packed tile, which breaks no rule (a property test shows it)."""
     source = ordinary_buffer(tile.input_tensor, OWNED_BY_DML)
-    destination = ordinary_buffer(tile.output_tensor, _NO_FLAGS)
-    if source is None or destination is None:
+    output = ordinary_buffer(tile.output_tensor, _NO_FLAGS)
+    if source is None or output is None:
         return False
-    if source.total_tensor_size_in_bytes > MAX_TEXELS or destination.total_tensor_size_in_bytes > MAX_TEXELS:
-        return False
-    return _is_supported(source, target) and _fits(tile, source, destination)  # so the output is supported too
-
-
-def _is_supported(buffer: BufferTensorDesc, target: Target) -> bool:
-    """Return True if the target's row and adapter support a tensor of Tile."""
-    support = target.tile_support
+    support, repeats = target.tile_support, tile.repeats
     return (
-        buffer.data_type in support.data_types
-        and buffer.dimension_count in support.dimension_counts
+        source.total_tensor_size_in_bytes <= MAX_TEXELS
+        and output.total_tensor_size_in_bytes <= MAX_TEXELS
+        and source.data_type in support.data_types
+        and source.dimension_count in support.dimension_counts
         and target.typed_uav_loads
-    )
-
-
-def _fits(tile: TileOperatorDesc, source: BufferTensorDesc, destination: BufferTensorDesc) -> bool:
-    """Return True if each output size is the input's times the repeat of its dimension."""
-    repeats = tile.repeats
-    return (
-        repeats is not None
+        and repeats is not None
         and 0 not in repeats
-        and source.data_type == destination.data_type
-        and source.dimension_count == destination.dimension_count == tile.repeats_count == len(repeats)
-        and tuple(map(mul, source.sizes or (), repeats)) == destination.sizes
+        and source.data_type == output.data_type  # so the output is supported too
+        and source.dimension_count == output.dimension_count == tile.repeats_count == len(repeats)
+        and tuple(map(mul, source.sizes or (), repeats)) == output.sizes
     )

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from dml_tile.execution.plan import plan_tile
+from dml_tile.geometry.axes import tile_axes
 from dml_tile.geometry.layout import packed_strides
 
 SIZES: Final = (4096, 2, 1, 16)
@@ -27,7 +28,7 @@ _STYLE: Final = (
 def plan_picture() -> str:
     """Make the steps of the plan's first block, and draw what the memories hold then."""
     shape = tuple(map(mul, SIZES, REPEATS))
-    plan = plan_tile(1, SIZES, REPEATS, packed_strides(SIZES), packed_strides(shape))
+    plan = plan_tile(1, tile_axes(SIZES, REPEATS, packed_strides(SIZES), packed_strides(shape)))
     source = np.repeat(np.arange(2 * SIZES[0], dtype=np.uint8) % 2 + 1, _RUN)
     memories = source, np.zeros(plan.scratch, np.uint8), np.zeros(plan.size, np.uint8)
     read, written, length = plan.blocks[0]

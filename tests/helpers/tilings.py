@@ -14,6 +14,7 @@ from dml_tile.execution import mover, plan
 from dml_tile.execution.mover import BoundTile, Progress
 from dml_tile.execution.plan import plan_tile
 from dml_tile.execution.steps import Plan
+from dml_tile.geometry.axes import tile_axes
 from dml_tile.geometry.layout import packed_strides
 
 GUARD = 64
@@ -44,7 +45,7 @@ class Tiling:
     @property
     def plan(self) -> Plan:
         """The plan by the constants of the moment, which a test may have changed."""
-        return plan_tile(self.size, self.sizes, self.repeats, *self.strides)
+        return plan_tile(self.size, tile_axes(self.sizes, self.repeats, *self.strides))
 
 
 def span(size: int, shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
