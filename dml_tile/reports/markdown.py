@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, starmap
+from itertools import chain, islice, starmap
 from typing import Final
 
 from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import PLACED
 from dml_tile.checks.result import CheckedFile
-from dml_tile.findings import NOTHING_TO_CHECK, Finding, location_of
+from dml_tile.findings import NOTHING_TO_CHECK, Finding, Severity, location_of
 from dml_tile.reports.bounds import clipped
 from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow
 from dml_tile.reports.overview_nodes import DepartureRow, OverviewNodes, PlacedRow
@@ -88,11 +88,17 @@ def _nodes(placed: OverviewNodes) -> Iterator[str]:
         yield from ("", f"Nothing is new against the baseline, which has {known}.") if known else ()
         return
     is_new = f", new against the baseline, which has {known}" if known else ""
-    yield from ("", f"Kept from DirectML{is_new}:", "")
-    for departure in placed.departures:
-        yield from _departure(departure)
+    yield from ("", f"Departures from DirectML{is_new}:", "")
+    notes = [row for row in placed.departures if row.finding.severity is Severity.NOTE]
+    worse = placed.departures[: len(placed.departures) - len(notes)]
+    yield from chain.from_iterable(map(_departure, worse))
+    if notes:
+        yield from ("",) * bool(worse)
+        yield from (f"<details{' open' * bool(known)}><summary>{plural(len(notes), 'note')}</summary>", "")
+        yield from chain.from_iterable(map(_departure, notes))
+        yield from ("", "</details>")
     if placed.left_out:
-        yield f"- and {placed.left_out} more"
+        yield from ("", f"and {placed.left_out} more")
 
 
 def _departure(row: DepartureRow) -> Iterator[str]:
