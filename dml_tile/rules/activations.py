@@ -58,10 +58,10 @@ def tensors_of_activations_are_null(op: OperatorView, target: Target) -> Iterato
 def activations_fit_the_output(op: OperatorView, target: Target) -> Iterator[Violation]:
     for path, violation, is_number in _refused_alone(op, target):
         if not is_number:
-            at = path if violation.path.startswith("InputTensor") else f"{path}.{violation.path}"
-            message = violation.message.replace("InputTensor", "OutputTensor")
-            size = violation.path.replace("InputTensor", "OutputTensor") if at == path else ""
-            yield Violation(at, f"{size}: {message}".lstrip(": "), basis=BOTH)
+            is_size = violation.path.startswith("InputTensor")
+            text = f"{violation.path}: {violation.message}" if is_size else violation.message
+            place = path if is_size else f"{path}.{violation.path}"
+            yield Violation(place, text.replace("InputTensor", "OutputTensor"), basis=BOTH)
 
 
 @ACTIVATION_RULES.add(
@@ -82,19 +82,18 @@ def _refused_alone(op: OperatorView, target: Target) -> Iterator[tuple[str, Viol
     output = next((view.operand.tensor for view in op.of("OutputTensor")), None)
     for path, activation in _known(op):
         operator, table = activation.operator, table_of(activation)
-        if not (table.fields or table.shapes) or {*operator.tensors} != {"InputTensor", "OutputTensor"}:
+        if not (table.fields or table.shapes) or operator.tensors != ("InputTensor", "OutputTensor"):
             continue
-        fields = {field.name: activation[field.name] for field in operator.fields}
-        alone = OperatorDesc(type=operator.value, desc=fields | dict.fromkeys(operator.tensors, output)).desc
-        if not isinstance(alone, OperatorFields):
-            continue
-        for rule in OPERATOR_FIELD_RULES:
+        fields = {name: activation[name] for name in operator.named} | dict.fromkeys(operator.tensors, output)
+        alone = OperatorDesc(type=operator.value, desc=fields).desc
+        for rule in OPERATOR_FIELD_RULES if isinstance(alone, OperatorFields) else ():
             for violation in rule.violations(viewed(alone), target):
                 field = operator.named.get(violation.path)
                 yield path, violation, field is not None and field.kind == "f"
 
 
 _SCALE_BIAS: Final = "https://github.com/microsoft/DirectML/issues/698"
+_ADVICE: Final = "scale in an operator of its own, before the activation"
 
 
 @ACTIVATION_RULES.add(
@@ -104,11 +103,9 @@ _SCALE_BIAS: Final = "https://github.com/microsoft/DirectML/issues/698"
     says="ScaleBias of a fused activation is null, or has a Scale of 1 or a Bias of 0.",
 )
 def scale_or_bias_alone_is_given(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for path, scale, bias in _scales(op):
-        if scale != 1 and bias != 0:
-            message = f"a scale of {scale:g} and a bias of {bias:g} were provided, but null was expected"
-            advice = "scale in an operator of its own, before the activation"
-            yield Violation(path, message, advice, Basis.RUNTIME)
+    for path, given, changes in _scales(op):
+        if changes == 2:
+            yield Violation(path, f"{given}, but null was expected", _ADVICE, Basis.RUNTIME)
 
 
 @ACTIVATION_RULES.add(
@@ -119,15 +116,14 @@ def scale_or_bias_alone_is_given(op: OperatorView, target: Target) -> Iterator[V
     says="ScaleBias of a fused activation is null, or changes nothing: DirectML does not apply it.",
 )
 def scale_is_not_applied(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for path, scale, bias in _scales(op):
-        if (scale != 1) != (bias != 0):
-            message = (
-                f"a scale of {scale:g} and a bias of {bias:g} were provided; DirectML takes and does not apply them"
-            )
-            yield Violation(path, message, "scale in an operator of its own, before the activation", Basis.INFERRED)
+    for path, given, changes in _scales(op):
+        if changes == 1:
+            yield Violation(path, f"{given}; DirectML takes and does not apply them", _ADVICE, Basis.INFERRED)
 
 
-def _scales(op: OperatorView) -> Iterator[tuple[str, float, float]]:
+def _scales(op: OperatorView) -> Iterator[tuple[str, str, int]]:
+    """Yield the ScaleBias of each activation: its path, its values in words, and how many of them change something."""
     for path, activation in _known(op):
-        if activation.operator.name in op.table.fused_from and (scale_bias := activation.get("ScaleBias")):
-            yield f"{path}.ScaleBias", scale_bias.scale, scale_bias.bias
+        if activation.operator.name in op.table.fused_from and (given := activation.get("ScaleBias")):
+            text = f"a scale of {given.scale:g} and a bias of {given.bias:g} were provided"
+            yield f"{path}.ScaleBias", text, (given.scale != 1) + (given.bias != 0)

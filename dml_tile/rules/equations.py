@@ -11,7 +11,6 @@ in their number of dimensions.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -34,6 +33,7 @@ _BROKEN_IF: Final = {"=": "!=", "<=": ">", "<": ">=", ">=": "<", ">": "<=", "in"
 _WORDS: Final = {"=": "", "<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than ", "in": ""}
 _NAME: Final = re.compile(r"(?<![\w.])[A-Za-z]\w*")
 _ENTRY: Final = re.compile(r"(\w+)\[([^][:]+)\]")
+_BRANCHES: Final = re.compile(r"\((.+) if (.+) else (.+)\)")
 _KEYWORDS: Final = {"and", "else", "for", "if", "in", "not", "or"}
 _WRAP: Final = 2**32
 
@@ -174,7 +174,6 @@ class _Equation:
                     yield self._violation(op, f"{name}[{k}]" if is_array else name, scope, *found)
 
     def _violation(self, op: OperatorView, path: str, scope: dict[str, Any], left: Any, right: Any) -> Violation:
-        told = _Told(op, scope)
         sizes = scope[self._blamed] if self._blamed in self.tensors else ()
         if self._index:
             index = evaluated(self._index, scope)
@@ -182,10 +181,12 @@ class _Equation:
         elif sizes:
             path += ".DimensionCount" if self._left.startswith("len(") else ".Sizes"
         is_plain = self._words or re.fullmatch(r"\w+(\[[^]]*\])?", self._left)
-        given = f"{_shown(left)} was provided" if is_plain else f"{told.text(self._left)} is {left}"
-        each = re.fullmatch(r"\((.+), (.+)\)", self._right) if self._relation == "in" else None
-        choices = each.groups() if each else [self._right]
-        wanted = _shown(right) if self._words else " or ".join(map(told.choice, choices))
+        given = f"{_shown(left)} was provided" if is_plain else f"{_told(self._left, op, scope)} is {left}"
+        wanted, choices = _shown(right), [self._right]
+        if not self._words:
+            choices = self._right[1:-1].split(", ") if self._relation == "in" else choices
+            pairs = [(_told(each, op, scope), str(evaluated(each, scope))) for each in choices]
+            wanted = " or ".join(text if text in (value, "Infinity") else f"{text} = {value}" for text, value in pairs)
         message = f"{given}, but {_WORDS[self._relation]}{wanted} was expected{self._words and f': {self._words}'}"
         is_taken = self._is_modulo and (left - right) % _WRAP == 0
         return Violation(path, message, basis=Basis.DOCUMENTED if is_taken else self._basis)
@@ -195,36 +196,15 @@ def _shown(value: Any) -> str:
     return braced(value) if isinstance(value, tuple) else str(value)
 
 
-class _Told(ast.NodeTransformer):
-    """Puts C names and values in an expression: entries of Sizes with their index, and the branch that is taken."""
+def _told(expression: str, op: OperatorView, scope: dict[str, Any]) -> str:
+    """Return an expression in C names, with the branch that is taken, and the indices of entries."""
 
-    def __init__(self, op: OperatorView, scope: dict[str, Any]) -> None:
-        self._op, self._scope = op, scope
+    def entry(found: re.Match[str]) -> str:
+        name, index = found[1], evaluated(found[2], scope)
+        sizes = op.sizes.get(name)
+        return f"{name}.Sizes[{index % len(sizes[0])}]" if sizes else f"{name}[{index}]"
 
-    def text(self, expression: str) -> str:
-        return ast.unparse(self.visit(ast.parse(expression, mode="eval")))
-
-    def choice(self, expression: str) -> str:
-        """Return what is expected, with its value."""
-        text, value = self.text(expression), _shown(evaluated(expression, self._scope))
-        return text if text == value or not names_in(expression) else f"{text} = {value}"
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        is_so = evaluated(ast.unparse(node.test), self._scope)
-        taken: ast.AST = self.visit(node.body if is_so else node.orelse)
-        return taken
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        if ast.unparse(node.func) == "len":
-            return ast.Name(f"{ast.unparse(node.args[0])}.DimensionCount")
-        return self.generic_visit(node)
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        if isinstance(node.slice, ast.Slice):
-            return self.generic_visit(node)
-        name, index = ast.unparse(node.value), evaluated(ast.unparse(node.slice), self._scope)
-        sizes = self._op.sizes.get(name)
-        return ast.Name(f"{name}.Sizes[{index % len(sizes[0])}]" if sizes else f"{name}[{index}]")
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Name(f"{node.id}.Sizes") if node.id in self._op.sizes else node
+    if branches := _BRANCHES.fullmatch(expression):
+        expression = branches[1] if evaluated(branches[2], scope) else branches[3]
+    expression = re.sub(r"\blen\((\w+)\)", r"\1.DimensionCount", _ENTRY.sub(entry, expression))
+    return re.sub(r"\b(\w+Tensors?)\b(?![.[])", r"\1.Sizes", expression)
