@@ -145,20 +145,24 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
     says="Tensors that others, or attributes, need are not null, and those that they rule out are.",
 )
 def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Violation]:
+    given = {name for name in op.operator.tensors if op.fields[name]}
     for tensors, condition, below, *held in op.table.given:
-        if any(op.fields[name] for name in tensors) or (below and target.feature_level >= below):
-            continue
-        if not condition or holds(op, condition):
+        if given.isdisjoint(tensors) and not (below and target.feature_level >= below):
+            if condition and not holds(op, condition):
+                continue
             expected = " or ".join(tensors) if len(tensors) > 1 else "a tensor"
-            where = f" where {condition} is given" if condition else ""
+            where = f" where {_in_words(condition)}" if condition else ""
             before = f"{',' if where else ''} below {below.short}" if below else ""
             message = f"null was provided, but {expected} was expected{where}{before}"
             yield Violation(tensors[0], message, upgrade_advice(below) if below else None, basis(*held))
     for tensors, condition, _, *held in op.table.null:
-        for name in tensors if holds(op, condition) else ():
-            if op.fields[name]:
-                where = f"where {condition.replace(' = ', ' is ')}{'' if ' = ' in condition else ' is given'}"
-                yield Violation(name, f"a tensor was provided, but null was expected {where}", basis=basis(*held))
+        if not given.isdisjoint(tensors) and holds(op, condition):
+            message = f"a tensor was provided, but null was expected where {_in_words(condition)}"
+            yield from (Violation(name, message, basis=basis(*held)) for name in tensors if name in given)
+
+
+def _in_words(condition: str) -> str:
+    return condition.replace(" = ", " is ") if " = " in condition else f"{condition} is given"
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -185,6 +189,8 @@ def is_within_the_row(op: OperatorView, target: Target) -> bool:
     columns = None if op.activations else _common_columns(op.operator, op.table, target)
     if columns is None:
         return False
+    if (op.table.given or op.table.null) and any(needed_tensors_are_given.violations(op, target)):
+        return False
     for name, levels in _enumerator_levels(op.operator):
         value = op.fields[name]
         if value >= len(levels) or levels[value] > target.feature_level:
@@ -210,7 +216,7 @@ def _common_columns(operator: Operator, table: OperatorTable, target: Target) ->
     None if other rules of levels may have something to say.
     """
     level = target.feature_level
-    if table.given or table.null or table.never_owned or level < operator.level:
+    if table.never_owned or level < operator.level:
         return None
     if not (target.double_precision and target.typed_uav_loads):
         return None
