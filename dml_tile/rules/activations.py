@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
+from dml_tile.descriptors.operator import OperatorFields, read_fields
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.operator_table import OperatorTable, operator_table
@@ -85,9 +85,9 @@ def _refused_alone(op: OperatorView, target: Target) -> Iterator[tuple[str, Viol
         if not (table.fields or table.shapes) or operator.tensors != ("InputTensor", "OutputTensor"):
             continue
         fields = {name: activation[name] for name in operator.named} | dict.fromkeys(operator.tensors, output)
-        alone = OperatorDesc(type=operator.value, desc=fields).desc
-        for rule in OPERATOR_FIELD_RULES if isinstance(alone, OperatorFields) else ():
-            for violation in rule.violations(viewed(alone), target):
+        alone = viewed(read_fields(operator, fields))
+        for rule in OPERATOR_FIELD_RULES:
+            for violation in rule.violations(alone, target):
                 field = operator.named.get(violation.path)
                 yield path, violation, field is not None and field.kind == "f"
 
