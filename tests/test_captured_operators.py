@@ -305,6 +305,18 @@ def test_a_null_operator_and_a_null_graph_are_two(check: Call) -> None:
     assert ("DML-GRAPH-null" in printed, printed.count("2 times")) == (True, 1)
 
 
+def test_a_null_graph_is_neither_lowered_nor_emitted_as_an_operator(call: Call) -> None:
+    line = json.dumps({"dml_tile_capture": 1, "hresult": None, "session": "s", "call": 1, "graph": None})
+    lowered = call("lower", "-", "-t", "4_0", stdin=line)
+    assert "Type: a graph is not a tile" in lowered.stdout
+    assert "OPERATOR-null" not in lowered.stdout
+    for language in ("cpp", "json", "python"):
+        emitted = call("emit", "-", "--lang", language, stdin=line)
+        assert emitted.stderr == "dml-tile: -#/graph: the graph is null; it is left out\n"
+        assert "null" not in emitted.stdout
+        assert emitted.exit_code == lowered.exit_code == 1
+
+
 def test_equal_graphs_of_different_calls_are_one(check: Call) -> None:
     again = [re.sub(r'"(call|Operator)":(\d)', lambda m: f'"{m[1]}":{int(m[2]) + 4}', line) for line in LINES]
     printed = check("-", "-t", "6_2", stdin="\n".join([*LINES, *again])).stdout

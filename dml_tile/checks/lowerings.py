@@ -80,7 +80,8 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
     """
     node = item.node
     if node is None:
-        if item.other is not None or not isinstance(item.desc, TileOperatorDesc | OperatorDesc | None):
+        is_other = item.other is not None or item.is_null_graph
+        if is_other or not isinstance(item.desc, TileOperatorDesc | OperatorDesc | None):
             raise DmlError([not_a_tile(item.other or "a graph")])
         return lower(item.desc, target, **options)
     from dml_tile.checks.via import as_optimised, check_node, ruled_out  # imports the back ends

@@ -50,7 +50,6 @@ def _document_results(
 
         own += tuple(apply_rules(CAPTURE_RULES, capture, DEFAULT_TARGET))
     is_read = item.other is None and item.is_operator
-    is_null_graph = capture is not None and capture.is_null_graph
     if item.other is not None:
         own += (not_checked(item.other),)
     lowest = _lowest_level(item) if is_read and lists_all else None
@@ -61,7 +60,7 @@ def _document_results(
         findings = (_part_findings(part, target)) + own
         if part_kind and not findings:
             continue
-        if is_null_graph:
+        if item.is_null_graph:
             findings += findings_of_null_graph(target, against)
         elif is_read:
             findings += check(item.desc, target, against)

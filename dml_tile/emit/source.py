@@ -109,10 +109,12 @@ def _commented_text(language: CodeName, parts: Iterable[_Commented], namespace: 
 def why_left_out(part: Item) -> str | None:
     """Return why no source text builds a descriptor: it is, or its graph has, an operator other than Tile; else None.
 
-    Of a graph, the first such node is named.
+    Of a graph, the first such node is named. A null graph is left out too.
     """
     if part.other is not None:
         return f"{part.other} is not a tile; it is left out"
+    if part.is_null_graph:
+        return "the graph is null; it is left out"
     if isinstance(part.desc, GraphDesc):
         for i, node in enumerate(part.desc.nodes or ()):
             if node is not None and (other := _other_operator(node.operator)):

@@ -72,6 +72,11 @@ class Item:
         return self.part is None or self.part.is_operator
 
     @property
+    def is_null_graph(self) -> bool:
+        """True for a captured CompileGraph with a null pointer."""
+        return self.capture is not None and self.capture.is_null_graph
+
+    @property
     def is_whole_model(self) -> bool:
         """True for a whole DxDispatch model, which has findings at some targets only."""
         return self.part is not None and self.part.kind == "model"

@@ -201,9 +201,35 @@ inline void add_graph(Line& line, const DML_GRAPH_DESC* graph, const GUID& tag) 
 }
 #endif
 
+// An object that counts its references.
+template <class Base>
+class Counted : public Base
+{
+public:
+    Counted() noexcept : references_(1) {}
+    virtual ~Counted() {}
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+    ULONG STDMETHODCALLTYPE AddRef() override { return references_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+    ULONG STDMETHODCALLTYPE Release() override
+    {
+        const ULONG left = references_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+        if (left == 0)
+        {
+            delete this;
+        }
+        return left;
+    }
+
+private:
+    std::atomic<ULONG> references_;
+};
+
 // A device before a device.
 template <class To>
-class CapturingDevice final : public HighestDevice
+class CapturingDevice final : public Counted<HighestDevice>
 {
 public:
     static HRESULT create(IDMLDevice* device, To&& to, const char* label, REFIID riid, void** capturing) noexcept
@@ -220,9 +246,6 @@ public:
         made->Release();
         return hr;
     }
-
-    CapturingDevice(const CapturingDevice&) = delete;
-    CapturingDevice& operator=(const CapturingDevice&) = delete;
 
     // IUnknown
 
@@ -247,18 +270,6 @@ public:
         *object = static_cast<HighestDevice*>(this);  // each of the interfaces begins where it does
         AddRef();
         return 0;
-    }
-
-    ULONG STDMETHODCALLTYPE AddRef() override { return references_.fetch_add(1, std::memory_order_relaxed) + 1; }
-
-    ULONG STDMETHODCALLTYPE Release() override
-    {
-        const ULONG left = references_.fetch_sub(1, std::memory_order_acq_rel) - 1;
-        if (left == 0)
-        {
-            delete this;
-        }
-        return left;
     }
 
     // IDMLObject
@@ -369,7 +380,7 @@ private:
     };
 
     CapturingDevice(IDMLDevice* device, To&& to, const char* label)
-        : to_(std::forward<To>(to)), label_(label), references_(1), calls_(0), device_(device), device1_(nullptr),
+        : to_(std::forward<To>(to)), label_(label), calls_(0), device_(device), device1_(nullptr),
           level_(level_of(device)), process_(process()), session_(new_session())
     {
         device_->AddRef();
@@ -383,7 +394,7 @@ private:
 #endif
     }
 
-    ~CapturingDevice()
+    ~CapturingDevice() override
     {
         if (device1_ != nullptr)
         {
@@ -471,7 +482,6 @@ private:
 
     Kept<To> to_;
     const Text<char> label_;
-    std::atomic<ULONG> references_;
     std::atomic<UINT> calls_;
     IDMLDevice* const device_;
     HighestDevice* device1_;

@@ -30,33 +30,18 @@ namespace detail
 const HRESULT not_implemented = static_cast<HRESULT>(0x80004001);
 const HRESULT not_found = static_cast<HRESULT>(0x887A0002);
 
-// An object that counts its references, and keeps the private data of the key that was set last.
+// An object that keeps the private data of the key that was set last.
 template <class Base>
-class NullObject : public Base
+class NullObject : public Counted<Base>
 {
 public:
-    NullObject() noexcept : references_(1), key_(), size_(0), data_() {}
-    virtual ~NullObject() {}
-    NullObject(const NullObject&) = delete;
-    NullObject& operator=(const NullObject&) = delete;
+    NullObject() noexcept : key_(), size_(0), data_() {}
 
     HRESULT STDMETHODCALLTYPE QueryInterface(REFIID, void** object) override
     {
         *object = static_cast<Base*>(this);
-        AddRef();
+        this->AddRef();
         return 0;
-    }
-
-    ULONG STDMETHODCALLTYPE AddRef() override { return references_.fetch_add(1, std::memory_order_relaxed) + 1; }
-
-    ULONG STDMETHODCALLTYPE Release() override
-    {
-        const ULONG left = references_.fetch_sub(1, std::memory_order_acq_rel) - 1;
-        if (left == 0)
-        {
-            delete this;
-        }
-        return left;
     }
 
     HRESULT STDMETHODCALLTYPE GetPrivateData(REFGUID guid, UINT* size, void* data) override
@@ -82,7 +67,6 @@ public:
     HRESULT STDMETHODCALLTYPE SetName(PCWSTR) override { return 0; }
 
 private:
-    std::atomic<ULONG> references_;
     GUID key_;
     UINT size_;
     char data_[16];
