@@ -141,7 +141,7 @@ class OperatorFields:
     def _named(self, field: Field) -> Any:
         """Return a value, that of an enumerator as its name."""
         value = self.values[field.name]
-        if field.kind != "e":
+        if not field.enumeration:
             return value
         names = spelling(field).names
         return names[value] if value < len(names) else value

@@ -55,6 +55,10 @@ class Field(NamedTuple):
         return self.kind in "tT"
 
     @property
+    def is_operator(self) -> bool:
+        return self.kind in "oO"
+
+    @property
     def is_array(self) -> bool:
         return self.kind in "TOUIF"
 
@@ -103,7 +107,7 @@ class Operator:
     @cached_property
     def fuses(self) -> bool:
         """True if it has fields for other operators, which are fused into it."""
-        return any(field.kind in "oO" for field in self.fields)
+        return any(field.is_operator for field in self.fields)
 
     @cached_property
     def arrays(self) -> Mapping[str, list[str]]:

@@ -309,7 +309,8 @@ def known_fields_of_operator(operator: Operator, desc: Any) -> Any:
 
 
 def _known_field(field: OperatorField, value: Any) -> Any:
-    struct = KINDS[field.kind].struct if field.kind in KINDS else None
+    kind = KINDS.get(field.kind)  # None for an enumerator
+    struct = kind.struct if kind else None
     readers: dict[Any, Callable[[Any], Any]] = {
         TensorDesc: _known_fields_of_tensor,
         OperatorDesc: _known_fields_of_fused,
@@ -320,7 +321,7 @@ def _known_field(field: OperatorField, value: Any) -> Any:
     if known is None:
         if struct is not None and isinstance(value, dict):
             value = pick(value, [*c_names(struct).values()])
-        return _respelled(value, is_union=field.kind == "x")
+        return _respelled(value, is_union=kind is not None and kind.c_type == "DML_SCALAR_UNION")
     return [known(each) for each in value] if field.is_array and isinstance(value, list) else known(value)
 
 

@@ -178,7 +178,7 @@ def operators_in(
     """Yield an operator and those fused into it, each with what stands before its fields' names, and its fields."""
     yield prefix, operator, desc
     for each in operator.fields:
-        for name, value in values_of(each, desc) if each.kind in "oO" else ():
+        for name, value in values_of(each, desc) if each.is_operator else ():
             if fused := known_operator_of(value):
                 yield from operators_in(fused, _object(desc_of(value)), f"{prefix}{name}.")
 
@@ -275,12 +275,12 @@ def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation
         for prefix, operator, desc in part.operators():
             for each in operator.fields:
                 value = desc.get(each.name)
-                if each.kind == "e":
+                if each.enumeration:
                     yield from _unnamed(desc, (each.name,), prefix)
                 elif each.kind == "b" and type(value) is int:
                     message = f"is {shown(value)}; DxDispatch's parser takes true or false only"
                     yield Violation(f"{prefix}{each.name}", message)
-                for name, fused in values_of(each, desc) if each.kind in "oO" else ():
+                for name, fused in values_of(each, desc) if each.is_operator else ():
                     yield from _unnamed({"Type": operator_of(fused)}, ("Type",), f"{prefix}{name}.")
 
 

@@ -295,7 +295,7 @@ def _struct(operator: Operator) -> Schema:
         "description": f"{operator.struct}, since {operator.level.name}.",
         "type": ["object", "null"],
         "properties": {
-            field.name: ref(f"DML_{field.enumeration}" if field.kind == "e" else KINDS[field.kind].name)
+            field.name: ref(f"DML_{field.enumeration}" if field.enumeration else KINDS[field.kind].name)
             for field in operator.fields
         },
         "required": _required(operator, tensors=False),

@@ -119,7 +119,7 @@ def value_of(op: OperatorView, name: str) -> Any:
         return enumerators(op.operator).get(name)
     if field.is_tensor:
         sizes = op.sizes.get(name)
-        return None if sizes is None else sizes[0] if field.kind == "t" else _Entries(sizes)
+        return None if sizes is None else _Entries(sizes) if field.is_array else sizes[0]
     value = op.fields[name]
     return (value or ())[: op.fields[field.counted_by]] if field.is_array else value
 
@@ -127,7 +127,7 @@ def value_of(op: OperatorView, name: str) -> Any:
 @cache
 def enumerators(operator: Operator) -> Mapping[str, int]:
     """Return the enumerators that the fields of an operator may be."""
-    known = [enumerations()[field.enumeration].names for field in operator.fields if field.kind == "e"]
+    known = [enumerations()[field.enumeration].names for field in operator.fields if field.enumeration]
     return {name: value for names in reversed(known) for value, name in enumerate(names)}
 
 

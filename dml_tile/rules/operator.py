@@ -57,7 +57,7 @@ def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violati
 )
 def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violation]:
     for field in op.operator.fields:
-        if field.kind != "e":
+        if not field.enumeration:
             continue
         value = op.fields[field.name]
         enumeration = enumerations()[field.enumeration]
@@ -206,7 +206,7 @@ def is_within_the_row(op: OperatorView, target: Target) -> bool:
 @cache
 def _enumerator_levels(operator: Operator) -> list[tuple[str, Sequence[FeatureLevel]]]:
     """Return the fields that are enumerators, with the levels of these."""
-    return [(each.name, enumerations()[each.enumeration].levels) for each in operator.fields if each.kind == "e"]
+    return [(each.name, enumerations()[each.enumeration].levels) for each in operator.fields if each.enumeration]
 
 
 @cache

@@ -53,9 +53,9 @@ class OperatorView:
     def _activations(self) -> Iterator[tuple[str, OperatorDesc]]:
         for field in self.operator.fields:
             value = self.fields[field.name]
-            if field.kind == "o" and value:
+            if field.is_operator and not field.is_array and value:
                 yield field.name, value
-            elif field.kind == "O":
+            elif field.is_operator:
                 yield from ((f"{field.name}[{i}]", each) for i, each in enumerate(value or ()))
 
     def of(self, tensor: str) -> list[TensorView]:
@@ -114,7 +114,7 @@ def _tensors(fields: OperatorFields) -> Iterator[tuple[Field, str, TensorDesc | 
     """Yield the tensors of an operator, in C's order, each after its field and its name: of an array, with an index."""
     values = fields.values
     for field in fields.operator.tensor_fields:
-        if field.kind == "t":
+        if not field.is_array:
             yield field, field.name, values[field.name]
         else:
             for i, tensor in enumerate((values[field.name] or ())[: values[field.counted_by]]):
