@@ -271,14 +271,21 @@ def described(check: Call, release: str) -> str:
     return str(result["operator"])
 
 
-def test_transposes_around_a_tile_are_cancelled_from_1_10_on(check: Call) -> None:
+def test_a_transpose_before_a_tile_moves_behind_it_from_1_10_on_if_another_takes_it_in(check: Call) -> None:
     text = "[tile] b = Tile(a, r); y = Transpose<perm=[0, 2, 1]>(b)"
     inputs, repeats = [typed("x", [2, 3, 4])], [tensor("r", [1, 2, 3])]
     for opset, release, expected in ((12, "1.9", "{2,4,3} x {1,2,3}"), (13, "1.10", "{2,3,4} x {1,3,2}")):
         save(f"a = Transpose<perm=[0, 2, 1]>(x); {text}", inputs=inputs, initializer=repeats, opset=opset)
         assert expected in described(check, release)
-    save(f"a = Transpose<perm=[2, 0, 1]>(x); {text}", inputs=inputs, initializer=repeats)
-    assert "{4,2,3} x {1,2,3}" in described(check, "1.24")
+    for before, after, expected in (
+        ("a = Transpose<perm=[2, 0, 1]>(x)", text, "{2,3,4} x {2,3,1}"),
+        ("b = Transpose<perm=[2, 0, 1]>(x); a = Exp(b)", text.replace("(b)", "(c)").replace("b =", "c ="), "{2,3,4}"),
+        ("a = Transpose<perm=[2, 0, 1]>(x)", "[tile] b = Tile(a, r); y = Relu(b)", "{4,2,3} x {1,2,3}"),
+        ("a = Transpose<perm=[2, 0, 1]>(x)", "[tile] b = Tile(a, r); c = Add(b, w); y = Transpose<perm=[1, 0, 2]>(c)",
+         "{2,3,4} x {2,3,1}"),
+    ):  # fmt: skip
+        save(f"{before}; {after}", inputs=[*inputs, typed("w", [4, 4, 9])], initializer=repeats)
+        assert expected in described(check, "1.24")
 
 
 def test_a_tile_between_quantised_values_runs_on_their_type_from_1_20_on(check: Call) -> None:

@@ -94,7 +94,7 @@ ORT: Final = BackEnd(
     places_nodes=True,
 )
 
-TRANSPOSES_CANCEL_SINCE: Final = (1, 10)
-"""The release from which on two Transposes around a Tile are cancelled."""
+TRANSPOSES_MOVE_SINCE: Final = (1, 10)
+"""The release from which on Transposes before a Tile move behind it."""
 QUANTISED_SINCE: Final = (1, 20)
 """The release from which on a Tile between quantised values runs on their type."""

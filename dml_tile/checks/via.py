@@ -12,7 +12,7 @@ from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.back_ends.chromium import CHROMIUM, may_use_onnx_runtime
 from dml_tile.back_ends.dialects import Request
 from dml_tile.back_ends.directml import sizes_fit
-from dml_tile.back_ends.onnxruntime import ORT, QUANTISED_SINCE, TRANSPOSES_CANCEL_SINCE
+from dml_tile.back_ends.onnxruntime import ORT, QUANTISED_SINCE, TRANSPOSES_MOVE_SINCE
 from dml_tile.back_ends.placement import runtime_at
 from dml_tile.checking import check
 from dml_tile.checks.result import CheckedFile, Result, verdict_of
@@ -75,14 +75,14 @@ def node_results(
 
 
 def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
-    """Return the Tile that ONNX Runtime's release leaves of a model's: on quantised values, without Transposes."""
+    """Return the Tile that ONNX Runtime's release leaves of a model's: on quantised values, before Transposes."""
     release = runtime_at(target).release
     if via.name != ORT.name:
         return node
     if node.quantised and release >= QUANTISED_SINCE:
         node = replace(node, data_type=node.quantised)
     order = [node.transposed.index(i) for i in range(len(node.transposed))]
-    if order and release >= TRANSPOSES_CANCEL_SINCE:
+    if order and release >= TRANSPOSES_MOVE_SINCE:
         node = replace(
             node,
             shape=_ordered(node.shape, order),

@@ -127,8 +127,8 @@ class TileNode:
     ``given_repeats`` are the model's, where the dialect computes some as 0; else it is empty.
     ``inputs`` and ``output`` have an ONNX model's names, ``place`` its node's place by numbers; a value of a
     function's own has ``#``, the number of the call, and ``/`` before its name. The Tile is between a
-    DequantizeLinear and a QuantizeLinear of one scale if ``quantised`` is not empty, but their data type; between two
-    Transposes that cancel if ``transposed`` has the first one's permutation.
+    DequantizeLinear and a QuantizeLinear of one scale if ``quantised`` is not empty, but their data type; behind
+    Transposes that move behind it if ``transposed`` is not empty, but their permutation.
     """
 
     pointer: str

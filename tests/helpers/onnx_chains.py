@@ -26,6 +26,8 @@ from onnx.backend.test.case.node import collect_testcases
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.result import Verdict
 from dml_tile.checks.results import results
+from dml_tile.checks.via import as_optimised
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.readers.item import item_of
 from dml_tile.readers.model_names import KnownShapes
@@ -236,6 +238,75 @@ def random_chain(rng: random.Random) -> ModelProto:
     return chain.model(value, 18)
 
 
+_MOVED_STEPS: Final = (
+    # operators of x, a tensor, and of other, an input of its shape, that give such a tensor y, or one of other sizes
+    *(f"y = {operator}(x)" for operator in ("Relu", "Exp", "Neg", "Tanh", "Identity", "Softmax")),
+    "y = Cast<to=1>(x)",
+    *(f"k = 2.0; y = {operator}(x, k)" for operator in ("Add", "Mul", "Max")),
+    "y = Sub(x, other)",
+    "y = ReduceMax<axes=[1], keepdims=1>(x)",
+    "y = Softmax<axis=1>(x)",
+)
+
+
+def transposed_chain(rng: random.Random) -> ModelProto:
+    """Return a chain of up to nine random operators, of which about a third are Transposes and a third are Tiles.
+
+    Each value has one user: of a value with several, onnxruntime 1.32 keeps a Transpose where 1.24 moves it.
+    """
+    shape = [2, 3, 4] if rng.random() < 0.7 else ["N", 3, "M"]
+    names = ["x"]
+    nodes: list[NodeProto] = []
+    for i in range(rng.randrange(3, 10)):
+        source, kind, made = names[-1], rng.random(), f"v{i}"
+        if kind < 0.35:
+            nodes.append(node("Transpose", [source], [made], perm=rng.sample(range(3), 3)))
+        elif kind < 0.65:
+            nodes.append(constant(f"r{i}", rng.choices((1, 2, 3), k=3)))
+            nodes.append(tile_node(source, f"r{i}", made, name=f"T{i}"))
+        else:
+            for each in computed(rng.choice(_MOVED_STEPS)):
+                inner = {"x": source, "y": made, "other": "w"}
+                each.input[:] = [inner.get(name, f"{name}{i}") for name in each.input]
+                each.output[:] = [inner.get(name, f"{name}{i}") for name in each.output]
+                nodes.append(each)
+        names.append(made)
+    built = model(*nodes, inputs=[typed("x", shape), typed("w", shape)], opset=13)
+    built.graph.output[0].name = names[-1]
+    return built
+
+
+def compare_transposed(model: ModelProto, figures: Figures, folder: Path) -> None:
+    """Hold each Tile of a chain with Transposes to the Tile of onnxruntime's optimised model."""
+    optimised = folder / "optimised.onnx"
+    try:
+        session(model, "ORT_ENABLE_BASIC", optimised)
+    except Exception:  # of any class: shapes do not fit
+        return
+    figures.built += 1
+    ort = BACK_ENDS["ort"]
+    target = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4, f"onnxruntime-windowsml-{onnxruntime.__version__}")
+    theirs = {tile.pointer: tile for tile in nodes_of(onnx.load(optimised)) if isinstance(tile, TileNode)}
+    for tile in nodes_of(model):
+        if isinstance(tile, TileNode) and tile.pointer in theirs:
+            ours, other = as_optimised(tile, ort, target), theirs[tile.pointer]
+            figures.followed += bool(tile.transposed)
+            if ours.repeats != other.repeats or any(
+                one != size
+                for one, size in zip(ours.shape or (), other.shape or (), strict=True)
+                if _is_known(one, size)
+            ):
+                chain = " ".join(
+                    f"{each.op_type}{list(each.attribute[0].ints)}" if each.op_type == "Transpose" else each.op_type
+                    for each in model.graph.node
+                )
+                figures.contradicted.append(f"{chain}: {tile.pointer} is {ours}; onnxruntime has {other}")
+
+
+def _is_known(*sizes: Any) -> bool:
+    return all(isinstance(size, int) for size in sizes)
+
+
 def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
     """Yield a chain through each of a share of onnx's own test cases of one node that takes and gives tensors."""
     if not share:
@@ -341,6 +412,8 @@ def figures_of(seed: int, chains: int, share: float, folder: Path) -> Figures:
     for chain in (*(random_chain(rng) for _ in range(chains)), *operator_chains(rng, share)):
         compare(chain, figures, folder)
         compare_verdicts(chain, figures, rng)
+    for _ in range(chains):
+        compare_transposed(transposed_chain(rng), figures, folder)
     return figures
 
 

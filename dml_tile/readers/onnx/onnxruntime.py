@@ -25,6 +25,7 @@ from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.folding import is_deterministic
 from dml_tile.readers.onnx.functions import OnnxOperator, place_of
 from dml_tile.readers.onnx.nodes import Resolved, edge_of, type_name
+from dml_tile.readers.onnx.transposes import transposed_tiles
 from dml_tile.readers.onnx.values import Value
 
 _NEVER_FOLDED: Final = {
@@ -244,38 +245,33 @@ class Surroundings(NamedTuple):
 NOTHING_AROUND: Final = Surroundings()
 
 
-def surroundings_of_tiles(graph: GraphProto, values: Mapping[str, Value]) -> dict[int, Surroundings]:
-    """Return the surroundings of Tiles, by position, that stand between two nodes that cancel."""
+def surroundings_of_tiles(
+    graph: GraphProto, kinds: Sequence[OnnxOperator], values: Mapping[str, Value]
+) -> dict[int, Surroundings]:
+    """Return the surroundings of Tiles, by position, that run on other values than the file says."""
     makers = {name: node for node in graph.node for name in node.output}
     users: dict[str, list[NodeProto]] = {}
     for node in graph.node:
         for name in node.input:
             users.setdefault(name, []).append(node)
     kept = {value.name for value in graph.output} | _used_inside(graph)
-    found = {}
+    found = {i: Surroundings(transposed=order) for i, order in transposed_tiles(graph, kinds, values).items()}
     for i, node in enumerate(graph.node):
         if node.op_type != "Tile" or not node.input or not node.output or node.output[0] in kept:
             continue
         before, after = makers.get(node.input[0]), users.get(node.output[0], [])
         if before is None or len(after) != 1 or len(users[node.input[0]]) != 1 or node.input[0] in kept:
             continue
-        kinds = before.op_type, after[0].op_type
-        if kinds == ("DequantizeLinear", "QuantizeLinear") and _same_scale(before, after[0], values):
-            found[i] = Surroundings(quantised=values[before.input[0]].data_type or "")
-        elif kinds == ("Transpose", "Transpose"):
-            first, second = (_permutation(each) for each in (before, after[0]))
-            if first and [first[j] for j in second] == sorted(first):
-                found[i] = Surroundings(transposed=first)
+        around = before.op_type, after[0].op_type
+        if around == ("DequantizeLinear", "QuantizeLinear") and _same_scale(before, after[0], values):
+            quantised = values[before.input[0]].data_type or ""
+            found[i] = found.get(i, NOTHING_AROUND)._replace(quantised=quantised)
     return found
 
 
 def _same_scale(before: NodeProto, after: NodeProto, values: Mapping[str, Value]) -> bool:
     keys = ([_constant_key(name, values) for name in each.input[1:]] for each in (before, after))
     return before.input[0] in values and next(keys) == next(keys)
-
-
-def _permutation(node: NodeProto) -> tuple[int, ...]:
-    return next((tuple(each.ints) for each in node.attribute if each.name == "perm"), ())
 
 
 def _used_inside(graph: GraphProto) -> set[str]:

@@ -163,7 +163,7 @@ class GraphScan:
             found += [(i, tile) for graph in inside.graphs for tile in graph.tiles]
             if not kind.domain and kind.type == "Tile":
                 found.append((i, FoundTile(place(where, node.name), node, kind, given, placed.gone)))
-        around = surroundings_of_tiles(graph, scope) if self.has_tiles else {}
+        around = surroundings_of_tiles(graph, kinds, scope) if self.has_tiles else {}
         for i in unneeded_nodes(graph, scope):
             nodes.nodes[i].gone = nodes.nodes[i].gone or UNUSED
         for i, reason in removed_nodes(graph, kinds, scope, is_subgraph=bool(where)).items():
