@@ -34,7 +34,7 @@ from dml_tile.geometry import layout
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS_COUNTED, Record
 from dml_tile.readers import contents, model_tile, remote, urls
 from dml_tile.readers.descriptors import read_document
-from dml_tile.readers.item import Item
+from dml_tile.readers.item import MAX_OPERATOR, Item
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
 from dml_tile.reports import bounds
@@ -417,7 +417,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     ),
     "in reports, characters of a name, a message, an operator; findings of an operator at a target, fields of it that "
     "are named": (
-        *(bounds.MAX_NAME, bounds.MAX_MESSAGE, bounds.MAX_OPERATOR),
+        *(bounds.MAX_NAME, bounds.MAX_MESSAGE, MAX_OPERATOR),
         *(bounds.MAX_FINDINGS, bounds.MAX_FIELDS),
     ),
     "tensors that one `bindings` names, resources of one of them": (MAX_BOUND,),

@@ -48,8 +48,8 @@ def parts(value: Any) -> list[Any]:
         ({"Type": 999, "Desc": {"Foo": 1}}, [Item("", OperatorDesc(type=999, desc=UNKNOWN_STRUCT))]),
         ({"Type": 999, "Desc": None}, [Item("", OperatorDesc(type=999, desc=None))]),
         ({"Type": "GEMM", "Desc": None}, [Item("", OperatorDesc(type="GEMM", desc=None))]),
-        (WITHOUT_FIELDS, [Item("/operator", other="DML_OPERATOR_GATHER")]),
-        (WITHOUT_FIELDS | {"operator": {"Type": "NEW"}}, [Item("/operator", other="DML_OPERATOR_NEW")]),
+        (WITHOUT_FIELDS, [Item("/operator", "DML_OPERATOR_GATHER")]),
+        (WITHOUT_FIELDS | {"operator": {"Type": "NEW"}}, [Item("/operator", "DML_OPERATOR_NEW")]),
         (None, [Item("")]),
         (
             [TILE, None, {"Type": 70} | TILE],
@@ -354,8 +354,8 @@ def line_begins(text: str, pointer: str, path: str, name: str) -> tuple[int, int
     for part in read_source(name):
         if isinstance(part, Finding) and part.path == pointer:
             return location_of(part.position)
-        if isinstance(part, Item) and part.pointer == pointer and part.text:
-            return location_of(part.text.position(pointer, path))
+        if isinstance(part, Item) and part.pointer == pointer and part.places:
+            return location_of(part.position(path))
     raise LookupError(pointer)
 
 

@@ -10,8 +10,9 @@ from typing import Any, Final
 import onnx
 import pytest
 
+from dml_tile.readers.item import MAX_OPERATOR
 from dml_tile.reports import bounds
-from dml_tile.reports.bounds import MAX_MESSAGE, MAX_NAME, MAX_OPERATOR
+from dml_tile.reports.bounds import MAX_MESSAGE, MAX_NAME
 from dml_tile.reports.report import FORMATS
 from dml_tile.text import MAX_QUOTED
 from tests.helpers.check_files import BAD, INT64, TILE, captured, write

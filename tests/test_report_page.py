@@ -79,7 +79,7 @@ def test_the_lowest_level_of_an_operator_that_is_checked_in_part_is_a_bound() ->
 
 
 def test_an_operator_that_is_no_tile_is_not_checked() -> None:
-    html = page([checked(Item("/gather", other="DML_OPERATOR_GATHER"))])
+    html = page([checked(Item("/gather", "DML_OPERATOR_GATHER"))])
     assert rows(html, "operators") == [["a.json#/gather", "– not checked", "", ""]]
     assert "the fields of DML_OPERATOR_GATHER are not given" in details(html)[0]
     assert '<b class="is-note">note</b>' in html

@@ -85,7 +85,7 @@ def test_an_error_is_raised_for_warnings_and_not_for_notes() -> None:
         (Item("", row("FLOAT64", [2], [2])), "6_4", None, Verdict.UNDOCUMENTED),
         (Item("", row("INT64", [2], [2])), "4_0", None, Verdict.REFUSED),
         (Item("", row("FLOAT64", [2], [2], RepeatsCount=3)), "6_4", None, Verdict.REFUSED),
-        (Item("", other="DML_OPERATOR_GEMM"), "6_4", None, Verdict.NOT_CHECKED),
+        (Item("", "DML_OPERATOR_GEMM"), "6_4", None, Verdict.NOT_CHECKED),
         (node("float32", ["N", 3], [1, 2]), "6_4", None, Verdict.ACCEPTED_SO_FAR),
         (node("float64", ["N", 3], [1, 2]), "6_4", None, Verdict.UNDOCUMENTED_SO_FAR),
         (node("int64", ["N", 3], [1, 2]), "4_0", None, Verdict.REFUSED),

@@ -60,7 +60,7 @@ class FileCheck:
     not have them; ``fail_on`` is the least severity that fails a tile. With ``is_strict``, a file
     without descriptors is a problem. ``max_cpu_nodes`` of a model may be on the CPU; None: any number, and each is a
     note. ``locates_all`` gives all results a position; without ``lists_all``, results of descriptors have no
-    lowest level, and those without findings no text. ``stdin_name`` is the file whose text standard input holds; ``-``
+    lowest level. ``stdin_name`` is the file whose text standard input holds; ``-``
     is none.
     """
 
@@ -108,17 +108,15 @@ class FileCheck:
                 yield nodes
                 continue
             part, targets = checked.nodes.taken(part) if checked.nodes else (part, self.targets)
-            of_part = [*results(file, part, targets, self.against, self.via, lists_all=self.lists_all)]
+            options = {"lists_all": self.lists_all, "locates_all": self.locates_all}
+            of_part = [*results(file, part, targets, self.against, self.via, **options)]
             if not of_part:
                 continue
             if part.node:
                 contradictions += part.node.contradictions
             is_open = any(result.findings or result.notes for result in of_part)
-            if not part.node and (is_open or self.locates_all):
-                item = of_part[0].item
-                if self.locates_all and part.text:
-                    item = replace(item, positions={"": part.text.position(part.pointer), **item.positions})
-                item = replace(item, content=part.numbered(equals) if is_open else "")
+            if not part.node and is_open:
+                item = replace(of_part[0].item, content=part.numbered(equals))
                 of_part = [replace(result, item=item) for result in of_part]
             if is_open:
                 of_part = [self._counted(result, checked) for result in of_part]

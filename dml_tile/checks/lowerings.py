@@ -64,7 +64,7 @@ def lower_item(
     if item.unknown:
         (result,) = results(source, item, [target], "both", via)
         return result
-    item = replace(item, source=source, text=None, line=None)
+    item = replace(item, source=source, places={})
     try:
         lowering = lowering_of(item, target, via, **options)
     except DmlError as error:

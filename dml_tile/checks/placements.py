@@ -127,7 +127,7 @@ class ModelNodes:
         placements = self.placements(item.node.place)
         on_directml = (i for i, placement in enumerate(placements) if placement is Placement.DIRECTML)
         targets = [self.targets[i] for i in on_directml if self.has_device(i)]
-        return replace(item, node=replace(item.node, folded="")) if item.node.folded and targets else item, targets
+        return replace(item, subject=replace(item.node, folded="")) if item.node.folded and targets else item, targets
 
     def placed_item(self, item: Item) -> Item:
         """Return an item with the finding that keeps its Tile from DirectML at the first target, if one does."""
@@ -138,7 +138,7 @@ class ModelNodes:
         number = self.placed.placed[0][i]
         reason, is_of_model = self.placed.reasons[number], number in self.placed.errors[0]
         is_gone = reason.placement is Placement.GONE
-        item = replace(item, node=replace(node, folded=reason.text if is_gone else ""))
+        item = replace(item, subject=replace(node, folded=reason.text if is_gone else ""))
         if reason.placement is Placement.DIRECTML or is_gone:
             return item
         operator, named = ("", None) if is_of_model else (self._operators[i], self.placed.nodes[i])

@@ -13,7 +13,6 @@ from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Against, Finding, Position, apply_rules
 from dml_tile.readers.item import Item
 from dml_tile.rules.check import findings_of_null_graph, lowest_level, not_checked, not_looked_at
-from dml_tile.text import abridged
 
 if TYPE_CHECKING:
     from dml_tile.back_ends import BackEnd
@@ -28,23 +27,24 @@ def results(
     via: BackEnd | None = None,
     *,
     lists_all: bool = True,
+    locates_all: bool = False,
 ) -> Iterator[Result]:
     """Yield the results of a source's item, one for each target; a model's tile goes through the back end ``via``.
 
-    Without ``lists_all``, descriptors have no lowest level, and those without findings no text.
+    Without ``lists_all``, descriptors have no lowest level; with ``locates_all``, each has its position.
     """
     if item.node is None:
-        return _document_results(source, item, targets, against, lists_all=lists_all)
+        return _document_results(source, item, targets, against, lists_all=lists_all, locates_all=locates_all)
     from dml_tile.checks.via import node_results
 
     return node_results(source, item.node, targets, against, None if item.node.error else via)
 
 
 def _document_results(
-    source: str, item: Item, targets: Sequence[Target], against: Against, *, lists_all: bool
+    source: str, item: Item, targets: Sequence[Target], against: Against, *, lists_all: bool, locates_all: bool
 ) -> Iterator[Result]:
     own: tuple[Finding, ...] = ()
-    capture, part, part_kind, text = item.capture, item.part, item.part_kind, item.text
+    capture, part, part_kind = item.capture, item.part, item.part_kind
     if capture:
         from dml_tile.rules.capture import CAPTURE_RULES
 
@@ -54,7 +54,7 @@ def _document_results(
         own += (not_checked(item.other),)
     lowest = _lowest_level(item) if is_read and lists_all else None
     unseen = not_looked_at(item.desc)
-    positions: dict[str, Position | None] = {}
+    places = {"": item.position("")} if locates_all else dict[str, Position | None]()
     found: list[tuple[Target, tuple[Finding, ...]]] = []
     for target in targets:
         findings = (_part_findings(part, target)) + own
@@ -65,12 +65,10 @@ def _document_results(
         elif is_read:
             findings += check(item.desc, target, against)
         for finding in findings:
-            if text and finding.path not in positions:
-                positions[finding.path] = text.position(item.pointer, finding.path)
+            if finding.path not in places:
+                places[finding.path] = item.position(finding.path)
         found.append((target, findings))
-    is_listed = lists_all or unseen or any(findings for _, findings in found)
-    operator = _text(item) if is_listed else ""
-    item = replace(item, source=source, operator=operator, text=None, line=None, positions=positions)
+    item = replace(item, source=source, places=places)
     for target, findings in found:
         yield Result(item, target, verdict_of(findings, (), unseen), findings, lowest, unseen)
 
@@ -81,12 +79,6 @@ def _part_findings(part: ModelPart | None, target: Target) -> tuple[Finding, ...
     from dml_tile.dxdispatch.rules import part_findings
 
     return part_findings(part, target)
-
-
-def _text(item: Item) -> str:
-    """Return an operator, or the kind of a model's part, in one line, after the label of a capture."""
-    text = item.other or item.part_kind or ("null" if item.desc is None else str(item.desc))
-    return f"{abridged(item.capture.label)}: {text}" if item.capture and item.capture.label else text
 
 
 def _lowest_level(item: Item) -> FeatureLevel | None:

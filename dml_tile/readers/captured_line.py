@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
@@ -10,6 +11,7 @@ from pydantic import BeforeValidator, Field
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.input_errors import Record
+from dml_tile.readers.item import Item
 from dml_tile.rules.capture import Capture, Method
 
 _HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
@@ -55,6 +57,13 @@ class CapturedLine(Record):
     def is_graph(self) -> bool:
         """True for a call of CompileGraph, also one with a null pointer."""
         return "graph" in self.model_fields_set
+
+
+@dataclass(frozen=True)
+class Call(Item):
+    """One of the two lines that a capturing device writes of a call, as it was read."""
+
+    line: CapturedLine = field(kw_only=True, compare=False, repr=False)
 
 
 def capture_of(desc: OperatorDesc | None, line: CapturedLine) -> Capture:

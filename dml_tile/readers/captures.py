@@ -11,6 +11,7 @@ from typing import Any, Final
 from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, CapturedGraph, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.findings import Finding, unreadable
+from dml_tile.readers.captured_line import Call
 from dml_tile.readers.item import Item, ItemOrProblem, validated
 from dml_tile.text import json_pointer, pointer_steps
 
@@ -25,11 +26,10 @@ def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
     operators, waiting = _Operators(), dict[tuple[str, int], Item]()
     begun, mixed = set[tuple[str, int]](), set[tuple[str, int]]()
     for part in parts:
-        line = part.line if isinstance(part, Item) else None
-        if isinstance(part, Finding) or line is None or line.session is None or line.call is None:
+        if not isinstance(part, Call):
             yield part
             continue
-        key = line.session, line.call
+        line, key = part.line, (part.line.session or "", part.line.call or 0)
         if line.is_return:
             if first := waiting.pop(key, None):
                 yield _answered(first, line.hresult)
@@ -42,16 +42,16 @@ def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
         desc = part.desc if isinstance(part.desc, OperatorDesc) and not is_again else None
         operators.add(*key, desc)
         if line.graph is not None:
-            graph = _captured_graph(part, line.session, line.graph, operators)
-            if isinstance(graph, Finding):
-                yield graph
-                continue
-            part = graph
-        if key in mixed or (is_again and key in waiting):
-            mixed.add(key)
-            yield from (_answered(each, None) for each in (waiting.pop(key, None), part) if each)
+            described = _captured_graph(part, key[0], line.graph, operators)
         else:
-            waiting[key] = part
+            described = Item(part.pointer, part.subject, capture=part.capture, places=part.places)
+        if isinstance(described, Finding):
+            yield described
+        elif key in mixed or (is_again and key in waiting):
+            mixed.add(key)
+            yield from (_answered(each, None) for each in (waiting.pop(key, None), described) if each)
+        else:
+            waiting[key] = described
     yield from waiting.values()
 
 
@@ -61,7 +61,7 @@ def _answered(part: Item, hresult: int | None) -> Item:
 
 def _problem(part: Item, message: str) -> Finding:
     pointer = json_pointer(pointer_steps(part.pointer)[:1])
-    return unreadable(pointer, message, part.text.position(pointer) if part.text else None)
+    return unreadable(pointer, message, replace(part, pointer=pointer).position(""))
 
 
 def _captured_graph(part: Item, session: str, data: dict[str, Any], operators: _Operators) -> ItemOrProblem:
@@ -70,7 +70,8 @@ def _captured_graph(part: Item, session: str, data: dict[str, Any], operators: _
     if isinstance(read, Finding):
         return read
     desc = read.desc if isinstance(read.desc, GraphDesc) else None
-    return replace(part, desc=desc, captured_content=content, capture=part.capture and replace(part.capture, desc=desc))
+    capture = part.capture and replace(part.capture, desc=desc, content=content)
+    return Item(part.pointer, desc, capture=capture, places=part.places)
 
 
 class _Operators:

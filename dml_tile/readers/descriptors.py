@@ -132,7 +132,7 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[ItemOrProblem
 def _joined(parts: Iterator[ItemOrProblem]) -> Iterator[ItemOrProblem]:
     """Yield parts, the two lines of a capturing device's call as one."""
     for part in parts:
-        if isinstance(part, Item) and part.line:
+        if isinstance(part, Item) and part.capture:
             from dml_tile.readers.captures import joined_calls  # most sources are no captures
 
             yield from joined_calls(chain([part], parts))
@@ -191,7 +191,7 @@ def _read_line(text: SourceText, pointer: str) -> ItemOrProblem:
 def _located(part: ItemOrProblem, text: SourceText) -> ItemOrProblem:
     """Return a problem with its position in a text, or an operator with the text, for its findings' positions."""
     if isinstance(part, Item):
-        return part if part.text else replace(part, text=text)
+        return part if part.places else replace(part, places=text)
     return replace(part, position=part.position or (text.position(part.path) if part.path else None))
 
 
@@ -255,16 +255,16 @@ def _read_captured_operator(data: dict[str, Any] | None, pointer: str, text: Sou
     kind = data["Type"] if data and data.keys() == {"Type"} else None
     operator = _operator_type(kind)
     if operator is not None and operator in operators() and operator != OperatorType.TILE:
-        return Item(pointer, other=operator_name(operator))
+        return Item(pointer, operator_name(operator))
     if operator is None and isinstance(kind, str):  # of a newer DirectML.h
-        return Item(pointer, other=f"{OPERATOR_TYPE.prefix}{kind.removeprefix(OPERATOR_TYPE.prefix)}")
+        return Item(pointer, f"{OPERATOR_TYPE.prefix}{kind.removeprefix(OPERATOR_TYPE.prefix)}")
     return _read_descriptor(data, pointer, text)
 
 
 def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemOrProblem:
     from dml_tile.descriptors.graph import UNKNOWN_OPERATOR
     from dml_tile.descriptors.operator import OperatorDesc
-    from dml_tile.readers.captured_line import CapturedLine, capture_of
+    from dml_tile.readers.captured_line import Call, CapturedLine, capture_of
 
     try:
         captured = CapturedLine.model_validate(data)
@@ -275,19 +275,20 @@ def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemO
     if captured.model_fields_set >= {"operator", "graph"}:
         return unreadable(pointer, "operator and graph were provided; one of them was expected")
     is_of_device = captured.session is not None and captured.call is not None
-    line = captured if is_of_device else None
     if captured.is_return or captured.is_graph:
-        if line is None:
+        if not is_of_device:
             return unreadable(pointer, "operator is missing; a graph has session and call")
         pointer = pointer if captured.is_return else f"{pointer}/graph"
-        return Item(pointer, capture=capture_of(None, captured), line=line)
+        return Call(pointer, capture=capture_of(None, captured), line=captured)
     part = _read_captured_operator(captured.operator, f"{pointer}/operator", text)
     if not isinstance(part, Item):
         return part
-    if part.other is not None:  # its fields were not captured
-        return replace(part, capture=capture_of(UNKNOWN_OPERATOR, captured), line=line)
     desc = part.desc if isinstance(part.desc, OperatorDesc) else None
-    return replace(part, capture=capture_of(desc, captured), line=line)
+    # the fields of another were not captured
+    capture = capture_of(desc if part.other is None else UNKNOWN_OPERATOR, captured)
+    if is_of_device:
+        return Call(part.pointer, part.subject, capture=capture, places=part.places, line=captured)
+    return replace(part, capture=capture)
 
 
 def _no_descriptor_message(data: Any) -> str:

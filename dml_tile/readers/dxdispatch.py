@@ -33,7 +33,7 @@ def read_model_parts(document: Document) -> Iterator[ItemOrProblem]:
         elif not part.is_operator:
             each = Item(pointer, part=part)
         else:
-            each = Item(pointer, other=dispatchable.type, part=part)
+            each = Item(pointer, dispatchable.type, part=part)
         if isinstance(each, Item):
             read[name] = each
             yield from binding_problems(part, each.desc, pointer)

@@ -5,61 +5,79 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from dml_tile.descriptors.structs import JSON_DOCUMENT
+from dml_tile.descriptors.structs import JSON_DOCUMENT, Struct
 from dml_tile.findings import Finding, Position, unreadable
 from dml_tile.input_errors import MAX_KEYS, too_many_keys
-from dml_tile.json_text import SourceText
 from dml_tile.text import abridged
 
 if TYPE_CHECKING:
     from dml_tile.descriptors.graph import Descriptor
     from dml_tile.directml.operators import Operator
     from dml_tile.dxdispatch.rules import ModelPart
-    from dml_tile.readers.captured_line import CapturedLine
+    from dml_tile.json_text import SourceText
     from dml_tile.readers.model_tile import TileNode, UnknownField
     from dml_tile.rules.capture import Capture
 
 _MAX_CONTENT: Final = 500  # each entry of a baseline has it
 _DIGEST_BYTES: Final = 4
 
+MAX_OPERATOR: Final = 2_000
+"""The most characters of an operator."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Item:
     """An operator that was read, or another part of a DxDispatch model, with its place in the source.
 
-    ``desc`` is its descriptor, ``node`` a model's Tile; ``other`` is the C name of an operator whose fields are not
-    read. ``part`` is the part of a DxDispatch model: a dispatchable, or a part without an operator that breaks a rule.
-    ``capture`` is what an application got for the descriptor, ``times`` the number of equal lines of a capture.
-    ``departure`` says what keeps the node from DirectML, where that was asked.
+    The ``subject`` is its descriptor, a model's Tile, or the C name of an operator whose fields are not read. ``part``
+    is the part of a DxDispatch model: a dispatchable, or a part without an operator that breaks a rule. ``capture`` is
+    what an application got for the descriptor, ``times`` the number of equal lines of a capture.
+    ``departure`` says what keeps a model's Tile from DirectML, where that was asked.
 
-    A result's item also has the name of its ``source``, the ``operator`` in one line, the node's fields that are
-    ``unknown`` before it runs, and the back end that the node goes through (``via``); ``content`` identifies an item of
-    a list. It has ``positions`` of the fields with findings in a source of JSON, in place of the reader's: a capturing
-    device's ``line``, a captured graph's content, and the source's ``text``.
+    ``places`` is the text of a source of JSON; in a result, the positions of fields with findings, so that no text
+    travels. A result's item also has the name of its ``source``, the fields of a model's Tile that are ``unknown``
+    before it runs, and the back end that it goes through (``via``); ``content`` identifies an item of a list.
     """
 
     pointer: str
-    desc: Descriptor | None = None
-    other: str | None = None
-    node: TileNode | None = field(default=None, compare=False, repr=False)
+    subject: Descriptor | TileNode | str | None = None
     part: ModelPart | None = field(default=None, compare=False, repr=False)
     capture: Capture | None = field(default=None, compare=False, repr=False)
     departure: Finding | None = field(default=None, compare=False, repr=False)
-    line: CapturedLine | None = field(default=None, compare=False, repr=False)
-    captured_content: str = field(default="", compare=False, repr=False)
     times: int = 1
-    text: SourceText | None = field(default=None, compare=False, repr=False)
+    places: SourceText | Mapping[str, Position | None] = field(default_factory=dict, compare=False, repr=False)
     source: str = ""
-    operator: str = ""
     unknown: tuple[UnknownField, ...] = ()
     via: str = ""
     content: str = ""
-    positions: Mapping[str, Position | None] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def desc(self) -> Descriptor | None:
+        """The descriptor; None for what has none, and for a null pointer."""
+        return self.subject if isinstance(self.subject, Struct) else None
+
+    @property
+    def other(self) -> str | None:
+        """The C name of an operator whose fields are not read."""
+        return self.subject if isinstance(self.subject, str) else None
+
+    @property
+    def node(self) -> TileNode | None:
+        """The Tile of a model."""
+        return None if self.subject is None or isinstance(self.subject, (Struct, str)) else self.subject
+
+    @cached_property
+    def operator(self) -> str:
+        """The operator, or the kind of a model's part, in one line, after the label of a capture; cut short."""
+        text = str(self.subject or self.part_kind or "null")
+        label = f"{abridged(self.capture.label)}: " if self.capture and self.capture.label else ""
+        return abridged(f"{label}{text}", MAX_OPERATOR)
 
     @property
     def identity(self) -> str:
@@ -89,9 +107,9 @@ class Item:
     @property
     def all_fields(self) -> str:
         """The fields of the descriptor, however they were spelled; the name of another operator."""
-        return (
-            self.other or self.captured_content or (self.desc.model_dump_json(by_alias=True) if self.desc else "null")
-        )
+        if self.capture and self.capture.content:
+            return self.capture.content
+        return self.other or (self.desc.model_dump_json(by_alias=True) if self.desc else "null")
 
     def numbered(self, equals: Counter[str]) -> str:
         """Return what an item of a list says, in short, with a number if ``equals`` has counted equal ones."""
@@ -103,8 +121,10 @@ class Item:
         return content if equals[content] == 1 else f"{content} {equals[content]}"
 
     def position(self, path: str) -> Position | None:
-        """Return the position of a field with findings; None if the source is not JSON."""
-        return self.positions.get(path)
+        """Return the position of a field, with findings in a result; None if the source is not JSON."""
+        if isinstance(self.places, Mapping):
+            return self.places.get(path)
+        return self.places.position(self.pointer, path)
 
 
 ItemOrProblem = Item | Finding
@@ -112,7 +132,7 @@ ItemOrProblem = Item | Finding
 
 def item_of(node: TileNode) -> Item:
     """Return the item of a model's Tile."""
-    return Item(node.pointer, node=node, operator=str(node), unknown=node.unknown)
+    return Item(node.pointer, node, unknown=node.unknown)
 
 
 def validated(
@@ -130,7 +150,7 @@ def validated(
     if may_be_crowded and (crowded := too_many_keys(data)):  # pydantic would make an error of each unknown key
         return unreadable(pointer, crowded)
     try:
-        return Item(pointer, model.model_validate(data, context=JSON_DOCUMENT), text=text)
+        return Item(pointer, model.model_validate(data, context=JSON_DOCUMENT), places=text or {})
     except ValidationError as error:
         from dml_tile.readers.refusals import refused
 

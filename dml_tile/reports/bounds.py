@@ -28,9 +28,6 @@ MAX_CLIPPED: Final = 500
 MAX_MESSAGE: Final = 1_000
 """The most characters of a message, and of a suggestion."""
 
-MAX_OPERATOR: Final = 2_000
-"""The most characters of an operator."""
-
 MAX_FINDINGS: Final = 1_000
 """The most findings of an operator at a target."""
 
@@ -67,7 +64,7 @@ def bounded_finding(finding: Finding) -> Finding:
 def _is_short(result: Result) -> bool:
     """Return True for most results: none of their texts is longer than a name may be."""
     item = result.item
-    names = (item.pointer, item.operator, *map(str, item.unknown[:MAX_FIELDS]))
+    names = (item.pointer, *map(str, item.unknown[:MAX_FIELDS]))
     texts = ((finding.path, finding.message, finding.suggestion or "") for finding in result.findings[:MAX_FINDINGS])
     counts_are_small = (
         len(result.findings) <= MAX_FINDINGS and max(len(item.unknown), len(result.not_looked_at)) <= MAX_FIELDS
@@ -83,12 +80,8 @@ def _bounded(result: Result) -> Result:
         last = max(findings[MAX_FINDINGS - 1 :], key=attrgetter("severity"))
         message = f"{abridged(last.message, MAX_NAME)}; and {plural(len(left_out), 'more finding')}"
         findings = (*findings[: MAX_FINDINGS - 1], replace(last, message=message))
-    item = replace(
-        result.item,
-        pointer=short_name(result.item.pointer),
-        operator=abridged(result.item.operator, MAX_OPERATOR),
-        unknown=_unknown(result.item.unknown),
-    )
+    item = result.item
+    item = replace(item, pointer=short_name(item.pointer), unknown=_unknown(item.unknown))
     return replace(
         result,
         item=item,

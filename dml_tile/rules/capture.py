@@ -40,7 +40,7 @@ class Capture:
     """An operator or a graph that an application described, and its HRESULT, if captured.
 
     ``hresult`` is that of the ``method``; an ``open`` call has not returned. ``desc`` is ``UNKNOWN_OPERATOR`` where the
-    fields of an operator were not captured.
+    fields of an operator were not captured. ``content`` is the text of a graph, in which operators stand for calls.
     """
 
     desc: OperatorDesc | GraphDesc | None
@@ -49,6 +49,7 @@ class Capture:
     label: str = ""
     open: bool = False
     method: Method = "CreateOperator"
+    content: str = ""
 
     @property
     def is_null_graph(self) -> bool:

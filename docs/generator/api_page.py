@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import inspect
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from textwrap import indent
@@ -145,6 +146,10 @@ def _entries(module: str, names: Sequence[str], listed: set[int]) -> Iterator[st
             yield from _entry(name, definitions[name], getattr(import_module(module), name))
 
 
+PRIVATE: Final = {"Struct", "TileNode"}
+"""The models' base, and what a reader of models sends: neither is public, nor is a member that is one."""
+
+
 def _links(names: Iterable[str]) -> str:
     return ", ".join(f"[`{name}`](#{name.lower()})" for name in names)
 
@@ -172,9 +177,8 @@ def _class(defined: ast.ClassDef, described: object) -> Iterator[str]:
     functions = {
         node.name: node for node in _members(defined) if isinstance(node, ast.FunctionDef)
     }  # of overloads, one
-    hidden = {"Struct"}  # the models' base, which is not public
     bases = ", ".join(
-        written(base) for base in defined.bases if not written(base).startswith("_") and written(base) not in hidden
+        written(base) for base in defined.bases if not written(base).startswith("_") and written(base) not in PRIVATE
     )
     if "__init__" in functions and defined.name not in MADE_BY_OTHERS:
         yield from _code(f"class {signature(functions['__init__'], defined.name)}")
@@ -190,11 +194,15 @@ def _class(defined: ast.ClassDef, described: object) -> Iterator[str]:
     # a field that is in neither equality nor repr is the package's own
     of_dataclass = dataclasses.fields(described) if dataclasses.is_dataclass(described) else ()
     own = {one.name for one in of_dataclass if not (one.compare or one.repr)}
-    if attributes := [one for one in fields if one.annotation and one.name not in own]:
+    if attributes := [one for one in fields if one.annotation and one.name not in own and _is_public(one.annotation)]:
         yield from (*map(_field, attributes), "")
     for function in functions.values():
-        if not function.name.startswith("_"):
+        if not function.name.startswith("_") and (function.returns is None or _is_public(written(function.returns))):
             yield from _method(function)
+
+
+def _is_public(annotation: str) -> bool:
+    return PRIVATE.isdisjoint(re.findall(r"\w+", annotation))
 
 
 def _members(defined: ast.ClassDef) -> Iterator[ast.stmt]:
