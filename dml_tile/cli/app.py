@@ -25,14 +25,14 @@ _EXIT_STATUS: Final = "Exit status: 0 clean, 1 findings, 2 wrong usage, or a fil
 
 _COMMANDS: Final = {
     # the command: its module, and its line in the list of all
-    "check": ("check", "Say which operators DirectML would accept, and why not the others."),
+    "check": ("check", "Say which operators, and which nodes of models, DirectML would take, and why not the others."),
     "lower": ("tiles", "Find tiles that do the same at an older target."),
     "show": ("tiles", "Draw a tile's tensors as they lie in memory."),
     "run": ("run", "Check a DxDispatch model, then run it."),
     "emit": ("tiles", "Print C++, JSON or Python that builds descriptors."),
     "levels": ("reference", "Show which Windows and which DirectML take which tile."),
-    "device": ("reference", "Say whether a DirectML device comes into being, and what to ship."),
-    "explain": ("reference", "Print what a rule requires, and the page it follows."),
+    "device": ("reference", "Say whether a DirectML device is created, and what to ship if not."),
+    "explain": ("reference", "Print what a rule requires, or what a result such as 80070057 means."),
     "schema": ("reference", "Print the JSON Schema of a format."),
     "include-dir": ("reference", "Print the folder of the C++ headers."),
     "cmake-dir": ("reference", "Print the folder of the headers' CMake package."),
@@ -70,7 +70,7 @@ def _options(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    """Would DirectML accept this operator? Checks any, and runs DML_OPERATOR_TILE, on any machine."""
+    """Would DirectML take this operator, this model? Checks any, and runs DML_OPERATOR_TILE, on any machine."""
 
 
 _INTERRUPTED: Final = 130

@@ -12,7 +12,7 @@ from dml_tile.cli.options import CheckOptions
 
 
 def check(context: typer.Context, **options: Any) -> None:
-    """Say which operators DirectML would accept at each target, and why it would refuse the others.
+    """Say which operators DirectML would take at each target, and with --via ort which nodes of a model, and why.
 
     The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
     select, ignore, baseline, against, via, dim, input-shape, exclude, strict-files and fail-on; an option replaces

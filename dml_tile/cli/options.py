@@ -70,7 +70,8 @@ ViaOption = Annotated[
     str | None,
     typer.Option(
         metavar="BACKEND",
-        help="Take what a back end makes of models, such as ort; an unknown name lists all.",
+        help="Take what a back end makes of models: ort, ONNX Runtime's DirectML provider (check also says which "
+        "nodes it takes), or chromium, its WebNN.",
         autocompletion=complete_back_end,
     ),
 ]
@@ -140,7 +141,7 @@ class CheckOptions:
     require_operators: bool = typer.Option(False, "--require-operators", help="Exit with 2 if nothing was checked.")
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only what fails (text); no summary.")
     verbose: bool = typer.Option(
-        False, "--verbose", help="Print more than a line of a captured operator; name each file that is passed over."
+        False, "--verbose", help="Print each node, all of a captured operator, and each file that is passed over."
     )
     exclude: list[str] | None = typer.Option(
         None, metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."

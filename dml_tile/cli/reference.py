@@ -98,7 +98,7 @@ def device(
         "text", "--format", metavar="FORMAT", help="text, or json: an object a line, one for each target."
     ),
 ) -> None:
-    """Say whether a DirectML device comes into being at each target; exits with 1 if one does not.
+    """Say whether a DirectML device is created at each target; exits with 1 if one is not.
 
     Without --via, for an application that asks for no minimum feature level.
     """
