@@ -255,7 +255,7 @@ def test_readme_begins_with_the_two_commands() -> None:
 
 
 def test_a_command_in_readme_s_text_runs(call: Call) -> None:
-    commands = [" ".join(command.split()) for command in re.findall(r"`dml-tile ([^`]+)`", README)]
+    commands = [" ".join(command.split()) for command in re.findall(r"`(?:\.venv/bin/)?dml-tile ([^`]+)`", README)]
     asking = [command for command in commands if command.partition(" ")[0] in ("explain", "device", "levels")]
     assert len(asking) == 3
     assert [call(*shlex.split(command)).exit_code for command in asking] == [0, 1, 0]
