@@ -94,8 +94,8 @@ class BindingTable:
         An empty sequence unbinds all inputs; ``None`` is a null array, which removes the device if there are inputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        given = None if bindings is None else bindings_of(bindings)
-        self.inputs = self._bind("BindInputs", given, lambda bound_to: bound_to.input_slots, self.inputs)
+        descs = None if bindings is None else bindings_of(bindings)
+        self.inputs = self._bind("BindInputs", descs, lambda bound_to: bound_to.input_slots, self.inputs)
 
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all outputs: a buffer for each output, or the operators' persistent resources for an initializer.
@@ -103,24 +103,24 @@ class BindingTable:
         An empty sequence unbinds all outputs; ``None`` is a null array, which removes the device if there are outputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        given = None if bindings is None else bindings_of(bindings)
-        self.outputs = self._bind("BindOutputs", given, lambda bound_to: bound_to.output_slots, self.outputs)
+        descs = None if bindings is None else bindings_of(bindings)
+        self.outputs = self._bind("BindOutputs", descs, lambda bound_to: bound_to.output_slots, self.outputs)
 
     def bind_temporary_resource(self, binding: BindingLike | None) -> None:
         """Bind the temporary resource of a compiled graph; no tile needs one.
 
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
-        call, given = "BindTemporaryResource", [None if binding is None else binding_desc(binding)]
-        (self.temporary,) = self._bind(call, given, lambda bound_to: [[bound_to.temporary_slot]], [self.temporary])
+        call, descs = "BindTemporaryResource", [None if binding is None else binding_desc(binding)]
+        (self.temporary,) = self._bind(call, descs, lambda bound_to: [[bound_to.temporary_slot]], [self.temporary])
 
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
         """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
 
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
-        call, given = "BindPersistentResource", [None if binding is None else binding_desc(binding)]
-        (self.persistent,) = self._bind(call, given, lambda bound_to: [[bound_to.persistent_slot]], [self.persistent])
+        call, descs = "BindPersistentResource", [None if binding is None else binding_desc(binding)]
+        (self.persistent,) = self._bind(call, descs, lambda bound_to: [[bound_to.persistent_slot]], [self.persistent])
 
     def _set_desc(self, desc: BindingTableDesc | None, call: str) -> None:
         require_instance(desc, BindingTableDesc, NoneType)
@@ -149,7 +149,7 @@ class BindingTable:
     def _bind(
         self,
         call: str,
-        given: Sequence[BindingDesc | None] | None,
+        descs: Sequence[BindingDesc | None] | None,
         slots_of: Callable[[Dispatchable], Sequence[Sequence[Slot]]],
         before: Bindings,
     ) -> Bindings:
@@ -157,14 +157,14 @@ class BindingTable:
         if self.state.is_removed(call):
             return before
         if self.dispatchable is None:
-            self.state.remove(call, self.state.findings(TABLE_USE_RULES, _malformed(given)))
+            self.state.remove(call, self.state.findings(TABLE_USE_RULES, _malformed(descs)))
             return before
         slots = slots_of(self.dispatchable)
-        counts = None if given is None else len(given), len(slots)
+        counts = None if descs is None else len(descs), len(slots)
         findings = self.state.findings(BINDING_COUNT_RULES, counts)
         bound = [
             each
-            for group, desc in (zip(slots, given or (), strict=False) if not findings else ())
+            for group, desc in (zip(slots, descs or (), strict=False) if not findings else ())
             for each in ranges_of(desc, group, self.dispatchable.state.direct3d_device)
         ]
         for each in bound:
@@ -201,11 +201,11 @@ class BindingTable:
         return findings
 
 
-def _malformed(given: Sequence[BindingDesc | None] | None) -> str:
+def _malformed(bindings: Sequence[BindingDesc | None] | None) -> str:
     """Return what the runtime finds wrong before it reaches a buffer and looks for the dispatchable."""
-    if given is None:
+    if bindings is None:
         return "null was provided for the array of bindings"
-    for i, binding in enumerate(given):
+    for i, binding in enumerate(bindings):
         if binding is None or binding.type == BindingType.NONE:
             continue
         if binding.type not in (BindingType.BUFFER, BindingType.BUFFER_ARRAY):
@@ -213,10 +213,10 @@ def _malformed(given: Sequence[BindingDesc | None] | None) -> str:
         described = binding.desc.bindings if isinstance(binding.desc, BufferArrayBinding) else binding.desc
         if described is None:
             return f"binding {i} is described by null"
-        for one in [described] if isinstance(described, BufferBinding) else described:
-            if one.buffer is not None:
+        for each in [described] if isinstance(described, BufferBinding) else described:
+            if each.buffer is not None:
                 return ""
-            if not one.is_empty:
+            if not each.is_empty:
                 return f"binding {i} has an Offset or SizeInBytes, but its Buffer is null"
     return ""
 

@@ -74,16 +74,16 @@ def literal_values(resource: Resource, pointer: str) -> LiteralValues:
     assert not isinstance(values, FileValues)
     if isinstance(values, list) and data_type == TensorDataType.UNKNOWN:
         mixed = [_typed_value(value, f"{pointer}/{i}") for i, value in enumerate(values)]
-        return LiteralValues(data_type, sum(known.bits // 8 for known, _ in mixed), mixed)
-    known = numpy_type(data_type, f"{pointer}DataType")
+        return LiteralValues(data_type, sum(each.bits // 8 for each, _ in mixed), mixed)
+    type_ = numpy_type(data_type, f"{pointer}DataType")
     if isinstance(values, list):
-        return LiteralValues(data_type, len(values) * known.bits // 8, [(known, _numbers(values, known, pointer))])
+        return LiteralValues(data_type, len(values) * type_.bits // 8, [(type_, _numbers(values, type_, pointer))])
     if isinstance(values, ConstantValues):
-        parts = [(known, _numbers([values.value], known, f"{pointer}/value"))]
+        parts = [(type_, _numbers([values.value], type_, f"{pointer}/value"))]
     else:
         ends = {"valueStart": values.value_start, "valueDelta": values.value_delta}
-        parts = [(known, _numbers([number], known, f"{pointer}/{key}")) for key, number in ends.items()]
-    return LiteralValues(data_type, values.value_count * known.bits // 8, parts)
+        parts = [(type_, _numbers([number], type_, f"{pointer}/{key}")) for key, number in ends.items()]
+    return LiteralValues(data_type, values.value_count * type_.bits // 8, parts)
 
 
 def _typed_value(value: Any, pointer: str) -> tuple[TensorDataType, list[float]]:
@@ -91,8 +91,8 @@ def _typed_value(value: Any, pointer: str) -> tuple[TensorDataType, list[float]]
         typed = TypedValue.model_validate(value, context=JSON_DOCUMENT)
     except ValidationError as error:
         raise InputError(problems_of(error, value, pointer)) from None
-    known = numpy_type(typed.type, f"{pointer}/type")
-    return known, _numbers([typed.value], known, f"{pointer}/value")
+    type_ = numpy_type(typed.type, f"{pointer}/type")
+    return type_, _numbers([typed.value], type_, f"{pointer}/value")
 
 
 def _numbers(values: list[Any], data_type: TensorDataType, pointer: str) -> list[float]:
@@ -120,7 +120,7 @@ def _float(value: Any) -> float | None:
 
 def numpy_type(data_type: int, pointer: str) -> TensorDataType:
     """Return the data type. Raises InputError unless NumPy has a dtype of its name."""
-    known = next((known for known in TensorDataType if known == data_type), TensorDataType.UNKNOWN)
-    if not known.in_numpy:
+    found = next((each for each in TensorDataType if each == data_type), TensorDataType.UNKNOWN)
+    if not found.in_numpy:
         raise input_error(pointer, f"{DATA_TYPE.write(data_type)} was provided, but a type that NumPy has was expected")
-    return known
+    return found

@@ -241,12 +241,12 @@ def _known_fields_of_tensor(tensor: Any) -> Any:
 
 
 def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
-    known = pick(buffer, _BUFFER_FIELDS)
-    if known.get("TotalTensorSizeInBytes") == 0:
-        del known["TotalTensorSizeInBytes"]  # worked out as if it were missing
-    if known.get("DataType") in _TYPES_OF_4_BITS and "TotalTensorSizeInBytes" not in known:
-        known["TotalTensorSizeInBytes"] = _size_of_4_bits(known)
-    return known
+    kept = pick(buffer, _BUFFER_FIELDS)
+    if kept.get("TotalTensorSizeInBytes") == 0:
+        del kept["TotalTensorSizeInBytes"]  # worked out as if it were missing
+    if kept.get("DataType") in _TYPES_OF_4_BITS and "TotalTensorSizeInBytes" not in kept:
+        kept["TotalTensorSizeInBytes"] = _size_of_4_bits(kept)
+    return kept
 
 
 def _size_of_4_bits(buffer: dict[str, Any]) -> int:
@@ -282,9 +282,9 @@ class TileDispatchable(JsonObject):
     @classmethod
     def _nest(cls, data: dict[str, Any]) -> Any:
         bindings = data.get("bindings")  # anything but an object is ignored there
-        known = {"bindings": bindings} if isinstance(bindings, dict) else {}
+        bound = {"bindings": bindings} if isinstance(bindings, dict) else {}
         options = pick(data, ("dmlCompileType", "executionFlags"))
-        return {"type": operator_of(data), "desc": known_fields_of_tile(desc_of(data)), **options, **known}
+        return {"type": operator_of(data), "desc": known_fields_of_tile(desc_of(data)), **options, **bound}
 
 
 class OtherDispatchable(JsonObject):
@@ -315,14 +315,14 @@ def _known_field(field: OperatorField, value: Any) -> Any:
         TensorDesc: _known_fields_of_tensor,
         OperatorDesc: _known_fields_of_fused,
     }
-    known = readers.get(struct)
+    read = readers.get(struct)
     if field.is_array and value == []:
         return None
-    if known is None:
+    if read is None:
         if struct is not None and isinstance(value, dict):
             value = pick(value, [*c_names(struct).values()])
         return _respelled(value, is_union=kind is not None and kind.c_type == "DML_SCALAR_UNION")
-    return [known(each) for each in value] if field.is_array and isinstance(value, list) else known(value)
+    return [read(each) for each in value] if field.is_array and isinstance(value, list) else read(value)
 
 
 def _known_fields_of_fused(data: Any) -> Any:

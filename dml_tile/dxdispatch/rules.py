@@ -163,13 +163,13 @@ def known_operator_of(data: Any) -> Operator | None:
     return operator_named(name) if isinstance(name, str) else None
 
 
-def values_of(of: Field, desc: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def values_of(member: Field, desc: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield a field's value with its name; of an array, each entry."""
-    value = desc.get(of.name)
-    if not of.is_array:
-        yield of.name, value
+    value = desc.get(member.name)
+    if not member.is_array:
+        yield member.name, value
     elif isinstance(value, list):
-        yield from ((f"{of.name}[{i}]", each) for i, each in enumerate(value))
+        yield from ((f"{member.name}[{i}]", each) for i, each in enumerate(value))
 
 
 def operators_in(
@@ -394,12 +394,12 @@ def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violati
 def bind_points_belong_to_operator(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.operator is None or not part.bindings:
         return
-    known = part.bind_points
-    *others, last = known or ("nothing",)
+    points = part.bind_points
+    *others, last = points or ("nothing",)
     bound = f"{', '.join(others)} and {last}" if others else last
     name = "a tile" if part.operator.name == "TILE" else part.operator.name
     for point in part.bindings:
-        if point not in known:
+        if point not in points:
             when = f"when it initialises {name}" if point in part.operator.tensors else f"for {name}"
             yield Violation("bindings", f"{shown(point)} is ignored: DxDispatch binds {bound} {when}")
 

@@ -74,28 +74,28 @@ class CompiledTile:
         self._move.write(source, destination)
         record("execute", self.target, self.desc)
 
-    def _memory(self, call: str, given: BufferLike, output: BufferLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _memory(self, call: str, input_: BufferLike, output: BufferLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return contiguous arrays that begin with the tensors. Raises as ``bind`` does."""
         if self._origin is not None:
             self._origin.require_test()
         read, written = self.sizes_in_bytes
-        if type(given) is ndarray and type(output) is ndarray:
-            given_flags, output_flags = given.flags, output.flags
+        if type(input_) is ndarray and type(output) is ndarray:
+            input_flags, output_flags = input_.flags, output.flags
             if (
-                ((dtype := given.dtype) is _BYTES or dtype is self._dtype)
+                ((dtype := input_.dtype) is _BYTES or dtype is self._dtype)
                 and ((dtype := output.dtype) is _BYTES or dtype is self._dtype)
-                and given_flags.c_contiguous
+                and input_flags.c_contiguous
                 and output_flags.carray
-                and given.nbytes >= read
+                and input_.nbytes >= read
                 and output.nbytes >= written
                 and (
-                    (given is not output and given_flags.owndata and output_flags.owndata)
-                    or not may_share_memory(given, output)
+                    (input_ is not output and input_flags.owndata and output_flags.owndata)
+                    or not may_share_memory(input_, output)
                 )
             ):
-                return given, output
-        source, destination = contiguous(given, "input"), contiguous(output, "output", writable=True)
-        for buffer, name in (given, "input"), (output, "output"):
+                return input_, output
+        source, destination = contiguous(input_, "input"), contiguous(output, "output", writable=True)
+        for buffer, name in (input_, "input"), (output, "output"):
             require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
         overlap = parts_overlap(source, read, destination, written)
         if source.nbytes < read or destination.nbytes < written or overlap:

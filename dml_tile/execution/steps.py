@@ -69,18 +69,18 @@ class Step(NamedTuple):
         first, to = first + starts[source], to + starts[output]
         if scratch is None and not rows:
 
-            def assign(given: Array, written: Array) -> None:
+            def assign(array: Array, written: Array) -> None:
                 target = ndarray(lengths, dtype, written, to, writes)
-                target[...] = ndarray(lengths, dtype, given, first, reads)
+                target[...] = ndarray(lengths, dtype, array, first, reads)
 
             return assign
         number, index = (indices(rows),) if rows else lengths, _index(rows)
         kept_values = ndarray(lengths, dtype, scratch, first, reads) if source == SCRATCH else None
         kept_target = ndarray(number, dtype, scratch, to, writes) if output == SCRATCH else None
 
-        def call(given: Array, written: Array) -> None:
+        def call(array: Array, written: Array) -> None:
             target = ndarray(number, dtype, written, to, writes) if kept_target is None else kept_target
-            values = ndarray(lengths, dtype, given, first, reads) if kept_values is None else kept_values
+            values = ndarray(lengths, dtype, array, first, reads) if kept_values is None else kept_values
             if rows:
                 values.take(index, None, target, "clip")
             else:

@@ -100,11 +100,11 @@ def offset_is_aligned(bound: BoundRange, target: Target) -> Iterator[Violation]:
     "DML-BINDING-count", says="There are as many bindings as tensors, or as operators of an initializer; 0 unbind."
 )
 def count_is_right(counts: tuple[int | None, int], target: Target) -> Iterator[Violation]:
-    given, expected = counts
-    if given is None and expected:
+    count, expected = counts
+    if count is None and expected:
         yield Violation("bindings", f"null was provided, but an array of {expected} was expected")
-    elif given and given != expected:
-        yield Violation("bindingCount", f"{given} was provided, but {expected} was expected")
+    elif count and count != expected:
+        yield Violation("bindingCount", f"{count} was provided, but {expected} was expected")
 
 
 @BINDING_DESC_RULES.add(
@@ -183,8 +183,8 @@ def initializer_input_of_no_type_has_no_desc(bound: BoundRange, target: Target) 
 def binding_type_fits(bound: BoundRange, target: Target) -> Iterator[Violation]:
     expected = bound.slot.kind.binding
     if bound.desc is not None and bound.desc.type not in (BindingType.NONE, expected):
-        given = bound.desc.type
-        name = f"DML_BINDING_TYPE_{given.name}" if isinstance(given, BindingType) else str(given)
+        type_ = bound.desc.type
+        name = f"DML_BINDING_TYPE_{type_.name}" if isinstance(type_, BindingType) else str(type_)
         nothing = (
             bound.desc.desc == BufferArrayBinding(())
             and not bound.slot.size_in_bytes

@@ -222,8 +222,8 @@ def operator_belongs_to_device(is_own: bool | None, target: Target) -> Iterator[
 )
 def compile_flags_are_known(flags: int, target: Target) -> Iterator[Violation]:
     if unknown := flags & ~_ALL_EXECUTION_FLAGS:
-        known = " | ".join(f"{flag.name} ({int(flag)})" for flag in ExecutionFlags)
-        yield Violation("flags", f"{flags:#x} has the unknown bits {unknown:#x}; DML_EXECUTION_FLAGS are {known}")
+        names = " | ".join(f"{flag.name} ({int(flag)})" for flag in ExecutionFlags)
+        yield Violation("flags", f"{flags:#x} has the unknown bits {unknown:#x}; DML_EXECUTION_FLAGS are {names}")
 
 
 @INITIALIZER_RULES.add(

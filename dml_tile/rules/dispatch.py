@@ -138,9 +138,9 @@ def binding_to_an_empty_table_is_well_formed(use: str | Dispatch, target: Target
     crash=True,
 )
 def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    given_pointers = (dispatch.list_type is not None, dispatch.dispatchable, dispatch.table)
-    for name, given in zip(("commandList", "dispatchable", "bindings"), given_pointers, strict=True):
-        if not given and (name == "dispatchable" or dispatch.own):
+    pointers = (dispatch.list_type is not None, dispatch.dispatchable, dispatch.table)
+    for name, is_passed in zip(("commandList", "dispatchable", "bindings"), pointers, strict=True):
+        if not is_passed and (name == "dispatchable" or dispatch.own):
             yield Violation(name, "null was provided; DirectML would crash")
 
 
@@ -156,9 +156,9 @@ def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator
 @DISPATCH_RULES.add("DML-DISPATCH-command-list", says="The command list is of type DIRECT or COMPUTE.")
 def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if dispatch.list_type not in (None, CommandListType.DIRECT, CommandListType.COMPUTE):
-        known = dispatch.list_type in CommandListType._value2member_map_
-        given = CommandListType(dispatch.list_type).name if known else str(dispatch.list_type)
-        yield Violation("commandList", f"its type is {given}, but DIRECT or COMPUTE was expected")
+        is_known = dispatch.list_type in CommandListType._value2member_map_
+        name = CommandListType(dispatch.list_type).name if is_known else str(dispatch.list_type)
+        yield Violation("commandList", f"its type is {name}, but DIRECT or COMPUTE was expected")
 
 
 DISPATCH_RULES.append(table_is_made_for_something)

@@ -175,8 +175,8 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
 def graph_view(graph: GraphDesc) -> GraphView:
     """Return the view of a graph, as if no node were refused."""
     nodes = entries_of(graph, "nodes")
-    given = [node.operator if node is not None else None for node in nodes]
-    operators = [_node_operator(operator) if operator is not None else None for operator in given]
+    described = [node.operator if node is not None else None for node in nodes]
+    operators = [_node_operator(operator) if operator is not None else None for operator in described]
     slots = [operator.tensors if operator else None for operator in operators]
     edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in _EDGE_TYPES}
     wrong: list[tuple[str, str]] = []
@@ -286,9 +286,9 @@ def graph_has_nodes(view: GraphView, target: Target) -> Iterator[Violation]:
 )
 def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violation]:
     for array, count in ARRAYS.items():
-        given, expected = getattr(view.graph, array), getattr(view.graph, count)
-        if len(given or ()) < expected:
-            shown = "null was provided" if given is None else f"{len(given)} entries were provided"
+        entries, expected = getattr(view.graph, array), getattr(view.graph, count)
+        if len(entries or ()) < expected:
+            shown = "null was provided" if entries is None else f"{len(entries)} entries were provided"
             yield Violation(_ARRAY_NAMES[array], f"{shown}, but {expected} were expected")
 
 

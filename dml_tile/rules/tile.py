@@ -218,15 +218,15 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
         return
     repeats = tile.desc.repeats[: tile.desc.repeats_count]
     is_one_for_each = len(tile.desc.repeats) >= tile.input.desc.dimension_count  # else leading repeats may be missing
-    for i, (size, repeat, given) in enumerate(zip(tile.input.sizes, repeats, tile.output.sizes, strict=False)):
+    for i, (size, repeat, produced) in enumerate(zip(tile.input.sizes, repeats, tile.output.sizes, strict=False)):
         expected = size * repeat
-        if given == expected or repeat == 0:  # another rule refuses a repeat of 0
+        if produced == expected or repeat == 0:  # another rule refuses a repeat of 0
             continue
-        refused = given != (expected & UINT_MAX)
+        refused = produced != (expected & UINT_MAX)
         wrapped = "" if refused else " (DirectML multiplies in 32 bits, and accepts it)"
         yield Violation(
             f"OutputTensor.Sizes[{i}]",
-            f"{given} was provided, but {expected} = InputTensor.Sizes[{i}] {size} * Repeats[{i}] {repeat} was "
+            f"{produced} was provided, but {expected} = InputTensor.Sizes[{i}] {size} * Repeats[{i}] {repeat} was "
             f"expected{wrapped}",
             f"set it to {expected}" if expected <= UINT_MAX and is_one_for_each else None,
             BOTH if refused else Basis.DOCUMENTED,
