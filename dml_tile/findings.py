@@ -69,8 +69,7 @@ def bases_of(against: Against) -> Basis:
     return BASES[against]
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """The beginning and end of a value in a text; lines and columns count from 1, columns in code points.
 
     The end is the position after the value's last character.

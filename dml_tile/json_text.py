@@ -7,7 +7,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -157,7 +157,7 @@ class SourceText:
         if self.line_number is None:
             return self._position(steps, path)
         position = self._position(steps[1:], path) if steps else None
-        return position and replace(position, line=self.line_number, end_line=self.line_number)
+        return position and position._replace(line=self.line_number, end_line=self.line_number)
 
     @cached_property
     def most_names(self) -> int:

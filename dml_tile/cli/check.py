@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inspect import Parameter, signature
-from typing import Any, Final
+from inspect import Parameter
+from typing import Any, Final, get_type_hints
 
 import typer
 
@@ -23,5 +23,12 @@ def check(context: typer.Context, **options: Any) -> None:
     raise typer.Exit(run_check(context, CheckOptions(**options)))
 
 
-_CONTEXT: Final = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-let_typer_take(check, [_CONTEXT, *signature(CheckOptions, eval_str=True).parameters.values()])
+_ANNOTATIONS: Final = {"context": typer.Context, **get_type_hints(CheckOptions, include_extras=True)}
+_DEFAULTS: Final = {"context": Parameter.empty, **CheckOptions._field_defaults}
+let_typer_take(
+    check,
+    [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=_DEFAULTS[name], annotation=annotation)
+        for name, annotation in _ANNOTATIONS.items()
+    ],
+)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -84,8 +83,7 @@ AgainstOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(NamedTuple):
     """The options of ``check``, as typer takes them. ``Config.with_options`` takes those that have a setting's name."""
 
     paths: list[str] | None = typer.Argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 MAX_NAMES: Final = 1000
 """The most names of dimensions, and of inputs, that a model is said to have besides those asked for."""
@@ -21,8 +21,7 @@ class KnownShapes:
     input_shapes: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelNames:
+class ModelNames(NamedTuple):
     """Names by which the sizes of models may be given, of dimensions and of inputs, and the number of their nodes."""
 
     dimensions: frozenset[str] = frozenset()

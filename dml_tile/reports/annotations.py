@@ -6,25 +6,25 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
 from itertools import chain, starmap
 from pathlib import Path, PurePath
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
 from dml_tile import __version__
-from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import CheckedFile, Result
 from dml_tile.directml import pages
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import path_within
 from dml_tile.findings import OWN, Finding, Position, Severity, location_of
 from dml_tile.readers.urls import Url
-from dml_tile.reports.overview_nodes import OverviewNodes
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, open_rows, row_of, rows_of
 from dml_tile.reports.wording import VerdictCounts, outcome_of_rule
 from dml_tile.text import printable, printable_line_start
+
+if TYPE_CHECKING:
+    from dml_tile.checks.placements import ModelNodes
 
 MAX_SHOWN: Final = 10
 """The rows of one severity that GitHub and Azure Pipelines show of a step."""
@@ -93,6 +93,8 @@ class LimitedReport(RowReport):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
+        from dml_tile.reports.overview_nodes import OverviewNodes  # imports the back ends
+
         self._kept: dict[Severity, list[FindingRow]] = {severity: [] for severity in sorted(Severity, reverse=True)}
         self._counts = Counter[Severity]()
         self._counted = VerdictCounts()
@@ -257,7 +259,7 @@ class SarifReport(RowReport):
 
     def _locations(self, row: FindingRow) -> list[Json]:
         artifact = _artifact(path_within(self.options.root, row.source), row.source)
-        region = dict(zip(_REGION, astuple(row.position or _BEGINNING), strict=True))
+        region = dict(zip(_REGION, row.position or _BEGINNING, strict=True))
         location: Json = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
         if row.pointer:
             location["logicalLocations"] = [{"fullyQualifiedName": printable(row.pointer)}]

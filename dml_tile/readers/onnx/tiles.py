@@ -81,7 +81,7 @@ def read_nodes(
             if isinstance(part, TileNode):
                 part, contradictions = replace(part, contradictions=contradictions), ()
             yield part
-    return replace(names, nodes=sized.node_count)
+    return names._replace(nodes=sized.node_count)
 
 
 class ScannedModel(NamedTuple):
