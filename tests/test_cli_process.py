@@ -123,12 +123,12 @@ def test_run_prints_rows_on_a_terminal_and_a_line_elsewhere_or_with_an_option() 
     assert dml_tile("run", file).stdout.decode().startswith(line)
 
 
-def test_a_missing_extra_is_told_before_the_table(tmp_path: Path) -> None:
+def test_a_missing_extra_is_all_that_a_terminal_shows(tmp_path: Path) -> None:
     (tmp_path / "onnx.py").write_text("raise ModuleNotFoundError(name='onnx')")
     shown = on_a_terminal("check", str(EXAMPLES / "models" / "two_tiles.onnx"), PYTHONPATH=str(tmp_path))
-    message, _, table = shown.partition("\n")
+    message, _, rest = shown.partition("\n")
     assert "needs onnx: pip install 'onnx>=1.19'" in message
-    assert "not all read" in table
+    assert not rest
 
 
 def test_a_progress_bar_of_many_files_leaves_piped_output_alone(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_completing_imports_neither_numpy_nor_the_descriptors() -> None:
     asked = {"_DML_TILE_COMPLETE": "complete_bash", "COMP_WORDS": "dml-tile run --against ", "COMP_CWORD": "3"}
     command = [sys.executable, "-c", COMMAND_LINE]
     done = subprocess.run(command, capture_output=True, check=True, env=os.environ | asked, text=True)
-    assert done.stderr in ("[]\n", "['pydantic']\n")
+    assert not {"numpy", "dml_tile.descriptors.tile"} & {*done.stderr.split()}
 
 
 def test_the_line_that_the_page_gives_makes_bash_complete(tmp_path: Path) -> None:

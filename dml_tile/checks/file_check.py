@@ -34,6 +34,7 @@ from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.sources import EMPTY, SourcePart, Sources, is_model_file
 from dml_tile.readers.urls import source_named
+from dml_tile.rules.tile import LOWERED_RULES
 from dml_tile.simulation.target import resolve
 
 if TYPE_CHECKING:  # most checks need none
@@ -121,7 +122,8 @@ class FileCheck:
             if is_open:
                 of_part = [self._counted(result, checked) for result in of_part]
             checked.add(of_part, self.fail_on)
-            if any(result.findings for result in of_part):
+            rules = {finding.rule for result in of_part for finding in result.findings}
+            if rules and (part.node or not LOWERED_RULES.isdisjoint(rules)):
                 from dml_tile.checks.lowerings import with_lowering_suggested  # imports all that lowers tiles
 
                 is_alone = len(first_own) == 1

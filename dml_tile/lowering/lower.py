@@ -35,25 +35,14 @@ from dml_tile.lowering.steps import (
 )
 from dml_tile.rules.check import not_a_tile, refusals_of
 from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of
-from dml_tile.rules.tile import (
-    data_type_is_ever_supported,
-    data_type_is_supported_at_level,
-    data_type_is_supported_by_adapter,
-    dimension_count_is_supported_at_level,
-)
+from dml_tile.rules.tile import DATA_TYPE_RULES, LOWERED_RULES, dimension_count_is_supported_at_level
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import origin_of, resolve
 
-_DATA_TYPE_RULES: Final = frozenset(
-    rule.id
-    for rule in (data_type_is_ever_supported, data_type_is_supported_at_level, data_type_is_supported_by_adapter)
-)
-
-REPAIRABLE_RULES: Final = _DATA_TYPE_RULES | {
-    rule.id
-    for rule in (dimension_count_is_supported_at_level, elements_can_be_held, dimensions_are_few_enough, sizes_fit)
+REPAIRABLE_RULES: Final = LOWERED_RULES | {
+    rule.id for rule in (elements_can_be_held, dimensions_are_few_enough, sizes_fit)
 }
-"""The rules that lowering can satisfy. Alignments are better mended in the tile itself."""
+"""The rules that a lowering can satisfy, of descriptors and of requests."""
 
 
 class LoweringOptions(TypedDict, total=False):
@@ -172,7 +161,7 @@ def _is_repairable(finding: Finding, *buffers: TensorView | None) -> bool:
     buffer = next((buffer for buffer in buffers if buffer and buffer.operand.name == tensor), None)
     if buffer is None:
         return False
-    if finding.rule in _DATA_TYPE_RULES:
+    if finding.rule in DATA_TYPE_RULES:
         return buffer.element_size is not None
     if finding.rule == alignment_is_a_power_of_two.id:
         return buffer.desc.guaranteed_base_offset_alignment < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT

@@ -294,6 +294,16 @@ def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
             )
 
 
+DATA_TYPE_RULES: Final = frozenset(
+    rule.id
+    for rule in (data_type_is_ever_supported, data_type_is_supported_at_level, data_type_is_supported_by_adapter)
+)
+"""The rules about the data types that DirectML takes."""
+
+LOWERED_RULES: Final = DATA_TYPE_RULES | {dimension_count_is_supported_at_level.id}
+"""The rules of descriptors that a lowering can satisfy. Alignments are better mended in the tile itself."""
+
+
 def count_outside_row(
     view: TensorView,
     counts: Collection[int],
