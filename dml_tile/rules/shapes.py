@@ -36,49 +36,54 @@ def steps_of_shapes(
     sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int], is_met: Callable[[str], bool]
 ) -> Iterator[Step]:
     """Yield the steps of shapes for tensors of these dimension counts; ``is_met`` is True for conditions that hold."""
-    places = dict[str, str]()  # where the bound names are read
-    leading = ""
-    known = {*operator.named, *enumerators(operator)}
+    names = dict.fromkeys([*operator.named, *enumerators(operator)], "")  # of those read from Sizes, the place
+    leading = ("", "")
     for text, *held in sentences:
         found = SHAPE.fullmatch(text)
         assert found, text
         tensor, condition, words = found["tensor"], found["condition"], found["sizes"].split()
+        step = partial(_step, rests_on=basis(*held))
         if condition and not is_met(condition):
             continue
-        step = partial(_step, rests_on=basis(*held))
-        if tensor not in operator.named:
-            if tensor not in known and names_in(found["sizes"]) <= known:
-                known.add(tensor)
-                yield step(f"({tensor} := {found['sizes']}) >= 0")
-            continue
+        if tensor not in operator.named and tensor not in names and names_in(found["sizes"]) <= names.keys():
+            names[tensor] = ""
+            yield step(f"({tensor} := {found['sizes']}) >= 0")
         if tensor not in ranks:
             continue
-        rank, trailing, is_leading = ranks[tensor], "", words[0] == "..."
-        words = words[is_leading:]
-        if words[-1].endswith("..."):
-            trailing = words.pop()[:-3]
-        missing = len(words) - rank
-        if missing > 0 and not trailing and words[0] != "?" and "|1" not in words[0]:
-            message = f"{rank} was provided, but at least {len(words)} was expected"
+        fitted = _fitted(words, ranks[tensor])
+        if not fitted:
+            message = f"{ranks[tensor]} was provided, but at least {len(words) - (words[0] == '...')} was expected"
             yield step("0", f"{tensor}.DimensionCount", partial(_said, message))
-            continue
-        if is_leading:
-            batch = f"without_leading_ones({tensor}[:{-missing}])"
-            leading = leading or batch
-            yield step(f"{batch} == {leading}", f"{tensor}.Sizes", partial(_other_batch, batch, leading))
-        more = [trailing or ("?" if is_leading else "1")] * -missing
-        for i, word in enumerate([*words, *more][:rank] if trailing else [*more, *words][-rank:]):
-            size, path, binding = f"{tensor}[{i}]", f"{tensor}.Sizes[{i}]", _BINDING.fullmatch(word)
-            if binding and binding["name"] not in known:
-                name, factor = binding["name"], binding["factor"] or "1"
-                if names_in(factor) <= known:
-                    known.add(name)
-                    places[name] = f"{path} / {factor}" if binding["factor"] else path
-                    test = f"{size} % ({factor}) == 0 and ({name} := {size} // ({factor})) >= 0"
-                    yield step(test, path, partial(_no_multiple, size, factor))
-            elif word != "?" and names_in(word) <= known:
-                test = f"{size} in ({word.replace('|', ', ')},)"
-                yield step(test, path, partial(_other_size, size, path, word, places.get(word, "")))
+        elif words[0] == "...":
+            batch = f"without_leading_ones({tensor}[:{len(fitted) + 1 - len(words)}])"
+            leading = leading if leading[0] else (tensor, batch)
+            yield step(f"{batch} == {leading[1]}", f"{tensor}.Sizes", partial(_other_batch, batch, *leading))
+        for i, word in enumerate(fitted):
+            yield from _of_size(tensor, i, word, names, step)
+
+
+def _fitted(words: list[str], rank: int) -> list[str]:
+    """Return a word for each of a tensor's dimensions; none if it has too few."""
+    if words[0] != "..." and words[-1].endswith("..."):
+        return [*words[:-1], *[words[-1][:-3]] * rank][:rank]
+    before, words = ("?", words[1:]) if words[0] == "..." else ("1", words)
+    if rank < len(words) and words[0] != "?" and "|1" not in words[0]:
+        return []
+    return [*[before] * (rank - len(words)), *words][-rank:]
+
+
+def _of_size(tensor: str, i: int, word: str, names: dict[str, str], step: Callable[..., Step]) -> Iterator[Step]:
+    """Yield the step of a size, if there is one, which may bind a name."""
+    size, path, binding = f"{tensor}[{i}]", f"{tensor}.Sizes[{i}]", _BINDING.fullmatch(word)
+    if binding and binding["name"] not in names:
+        name, factor = binding["name"], binding["factor"] or "1"
+        if names_in(factor) <= names.keys():
+            names[name] = f"{path} / {factor}" if binding["factor"] else path
+            test = f"{size} % ({factor}) == 0 and ({name} := {size} // ({factor})) >= 0"
+            yield step(test, path, partial(_no_multiple, size, factor))
+    elif word != "?" and names_in(word) <= names.keys():
+        test = f"{size} in ({word.replace('|', ', ')},)"
+        yield step(test, path, partial(_other_size, size, path, word, names.get(word, "")))
 
 
 _Message: TypeAlias = Callable[[OperatorView, dict[str, Any]], str]
@@ -100,9 +105,9 @@ def _said(message: str, op: OperatorView, values: dict[str, Any]) -> str:
     return message
 
 
-def _other_batch(batch: str, leading: str, op: OperatorView, values: dict[str, Any]) -> str:
+def _other_batch(batch: str, first: str, leading: str, op: OperatorView, values: dict[str, Any]) -> str:
     one, other = (braced(evaluated(each, values)) for each in (batch, leading))
-    return f"begins with {one}, but {leading[leading.index('(') + 1 : leading.index('[')]} with {other}"
+    return f"begins with {one}, but {first} with {other}"
 
 
 def _no_multiple(size: str, factor: str, op: OperatorView, values: dict[str, Any]) -> str:
