@@ -157,7 +157,8 @@ class Rule(Generic[Subject_contra]):
 def apply_rules(rules: Iterable[Rule[Subject]], subject: Subject, target: Target) -> Iterator[Finding]:
     """Yield the findings of several rules on their subject at a target, in the order of the rules."""
     for each in rules:
-        yield from each.findings(subject, target)
+        for violation in each.violations(subject, target):
+            yield each.finding(violation)
 
 
 class RuleFields(TypedDict, total=False):
@@ -202,13 +203,10 @@ class Try(NamedTuple):
     command: str = ""
     ships: bool = False
 
-    def __str__(self) -> str:
-        return f"{self.text} ({self.command})" if self.command else self.text
-
 
 def suggestion_of(tries: tuple[Try, ...]) -> str | None:
     """Return ways out in words; None if there are none."""
-    return ", or ".join(map(str, tries)) or None
+    return ", or ".join(f"{each.text} ({each.command})" if each.command else each.text for each in tries) or None
 
 
 @dataclass(frozen=True, slots=True)
