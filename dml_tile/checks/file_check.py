@@ -113,10 +113,10 @@ class FileCheck:
             of_part = [*results(file, part, targets, self.against, self.via, **options)]
             if not of_part:
                 continue
-            if part.node:
-                contradictions += part.node.contradictions
+            if node := part.node:
+                contradictions += node.contradictions
             is_open = any(result.findings or result.notes for result in of_part)
-            if not part.node and is_open:
+            if not node and is_open:
                 item = replace(of_part[0].item, content=part.numbered(equals))
                 of_part = [replace(result, item=item) for result in of_part]
             if is_open:

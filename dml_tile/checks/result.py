@@ -162,7 +162,8 @@ class Result:
 
     def passes(self, fail_on: Severity | None) -> bool:
         """Return True if the severity is below ``fail_on``, or if either is None."""
-        return fail_on is None or self.severity is None or self.severity < fail_on
+        severity = self.severity
+        return fail_on is None or severity is None or severity < fail_on
 
     def without(self, reason: str, is_left_out: Callable[[Finding], bool]) -> Result:
         """Return the result with some of its findings, and notes, moved to ``uncounted``; the verdict stays."""

@@ -16,6 +16,7 @@ from dml_tile.rules.check import findings_of_null_graph, lowest_level, not_check
 
 if TYPE_CHECKING:
     from dml_tile.back_ends import BackEnd
+    from dml_tile.descriptors.graph import Descriptor
     from dml_tile.dxdispatch.rules import ModelPart
 
 
@@ -33,37 +34,42 @@ def results(
 
     Without ``lists_all``, descriptors have no lowest level; with ``locates_all``, each has its position.
     """
-    if item.node is None:
+    if (node := item.node) is None:
         return _document_results(source, item, targets, against, lists_all=lists_all, locates_all=locates_all)
     from dml_tile.checks.via import node_results
 
-    return node_results(source, item.node, targets, against, None if item.node.error else via)
+    return node_results(source, node, targets, against, None if node.error else via)
 
 
 def _document_results(
     source: str, item: Item, targets: Sequence[Target], against: Against, *, lists_all: bool, locates_all: bool
 ) -> Iterator[Result]:
     own: tuple[Finding, ...] = ()
-    capture, part, part_kind = item.capture, item.part, item.part_kind
+    desc, other, capture, part = item.desc, item.other, item.capture, item.part
+    is_null_graph = capture is not None and capture.is_null_graph
     if capture:
         from dml_tile.rules.capture import CAPTURE_RULES
 
         own += tuple(apply_rules(CAPTURE_RULES, capture, DEFAULT_TARGET))
-    is_read = item.other is None and item.is_operator
-    if item.other is not None:
-        own += (not_checked(item.other),)
-    lowest = _lowest_level(item) if is_read and lists_all else None
-    unseen = not_looked_at(item.desc)
+    is_read = other is None and (part is None or part.is_operator)
+    if other is not None:
+        own += (not_checked(other),)
+    lowest = _lowest_level(desc, part) if is_read and lists_all else None
+    unseen = not_looked_at(desc)
     places = {"": item.position("")} if locates_all else dict[str, Position | None]()
     found: list[tuple[Target, tuple[Finding, ...]]] = []
     for target in targets:
-        findings = (_part_findings(part, target)) + own
-        if part_kind and not findings:
-            continue
-        if item.is_null_graph:
+        findings = own
+        if part:
+            from dml_tile.dxdispatch.rules import part_findings
+
+            findings = part_findings(part, target) + own
+            if not (findings or is_read):
+                continue
+        if is_null_graph:
             findings += findings_of_null_graph(target, against)
         elif is_read:
-            findings += check(item.desc, target, against)
+            findings += check(desc, target, against)
         for finding in findings:
             if finding.path not in places:
                 places[finding.path] = item.position(finding.path)
@@ -73,20 +79,12 @@ def _document_results(
         yield Result(item, target, verdict_of(findings, (), unseen), findings, lowest, unseen)
 
 
-def _part_findings(part: ModelPart | None, target: Target) -> tuple[Finding, ...]:
-    if part is None:
-        return ()
-    from dml_tile.dxdispatch.rules import part_findings
-
-    return part_findings(part, target)
-
-
-def _lowest_level(item: Item) -> FeatureLevel | None:
+def _lowest_level(desc: Descriptor | None, part: ModelPart | None) -> FeatureLevel | None:
     """Return the lowest level at which a descriptor passes, with graphs if DxDispatch compiles it as a graph."""
-    lowest = lowest_level(item.desc)
-    if lowest is None or item.part is None:
+    lowest = lowest_level(desc)
+    if lowest is None or part is None:
         return lowest
     from dml_tile.dxdispatch.rules import graphs_can_be_compiled
 
     levels = (level for level in FeatureLevel if level >= lowest)
-    return next(level for level in levels if not any(graphs_can_be_compiled.findings(item.part, Target(level))))
+    return next(level for level in levels if not any(graphs_can_be_compiled.findings(part, Target(level))))

@@ -264,7 +264,7 @@ def _read_captured_operator(data: dict[str, Any] | None, pointer: str, text: Sou
 def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemOrProblem:
     from dml_tile.descriptors.graph import UNKNOWN_OPERATOR
     from dml_tile.descriptors.operator import OperatorDesc
-    from dml_tile.readers.captured_line import Call, CapturedLine, capture_of
+    from dml_tile.readers.captures import Call, CapturedLine, capture_of
 
     try:
         captured = CapturedLine.model_validate(data)

@@ -113,10 +113,10 @@ class Item:
 
     def numbered(self, equals: Counter[str]) -> str:
         """Return what an item of a list says, in short, with a number if ``equals`` has counted equal ones."""
-        if self.node or self.part or not self.pointer[1:2].isdigit():
+        if not self.pointer[1:2].isdigit() or self.part or self.node:
             return ""
         digest = blake2b(self.all_fields.encode(), digest_size=_DIGEST_BYTES).hexdigest()
-        content = f"{abridged(str(self.other or self.desc or 'null'), _MAX_CONTENT)} {digest}"
+        content = f"{abridged(str(self.subject or 'null'), _MAX_CONTENT)} {digest}"
         equals[content] += 1
         return content if equals[content] == 1 else f"{content} {equals[content]}"
 

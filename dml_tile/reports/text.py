@@ -14,7 +14,6 @@ from dml_tile.checks.result import CheckedFile, Result, Verdict, alike, verdict_
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.findings import OWN, UNEXPLAINED, Finding, OwnId, Position, Rule, Severity, location_of
-from dml_tile.readers.sources import is_model_file
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.report import Report, ReportOptions
@@ -260,8 +259,8 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     basis = f"{', '.join(first.basis.names)}: " if first.basis else ""
     yield Line(4, Styled(f"{basis}{_sentence_of(first.rule)}"))
     yield Line(4, Styled(first.url, "blue"))
-    if first.suggestion:
-        yield Line(4, Styled.assemble(("try: ", "green"), first.suggestion))
+    if suggestion := first.suggestion:
+        yield Line(4, Styled.assemble(("try: ", "green"), suggestion))
 
 
 def _lowest(result: Result) -> str:
@@ -330,7 +329,7 @@ class TextReport(Report):
             self._targets[result.target.name] = result.target
             self._lacks_sizes |= any(field.is_size for field in result.item.unknown)
             is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.item.via
-            if is_open and is_model_file(result.item.source):
+            if is_open and result.item.node:
                 self._note_unchanged(result)
             if is_plain or (self.options.is_quiet and result.passes(self.options.fail_on)):
                 continue

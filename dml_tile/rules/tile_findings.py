@@ -31,6 +31,9 @@ DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALI
 
 _NEWEST: Final = TARGETS[max(FeatureLevel)]
 
+_OF_BUFFERS: Final = (*BUFFER_RULES, *TILE_BUFFER_RULES)
+_OF_WHOLE: Final = (*INPUT_OUTPUT_RULES, *REPEATS_RULES)
+
 
 @cache
 def _lowest_level_of(data_type: int, dimension_count: int) -> FeatureLevel | None:
@@ -72,10 +75,8 @@ def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]
     for operand, view in zip(operands, (whole.input, whole.output), strict=True):
         yield from apply_rules(TENSOR_RULES, operand, target)
         if view is not None:
-            yield from apply_rules(BUFFER_RULES, view, target)
-            yield from apply_rules(TILE_BUFFER_RULES, view, target)
-    yield from apply_rules(INPUT_OUTPUT_RULES, whole, target)
-    yield from apply_rules(REPEATS_RULES, whole, target)
+            yield from apply_rules(_OF_BUFFERS, view, target)
+    yield from apply_rules(_OF_WHOLE, whole, target)
 
 
 def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
