@@ -40,10 +40,9 @@ _NAMES = {
     "descriptors.tile": (
         "UINT UINT64 UINTS BufferTensorDesc DataTypeLike IntegersLike TensorDesc TensorFlagsLike TileOperatorDesc"
     ),
-    "device.command_list": "CommandList RecordedDispatch",
     "device.device": "Device LevelLike",
     "device.dispatchables": "BindingProperties CompiledOperator Dispatchable Operator OperatorInitializer",
-    "device.dispatches": "CommandRecorder",
+    "device.dispatches": "CommandList CommandRecorder RecordedDispatch",
     "device.table": "Bindings BindingTable BindingTableDesc",
     "directml.data_types": "TensorDataType",
     "directml.dtypes": "data_type_of dtype_of",

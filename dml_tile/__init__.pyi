@@ -52,8 +52,6 @@ from dml_tile.descriptors.tile import IntegersLike as IntegersLike
 from dml_tile.descriptors.tile import TensorDesc as TensorDesc
 from dml_tile.descriptors.tile import TensorFlagsLike as TensorFlagsLike
 from dml_tile.descriptors.tile import TileOperatorDesc as TileOperatorDesc
-from dml_tile.device.command_list import CommandList as CommandList
-from dml_tile.device.command_list import RecordedDispatch as RecordedDispatch
 from dml_tile.device.device import Device as Device
 from dml_tile.device.device import LevelLike as LevelLike
 from dml_tile.device.dispatchables import BindingProperties as BindingProperties
@@ -61,7 +59,9 @@ from dml_tile.device.dispatchables import CompiledOperator as CompiledOperator
 from dml_tile.device.dispatchables import Dispatchable as Dispatchable
 from dml_tile.device.dispatchables import Operator as Operator
 from dml_tile.device.dispatchables import OperatorInitializer as OperatorInitializer
+from dml_tile.device.dispatches import CommandList as CommandList
 from dml_tile.device.dispatches import CommandRecorder as CommandRecorder
+from dml_tile.device.dispatches import RecordedDispatch as RecordedDispatch
 from dml_tile.device.table import Bindings as Bindings
 from dml_tile.device.table import BindingTable as BindingTable
 from dml_tile.device.table import BindingTableDesc as BindingTableDesc

@@ -1,6 +1,7 @@
-"""The command recorder, and the dispatches that it records: their bindings, and their execution.
+"""The command recorder, the dispatches that it records, with their bindings and execution, and command lists.
 
-Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nf-directml-idmlcommandrecorder-recorddispatch
+Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/nf-directml-idmlcommandrecorder-recorddispatch and
+https://learn.microsoft.com/en-us/windows/win32/api/d3d12/nn-d3d12-id3d12graphicscommandlist
 """
 
 from __future__ import annotations
@@ -8,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from types import NoneType
-from typing import Final
+from typing import Final, Protocol
 
 from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.slots import BoundRange, Slot
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.command_list import IMMEDIATE, CommandList
 from dml_tile.device.dispatchables import (
     CompiledOperator,
     Dispatchable,
@@ -25,8 +25,8 @@ from dml_tile.device.dispatchables import (
 )
 from dml_tile.device.state import DeviceState
 from dml_tile.device.table import Bindings, BindingTable
-from dml_tile.directml.enums import ExecutionFlags
-from dml_tile.errors import require_instance
+from dml_tile.directml.enums import CommandListType, ExecutionFlags
+from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import OVERLAP_RULES, RANGE_RULES
 from dml_tile.rules.dispatch import (
@@ -40,6 +40,47 @@ from dml_tile.rules.dispatch import (
 
 _CALL: Final = "RecordDispatch"
 _DESCRIPTORS_VOLATILE: Final = int(ExecutionFlags.DESCRIPTORS_VOLATILE)
+
+
+class RecordedDispatch(Protocol):
+    """A dispatch that was recorded."""
+
+    def execute(self, call: str) -> None:
+        """Execute the dispatch; if it removes the device, ``call`` is named as the reason."""
+
+
+class CommandList:
+    """An open command list of Direct3D 12, and the queue that it is submitted to.
+
+    ``type`` is a CommandListType or its value. A list of another type than DIRECT and COMPUTE, or whose ``is_graphics``
+    is False, takes no dispatches. It is not thread-safe.
+    """
+
+    def __init__(self, type: CommandListType | int = CommandListType.DIRECT, *, is_graphics: bool = True) -> None:  # noqa: A002 - C's name
+        self.type = require_uint("type", type)
+        self.is_graphics = is_graphics
+        self._recorded: list[RecordedDispatch] = []
+
+    def append(self, dispatch: RecordedDispatch) -> None:
+        """Record a dispatch, as a CommandRecorder does."""
+        self._recorded.append(dispatch)
+
+    def execute(self) -> None:
+        """Execute what was recorded, in order; it stays recorded, and may be executed again.
+
+        A wrong dispatch removes its device. Raises DmlError if that device raises its removal, MemoryError if a bound
+        buffer is larger than memory.
+        """
+        for dispatch in self._recorded:
+            dispatch.execute("ExecuteCommandLists")
+
+    def reset(self) -> None:
+        """Forget what was recorded."""
+        self._recorded.clear()
+
+
+IMMEDIATE: Final = CommandList()
+"""A command list that stands for immediate execution of what is recorded; it holds nothing."""
 
 
 class Execution:

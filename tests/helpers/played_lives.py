@@ -36,7 +36,7 @@ from dml_tile.descriptors.graph import (
 )
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
-from dml_tile.device.command_list import IMMEDIATE
+from dml_tile.device.dispatches import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, BindingType, Feature
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import changed, page_tile, row

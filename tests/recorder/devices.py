@@ -27,7 +27,7 @@ from dml_tile.bindings.resources import BindingLike, binding_desc
 from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.command_list import IMMEDIATE
+from dml_tile.device.dispatches import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, CommandListType, FeatureLevel
 from dml_tile.errors import DmlError
 from dml_tile.readers.c_structs import DML_GRAPH_DESC, DML_GRAPH_NODE_DESC, GRAPH_PARTS
