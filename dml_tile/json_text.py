@@ -127,13 +127,15 @@ _BESIDE_DESC: Final = ("Type", "Desc", "NullDesc")
 
 _WORD: Final = rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+'
 _TOKEN: Final = f"(?as){_WORD}"
-_FLAT: Final = r'\{(?:[^\[\]{}"/]++|"(?:[^"\\]++|\\.)*+")*+\}'
-_FLAT_OBJECT: Final = f"(?as){_FLAT}"
-"""An object that holds neither containers nor comments."""
-_VALUE: Final = f"(?as){_FLAT}|{_WORD}"
-"""A flat object, or a token."""
-_MEMBER: Final = rf'(?as)({STRING})\s*+:\s*+((?>{STRING})|[^\s\[\]{{}}:,"/]++)'
-"""A name and its value in a flat object."""
+_CLOSED_STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
+_FLAT_ARRAY: Final = rf'\[(?:[^\[\]{{}}"/]++|{_CLOSED_STRING})*+\]'
+_SHALLOW: Final = rf'\{{(?:[^\[\]{{}}"/]++|{_CLOSED_STRING}|{_FLAT_ARRAY})*+\}}'
+_SHALLOW_OBJECT: Final = f"(?as){_SHALLOW}"
+"""An object, such as a tensor's, that holds no objects, arrays of arrays or comments."""
+_VALUE: Final = f"(?as){_SHALLOW}|{_FLAT_ARRAY}|{_WORD}"
+"""A shallow object, an array of scalars, or a token."""
+_MEMBER: Final = rf'(?as)({STRING})\s*+:\s*+((?>{STRING})|{_FLAT_ARRAY}|[^\s\[\]{{}}:,"/]++)'
+"""A name and its value in a shallow object."""
 _CONTAINERS_REMEMBERED: Final = 32
 
 
@@ -176,7 +178,7 @@ class SourceText:
     @cached_property
     def _children(self) -> Callable[[int], dict[str, int]]:
         """Returns, by a container's offset, the offsets of its values by name or index; none for another value."""
-        return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: self._flat(offset) or dict(self._scanned(offset)))
+        return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: self._shallow(offset) or dict(self._scanned(offset)))
 
     def _position(self, steps: list[str], path: str) -> Position | None:
         offset = self._root
@@ -203,9 +205,9 @@ class SourceText:
                 return token.end()
         return len(self._text)
 
-    def _flat(self, offset: int) -> dict[str, int]:
-        """Return the offsets of a flat object's values, by name; none for another value."""
-        whole = re.compile(_FLAT_OBJECT).match(self._text, offset)
+    def _shallow(self, offset: int) -> dict[str, int]:
+        """Return the offsets of a shallow object's values, by name; none for another value."""
+        whole = re.compile(_SHALLOW_OBJECT).match(self._text, offset)
         members = re.compile(_MEMBER).finditer(self._text, offset + 1, whole.end()) if whole else ()
         return {_name(member[1]): member.start(2) for member in members}
 

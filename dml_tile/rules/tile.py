@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc, type_name
+from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TileOperatorDesc, type_name
 from dml_tile.directml import pages
-from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     HRESULT,
@@ -175,16 +175,22 @@ MAX_TEXELS: Final = 2**27
     severity=Severity.NOTE,
 )
 def typed_view_is_guaranteed(view: TensorView, target: Target) -> Iterator[Violation]:
-    element_size = view.element_size
-    if element_size != 1 and (element_size != 2 or target.native_16_bit_ops):
-        return
-    elements = view.desc.total_tensor_size_in_bytes // element_size
-    if elements > MAX_TEXELS:
+    if elements := elements_beyond_a_view(view.desc, target):
+        bits = 8 * ELEMENT_SIZES[view.desc.data_type]
         yield Violation(
             view.path("TotalTensorSizeInBytes"),
-            f"a typed view has {elements} elements of {8 * element_size} bits, but Direct3D 12 guarantees {MAX_TEXELS} "
+            f"a typed view has {elements} elements of {bits} bits, but Direct3D 12 guarantees {MAX_TEXELS} "
             "(DirectML makes the view)",
         )
+
+
+def elements_beyond_a_view(buffer: BufferTensorDesc, target: Target) -> int:
+    """Return the elements of a typed view that are more than Direct3D 12 guarantees; 0 if it guarantees them."""
+    element_size = ELEMENT_SIZES.get(buffer.data_type)
+    if element_size != 1 and (element_size != 2 or target.native_16_bit_ops):
+        return 0
+    elements = buffer.total_tensor_size_in_bytes // element_size
+    return elements if elements > MAX_TEXELS else 0
 
 
 @INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType", says="InputTensor and OutputTensor have the same DataType.")

@@ -15,10 +15,10 @@ from dml_tile.findings import Finding, Severity, apply_rules
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, ordinary_buffer, view_of
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
-    MAX_TEXELS,
     REPEATS_RULES,
     TILE_BUFFER_RULES,
     TileView,
+    elements_beyond_a_view,
     operator_is_checked,
 )
 
@@ -87,8 +87,7 @@ def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
         return False
     support, repeats = target.tile_support, tile.repeats
     return (
-        source.total_tensor_size_in_bytes <= MAX_TEXELS
-        and output.total_tensor_size_in_bytes <= MAX_TEXELS
+        not (elements_beyond_a_view(source, target) or elements_beyond_a_view(output, target))
         and source.data_type in support.data_types
         and source.dimension_count in support.dimension_counts
         and target.typed_uav_loads
