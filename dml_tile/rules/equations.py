@@ -87,19 +87,15 @@ def names_in(expression: str) -> frozenset[str]:
     return frozenset(_NAME.findall(expression)) - FUNCTIONS.keys() - _KEYWORDS
 
 
-def python(expression: str) -> str:
-    """Return an expression with members as Python spells them."""
-    return re.sub(r"\.[A-Z]", lambda found: found[0].lower(), expression)
-
-
 @cache
-def _code(expression: str) -> CodeType:
-    return compile(python(expression), "operators.toml", "eval")
+def code(expression: str) -> CodeType:
+    """Return the code of an expression, whose members become those of Python's structs."""
+    return compile(re.sub(r"\.[A-Z]", lambda found: found[0].lower(), expression), "operators.toml", "eval")
 
 
 def evaluated(expression: str, values: dict[str, Any]) -> Any:
     """Return the value of an expression, which is the package's own."""
-    return eval(_code(expression), FUNCTIONS, values)  # noqa: S307
+    return eval(code(expression), FUNCTIONS, values)  # noqa: S307
 
 
 class _Entries:
@@ -134,7 +130,7 @@ def enumerators(operator: Operator) -> Mapping[str, int]:
 def steps_of_equations(sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int]) -> Iterator[Step]:
     """Yield the steps of equations between tensors that have these dimension counts."""
     for text, is_documented, is_checked in sentences:
-        equation = _Equation(text, operator, basis(is_documented, is_checked))
+        equation = _equation(text, operator, basis(is_documented, is_checked))
         if equation.tensors <= ranks.keys() and len({ranks[name] for name in equation.aligned}) < 2:
             yield Step(equation.test, equation.violations)
 
@@ -190,6 +186,9 @@ class _Equation:
         message = f"{given}, but {_WORDS[self._relation]}{wanted} was expected{self._words and f': {self._words}'}"
         is_taken = self._is_modulo and (left - right) % _WRAP == 0
         return Violation(path, message, basis=Basis.DOCUMENTED if is_taken else self._basis)
+
+
+_equation: Final = cache(_Equation)
 
 
 def _shown(value: Any) -> str:

@@ -1,29 +1,28 @@
 """The Sizes that an operator's shapes and equations ask for.
 
-They are compiled into one expression for tensors of the same dimension counts, and only where it is false, or fails,
-are they looked at one by one.
+Those for tensors of the same dimension counts are tests, whose code is compiled once; only where one is false, or
+fails, is a message looked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
+from types import CodeType
 from typing import NamedTuple
 
 from dml_tile.directml.operator_table import OperatorTable
 from dml_tile.directml.operators import Operator
 from dml_tile.findings import Violation
-from dml_tile.rules.equations import FUNCTIONS, Step, enumerators, names_in, python, steps_of_equations, value_of
+from dml_tile.rules.equations import FUNCTIONS, Step, code, enumerators, names_in, steps_of_equations, value_of
 from dml_tile.rules.operator_view import OperatorView
 from dml_tile.rules.shapes import SHAPE, steps_of_shapes
 
 
 class _Plan(NamedTuple):
-    steps: list[Step]
-    tensors: list[str]
-    others: list[str]
-    fit: Callable[..., bool]
-    """Takes the Sizes of the tensors, then the values of the others."""
+    names: list[str]
+    """The fields and enumerators whose values the tests have."""
+    tests: list[CodeType]
 
 
 def misfits(op: OperatorView) -> Iterator[Violation]:
@@ -31,14 +30,14 @@ def misfits(op: OperatorView) -> Iterator[Violation]:
     ranks = tuple([(name, len(sizes[0])) for name, sizes in op.sizes.items()])
     choices = tuple([op.fields[name] for name in _choosers(op.table)])
     plan = _plan(op.operator, op.table, ranks, choices)
-    sizes = [op.sizes[name][0] for name in plan.tensors]
+    values = {name: value_of(op, name) for name in plan.names}
+    scope = FUNCTIONS | values  # one namespace, since loops within a test see no other
     try:
-        is_fit = plan.fit(*sizes, *[value_of(op, name) for name in plan.others])
+        is_fit = all(eval(test, scope) for test in plan.tests)  # noqa: S307
     except (LookupError, ArithmeticError):
         is_fit = False
     if not is_fit:
-        values = {name: value_of(op, name) for name in (*plan.tensors, *plan.others)}
-        for step in plan.steps:
+        for step in _steps(op.operator, op.table, ranks, choices):
             yield from step.violations(op, values)
 
 
@@ -53,6 +52,15 @@ def _choosers(table: OperatorTable) -> list[str]:
 def _plan(
     operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...]
 ) -> _Plan:
+    tests = [step.test for step in _steps(operator, table, ranks, choices)]
+    names = frozenset().union(*map(names_in, tests)) & {*operator.named, *enumerators(operator)}
+    return _Plan(sorted(names), [*map(code, tests)])
+
+
+@lru_cache(maxsize=32)
+def _steps(
+    operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...]
+) -> list[Step]:
     chosen, of = dict(zip(_choosers(table), choices, strict=True)), dict(ranks)
 
     def is_met(condition: str) -> bool:
@@ -60,10 +68,4 @@ def _plan(
         return chosen[field] == enumerators(operator)[value] if equals else field in of
 
     shapes = steps_of_shapes(table.shapes, operator, of, is_met)
-    steps = [*steps_of_equations(table.sizes, operator, of), *shapes]
-    test = " and ".join(f"({step.test})" for step in steps) or "True"
-    names = sorted(names_in(test) & {*operator.named, *enumerators(operator)})
-    tensors = [name for name in names if name in operator.named and operator.named[name].kind == "t"]
-    others = [name for name in names if name not in tensors]
-    fit: Callable[..., bool] = eval(python(f"lambda {', '.join([*tensors, *others])}: {test}"), FUNCTIONS)  # noqa: S307
-    return _Plan(steps, tensors, others, fit)
+    return [*steps_of_equations(table.sizes, operator, of), *shapes]
