@@ -44,7 +44,7 @@ FIVE_TARGETS: Final = ("3_0", "4_0", "5_0", "6_2", "6_4")
 CHECK_LINES: Final = """
 import os, resource, sys, time
 from contextlib import suppress
-from dml_tile.cli.app import main
+from dml_tile.__main__ import main
 
 first, *arguments = sys.argv[1:]
 for file in (first, arguments[0]):  # the first imports what checks need

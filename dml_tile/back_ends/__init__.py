@@ -20,7 +20,7 @@ Each back end follows the source files that it names. The releases with those fi
 """
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dml_tile.back_ends.back_end import BackEnd as BackEnd
 from dml_tile.back_ends.back_end import BackEndResult as BackEndResult
@@ -34,9 +34,8 @@ from dml_tile.back_ends.dialects import Specification as Specification
 from dml_tile.errors import require_instance
 from dml_tile.text import did_you_mean
 
-if TYPE_CHECKING:
-    BACK_ENDS: dict[str, BackEnd]
-    """The back ends by name, as ``check --via`` takes them."""
+BACK_ENDS: dict[str, BackEnd]
+"""The back ends by name, as ``check --via`` takes them."""
 
 
 @cache
