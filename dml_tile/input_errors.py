@@ -154,11 +154,7 @@ class ProblemList:
 
 
 def problems_of(
-    error: ValidationError,
-    data: Any,
-    pointer: str = "",
-    names: Sequence[str] = C_NAMES,
-    keys_at: KeysAt | None = None,
+    error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = C_NAMES, keys_at: KeysAt | None = None
 ) -> list[Finding]:
     """Return the problems of a pydantic error; the parameters are those of ProblemList."""
     problems = ProblemList(data, pointer, names, keys_at)

@@ -278,10 +278,7 @@ def test_a_captured_null_graph_is_a_graph_that_is_null(check: Call, hresult: str
 def test_a_refusal_without_a_rule_is_told_with_what_was_not_looked_at(check: Call, hresult: str, said: str) -> None:
     begun = json.dumps(
         json.loads(LINES[0])
-        | {
-            "feature_level": "0x00006400",
-            "operator": quantize().model_dump(mode="json", by_alias=True),
-        }
+        | {"feature_level": "0x00006400", "operator": quantize().model_dump(mode="json", by_alias=True)}
     )
     returned = json.dumps(json.loads(LINES[1]) | {"hresult": hresult})
     printed = check("-", "-t", "6_4", "--format", "json", stdin=f"{begun}\n{returned}").stdout

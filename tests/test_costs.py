@@ -416,10 +416,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         MAX_PROBLEMS_COUNTED,
     ),
     "in reports, characters of a name, a message, an operator; findings of an operator at a target, fields of it that "
-    "are named": (
-        *(bounds.MAX_NAME, bounds.MAX_MESSAGE, MAX_OPERATOR),
-        *(bounds.MAX_FINDINGS, bounds.MAX_FIELDS),
-    ),
+    "are named": (*(bounds.MAX_NAME, bounds.MAX_MESSAGE, MAX_OPERATOR), *(bounds.MAX_FINDINGS, bounds.MAX_FIELDS)),
     "tensors that one `bindings` names, resources of one of them": (MAX_BOUND,),
     "keys of an object of a descriptor, a baseline or a captured line": (MAX_KEYS,),
     "addresses looked at for whether an output's elements share one, of one tile, by one command": (

@@ -68,12 +68,7 @@ FILL: Final[Json] = {
 RELU: Final[Json] = {"type": "ACTIVATION_RELU", "desc": {"InputTensor": MATRIX, "OutputTensor": MATRIX}}
 JOIN: Final[Json] = {
     "type": "JOIN",
-    "desc": {
-        "InputCount": 2,
-        "InputTensors": [MATRIX, MATRIX],
-        "OutputTensor": MATRIX | {"Sizes": [4, 2]},
-        "Axis": 0,
-    },
+    "desc": {"InputCount": 2, "InputTensors": [MATRIX, MATRIX], "OutputTensor": MATRIX | {"Sizes": [4, 2]}, "Axis": 0},
 }
 ALL_BOUND: Final = {"InputTensor": "In", "BTensor": "In", "OutputTensor": "In"}
 READ_AND_NOT_USED: Final = {"name": "In", "format": "DXGI_FORMAT_R32_FLOAT", "shape": [2], "counter": "In"}
@@ -116,10 +111,7 @@ def identity(scale_bias: Json) -> Json:
     return dispatching({"type": "ELEMENT_WISE_IDENTITY", "desc": RELU["desc"] | {"ScaleBias": scale_bias}})
 
 
-ADD: Final[Json] = {
-    "type": "ELEMENT_WISE_ADD",
-    "desc": dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), MATRIX),
-}
+ADD: Final[Json] = {"type": "ELEMENT_WISE_ADD", "desc": dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), MATRIX)}
 
 
 def owned_add(bindings: Json) -> Json:

@@ -194,11 +194,7 @@ def test_the_tiles_of_a_model_are_printed(monkeypatch: pytest.MonkeyPatch, langu
 
 @pytest.mark.parametrize(
     ("stdin", "name", "names"),
-    [
-        (TILE, "halves", ["halves"]),
-        ([TILE, TILE], "halves", ["halves_0", "halves_1"]),
-        (TILE, None, ["tile"]),
-    ],
+    [(TILE, "halves", ["halves"]), ([TILE, TILE], "halves", ["halves_0", "halves_1"]), (TILE, None, ["tile"])],
 )
 @pytest.mark.parametrize("language", ["cpp", "python"])
 def test_a_name_is_given_to_one_descriptor_and_begins_those_of_several(

@@ -326,8 +326,7 @@ def test_a_file_that_changes_before_it_is_read_costs_that_file(
 
 
 @pytest.mark.parametrize(
-    ("options", "locale"),
-    [(["-OO"], "C"), (["-I"], "tr_TR.UTF-8"), (["-OO", "-I"], "xx_YY"), (["-X", "utf8=0"], "C")],
+    ("options", "locale"), [(["-OO"], "C"), (["-I"], "tr_TR.UTF-8"), (["-OO", "-I"], "xx_YY"), (["-X", "utf8=0"], "C")]
 )
 def test_the_surroundings_do_not_change_the_answer(tmp_path: Path, options: list[str], locale: str) -> None:
     (tmp_path / "a.json").write_text(json.dumps(TILE | {"Repeats": [2]}))

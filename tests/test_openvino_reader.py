@@ -43,28 +43,8 @@ def test_a_model_of_each_format_is_read() -> None:
     of_x, of_x_0 = ((ValueOrigin(source=ValueSource("input", name)),) for name in ("x", "x:0"))
     for name, node in (
         ("burn_tile.ir.xml", TileNode("output_tensor", DIALECT, "f32", (2, 2), (2, 2))),
-        (
-            "tile.tflite",
-            TileNode(
-                "Tile->y",
-                DIALECT,
-                "f32",
-                (None, 2),
-                (2, 3),
-                input_origins=of_x,
-            ),
-        ),
-        (
-            "tile.pb",
-            TileNode(
-                "tile",
-                DIALECT,
-                "f32",
-                (None, 3),
-                (2, 5),
-                input_origins=of_x_0,
-            ),
-        ),
+        ("tile.tflite", TileNode("Tile->y", DIALECT, "f32", (None, 2), (2, 3), input_origins=of_x)),
+        ("tile.pb", TileNode("tile", DIALECT, "f32", (None, 3), (2, 5), input_origins=of_x_0)),
     ):
         assert read(MODELS / name) == [node]
     assert read(MODELS / "tile.tflite", x=(4, 2))[0].shape == (4, 2)
@@ -334,10 +314,7 @@ def test_an_ir_that_lies_is_refused(tmp_path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize(
-    ("model", "weights"),
-    [("m.pdmodel", "m.pdiparams"), ("m.xml", "m.bin")],
-)
+@pytest.mark.parametrize(("model", "weights"), [("m.pdmodel", "m.pdiparams"), ("m.xml", "m.bin")])
 @pytest.mark.parametrize(
     ("make", "problem"),
     [

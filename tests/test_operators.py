@@ -237,10 +237,7 @@ def test_coordinates_have_a_row_for_each_element_of_the_input(rows: int, refused
     }
     findings = check(OperatorDesc(type="NONZERO_COORDINATES", desc=tensors), "6_2")
     assert [(finding.path, finding.message) for finding in findings] == refused * [
-        (
-            "OutputCoordinatesTensor.Sizes[2]",
-            "5 was provided, but prod(InputTensor.Sizes) = 6 was expected",
-        )
+        ("OutputCoordinatesTensor.Sizes[2]", "5 was provided, but prod(InputTensor.Sizes) = 6 was expected")
     ]
 
 

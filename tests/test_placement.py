@@ -15,17 +15,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.readers.onnx import functions
-from tests.helpers.onnx_graphs import (
-    computed,
-    function,
-    if_text,
-    model,
-    node,
-    placed,
-    placements,
-    tensor,
-    typed,
-)
+from tests.helpers.onnx_graphs import computed, function, if_text, model, node, placed, placements, tensor, typed
 
 RELEASES: Final = ("1.9", "1.13", "1.14", "1.18", "1.19", "1.21", "1.24")
 F, H, BF = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
@@ -119,10 +109,7 @@ def test_nodes_are_placed_as_the_sources_of_each_release_say(row: str) -> None:
 OTHER_ROWS: Final = {
     "Tile-13 float32": (of("Tile", F, I64), {"1.9": "cpu", "1.10": "directml"}),
     "Tile-6 int64": (of("Tile", I64, I64, opset=12), {"1.9": "cpu", "1.10": "directml"}),
-    "DecoderMaskedMultiHeadAttention": (
-        ROWS["DecoderMaskedMultiHeadAttention"][0],
-        {"1.19": "none", "1.20": "cpu"},
-    ),
+    "DecoderMaskedMultiHeadAttention": (ROWS["DecoderMaskedMultiHeadAttention"][0], {"1.19": "none", "1.20": "cpu"}),
     "CumSum-14 int32": (of("CumSum", I32, I64, opset=14), {"1.11": "cpu", "1.12": "directml"}),
     "Trilu-14": (of("Trilu", F, opset=14), {"1.11": "cpu", "1.12": "directml"}),
     "Pad-19": (of("Pad", F, I64, opset=19), {"1.18": "cpu", "1.19": "directml"}),

@@ -285,13 +285,7 @@ def test_a_fetched_xml_file_is_looked_at_in_linear_time(memory: Any, check: Call
     assert time.process_time() - started < 15
 
 
-@pytest.mark.parametrize(
-    ("url", "names"),
-    [
-        ("memory://m.xml", ["m.bin", "m.xml"]),
-        ("memory://m.bin", ["m.bin"]),
-    ],
-)
+@pytest.mark.parametrize(("url", "names"), [("memory://m.xml", ["m.bin", "m.xml"]), ("memory://m.bin", ["m.bin"])])
 def test_a_copy_has_the_files_beside_a_model_and_goes_with_its_block(memory: Any, url: str, names: list[str]) -> None:
     for path in ("m.xml", "m.bin", "other.bin"):
         put(memory, f"/{path}", path.encode())

@@ -246,10 +246,7 @@ def test_a_page_without_tiles_names_its_contract_all_the_same(against: Against, 
 
 @pytest.mark.parametrize(
     ("source", "start"),
-    [
-        ("a\u202egnp.json\x1b\udcff\n", r"a\u202egnp.json\x1b\udcff\n#/short"),
-        ("n" * 100_000, "n" * 499 + "…#/short"),
-    ],
+    [("a\u202egnp.json\x1b\udcff\n", r"a\u202egnp.json\x1b\udcff\n#/short"), ("n" * 100_000, "n" * 499 + "…#/short")],
     ids=["control characters", "long"],
 )
 def test_a_name_is_printable_and_cut_short(source: str, start: str) -> None:

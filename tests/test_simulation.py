@@ -477,11 +477,7 @@ def test_a_command_asks_its_options_then_a_simulation_then_the_variable_then_pyp
 
 @pytest.mark.parametrize(
     ("command", "text", "message"),
-    [
-        ("lower", "4_0 4_1", ""),
-        ("show", "4_0 4_1", ""),
-        ("check", "windows-7", ": 'windows-7' is no known target"),
-    ],
+    [("lower", "4_0 4_1", ""), ("show", "4_0 4_1", ""), ("check", "windows-7", ": 'windows-7' is no known target")],
 )
 def test_a_command_names_the_variable_that_it_cannot_take(call: Call, command: str, text: str, message: str) -> None:
     result = call(command, write("a.json", TILE), env={VARIABLE: text})

@@ -66,10 +66,7 @@ def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation
     says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
 )
 def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
-    for field, values, given in (
-        ("InputTensor.Sizes", request.shape, ()),
-        ("Repeats", request.repeats, request.given),
-    ):
+    for field, values, given in (("InputTensor.Sizes", request.shape, ()), ("Repeats", request.repeats, request.given)):
         for i, value in enumerate(values):
             if value == 0:
                 is_other = bool(given) and given[i] != 0
@@ -79,9 +76,7 @@ def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
                     else _ACCEPTS.format(request.dialect)
                 )
                 yield Violation(
-                    f"{field}[{i}]",
-                    f"{does}; DirectML cannot express it",
-                    "dispatch nothing: the result is empty",
+                    f"{field}[{i}]", f"{does}; DirectML cannot express it", "dispatch nothing: the result is empty"
                 )
 
 

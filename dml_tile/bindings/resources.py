@@ -12,14 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, SupportsIndex, TypeAlias
 
-from dml_tile.directml.enums import (
-    HRESULT,
-    UINT64_MAX,
-    BindingType,
-    HeapType,
-    ResourceDimension,
-    ResourceFlags,
-)
+from dml_tile.directml.enums import HRESULT, UINT64_MAX, BindingType, HeapType, ResourceDimension, ResourceFlags
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.simulation.calls import report_fault, report_met
 from dml_tile.simulation.process import caller

@@ -16,13 +16,7 @@ from dml_tile.bindings.slots import BoundRange, Slot
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.dispatchables import (
-    CompiledOperator,
-    Dispatchable,
-    Operator,
-    OperatorInitializer,
-    require_tiles,
-)
+from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer, require_tiles
 from dml_tile.device.state import DeviceState
 from dml_tile.device.table import Bindings, BindingTable
 from dml_tile.directml.enums import CommandListType, ExecutionFlags

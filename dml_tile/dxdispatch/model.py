@@ -29,14 +29,7 @@ from dml_tile.directml.enums import DXGI_FORMATS, UINT_MAX, ExecutionFlags, Oper
 from dml_tile.directml.operators import Field as OperatorField
 from dml_tile.directml.operators import Operator
 from dml_tile.dxdispatch.documents import is_dxdispatch_model
-from dml_tile.dxdispatch.rules import (
-    INITIALIZED,
-    TENSORS,
-    TILE_NAMES,
-    desc_of,
-    known_operator_of,
-    operator_of,
-)
+from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, desc_of, known_operator_of, operator_of
 from dml_tile.errors import InputError, input_error
 from dml_tile.findings import Finding, unreadable
 from dml_tile.geometry.layout import round_up_4

@@ -24,13 +24,7 @@ from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DTYPES, NUMBER_TYPES
 from dml_tile.dxdispatch.literals import literal_values, numpy_type, resource_pointer, resource_size
-from dml_tile.dxdispatch.model import (
-    IMAGE_SUFFIXES,
-    ConstantValues,
-    FileValues,
-    Resource,
-    SequenceValues,
-)
+from dml_tile.dxdispatch.model import IMAGE_SUFFIXES, ConstantValues, FileValues, Resource, SequenceValues
 from dml_tile.errors import input_error
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import open_without_waiting, read_into

@@ -34,12 +34,7 @@ NO_OPERATORS: Final = {
 }
 """The types of other dispatchables, in lower case: DxDispatch ignores the case of these."""
 
-_NUMBERS_OF_TENSORS: Final = (
-    "Sizes",
-    "DimensionCount",
-    "TotalTensorSizeInBytes",
-    "GuaranteedBaseOffsetAlignment",
-)
+_NUMBERS_OF_TENSORS: Final = ("Sizes", "DimensionCount", "TotalTensorSizeInBytes", "GuaranteedBaseOffsetAlignment")
 _NAMES_OF_TENSORS: Final = ("Type", "DataType", "Flags")
 _SIZES_OF_RESOURCES: Final = ("sizeInBytes", "initialValuesOffsetInBytes")
 

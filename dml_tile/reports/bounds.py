@@ -83,10 +83,7 @@ def _bounded(result: Result) -> Result:
     item = result.item
     item = replace(item, pointer=short_name(item.pointer), unknown=_unknown(item.unknown))
     return replace(
-        result,
-        item=item,
-        not_looked_at=_listed(result.not_looked_at),
-        findings=tuple(map(bounded_finding, findings)),
+        result, item=item, not_looked_at=_listed(result.not_looked_at), findings=tuple(map(bounded_finding, findings))
     )
 
 

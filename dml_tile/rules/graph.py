@@ -25,13 +25,7 @@ from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import (
-    DML_TENSOR_DIMENSION_COUNT_MAX1,
-    HRESULT,
-    OWNED_BY_DML,
-    GraphEdgeType,
-    GraphNodeType,
-)
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML, GraphEdgeType, GraphNodeType
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation

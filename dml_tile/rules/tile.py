@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TileOperatorDesc, type_name
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.directml.enums import (
-    DML_TENSOR_DIMENSION_COUNT_MAX1,
-    HRESULT,
-    UINT_MAX,
-    FeatureLevel,
-)
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, UINT_MAX, FeatureLevel
 from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import operator_name, operators
 from dml_tile.directml.targets import DIRECTML_VERSIONS, Target, tile_rows

@@ -18,14 +18,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import TargetError
-from dml_tile.simulation.process import (
-    CONTEXT,
-    PROCESS,
-    TARGET_VARIABLE,
-    OpenSimulation,
-    caller,
-    opener,
-)
+from dml_tile.simulation.process import CONTEXT, PROCESS, TARGET_VARIABLE, OpenSimulation, caller, opener
 
 Decorated = TypeVar("Decorated")
 

@@ -49,10 +49,7 @@ TASKS: Final = {
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Describe a tile": ("descriptors.tile", "directml.dtypes"),
-    "Describe any operator": (
-        "descriptors.numbers",
-        "descriptors.operator",
-    ),
+    "Describe any operator": ("descriptors.numbers", "descriptors.operator"),
     "Describe a graph of operators": ("descriptors.graph",),
     "Check a descriptor": ("checking", "rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": (
@@ -60,13 +57,7 @@ GROUPS: Final = {
         *("checks.placements", "back_ends.placement"),
     ),
     "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),
-    "Tile arrays": (
-        "arrays",
-        "execution.executor",
-        "execution.mover",
-        "bindings.memory",
-        "geometry.layout",
-    ),
+    "Tile arrays": ("arrays", "execution.executor", "execution.mover", "bindings.memory", "geometry.layout"),
     "Lower a tile": ("lowering.lower", "lowering.run", "lowering.steps"),
     "Exchange structs with C": ("readers.c_structs",),
     "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),

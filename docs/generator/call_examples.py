@@ -266,8 +266,7 @@ CALLS: Final = {
         "device.create_binding_table(BindingTableDesc(plain))",
     ),
     "DML-TABLE-Dispatchable-device": Calls(
-        "Device().create_binding_table(BindingTableDesc(plain))",
-        "device.create_binding_table(BindingTableDesc(plain))",
+        "Device().create_binding_table(BindingTableDesc(plain))", "device.create_binding_table(BindingTableDesc(plain))"
     ),
     "DML-TABLE-empty": Calls(
         "empty = device.create_binding_table(None)\nempty.bind_inputs([source])",

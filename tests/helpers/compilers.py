@@ -58,10 +58,7 @@ def link_directx_headers(folder: Path) -> None:
     if REAL_HEADERS:
         include.symlink_to(REAL_HEADERS)
         return
-    for name, text in (
-        ("wsl/winadapter.h", ""),
-        ("directx/DirectML.h", f'#include "{CPP_TESTS / "DirectML.h"}"\n'),
-    ):
+    for name, text in (("wsl/winadapter.h", ""), ("directx/DirectML.h", f'#include "{CPP_TESTS / "DirectML.h"}"\n')):
         (include / name).parent.mkdir(parents=True)
         (include / name).write_text(text)
 

@@ -12,9 +12,7 @@ from dml_tile.directml.operators import Operator
 Groups = list[tuple[Sequence[str], list[int]]]
 """Tensors that have a field in common, and the values of it that they all may have."""
 
-TIED: Final = {
-    "TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor")),
-}
+TIED: Final = {"TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor"))}
 """Properties that tensors share by other rules than the table's ``same``."""
 
 

@@ -99,12 +99,7 @@ class RealDevice:
     """An IDMLDevice on a device of Direct3D 12."""
 
     def __init__(
-        self,
-        release: Release,
-        minimum: str | int | None = None,
-        flags: int = 0,
-        *,
-        direct3d_device: RealDirect3DDevice,
+        self, release: Release, minimum: str | int | None = None, flags: int = 0, *, direct3d_device: RealDirect3DDevice
     ) -> None:
         level = FeatureLevel.parse(minimum) if isinstance(minimum, str) else minimum
         hresult, address = create_device(release, direct3d_device.host, flags=flags, minimum=level)
