@@ -83,7 +83,7 @@ class Exclusion:
         return path
 
 
-_NOTHING: Final = Exclusion()
+NO_EXCLUSION: Final = Exclusion()
 
 
 def forbidden(reason: str) -> Finding:
@@ -122,7 +122,7 @@ def files_named(
     names: Sequence[str],
     complain: Complain,
     *,
-    exclusion: Exclusion = _NOTHING,
+    exclusion: Exclusion = NO_EXCLUSION,
     skips_others: bool = False,
     ignores_none: bool = False,
     via: BackEnd | None = None,
@@ -285,24 +285,25 @@ def chosen_tiles(
 
 def unread_through(file: str, via: BackEnd | None) -> str:
     """Return the kind of a model that a back end does not read; empty for any other file."""
+    if via is None:
+        return ""
     kind = kind_of(file_of(file))
-    if via is None or kind is None or not kind.is_model or kind.reader == "ONNX":
+    if kind is None or not kind.is_model or kind.reader == "ONNX":
         return ""
     return f"{kind.name}, which {via.title} does not read"
 
 
-def unknown_names(given: KnownShapes, names: ModelNames, files: Iterable[str]) -> Iterator[tuple[str, str]]:
+def unknown_names(given: KnownShapes, names: ModelNames, files: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each option with a name that no model has, and what is wrong with its first such name.
 
     ``names`` are the names of the models among the files.
     """
-    models = [file for file in files if is_model_file(file)]
     for option, asked, there, what in (
         ("--dim", given.dims, names.dimensions, "names a dimension"),
         ("--input-shape", given.input_shapes, names.inputs, "has an input"),
     ):
         name = next((name for name in asked if name not in there), None)
-        if not models or name is None:
+        if name is None or not (models := [file for file in files if is_model_file(file)]):
             continue
         if option == "--dim" and not any(file.lower().endswith(".onnx") for file in models):
             reason = "give the shapes of inputs (--input-shape)"

@@ -80,10 +80,10 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
     """
     node = item.node
     if node is None:
-        is_other = item.other is not None or item.is_null_graph
-        if is_other or not isinstance(item.desc, TileOperatorDesc | OperatorDesc | None):
-            raise DmlError([not_a_tile(item.other or "a graph")])
-        return lower(item.desc, target, **options)
+        desc, other = item.desc, item.other
+        if other is not None or item.is_null_graph or not isinstance(desc, TileOperatorDesc | OperatorDesc | None):
+            raise DmlError([not_a_tile(other or "a graph")])
+        return lower(desc, target, **options)
     from dml_tile.checks.via import as_optimised, check_node, ruled_out  # imports the back ends
 
     if findings := ruled_out(node):

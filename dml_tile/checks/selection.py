@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from dml_tile.checks.files import Exclusion
+from dml_tile.checks.files import NO_EXCLUSION, Exclusion
 from dml_tile.findings import UNUSED_IGNORE, Found, own_finding
 from dml_tile.text import nearest
 
@@ -65,8 +65,8 @@ class Suppression(NamedTuple):
 class FileIgnores:
     """Patterns of files, and the rules whose findings do not count in matching files."""
 
-    def __init__(self, files: Exclusion | None = None, rules: Sequence[Sequence[str]] = ()) -> None:
-        self.files = files or Exclusion()
+    def __init__(self, files: Exclusion = NO_EXCLUSION, rules: Sequence[Sequence[str]] = ()) -> None:
+        self.files = files
         self.rules = tuple(map(tuple, map(dict.fromkeys, rules)))
         self._by_rule: dict[str, list[int]] = {}
         """The numbers of the patterns that ignore each rule, or the first words of several."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePath
@@ -18,7 +18,7 @@ import typer
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from dml_tile.checks.files import Exclusion
+from dml_tile.checks.files import NO_EXCLUSION, Exclusion
 from dml_tile.checks.selection import FileIgnores, Selection, known_rules
 from dml_tile.cli.console import FailOn
 from dml_tile.directml.targets import Target
@@ -168,9 +168,9 @@ class Config:
         self.parsed("per_file_ignores", lambda rules: known_rules(chain.from_iterable(rules.values())))
         return FileIgnores(self._matching(ignores), tuple(ignores.values()))
 
-    def _matching(self, patterns: Iterable[str]) -> Exclusion:
+    def _matching(self, patterns: Collection[str]) -> Exclusion:
         """Return patterns of paths relative to the settings file's folder."""
-        return Exclusion(patterns, str(Path(self.file).parent) if self.file else ".")
+        return Exclusion(patterns, str(Path(self.file).parent) if self.file else ".") if patterns else NO_EXCLUSION
 
     def origin(self, name: str) -> str:
         """Return what gives a setting its value: the word ``option``, the settings' file, or the word ``default``."""

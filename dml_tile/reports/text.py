@@ -268,9 +268,10 @@ def _lowest(result: Result) -> str:
     if level is None:
         nowhere = f"via {result.item.via}" if result.item.via else "both documentation and runtime"
         return f"no feature level passes {nowhere}" if result.is_judged else ""
-    if wording.says_nothing(level, wording.has_a_least_level(result)):
+    is_least = wording.has_a_least_level(result)
+    if wording.says_nothing(level, is_least):
         return ""
-    at_least, or_later = (wording.AT_LEAST, " or later") if wording.has_a_least_level(result) else ("", "")
+    at_least, or_later = (wording.AT_LEAST, " or later") if is_least else ("", "")
     first = oldest_windows(level)
     box = f", in the box from {first}{or_later}" if first else ""
     why = "" if result.ok else _why_lower(result)
@@ -391,23 +392,26 @@ class TextReport(Report):
     def end(self, files: Sequence[CheckedFile]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
         others = {rule: count - MAX_IN_A_LINE for rule, count in self._notices.items() if count > MAX_IN_A_LINE}
-        lines = (Line(0, Styled(f"and {count} more of {rule}")) for rule, count in others.items())
-        print_lines(self._console, lines)
+        lines = [Line(0, Styled(f"and {count} more of {rule}")) for rule, count in others.items()]
         if self.options.is_quiet:
+            print_lines(self._console, lines)
             return
         notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
         notes += [_HOW_TO_FIX] * self._lacks_sizes
         if self._is_unchanged:
             notes.append(f"{_AS_HANDED_ON}{self._back_ends_to_ask() if self._has_back_ends else ''}")
-        print_lines(self._console, (Line(0, Styled(f"note: {note}", "dim")) for note in notes))
+        lines += [Line(0, Styled(f"note: {note}", "dim")) for note in notes]
         if self.passed_over:
-            print_lines(self._console, [Line(0, Styled(wording.passed_over(self.passed_over)))])
-        if self._count + len(self.problems) != 1 and (self._count or self.problems or not self._placed):
-            print_lines(self._console, [Line(0, Styled(self._counted.headline(self.problems), "bold"))])
+            lines.append(Line(0, Styled(wording.passed_over(self.passed_over))))
+        problems = self.problems
+        if self._count + len(problems) != 1 and (self._count or problems or not self._placed):
+            lines.append(Line(0, Styled(self._counted.headline(problems), "bold")))
         if self._not_lowered:
             text = f"{plural(self._not_lowered, 'node')} on DirectML not checked further; only Tile is"
-            print_lines(self._console, [Line(0, Styled(text))])
-        self._print_models([each for each in files if each.is_model])
+            lines.append(Line(0, Styled(text)))
+        print_lines(self._console, lines)
+        if models := [each for each in files if each.is_model]:
+            self._print_models(models)
 
     def _back_ends_to_ask(self) -> str:
         from dml_tile.back_ends import BACK_ENDS
