@@ -81,8 +81,8 @@ class FileCheck:
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
         """Yield the results of a file, the findings about it, then the file; equal messages are one finding."""
-        parts = sources.parts(file, self.name_of(file))
-        file = self.name_of(file)
+        opened, file = file, self.name_of(file)
+        parts = sources.parts(opened, file)
         checked = CheckedFile(file, is_model=is_model_file(file), patterns=self.file_ignores.files.matching(file))
         problems: dict[str, list[Finding]] = {}
         contradictions: tuple[str, ...] = ()

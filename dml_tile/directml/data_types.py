@@ -9,6 +9,7 @@ Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/ne-directml-d
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cache
 from typing import Final, NamedTuple, Self
 
 
@@ -59,6 +60,7 @@ ELEMENT_SIZES: Final[dict[int, int]] = {
 FLOATS: Final = frozenset(data_type for data_type in TensorDataType if data_type.kind.startswith("float"))
 
 
+@cache
 def types_of(*kinds: str) -> frozenset[TensorDataType]:
     """Return the data types of these kinds. Raises ValueError for an unknown kind."""
     if unknown := {*kinds} - {data_type.kind for data_type in TensorDataType}:
