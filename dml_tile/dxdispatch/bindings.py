@@ -46,26 +46,26 @@ def _pointer_to(point: str, pointer: str) -> str:
     return f"{pointer}{json_pointer(['bindings', point])}"
 
 
-def with_findings(part: ModelPart, dispatchable: ModelPart, desc: Descriptor | None) -> ModelPart:
-    """Return a part with the findings on what it binds to an operator's tensors; of one rule, few, and how many more.
+def binding_findings(part: ModelPart, dispatchable: ModelPart, desc: Descriptor | None) -> tuple[Finding, ...]:
+    """Return the findings on what a part binds to an operator's tensors; of one rule, few, and how many more.
 
     The part is a command, or the dispatchable itself, whose bindings are for its initialisation.
     """
     if not isinstance(desc, OperatorDesc):
-        return part
+        return ()
     is_graph = dispatchable.fields.get("dmlCompileType") == "DmlCompileGraph"
     by_rule: dict[str, list[Finding]] = {}
-    for finding in _binding_findings(part, desc, is_graph):
+    for finding in _unlimited_findings(part, desc, is_graph):
         by_rule.setdefault(finding.rule, []).append(finding)
     found: list[Finding] = []
     for findings in by_rule.values():
         found += findings[:MAX_PROBLEMS]
         if (more := len(findings) - MAX_PROBLEMS) > 0:
             found.append(replace(findings[0], path="bindings", message=f"{more} more are like these"))
-    return replace(part, of_bindings=tuple(found))
+    return tuple(found)
 
 
-def _binding_findings(part: ModelPart, desc: OperatorDesc, is_graph: bool) -> Iterator[Finding]:
+def _unlimited_findings(part: ModelPart, desc: OperatorDesc, is_graph: bool) -> Iterator[Finding]:
     """Yield the findings; the runtime compares less where the operator is compiled as a graph."""
     kind = TENSOR if part.kind == "command" else INITIALIZER_INPUT
     for point in part.bind_points:

@@ -84,9 +84,10 @@ class ModelPart:
 
     def sources(self, point: str) -> list[dict[str, Any]] | None:
         """Return the resources that are bound to a tensor, or to an array of them, as objects; None if none are."""
-        if point not in self.bindings:
+        bindings = self.bindings
+        if point not in bindings:
             return None
-        bound = self.bindings[point]
+        bound = bindings[point]
         sources = bound if isinstance(bound, list) else [bound]
         return [{"name": each} if isinstance(each, str) else _object(each) for each in sources]
 

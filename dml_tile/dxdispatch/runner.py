@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.checking import check
+from dml_tile.descriptors.operator import tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.dxdispatch.bindings import with_findings
+from dml_tile.dxdispatch.bindings import binding_findings
 from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
     Command,
@@ -174,15 +175,19 @@ class _BoundTiles:
         self._extents = {
             name: Extent(each.bytes.nbytes, ELEMENT_SIZES.get(each.data_type, 0)) for name, each in memory.items()
         }
-        self._tiles = {name: each for name, each in model.dispatchables.items() if isinstance(each, TileDispatchable)}
+        tiles = {name: each for name, each in model.dispatchables.items() if isinstance(each, TileDispatchable)}
+        self._operators = {name: tile.operator for name, tile in tiles.items()}
+        self._initialised: dict[str, ModelPart] = {}
         self._compiled = cache(lambda name: compile_tile(self._tile(name), target, against))
         owned: dict[str, Bytes] = {}
-        for name in self._tiles:
+        for name in tiles:
             # checked before the first command, and never again; other bindings are ignored
-            part, findings = self._checked(pointer := json_pointer(["dispatchables", name]), name)
-            if findings:
+            part = replace(parts[pointer := json_pointer(["dispatchables", name])], resources=self._extents)
+            if findings := self._findings(part, part, name):
                 self.results[pointer] = findings
-            elif part.sources("InputTensor"):
+                continue
+            self._initialised[name] = part
+            if part.sources("InputTensor"):
                 size = described(self._tile(name))[0].total_tensor_size_in_bytes
                 owned[name] = self._range(part, "InputTensor")[:size]
         needed = sum(resource.bytes.nbytes for resource in memory.values())
@@ -192,9 +197,10 @@ class _BoundTiles:
     def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], BoundTile] | None:
         """Return a function that binds the tile of a command when it is to run; None if its bindings break a rule."""
         name = command.dispatchable
-        if json_pointer(["dispatchables", name]) in self.results:
-            return None  # it was never initialised
-        part, findings = self._checked(pointer, name)
+        if (dispatchable := self._initialised.get(name)) is None:
+            return None
+        part = replace(self._parts[pointer], resources=self._extents)
+        findings = self._findings(part, dispatchable, name)
         if not findings:
             source = self._persistent.get(name)
             if source is None:
@@ -211,15 +217,14 @@ class _BoundTiles:
         return None
 
     def _tile(self, name: str) -> TileOperatorDesc:
-        desc = self._tiles[name].desc
-        assert desc is not None, "a tile without one is refused before"
-        return desc
+        tile = tile_of(self._operators[name])
+        assert tile is not None, "a tile without a Desc is refused before"
+        return tile
 
-    def _checked(self, pointer: str, tile: str) -> tuple[ModelPart, tuple[Finding, ...]]:
-        """Return a part that binds resources to a tile, and the findings on these, whose sizes are known by now."""
-        part = replace(self._parts[pointer], resources=self._extents)
-        part = with_findings(part, self._parts[json_pointer(["dispatchables", tile])], self._tiles[tile].operator)
-        return part, (*bindings_begin_within_resources.findings(part, self._target), *part.of_bindings)
+    def _findings(self, part: ModelPart, dispatchable: ModelPart, name: str) -> tuple[Finding, ...]:
+        """Return the findings on what a part binds to a tile, with the sizes of resources that are known by now."""
+        behind = bindings_begin_within_resources.findings(part, self._target)
+        return (*behind, *binding_findings(part, dispatchable, self._operators[name]))
 
     def _range(self, part: ModelPart, point: str) -> Bytes:
         sources = part.sources(point)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.operators import Operator, operator_named
-from dml_tile.dxdispatch.bindings import binding_problems, with_findings
+from dml_tile.dxdispatch.bindings import binding_findings, binding_problems
 from dml_tile.dxdispatch.literals import literal_problems
 from dml_tile.dxdispatch.model import TileDispatchable, known_fields_of_operator, read_parts
 from dml_tile.dxdispatch.rules import ModelPart, desc_of, missing_counts, model_parts, part_findings
@@ -37,13 +37,13 @@ def read_model_parts(document: Document) -> Iterator[ItemOrProblem]:
         if isinstance(each, Item):
             read[name] = each
             yield from binding_problems(part, each.desc, pointer)
-            each = replace(each, part=with_findings(part, part, each.desc))
+            each = replace(each, part=replace(part, of_bindings=binding_findings(part, part, each.desc)))
         yield each
     for pointer, part in parts.items():
         dispatched = read.get(part.fields["dispatchable"]) if part.kind == "command" else None
         if dispatched and dispatched.part:
             yield from binding_problems(part, dispatched.desc, pointer)
-            part = with_findings(part, dispatched.part, dispatched.desc)
+            part = replace(part, of_bindings=binding_findings(part, dispatched.part, dispatched.desc))
         if part.kind == "model" or part_findings(part):  # a model needs a device, which depends on the target
             yield Item(pointer, part=part)
 
