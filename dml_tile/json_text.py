@@ -162,11 +162,6 @@ class SourceText:
         return position and position._replace(line=self.line_number, end_line=self.line_number)
 
     @cached_property
-    def most_names(self) -> int:
-        """The most names that all its objects together can have: as many as it has colons."""
-        return self.content.count(b":")
-
-    @cached_property
     def _text(self) -> str:
         return self.content.decode("utf-8-sig", errors="replace")
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
-from dml_tile.directml.operators import operator_name, operators
+from dml_tile.directml.operators import operator_name, operator_named, operators
 from dml_tile.dxdispatch.documents import is_dxdispatch_model
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import STANDARD_INPUT
@@ -306,8 +306,10 @@ def _operator_type(spelling: Any) -> int | None:
     """Return the type's value; None unless it is the name of an operator or an integer."""
     if not isinstance(spelling, str):
         return spelling if type(spelling) is int else None
+    if operator := operator_named(spelling):
+        return operator.value
     try:
-        return OPERATOR_TYPE.read(spelling)
+        return OPERATOR_TYPE.read(spelling)  # INVALID is a name too
     except ValueError:
         return None
 

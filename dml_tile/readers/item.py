@@ -146,8 +146,8 @@ def validated(
 
     Messages suggest the names of the ``operator``'s fields.
     """
-    may_be_crowded = text is None or text.most_names > MAX_KEYS
-    if may_be_crowded and (crowded := too_many_keys(data)):  # pydantic would make an error of each unknown key
+    has_few_keys = text and text.line_number is not None and text.content.count(b":") <= MAX_KEYS
+    if not has_few_keys and (crowded := too_many_keys(data)):  # pydantic would make an error of each unknown key
         return unreadable(pointer, crowded)
     try:
         return Item(pointer, model.model_validate(data, context=JSON_DOCUMENT), places=text or {})

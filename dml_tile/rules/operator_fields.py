@@ -20,7 +20,7 @@ from dml_tile.directml.operators import enumerations
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.rules.equations import value_of
-from dml_tile.rules.operator_view import OperatorView, basis, broadcast_advice, table_of
+from dml_tile.rules.operator_view import OperatorView, basis, broadcast_advice, viewed
 from dml_tile.rules.shapes import holds
 from dml_tile.rules.sizes import misfits
 from dml_tile.rules.tensor import TensorView
@@ -191,4 +191,5 @@ def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation
 
 def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
     """Return the fields that hold a value, and of which DirectML may want more than the rules know."""
-    return tuple(name for name in table_of(fields).without_rule if name == "Sizes" or fields[name] not in (None, ()))
+    op = viewed(fields)
+    return tuple([name for name in op.table.without_rule if name == "Sizes" or op.fields[name] not in (None, ())])

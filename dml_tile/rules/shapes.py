@@ -74,6 +74,8 @@ def _fitted(words: list[str], rank: int) -> list[str]:
 
 def _of_size(tensor: str, i: int, word: str, names: dict[str, str], step: Callable[..., Step]) -> Iterator[Step]:
     """Yield the step of a size, if there is one, which may bind a name."""
+    if word == "?":
+        return
     size, path, binding = f"{tensor}[{i}]", f"{tensor}.Sizes[{i}]", _BINDING.fullmatch(word)
     if binding and binding["name"] not in names:
         name, factor = binding["name"], binding["factor"] or "1"
@@ -81,7 +83,7 @@ def _of_size(tensor: str, i: int, word: str, names: dict[str, str], step: Callab
             names[name] = f"{path} / {factor}" if binding["factor"] else path
             test = f"{size} % ({factor}) == 0 and ({name} := {size} // ({factor})) >= 0"
             yield step(test, path, partial(_no_multiple, size, factor))
-    elif word != "?" and names_in(word) <= names.keys():
+    elif names_in(word) <= names.keys():
         test = f"{size} in ({word.replace('|', ', ')},)"
         yield step(test, path, partial(_other_size, size, path, word, names.get(word, "")))
 

@@ -12,7 +12,6 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_TENSOR_DIMENSION_COUNT_MAX1,
-    OWNED_BY_DML,
     UINT_MAX,
     TensorFlags,
     TensorType,
@@ -332,9 +331,3 @@ def ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTens
     elements, total = math.prod(sizes), buffer.total_tensor_size_in_bytes
     is_large_enough = elements * element_size <= total // 4 * 4  # rounding up to 4 bytes leaves that true
     return buffer if 0 < elements <= UINT_MAX and is_large_enough and total <= UINT_MAX * element_size else None
-
-
-def ordinary_view(operand: Operand) -> TensorView | None:
-    """Return the view of a packed, unaligned operand that breaks no rule of tensors; None for another operand."""
-    buffer = ordinary_buffer(operand.tensor, 0 if operand.is_output else OWNED_BY_DML)
-    return TensorView(operand, buffer, buffer.sizes, None, ELEMENT_SIZES[buffer.data_type]) if buffer else None
