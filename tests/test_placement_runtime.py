@@ -1,4 +1,4 @@
-"""What onnxruntime 1.24.4 loads of onnx's own node models, as its CPU provider alone is foretold to."""
+"""The kernels of onnxruntime 1.24.4's CPU provider, and what it loads of onnx's own node models, are foretold."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ import pytest
 from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.back_ends import placement
+from dml_tile.back_ends.kernels import cpu_kernels, version_of
 from dml_tile.back_ends.placement import Placement
 from tests.helpers.onnx_graphs import placed
 
 RELEASE: Final = "1.24.4"
+NO_END: Final = 2**31 - 1
+"""The last version of a kernel that has none."""
 MOST_OTHERS: Final = 25
 """Models that fail for other reasons: unknown attributes, functions that are not expanded, kernels that throw."""
 
@@ -40,6 +43,19 @@ print(json.dumps(found))
 """
 
 
+KERNELS: Final = """
+import json
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
+
+found = [
+    (kernel.domain, kernel.op_name, *kernel.version_range, {name: [*of] for name, of in kernel.type_constraints.items()})
+    for kernel in get_all_opkernel_def()
+    if kernel.provider == "CPUExecutionProvider"
+]
+print(json.dumps(found))
+"""
+
+
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A Python with that onnxruntime, in an environment of its own."""
@@ -50,6 +66,26 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
     if subprocess.run(install, capture_output=True, check=False).returncode:
         pytest.skip(f"onnxruntime {RELEASE} cannot be installed here")
     return str(found)
+
+
+@pytest.mark.long
+def test_the_cpu_providers_kernels_are_those_of_the_release(python: str) -> None:
+    """A kernel of several registrations, one for each type, is one row."""
+    theirs: dict[tuple[str, str, int, int], dict[str, set[str]]] = {}
+    printed = subprocess.run([python, "-c", KERNELS], check=True, capture_output=True, text=True).stdout
+    for domain, operator, since, to, constraints in json.loads(printed):
+        types = theirs.setdefault(("" if domain == "ai.onnx" else domain, operator, since, to), {})
+        for name, listed in constraints.items():
+            types.setdefault(name, set()).update(re.sub(r"tensor\((\w+)\)", r"\1", each) for each in listed)
+    ours: dict[tuple[str, str, int, int], dict[str, set[str]]] = {}
+    for (domain, operator), rows in cpu_kernels(version_of(RELEASE)).items():
+        for row in rows:
+            is_open = row.to == row.since and (domain, operator, row.since, row.to) not in theirs
+            types = ours.setdefault((domain, operator, row.since, NO_END if is_open else row.to), {})
+            for name, listed in row.types.items():
+                types.setdefault(name, set()).update(listed)
+    assert len(ours) > 600
+    assert ours == theirs
 
 
 @pytest.mark.long
