@@ -48,9 +48,9 @@ import json
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
 
 found = [
-    (kernel.domain, kernel.op_name, *kernel.version_range, {name: [*of] for name, of in kernel.type_constraints.items()})
-    for kernel in get_all_opkernel_def()
-    if kernel.provider == "CPUExecutionProvider"
+    (each.domain, each.op_name, *each.version_range, {name: [*of] for name, of in each.type_constraints.items()})
+    for each in get_all_opkernel_def()
+    if each.provider == "CPUExecutionProvider"
 ]
 print(json.dumps(found))
 """
