@@ -226,6 +226,23 @@ def test_an_unknown_character_in_an_equation_throws() -> None:
     assert (reason.placement, reason.rule) == ("none", "ORT-NODE-query")
 
 
+def test_onnx_infers_no_type_of_an_equation_with_an_unknown_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    inferred: list[NodeProto] = []
+
+    def infer(made: ModelProto, **options: Any) -> ModelProto:
+        inferred.extend(each for each in made.graph.node if each.domain in ("", "ai.onnx"))
+        return made
+
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", infer)
+    monkeypatch.setattr(
+        onnx.shape_inference, "infer_node_outputs", lambda schema, each, *_, **__: inferred.append(each)
+    )
+    for equation, count in (("i*->i", 0), ("i->i", 2), ("...ij , jk -> ...ik", 2)):
+        inferred.clear()
+        placements(of("Einsum", F, F, equation=equation), target("1.24"))
+        assert len(inferred) == count, equation
+
+
 ATTENTION: Final[dict[str, Any]] = {"domain": MICROSOFT, "num_heads": 2}
 
 

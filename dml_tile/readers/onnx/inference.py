@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -72,6 +73,15 @@ DISTRUSTED: Final = {
 """Operators whose inference is not believed; a test compares all others with onnx's own cases."""
 
 
+_EQUATION: Final = re.compile(r"(?:\s|[A-Za-z,]|\.\.\.)*(?:->(?:\s|[A-Za-z]|\.\.\.)*)?")
+
+
+def _is_equation(node: NodeProto) -> bool:
+    """Return True unless a node is an Einsum whose equation has another character: onnx's inference does not return."""
+    texts = (attribute.s.decode(errors="replace") for attribute in node.attribute if attribute.name == "equation")
+    return node.op_type != "Einsum" or all(map(_EQUATION.fullmatch, texts))
+
+
 def with_types(model: ModelProto) -> ModelProto:
     """Return the model with the types that onnx infers, or without types if that fails.
 
@@ -83,7 +93,8 @@ def with_types(model: ModelProto) -> ModelProto:
         is_stft = kind[:2] == ("", "STFT")
         if is_stft and all(attribute.name != "onesided" for attribute in node.attribute):
             node.attribute.append(helper.make_attribute("onesided", 1))  # else onnx's inference takes 0
-        if not kind.domain and kind.type in DISTRUSTED and DISTRUSTED[kind.type].of(node):
+        is_distrusted = kind.type in DISTRUSTED and DISTRUSTED[kind.type].of(node)
+        if not kind.domain and (is_distrusted or not _is_equation(node)):
             set_apart(node, opset)
     imported = {entry.domain for entry in model.opset_import}
     for domain in sorted({node.domain for node in nodes(model.graph)} - imported - {"", "ai.onnx"}):
@@ -141,7 +152,7 @@ def _with_unknown(value: Value, unknown: int) -> Value:
 def _inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> dict[str, TypeProto]:
     schema = operator.schema
     types = {name: value.type for name, value in values.items() if value.type is not None}
-    if schema is None or operator.opset is None or len(types) < len(values):
+    if schema is None or operator.opset is None or len(types) < len(values) or not _is_equation(node):
         return {}
     constants = ((name, value.constant) for name, value in values.items())
     try:
