@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -22,6 +23,7 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Severity
+from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
 from tests.helpers.check_files import BAD, FLAT, TILE, WITHOUT_FIELDS, write
@@ -50,6 +52,18 @@ def node(data_type: str | None, shape: Any, repeats: Any) -> TileNode:
 def only(output: str) -> dict[str, Any]:
     (result,) = json.loads(output)["results"]
     return dict(result)
+
+
+def test_a_result_has_the_positions_of_its_findings_and_not_the_text() -> None:
+    text = f"{json.dumps(BAD)} // {'a' * 2**16}".encode()
+    (item,) = read_document(text)
+    assert isinstance(item, Item)
+    result = result_of(item)
+    position = result.item.position(result.findings[0].path)
+    assert position is not None
+    assert (position.line, position == item.position(result.findings[0].path)) == (1, True)
+    assert result.item.position("Repeats[0]") is None
+    assert len(pickle.dumps(result)) < 2**13
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ class Selection(NamedTuple):
 
     def takes(self, rule_id: str) -> bool:
         """Return True if findings of the rule count."""
+        if not (self.select or self.ignore):
+            return True
         selected = _words_that_name(rule_id, self.select) if self.select else 0
         return selected > _words_that_name(rule_id, self.ignore)
 
