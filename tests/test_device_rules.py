@@ -36,7 +36,7 @@ from dml_tile.bindings.slots import (
     ranges_of,
 )
 from dml_tile.checks.catalogue import RULES
-from dml_tile.descriptors.tile import BufferTensorDesc
+from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.enums import HRESULT, BindingType, FeatureLevel, HeapType, ResourceDimension
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
@@ -60,7 +60,7 @@ TEMPORARY_RESOURCE: Final = "TemporaryResource"
 
 def tensor(name: str = INPUT, kind: SlotKind = TENSOR, **fields: Any) -> Slot:
     """The slot of a tensor of 8 bytes."""
-    return Slot.tensor(name, BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8]} | fields), kind)
+    return Slot.tensor(name, TensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8]} | fields), kind)
 
 
 PLAIN: Final = tensor()

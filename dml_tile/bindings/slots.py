@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, Span
-from dml_tile.descriptors.tile import BufferTensorDesc
+from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_PERSISTENT_BUFFER_ALIGNMENT,
@@ -79,16 +79,14 @@ class Slot(NamedTuple):
         return self.kind.size_is == "TotalTensorSizeInBytes"
 
     @classmethod
-    def tensor(cls, name: str, desc: BufferTensorDesc, kind: SlotKind = TENSOR) -> Slot:
-        """Return the slot of a tensor; its size is 0 if the tensor is bound at the other stage."""
+    def tensor(cls, name: str, tensor: TensorDesc | None, kind: SlotKind = TENSOR) -> Slot:
+        """Return the slot of a tensor; its size is 0 if the tensor is null, or bound at the other stage."""
+        desc = tensor.desc if tensor is not None else None
+        if desc is None:
+            return cls(name, kind, 0, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, unused="the operator's is null")
         wanted = bool(int(desc.flags) & OWNED_BY_DML) == (kind.stage == "initialisation")
         alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, desc.guaranteed_base_offset_alignment)
         return cls(name, kind, desc.total_tensor_size_in_bytes if wanted else 0, alignment, desc.data_type)
-
-    @classmethod
-    def absent(cls, name: str, kind: SlotKind) -> Slot:
-        """Return the slot of a tensor that is null: it takes no binding, but counts."""
-        return cls(name, kind, 0, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, unused="the operator's is null")
 
     @classmethod
     def resource(cls, name: str, kind: SlotKind, size_in_bytes: int, *, checked_by_runtime: bool = True) -> Slot:

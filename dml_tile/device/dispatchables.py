@@ -78,18 +78,18 @@ class CompiledPlan:
 @lru_cache(maxsize=256)
 def plan_of_tile(desc: TileOperatorDesc, target: Target) -> CompiledPlan:
     """Return the plan of a tile."""
-    source, destination = described(desc)
+    source, _ = described(desc)
     persistent = source.total_tensor_size_in_bytes if source.flags & TensorFlags.OWNED_BY_DML else 0
     if target.level.runtime.rounds_persistent_sizes:
         persistent = round_up_4(persistent)
     return CompiledPlan(
         None if why_never_executed(desc, target) else _kernel_of_tile(mover_of_tile(desc)),
         BindingProperties(DESCRIPTORS_OF_A_TILE, 0, persistent),
-        (Slot.tensor("InputTensor", source),),
-        (Slot.tensor("OutputTensor", destination),),
+        (Slot.tensor("InputTensor", desc.input_tensor),),
+        (Slot.tensor("OutputTensor", desc.output_tensor),),
         _NO_TEMPORARY,
         Slot.resource("PersistentResource", PERSISTENT, persistent),
-        (Slot.tensor("InputTensor", source, INITIALIZER_INPUT),),
+        (Slot.tensor("InputTensor", desc.input_tensor, INITIALIZER_INPUT),),
     )
 
 
@@ -112,10 +112,7 @@ def plan_of_other(desc: OperatorDesc) -> CompiledPlan:
 
 
 def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Slot, ...]:
-    return tuple(
-        Slot.tensor(name, tensor.desc, kind) if tensor and tensor.desc else Slot.absent(name, kind)
-        for name, tensor in tensors.items()
-    )
+    return tuple(Slot.tensor(name, tensor, kind) for name, tensor in tensors.items())
 
 
 def _kernel_of_tile(move: Mover) -> Kernel:

@@ -71,8 +71,7 @@ def _unlimited_findings(part: ModelPart, desc: OperatorDesc, is_graph: bool) -> 
     for point in part.bind_points:
         sources = part.sources(point)
         for i, (name, tensor) in enumerate(_tensors(desc, point, None if sources is None else len(sources))):
-            slot = Slot.tensor(name, tensor.desc, kind) if tensor and tensor.desc else Slot.absent(name, kind)
-            slot = slot._replace(checked_by_runtime=not is_graph)
+            slot = Slot.tensor(name, tensor, kind)._replace(checked_by_runtime=not is_graph)
             binding = None if sources is None else _binding(slot, *part.place_of(sources[i]))
             yield from apply_rules(RANGE_RULES, BoundRange(slot, binding), DEFAULT_TARGET)
 
