@@ -10,13 +10,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from dml_tile.cli.config import Settings
-from dml_tile.readers.file_kinds import read_suffixes
+from dml_tile.readers.file_kinds import KINDS
 from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import INT64, TILE, write
 from tests.helpers.command_line import invoke
@@ -236,15 +235,14 @@ def test_the_page_s_arguments_of_the_hook_end_where_names_begin() -> None:
     assert all(arguments.split(", ")[-1] == "--" for arguments in shown)
 
 
-def files_in(text: str, language: str) -> list[Any]:
-    return [block.text for block in blocks_of(text) if block.language == language]
+SHOWN = [block.text for block in blocks_of(PAGE) if block.language == "yaml"]
 
 
 PINNED = r"[\w/-]+@[0-9a-f]{40} # v[\d.]+"
 
 
 def test_the_shown_workflow_is_pinned_keeps_no_credentials_and_fetches_large_files() -> None:
-    (workflow,) = (block for block in files_in(PAGE, "yaml") if "jobs:" in block)
+    (workflow,) = (block for block in SHOWN if "jobs:" in block)
     for action in re.findall(r"uses: (.*)", workflow):
         assert re.fullmatch(PINNED, action) or action == "OWNER/dml_tile@REVISION"
     checkout, *_ = yaml.safe_load(workflow)["jobs"]["directml"]["steps"]
@@ -252,7 +250,7 @@ def test_the_shown_workflow_is_pinned_keeps_no_credentials_and_fetches_large_fil
 
 
 def test_the_shown_workflow_uses_what_the_action_has() -> None:
-    workflow = yaml.safe_load(files_in(PAGE, "yaml")[0])
+    workflow = yaml.safe_load(SHOWN[0])
     steps = workflow["jobs"]["directml"]["steps"]
     (ours,) = (step for step in steps if "dml_tile" in step["uses"])
     inputs = {name: given["default"] for name, given in ACTION["inputs"].items()} | ours.get("with", {})
@@ -269,18 +267,18 @@ def test_the_shown_workflow_uses_what_the_action_has() -> None:
 
 
 def test_the_hook_is_given_files_of_each_kind_that_is_read() -> None:
-    suffixes = "|".join(sorted(suffix.removeprefix(".") for suffix in read_suffixes()))
+    suffixes = "|".join(sorted(suffix.removeprefix(".") for kind in KINDS if kind.reader for suffix in kind.suffixes))
     assert HOOK["files"] == rf"\.({suffixes})$"
 
 
 def test_the_shown_configuration_of_pre_commit_takes_the_hook() -> None:
-    (hooks,) = (file for text in files_in(PAGE, "yaml") if "repos" in (file := yaml.safe_load(text)))
+    (hooks,) = (file for text in SHOWN if "repos" in (file := yaml.safe_load(text)))
     assert [hook["id"] for hook in hooks["repos"][0]["hooks"]] == [HOOK["id"]]
 
 
 @pytest.mark.posix
 def test_the_shown_pipeline_of_azure_tells_what_it_finds_and_ends_with_its_status() -> None:
-    (pipeline,) = (file for text in files_in(PAGE, "yaml") if "pool" in (file := yaml.safe_load(text)))
+    (pipeline,) = (file for text in SHOWN if "pool" in (file := yaml.safe_load(text)))
     (check,) = (step for step in pipeline["steps"] if step.get("displayName") == "Check tiles")
     write("pyproject.toml", '[tool.dml-tile]\npaths = ["a.json"]\ntargets = ["4_0"]\n')
     write("a.json", INT64)

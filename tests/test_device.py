@@ -202,7 +202,7 @@ def test_no_lock_is_held_while_bytes_are_copied(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_removed_device_does_nothing_and_says_why() -> None:
-    (device, operator), out = initialised(GOOD), output()
+    (device, operator), out = initialised(), output()
     bindings, recorder = table(device, operator), device.create_command_recorder()
     bindings.bind_inputs([source()])
     bindings.bind_outputs([out])
@@ -293,7 +293,7 @@ def test_a_refused_reset_of_an_initializer_leaves_its_tables() -> None:
 
 
 def test_a_failed_reset_of_a_table_leaves_its_bindings() -> None:
-    (device, operator), out = initialised(GOOD, raise_on_removal=True), output()
+    (device, operator), out = initialised(raise_on_removal=True), output()
     bindings = table(device, operator)
     bindings.bind_inputs([source()])
     bindings.bind_outputs([out])
@@ -342,11 +342,11 @@ def test_an_output_over_its_input_removes_the_device_and_writes_nothing() -> Non
     whole, behind = Buffer.wrap(memory), Buffer.wrap(memoryview(memory)[16:])
     pairs = ((whole, 0, 24), (whole, 16, 216)), ((whole,), (behind,))
     for given, out in pairs:
-        device, operator = initialised(GOOD)
+        device, operator = initialised()
         execute(device, operator, BufferBinding(*given), BufferBinding(*out))
         assert removing_rules(device) == {"DML-BINDING-overlap"}
         assert not any(memory)
-    device, operator = initialised(GOOD, raise_on_removal=True)
+    device, operator = initialised(raise_on_removal=True)
     execute(device, operator, BufferBinding(whole, 0), BufferBinding(whole, 32))  # the rest of their ranges overlaps
 
 
@@ -412,7 +412,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
 
 
 def test_a_dispatch_that_is_refused_takes_no_memory() -> None:
-    (device, operator), huge = initialised(GOOD), BufferBinding(Buffer(2**62))
+    (device, operator), huge = initialised(), BufferBinding(Buffer(2**62))
     bindings = table(device, operator)
     bindings.bind_inputs([huge])
     device.create_command_recorder().record_dispatch(operator, bindings)
@@ -423,7 +423,7 @@ def test_a_dispatch_that_is_refused_takes_no_memory() -> None:
 
 
 def test_a_lack_of_memory_is_an_error_that_changes_nothing() -> None:
-    (device, operator), out = initialised(GOOD, raise_on_removal=True), output()
+    (device, operator), out = initialised(raise_on_removal=True), output()
     with pytest.raises(MemoryError):
         execute(device, operator, BufferBinding(Buffer(2**62)), out)
     execute(device, operator, source(), out)

@@ -187,18 +187,18 @@ def test_a_difference_would_be_noticed() -> None:
 # The initial values of resources
 
 
-def sequence(data_type: str, count: int, start: Any, delta: Any) -> Json:
-    steps = {"valueCount": count, "valueStart": start, "valueDelta": delta}
+def sequence(data_type: str, count: int, start: Any) -> Json:
+    steps = {"valueCount": count, "valueStart": start, "valueDelta": 1}
     return {"initialValuesDataType": data_type, "initialValues": steps}
 
 
 def test_a_long_resource_is_printed_in_parts(run: Callable[..., str]) -> None:
-    assert run(printing(sequence("UINT32", 10_000, 0, 1))) == f"Resource 'R': {', '.join(map(str, range(10_000)))}\n"
+    assert run(printing(sequence("UINT32", 10_000, 0))) == f"Resource 'R': {', '.join(map(str, range(10_000)))}\n"
 
 
 @pytest.mark.parametrize("count", [1, 3, 2**16 + 5])
 def test_a_sequence_of_halves_that_repeats_itself_goes_on(count: int) -> None:
-    read = read_model(model(resources={"R": sequence("FLOAT16", count, "-inf", 1)}, commands=[]))
+    read = read_model(model(resources={"R": sequence("FLOAT16", count, "-inf")}, commands=[]))
     made = allocate(read.resources, AllowedFolders(()))["R"].bytes[: 2 * count].view(np.float16)
     assert np.all(made == -np.inf)
 

@@ -292,17 +292,17 @@ def lines_of(name: str, width: int) -> list[Line]:
     return list(picture_lines(picture(TILES[name]), width))
 
 
-def terminal(name: str, width: int, **options: Any) -> str:
+def terminal(width: int, **options: Any) -> str:
     file = StringIO()
     file.isatty = lambda: True  # type: ignore[method-assign]
     console = Console(width=width, force_terminal=True, file=file, highlight=False, markup=False, **options)
     with console.capture() as capture:
-        print_lines(console, lines_of(name, width))
+        print_lines(console, lines_of("packed", width))
     return capture.get()
 
 
 def test_a_tiny_terminal_gets_a_picture_too() -> None:
-    assert "4J" in terminal("packed", 1, color_system=None)
+    assert "4J" in terminal(1, color_system=None)
 
 
 @pytest.mark.parametrize("name", TILES)
@@ -321,10 +321,10 @@ def test_each_colour_has_a_letter_or_sign_of_its_own(name: str) -> None:
 
 
 def test_colours_are_shown_where_there_are_some() -> None:
-    shown = terminal("packed", 80, color_system="truecolor")
+    shown = terminal(80, color_system="truecolor")
     for colour in COLOURS:
         assert f"48;2;{';'.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))}m" in shown
-    assert "48;" not in terminal("packed", 80, color_system="truecolor", no_color=True)
+    assert "48;" not in terminal(80, color_system="truecolor", no_color=True)
 
 
 # Files

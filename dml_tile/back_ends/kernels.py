@@ -35,8 +35,6 @@ class RuntimeRelease(NamedTuple):
     """
 
     version: Version
-    ref: str
-    commit: str
     opsets: Mapping[str, int]
     ir: int
     device_level: FeatureLevel
@@ -105,8 +103,6 @@ def releases() -> Mapping[Version, RuntimeRelease]:
     return {
         version_of(name): RuntimeRelease(
             version_of(name),
-            row["ref"],
-            row["commit"],
             {"": row["opset"], **dict(_of(table["domain_opsets"], version_of(name)))},
             row["ir"],
             FeatureLevel.parse(row["device_level"]),

@@ -5,7 +5,6 @@ Folders, ``paths``, the choice of a reader, messages, ``--help`` and docs/check.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Reader: TypeAlias = Literal["ONNX", "OpenVINO", "JSON", "JSON lines"]
@@ -123,11 +122,6 @@ def read_as_json() -> str:
     """Return which files are read as JSON for want of a suffix of a model's."""
     *others, last = (suffix for kind in KINDS if kind.reader and kind.is_model for suffix in kind.suffixes)
     return f"files of other suffixes than {', '.join(others)} and {last} are read as JSON"
-
-
-def read_suffixes() -> Iterator[str]:
-    """Yield the suffixes of the files that a folder's search opens."""
-    return (suffix for kind in KINDS if kind.reader for suffix in kind.suffixes)
 
 
 def why_unread(name: str, beginning: bytes) -> str:

@@ -62,10 +62,10 @@ def model(**dispatchables: Any) -> dict[str, Any]:
     return {"resources": {}, "dispatchables": tiles, "commands": []}
 
 
-def write_zoo(descriptors: int = 30, models: int = 4) -> list[str]:
+def write_zoo(descriptors: int = 30) -> list[str]:
     """Write files into the current folder, and return their names; one is missing."""
     names = [write(f"{i:03}.json", (TILE, BAD, INT64, {"InputTensor": 1})[i % 4]) for i in range(descriptors)]
-    for i in range(models):
+    for i in range(4):
         names.append(f"m{i}.onnx")
         shutil.copy(EXAMPLES / "models" / "two_tiles.onnx", names[-1])
     lines = ('{"InputTensor": null}' if i % 9 else "{" for i in range(500))

@@ -21,7 +21,7 @@ from dml_tile import (
 )
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import ExecutionFlags
-from tests.helpers.descriptors import page_tile
+from tests.helpers.descriptors import GOOD, page_tile
 
 
 def compiled(device: Device, desc: TileOperatorDesc, flags: int = 0) -> CompiledOperator:
@@ -95,9 +95,9 @@ def removing_rules(device: Device) -> set[str]:
     return {finding.rule for finding in device.removal.findings}
 
 
-def initialised(desc: TileOperatorDesc, flags: int = 0, **options: Any) -> tuple[Device, CompiledOperator]:
-    """A device and an operator that is initialised on it; an owned input is an empty buffer's."""
+def initialised(**options: Any) -> tuple[Device, CompiledOperator]:
+    """A device and GOOD's operator, which is initialised on it."""
     device = Device(**options)
-    operator = compiled(device, desc, flags)
+    operator = compiled(device, GOOD)
     initialise(device, [operator])
     return device, operator
