@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Final
 from xml.sax.saxutils import escape
 
@@ -16,6 +17,7 @@ from dml_tile.checks.results import results
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import TargetLike
+from dml_tile.errors import require_instance
 from dml_tile.pictures.labels import COLOURS, PADDING, CellLabel, TilePicture, picture_of
 from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, fields, legend, table_of
 from dml_tile.readers.item import Item
@@ -188,6 +190,7 @@ def show(desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None
     Read a C struct with ``read_operator_desc`` first. Raises ValueError for an unknown target, TypeError for anything
     but a descriptor.
     """
+    require_instance(desc, TileOperatorDesc, OperatorDesc, NoneType)
     (result,) = results("descriptor", Item("", desc), [resolve(target)], "both")
     said = list(result_lines(result, with_lowest_level=True, with_operator=False))
     return Picture(picture_svg(picture_of(desc), said))
