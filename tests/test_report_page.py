@@ -25,13 +25,10 @@ from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
 from dml_tile.reports.overview import overview_row
 from dml_tile.reports.page import MAX_ON_A_PAGE
-from dml_tile.text import printable
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
-from tests.helpers.outputs import require_well_formed
 from tests.helpers.report_pages import (
-    HOSTILE,
     LONG,
     MIDDLE,
     NEW,
@@ -328,13 +325,6 @@ def test_notes_stand_in_markdown_below_a_tile_that_has_some() -> None:
     known = checked(LONG, MIDDLE)[0].findings
     assert "###" not in summary([result])
     assert "- note: 2 findings in the baseline\n" in summary([replace(result, uncounted={IN_BASELINE: known})])
-
-
-def test_names_are_text_in_markdown_too() -> None:
-    name = f"{HOSTILE}|`*_[x](https://example.org)"
-    text = summary(checked(Item(name, WRONG.desc), source=name), problems=[(name, unreadable(name, name))])
-    require_well_formed("markdown", text)
-    assert f"#{printable(name)} ``\n" in text
 
 
 def test_a_long_list_in_markdown_is_cut_and_counted() -> None:
