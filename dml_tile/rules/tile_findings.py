@@ -15,6 +15,7 @@ from dml_tile.findings import Finding, Severity, apply_rules
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, ordinary_buffer, view_of
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
+    MAX_TEXELS,
     REPEATS_RULES,
     TILE_BUFFER_RULES,
     TileView,
@@ -86,8 +87,9 @@ def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
     if source is None or output is None:
         return False
     support, repeats = target.tile_support, tile.repeats
+    is_small = source.total_tensor_size_in_bytes <= MAX_TEXELS >= output.total_tensor_size_in_bytes
     return (
-        not (elements_beyond_a_view(source, target) or elements_beyond_a_view(output, target))
+        (is_small or not (elements_beyond_a_view(source, target) or elements_beyond_a_view(output, target)))
         and source.data_type in support.data_types
         and source.dimension_count in support.dimension_counts
         and target.typed_uav_loads
