@@ -271,12 +271,6 @@ def test_an_ignore_that_any_target_uses_is_not_called_unused(check: Call, target
     assert (result.exit_code, "unused-ignore" in result.stdout) == (0, is_unused)
 
 
-def test_a_comment_silences_nothing(check: Call) -> None:
-    write("a.json", f"// dml-tile: ignore[{SIZES}]\n{json.dumps(BAD)}")
-    result = check("a.json", "--format", "json")
-    assert (result.exit_code, "notices" in json.loads(result.stdout)) == (1, False)
-
-
 DYNAMIC = str(EXAMPLES / "models" / "two_tiles.onnx")
 OPEN = "known-at-run-time"
 

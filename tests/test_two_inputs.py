@@ -14,6 +14,7 @@ import pytest
 
 from tests.helpers.check_files import INT64, TILE, captured
 from tests.helpers.costs import cost_of, grows_at_most
+from tests.helpers.onnx_graphs import model, typed
 
 BROKEN: Final = TILE | {"Repeats": [0], "RepeatsCount": 1}
 
@@ -213,12 +214,8 @@ def captures(folder: Path, times: int) -> None:
 
 
 def onnx_model(folder: Path, times: int) -> None:
-    nodes = [onnx.helper.make_node("Tile", ["x", "r"], [f"y{i}"], name=f"n{i}") for i in range(150 * times)]
-    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
-    outputs = [onnx.helper.make_empty_tensor_value_info(name) for each in nodes for name in each.output]
-    repeats = onnx.helper.make_tensor("r", onnx.TensorProto.INT64, [1], [1])
-    graph = onnx.helper.make_graph(nodes, "g", [x], outputs, [repeats])
-    onnx.save(onnx.helper.make_model(graph), folder / "many.onnx")
+    tiles = "; ".join(f"y{i} = Tile(x, r)" for i in range(150 * times))
+    onnx.save(model(f"r = [1]; {tiles}; y = Relu(x)", inputs=[typed("x", [2])]), folder / "many.onnx")
 
 
 def dxdispatch_model(folder: Path, times: int) -> None:
