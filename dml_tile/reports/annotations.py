@@ -289,17 +289,17 @@ def _rule(rule_id: str) -> Json:
         facts = [f"Basis: {', '.join(rule.basis.names)}"]
         if returned := outcome_of_rule(rule):
             facts.append(f"DirectML: {returned}")
-    page, link = ([f"Page: {url}"], [f"[The page]({url})"]) if url else ([], [])
-    text = "\n".join([says, *([f"{'. '.join(facts)}."] if facts else []), *page])
     described: Json = {
         "id": rule_id,
         "name": "".join(f"{word[0].upper()}{word[1:]}" for word in words),
         "shortDescription": {"text": says},
         "fullDescription": {"text": says},
-        "help": {"text": text, "markdown": "\n- ".join([f"{says}\n" if url else says, *facts, *link])},
+        "help": {"text": says},
     }
     if url:
-        described["helpUri"] = url
+        text = "\n".join([says, *([f"{'. '.join(facts)}."] if facts else []), f"Page: {url}"])
+        markdown = "\n- ".join([f"{says}\n", *facts, f"[The page]({url})"])
+        described |= {"help": {"text": text, "markdown": markdown}, "helpUri": url}
     described["defaultConfiguration"] = {"level": str(severity)}
     if not own:
         described["properties"] = {"tags": list(rule.basis.names)}
