@@ -10,10 +10,9 @@ onnxruntime/core/framework/fallback_cpu_capability.cc and DmlExecutionProvider/s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends.kernels import (
@@ -81,8 +80,8 @@ class Formals(NamedTuple):
     outputs: tuple[tuple[str, str], ...] = ()
     is_exact: bool = False
 
-    def places(self, constraint: str) -> Iterator[tuple[bool, int]]:
-        """Yield the places, of inputs (True) and outputs, of a type variable, else of the value of that name."""
+    def places(self, constraint: str) -> list[tuple[bool, int]]:
+        """Return the places, of inputs (True) and outputs, of a type variable, else of the value of that name."""
         for column in (1, 0):
             found = [
                 (is_input, i)
@@ -91,8 +90,8 @@ class Formals(NamedTuple):
                 if formal[column] == constraint
             ]
             if found:
-                yield from found
-                return
+                return found
+        return []
 
 
 _NO_FORMALS: Final = Formals()
@@ -299,8 +298,7 @@ Measured with wheels of 1.9 to 1.24: before, functions are replaced when the mod
 """
 _NEVER_DIRECTML: Final = frozenset({"string", "complex64", "complex128", "bfloat16"})
 _64_BITS: Final = frozenset({"int64", "uint64"})
-_4_BITS_SINCE: Final = (1, 20)
-_DOUBLE_SINCE: Final = (1, 10)
+_TYPES_SINCE: Final = {"double": (1, 10), "int4": (1, 20), "uint4": (1, 20)}
 _SEQUENCES_OF_DIRECTML: Final = "ConcatFromSequence"
 _CONSTRAINTS_THROW_SINCE: Final = (1, 13)
 MAX_SMALL_ELEMENTS: Final = 100
@@ -481,10 +479,8 @@ class _Placer:
             return "the device lacks Native16BitShaderOpsSupported, which the shader needs"
         if not is_of_device:
             return ""
-        if name == "double" and self._release < _DOUBLE_SINCE:
-            return f"not taken before onnxruntime {version_text(_DOUBLE_SINCE)}"
-        if name in ("int4", "uint4") and self._release < _4_BITS_SINCE:
-            return f"not taken before onnxruntime {version_text(_4_BITS_SINCE)}"
+        if self._release < (since := _TYPES_SINCE.get(name, (0, 0))):
+            return f"not taken before onnxruntime {version_text(since)}"
         if name in _64_BITS and self._limits.int64 != "direct":
             return self._refused_strided(name, edge, kernel, is_input)
         return "" if self._target.supports_data_type(carrier) else f"the device at {self._target.name} lacks it"
@@ -547,42 +543,23 @@ class _Placer:
         text, tries = f"{reason.text}; {lacks}", reason.suggestion or advice
         return Reason(Placement.NONE, "ORT-NODE-no-kernel", text, tries, reason.subject)
 
-    def _cpu_preferred(self, found: Sequence[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
+    def _cpu_preferred(self, found: Iterable[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
         """Return the nodes that stay on the CPU, since all that they need is there: what follows from shapes."""
-        kept = [each for each in found if each[2].placement is not Placement.GONE]
-        there: set[Edge] = set()
-        waiting: list[int] = []
-        consumers: dict[Edge, list[int]] | None = None
-        for node, kernel, _ in kept:
-            if kernel is None or (node.domain, node.operator) not in _ON_CPU:
-                continue
-            if consumers is None:
-                consumers = _consumers([each[0] for each in kept])
-            for edge in filter(None, node.outputs):
-                there.add(edge)
-                waiting += consumers.get(edge, ())
-        if consumers is None:
-            return set()
-        waiting = sorted(set(waiting))
-        seen: set[int] = set()
+        there: set[Edge | None] = set()
         preferred: set[ModelNode] = set()
-        while waiting:
-            i = heappop(waiting)
-            if i in seen:
+        for node, kernel, reason in found:
+            if reason.placement is Placement.GONE:
                 continue
-            seen.add(i)
-            node, kernel, _ = kept[i]
-            if kernel is not None:
-                if not self._needs_only(node, kernel, there):
-                    continue
-                preferred.add(node)
-            for edge in filter(None, node.outputs):
-                there.add(edge)
-                for consumer in consumers.get(edge, ()):
-                    heappush(waiting, consumer)
+            follows = bool(there) and not there.isdisjoint((*node.inputs, *node.implicit))
+            if follows and (kernel is None or self._needs_only(node, kernel, there)):
+                if kernel is not None:
+                    preferred.add(node)
+            elif kernel is None or (node.domain, node.operator) not in _ON_CPU:
+                continue
+            there.update(filter(None, node.outputs))
         return preferred
 
-    def _needs_only(self, node: ModelNode, kernel: Kernel, there: set[Edge]) -> bool:
+    def _needs_only(self, node: ModelNode, kernel: Kernel, there: Set[Edge | None]) -> bool:
         """Return True if DirectML leaves a node to the CPU: its inputs are ``there`` and not for its kernel alone."""
         for i, edge in enumerate(node.inputs):
             if edge is None or (edge.type or "").startswith(_STAYS_ON_DIRECTML):
@@ -619,7 +596,7 @@ def _mismatch(node: ModelNode, kernel: Kernel, *, throws: bool) -> Reason | None
     """
     unknown = None
     for constraint, types in kernel.types.items():
-        places = list(node.formals.places(constraint))
+        places = node.formals.places(constraint)
         if not places and throws and node.formals.is_exact:
             name = f"{node.operator}-{node.version}"
             text = f"{name} has no type {constraint}, which its registration names: the look-up throws, and the session"
@@ -640,12 +617,3 @@ def _mismatch(node: ModelNode, kernel: Kernel, *, throws: bool) -> Reason | None
 
 def _cast(edges: Iterable[Edge | None]) -> tuple[Edge | None, ...]:
     return tuple(Edge("float") if edge and edge.type == "float16" else edge for edge in edges)
-
-
-def _consumers(nodes: Iterable[ModelNode]) -> dict[Edge, list[int]]:
-    consumers: dict[Edge, list[int]] = {}
-    for i, node in enumerate(nodes):
-        for edge in (*node.inputs, *node.implicit):
-            if edge is not None:
-                consumers.setdefault(edge, []).append(i)
-    return consumers
