@@ -10,7 +10,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from dml_tile.back_ends import kernels
 from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, releases, version_text
-from dml_tile.back_ends.placement import Placement, runtime_at
+from dml_tile.back_ends.placement import Placement
+from dml_tile.back_ends.placer import runtime_at
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 from onnx.backend.test.case.node import collect_testcases
 
-from dml_tile.back_ends import placement
+from dml_tile.back_ends import placer
 from dml_tile.back_ends.kernels import cpu_kernels, version_of
 from dml_tile.back_ends.placement import Placement
 from tests.helpers.onnx_graphs import placed
@@ -98,7 +98,7 @@ def test_each_operator_without_a_kernel_and_each_limit_of_onnxs_node_models_is_f
     for name, made in models.items():
         (tmp_path / f"{name}.onnx").write_bytes(made.SerializeToString())
     loaded = subprocess.run([python, "-c", LOAD, tmp_path], check=True, capture_output=True, text=True).stdout
-    monkeypatch.setattr(placement, "directml_kernels", lambda release: {})
+    monkeypatch.setattr(placer, "directml_kernels", lambda release: {})
     others = {}
     for name, message in json.loads(loaded).items():
         errors, nodes = placed(models[name], f"onnxruntime-directml-{RELEASE}")

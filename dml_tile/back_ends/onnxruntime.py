@@ -1,7 +1,7 @@
 """The tile that ONNX Runtime's DirectML execution provider describes.
 
 The provider drops the dimensions whose output size is 1, except the last if all are, and puts ones in front until
-there are four. Sizes and repeats are converted to UINT and multiplied without a check. ``placement`` says which
+there are four. Sizes and repeats are converted to UINT and multiplied without a check. ``placer`` says which
 provider takes a node. Repeats computed at run time are accepted: the operator is created when they are known. The
 minimum level is that of a device which the provider creates; an application's own may be lower.
 
@@ -18,7 +18,8 @@ from typing import Final
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome, Release
 from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
-from dml_tile.back_ends.placement import Edge, Formals, LoadedModel, ModelNode, Placement, place
+from dml_tile.back_ends.placement import Edge, Formals, LoadedModel, ModelNode, Placement
+from dml_tile.back_ends.placer import place
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel

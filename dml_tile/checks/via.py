@@ -13,7 +13,7 @@ from dml_tile.back_ends.chromium import CHROMIUM, may_use_onnx_runtime
 from dml_tile.back_ends.dialects import Request
 from dml_tile.back_ends.directml import sizes_fit
 from dml_tile.back_ends.onnxruntime import ORT, QUANTISED_SINCE, TRANSPOSES_MOVE_SINCE
-from dml_tile.back_ends.placement import runtime_at
+from dml_tile.back_ends.placer import runtime_at
 from dml_tile.checking import check
 from dml_tile.checks.result import CheckedFile, Result, verdict_of
 from dml_tile.directml.enums import FeatureLevel

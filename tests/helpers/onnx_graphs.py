@@ -15,7 +15,8 @@ import onnx
 import onnx.parser
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from dml_tile.back_ends.placement import ModelNode, Reason, place
+from dml_tile.back_ends.placement import ModelNode, Reason
+from dml_tile.back_ends.placer import place
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode

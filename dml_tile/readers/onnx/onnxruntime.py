@@ -20,7 +20,8 @@ from onnx import GraphProto, NodeProto, TypeProto
 
 from dml_tile.back_ends.dialects import INT64_MAX
 from dml_tile.back_ends.kernels import releases
-from dml_tile.back_ends.placement import Edge, Gone, ModelNode, cpu_provider_has
+from dml_tile.back_ends.placement import Edge, Gone, ModelNode
+from dml_tile.back_ends.placer import cpu_provider_has
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.folding import is_deterministic
 from dml_tile.readers.onnx.functions import OnnxOperator, place_of

@@ -26,7 +26,8 @@ except ImportError as error:
 from onnx import GraphProto, ModelProto
 
 from dml_tile.back_ends.dialects import onnx_tile
-from dml_tile.back_ends.placement import LoadedModel, PlacedModel, placed_model
+from dml_tile.back_ends.placement import LoadedModel, PlacedModel
+from dml_tile.back_ends.placer import placed_model
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelNames
