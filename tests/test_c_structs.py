@@ -131,14 +131,19 @@ def test_an_object_that_points_nowhere_is_a_type_error(source: Any) -> None:
         read_operator_desc(source)
 
 
-@pytest.mark.parametrize(("source", "message"), [
-    (DML_OPERATOR_DESC(), "DML_OPERATOR_DESC gives 16 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
-    (pointer(Operator()), "Operator gives 16 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
-    (byref(pointer(Tile())), "LP_Tile gives 8 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
-    (byref(Tile(), 8), "Tile gives 24 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
-    *((wrong, "is no address of a DML_TILE_OPERATOR_DESC; it must be from 0 to 0xf+e0$")
-      for wrong in (-1, -(2**63), 2**64, 2**64 - 1)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (DML_OPERATOR_DESC(), "DML_OPERATOR_DESC gives 16 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
+        (pointer(Operator()), "Operator gives 16 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
+        (byref(pointer(Tile())), "LP_Tile gives 8 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
+        (byref(Tile(), 8), "Tile gives 24 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
+        *(
+            (wrong, "is no address of a DML_TILE_OPERATOR_DESC; it must be from 0 to 0xf+e0$")
+            for wrong in (-1, -(2**63), 2**64, 2**64 - 1)
+        ),
+    ],
+)
 def test_a_structure_that_is_too_small_and_what_is_no_address_are_errors(source: Any, message: str) -> None:
     with pytest.raises(ValueError if isinstance(source, int) else TypeError, match=message):
         read_tile_operator_desc(source)

@@ -270,11 +270,17 @@ def test_a_captured_null_graph_is_a_graph_that_is_null(check: Call, hresult: str
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize(("hresult", "said"), [
-    ("0x00000000", ""),
-    ("0x80070057", "E_INVALIDARG 0x80070057 at feature level 6_4, and no rule says why; not looked at: Sizes, Q"),
-    ("0x80004005", "E_FAIL 0x80004005 at feature level 6_4, and no rule says why; not looked at: Sizes, Quantization"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hresult", "said"),
+    [
+        ("0x00000000", ""),
+        ("0x80070057", "E_INVALIDARG 0x80070057 at feature level 6_4, and no rule says why; not looked at: Sizes, Q"),
+        (
+            "0x80004005",
+            "E_FAIL 0x80004005 at feature level 6_4, and no rule says why; not looked at: Sizes, Quantization",
+        ),
+    ],
+)
 def test_a_refusal_without_a_rule_is_told_with_what_was_not_looked_at(check: Call, hresult: str, said: str) -> None:
     begun = json.dumps(
         json.loads(LINES[0])

@@ -59,16 +59,22 @@ def test_an_answer_that_the_emulator_does_not_give_is_reported(check: Call, capt
     assert message in printed
 
 
-@pytest.mark.parametrize(("captured", "message"), [
-    (line(TILE, "0x80070057"), "returned E_INVALIDARG 0x80070057 at feature level 6_2, and no rule says why"),
-    (line(TILE, "0x80004005"), "returned E_FAIL 0x80004005 at feature level 6_2, and no rule says why"),
-    (line(None, "0x80070057", None, operator={"Type": 67}), "returned E_INVALIDARG 0x80070057, and no rule says why"),
-    (line(None, "0x80070057", operator={"Type": 67}), "the fields of the operator, which were not captured"),
-    (line(None, operator={"Type": 67}), ""),
-    (line(WRONG, "0x80070057"), ""),
-    (line(INT64, "0x80070057", None), ""),
-    *((line(TILE, code), "") for code in ("0x00000000", "0x8007000E", "0x887A0005", "0x887A0006", "0x80004002")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("captured", "message"),
+    [
+        (line(TILE, "0x80070057"), "returned E_INVALIDARG 0x80070057 at feature level 6_2, and no rule says why"),
+        (line(TILE, "0x80004005"), "returned E_FAIL 0x80004005 at feature level 6_2, and no rule says why"),
+        (
+            line(None, "0x80070057", None, operator={"Type": 67}),
+            "returned E_INVALIDARG 0x80070057, and no rule says why",
+        ),
+        (line(None, "0x80070057", operator={"Type": 67}), "the fields of the operator, which were not captured"),
+        (line(None, operator={"Type": 67}), ""),
+        (line(WRONG, "0x80070057"), ""),
+        (line(INT64, "0x80070057", None), ""),
+        *((line(TILE, code), "") for code in ("0x00000000", "0x8007000E", "0x887A0005", "0x887A0006", "0x80004002")),
+    ],
+)
 def test_a_refusal_that_no_rule_explains_fails(check: Call, captured: str, message: str) -> None:
     result = check("-", "-t", "4_1,6_4", stdin=captured)
     assert (result.stdout.count("warning[DML-CAPTURE-unexplained]") == 2) == bool(message)

@@ -173,17 +173,21 @@ def test_a_project_s_baseline_is_a_setting(check: Call) -> None:
     assert check("a.json", "--baseline", write("empty.json", '{"version": 1, "findings": []}')).exit_code == 1
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    (None, "there is no such file; --write-baseline writes it"),
-    ("{", "unreadable JSON: Expecting property name"),
-    ("[" * 100_000, "unreadable JSON: "),
-    ("[]", "is an array of 0; an object was expected"),
-    ('{"version": 2, "findings": []}', "/version: version is 2; 1 was expected"),
-    ('{"version": 1, "findings": [{"source": 3}]}', "/findings/0/source: findings[0].source is 3; a string was"),
-    ('{"version": 1, "findings": [{"rul": "x"}]}', "findings[0]"),
-    ("folder", "Is a directory"),
-    (" " * (MAX_BASELINE_BYTES + 1), f"larger than {MAX_BASELINE_BYTES} bytes"),
-], ids=["missing", "JSON", "deep", "array", "version", "type", "key", "folder", "large"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "there is no such file; --write-baseline writes it"),
+        ("{", "unreadable JSON: Expecting property name"),
+        ("[" * 100_000, "unreadable JSON: "),
+        ("[]", "is an array of 0; an object was expected"),
+        ('{"version": 2, "findings": []}', "/version: version is 2; 1 was expected"),
+        ('{"version": 1, "findings": [{"source": 3}]}', "/findings/0/source: findings[0].source is 3; a string was"),
+        ('{"version": 1, "findings": [{"rul": "x"}]}', "findings[0]"),
+        ("folder", "Is a directory"),
+        (" " * (MAX_BASELINE_BYTES + 1), f"larger than {MAX_BASELINE_BYTES} bytes"),
+    ],
+    ids=["missing", "JSON", "deep", "array", "version", "type", "key", "folder", "large"],
+)
 def test_a_baseline_that_cannot_be_read_is_an_error(check: Call, text: str | None, message: str) -> None:
     if text == "folder":
         Path("base.json").mkdir()

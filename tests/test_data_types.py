@@ -126,14 +126,18 @@ def test_what_has_no_dtype_is_an_error(convert: Any, wrong: Any, error: type[Exc
         convert(wrong)
 
 
-@pytest.mark.parametrize(("dtype", "message"), [
-    (np.complex64, "^DirectML has no tensor data type for complex64$"),
-    (np.bool_, "for bool; UINT8 carries its bits$"),
-    (ml_dtypes.bfloat16, "for bfloat16; UINT16 carries its bits$"),
-    (ml_dtypes.float8_e4m3fn, "for float8_e4m3fn$"),
-    (np.dtype("M8[D]"), r"for datetime64\[D\]$"),
-    (np.dtype(">f4"), r"is >f4, in the other byte order, .*; use dtype\.newbyteorder\('='\)$"),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("dtype", "message"),
+    [
+        (np.complex64, "^DirectML has no tensor data type for complex64$"),
+        (np.bool_, "for bool; UINT8 carries its bits$"),
+        (ml_dtypes.bfloat16, "for bfloat16; UINT16 carries its bits$"),
+        (ml_dtypes.float8_e4m3fn, "for float8_e4m3fn$"),
+        (np.dtype("M8[D]"), r"for datetime64\[D\]$"),
+        (np.dtype(">f4"), r"is >f4, in the other byte order, .*; use dtype\.newbyteorder\('='\)$"),
+    ],
+    ids=str,
+)
 def test_a_dtype_without_a_data_type_is_an_error_that_says_what_to_write(dtype: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         data_type_of(dtype)

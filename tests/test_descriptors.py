@@ -171,23 +171,31 @@ def test_descriptors_are_frozen() -> None:
         buffer().sizes = (1,)
 
 
-@pytest.mark.parametrize(("desc", "line"), [
-    (packed("INT64", [2, 3, 4], [1, 2, 1]), "INT64 {2,3,4} x {1,2,1} -> {2,6,4}"),
-    (packed("INT8", [2, 3], [1, 2], strides=[4, 1], output_strides=[8, 1]),
-     "INT8 {2,3} strides {4,1} x {1,2} -> {2,6} strides {8,1}"),
-    (tile(OutputTensor={"DataType": "INT32", "Sizes": [4, 3]}), "FLOAT32 {2,3} x {2,1} -> INT32 {4,3}"),
-    (tile(InputTensor=None, OutputTensor=None, Repeats=None), "null x null -> null"),
-    (tile(InputTensor={"Type": "BUFFER", "Desc": None}), "null x {2,1} -> FLOAT32 {4,3}"),
-    (tile(InputTensor={"Type": 7} | FLOATS), "tensor type 7 FLOAT32 {2,3} x {2,1} -> {4,3}"),
-    (tile(InputTensor=FLOATS | {"DataType": 99}), "data type 99 {2,3} x {2,1} -> FLOAT32 {4,3}"),
-    (tile(InputTensor=FLOATS | {"DimensionCount": 5}, RepeatsCount=0),
-     "FLOAT32 {2,3} (DimensionCount 5) x {2,1} (RepeatsCount 0) -> {4,3}"),
-    (tile(Repeats=[1] * 1000), f"FLOAT32 {{2,3}} x {{{'1,' * 16}…}} of 1000 -> {{4,3}}"),
-    (OperatorDesc(type=OperatorType.TILE, desc=tile()), "FLOAT32 {2,3} x {2,1} -> {4,3}"),
-    (OperatorDesc(type=OperatorType.TILE, desc=None), "null"),
-    (OperatorDesc(type=12, desc=None), "DML_OPERATOR_ELEMENT_WISE_FLOOR"),
-    (OperatorDesc(type=1000, desc=None), "operator 1000"),
-], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("desc", "line"),
+    [
+        (packed("INT64", [2, 3, 4], [1, 2, 1]), "INT64 {2,3,4} x {1,2,1} -> {2,6,4}"),
+        (
+            packed("INT8", [2, 3], [1, 2], strides=[4, 1], output_strides=[8, 1]),
+            "INT8 {2,3} strides {4,1} x {1,2} -> {2,6} strides {8,1}",
+        ),
+        (tile(OutputTensor={"DataType": "INT32", "Sizes": [4, 3]}), "FLOAT32 {2,3} x {2,1} -> INT32 {4,3}"),
+        (tile(InputTensor=None, OutputTensor=None, Repeats=None), "null x null -> null"),
+        (tile(InputTensor={"Type": "BUFFER", "Desc": None}), "null x {2,1} -> FLOAT32 {4,3}"),
+        (tile(InputTensor={"Type": 7} | FLOATS), "tensor type 7 FLOAT32 {2,3} x {2,1} -> {4,3}"),
+        (tile(InputTensor=FLOATS | {"DataType": 99}), "data type 99 {2,3} x {2,1} -> FLOAT32 {4,3}"),
+        (
+            tile(InputTensor=FLOATS | {"DimensionCount": 5}, RepeatsCount=0),
+            "FLOAT32 {2,3} (DimensionCount 5) x {2,1} (RepeatsCount 0) -> {4,3}",
+        ),
+        (tile(Repeats=[1] * 1000), f"FLOAT32 {{2,3}} x {{{'1,' * 16}…}} of 1000 -> {{4,3}}"),
+        (OperatorDesc(type=OperatorType.TILE, desc=tile()), "FLOAT32 {2,3} x {2,1} -> {4,3}"),
+        (OperatorDesc(type=OperatorType.TILE, desc=None), "null"),
+        (OperatorDesc(type=12, desc=None), "DML_OPERATOR_ELEMENT_WISE_FLOOR"),
+        (OperatorDesc(type=1000, desc=None), "operator 1000"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_descriptor_prints_as_one_line(desc: TileOperatorDesc | OperatorDesc, line: str) -> None:
     assert str(desc) == line
 

@@ -151,7 +151,7 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (bound(KEPT, array()), bound(KEPT, GOOD), f"{RESOURCE}.Type"),
     ],
     "DML-BINDING-Desc-null": [
-        (bound(FIRST_PLAIN, BufferArrayBinding(None)), bound(FIRST_PLAIN, array(EMPTY)), f"{FIRST_INPUT}.Bindings"),
+        (bound(FIRST_PLAIN, BufferArrayBinding(None)), bound(FIRST_PLAIN, array(EMPTY)), f"{FIRST_INPUT}.Bindings")
     ],
     "DML-BINDING-BindingCount": [
         (bound(FIRST_OWNED, array()), bound(FIRST_OWNED, array(GOOD)), f"{FIRST_INPUT}.BindingCount"),
@@ -170,8 +170,7 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (bound(FIRST_PLAIN, NONE), bound(FIRST_PLAIN, BindingDesc(0, array(EMPTY))), f"{FIRST_INPUT}.Type"),
     ],
     "DML-BINDING-Dimension": [
-        (bound(PLAIN, placed(dimension=7)), bound(PLAIN, GOOD), INPUT, None, "6_4",
-         "the resource has dimension 7, but"),
+        (bound(PLAIN, placed(dimension=7)), bound(PLAIN, GOOD), INPUT, None, "6_4", "the resource has dimension 7, but")
     ],
     "DML-DISPATCH-command-list": [(Dispatch(list_type=9), Dispatch(list_type=0), "commandList")],
     "DML-TABLE-empty": [(Dispatch(filled=False), Dispatch(), "")],
@@ -181,7 +180,7 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     ],
     "DML-INITIALIZER-operators-null": [((None,), (COMPILED,), "operators[0]")],
     "DML-BINDING-null": [
-        (bound(KEPT, None), bound(KEPT, GOOD), RESOURCE, None, "6_4", "null was provided; DirectML would"),
+        (bound(KEPT, None), bound(KEPT, GOOD), RESOURCE, None, "6_4", "null was provided; DirectML would")
     ],
     "DML-DEVICE-DMLCreateDevice1": [
         (Creation(2, 0x1000), Creation(2, None), "", None, target, "the DirectML of ")
@@ -198,13 +197,19 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (Creation(0, 0x7FFFFFFF), Creation(0, 0), "minimumFeatureLevel", None, "6_4", "0x7fffffff"),
         (Creation(0, 0x5100), Creation(0, 0x5000), "minimumFeatureLevel", None, "5_0"),
         (Creation(0, 0xFFFFFFFF), Creation(0, None), "minimumFeatureLevel", D, "5_0"),
-        (Creation(0, 0x5100), Creation(0, 0x5000), "minimumFeatureLevel", D | INFERRED, "directml-1.10.0",
-         "DML_FEATURE_LEVEL_5_1 was provided, but directml-1.10.0 takes none above DML_FEATURE_LEVEL_5_0"),
+        (
+            Creation(0, 0x5100),
+            Creation(0, 0x5000),
+            "minimumFeatureLevel",
+            D | INFERRED,
+            "directml-1.10.0",
+            "DML_FEATURE_LEVEL_5_1 was provided, but directml-1.10.0 takes none above DML_FEATURE_LEVEL_5_0",
+        ),
     ],
     "DML-COMPILE-flags": [(8, 7, "flags")],
     "DML-INITIALIZER-operators-device": [((COMPILED, InitializerObject(False, True)), (COMPILED,), "operators[1]")],
     "DML-TABLE-handle": [(TableRequest(True, 2, 0, 1, 2), TableRequest(True, 0, 0, 1, 0), "CPUDescriptorHandle")],
-}  # fmt: skip
+}
 CASES: Final = [Case(rule, *row) for rule, rows in ROWS.items() for row in rows]
 
 

@@ -170,14 +170,18 @@ def test_each_type_has_a_carrier_or_none() -> None:
     assert listed == set(CARRIERS) | without
 
 
-@pytest.mark.parametrize(("request_", "line"), [
-    (ONNX_TILE_13.request("bool", [2, 3], [1, 2]), "UINT8 {2,3} x {1,2} -> {2,6}"),
-    (ONNX_TILE_13.request("bfloat16", [2, 3], [1, 2]), "UINT16 {2,3} x {1,2} -> {2,6}"),
-    (ONNX_TILE_13.request("int64", [2, 3], [1, 2]), "INT64 {2,3} x {1,2} -> {2,6}"),
-    (WEBNN_TILE.request("float32", [], []), "FLOAT32 {1} x {1} -> {1}"),
-    (ONNX_TILE_13.request("int8", [2, 1, 1, 1, 2, 2, 1, 2], [1] * 8), f"INT8 {EIGHT} x {ONES} -> {EIGHT}"),
-    (ONNX_TILE_13.request("int8", [1, 2, 1, 3, 1, 2, 1, 1, 2, 3], [2, 1, 3, 1, 1, 2, 1, 1, 2, 1]), None),
-], ids=["bool", "bfloat16", "int64", "a scalar", "8 dimensions stay", "10 are merged"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("request_", "line"),
+    [
+        (ONNX_TILE_13.request("bool", [2, 3], [1, 2]), "UINT8 {2,3} x {1,2} -> {2,6}"),
+        (ONNX_TILE_13.request("bfloat16", [2, 3], [1, 2]), "UINT16 {2,3} x {1,2} -> {2,6}"),
+        (ONNX_TILE_13.request("int64", [2, 3], [1, 2]), "INT64 {2,3} x {1,2} -> {2,6}"),
+        (WEBNN_TILE.request("float32", [], []), "FLOAT32 {1} x {1} -> {1}"),
+        (ONNX_TILE_13.request("int8", [2, 1, 1, 1, 2, 2, 1, 2], [1] * 8), f"INT8 {EIGHT} x {ONES} -> {EIGHT}"),
+        (ONNX_TILE_13.request("int8", [1, 2, 1, 3, 1, 2, 1, 1, 2, 3], [2, 1, 3, 1, 1, 2, 1, 1, 2, 1]), None),
+    ],
+    ids=["bool", "bfloat16", "int64", "a scalar", "8 dimensions stay", "10 are merged"],
+)
 def test_a_request_becomes_the_descriptor_that_tiles_the_same_bits(request_: Request, line: str | None) -> None:
     desc = directml.tile_desc(request_)
     assert str(desc) == line or (line is None and desc.repeats_count <= 8)

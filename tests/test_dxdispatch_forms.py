@@ -455,15 +455,25 @@ def test_what_the_parser_refuses_is_not_run(run: Callable[..., str]) -> None:
         run(data)
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ('{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}',
-     "a JSON Schema was provided"),
-    ('{"name": "package", "type": "module"}', "an object was provided, but a tile"),
-    ('{"Type": "DML_OPERATOR_SLICE"}', "InputTensor is missing"),
-    *((f'{{"Type": "Tile", {rest}}}', "Type is 'Tile'; an operator of DirectML.h was expected (did you mean TILE?)")
-      for rest in ('"Desc": {}', '"Desc": null', '"Repeats": []', '"input_tensor": {}')),
-    ('{"Type": "DML_OPERATOR_NEW"}', "Type is 'DML_OPERATOR_NEW'; an operator of DirectML.h was expected ("),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}',
+            "a JSON Schema was provided",
+        ),
+        ('{"name": "package", "type": "module"}', "an object was provided, but a tile"),
+        ('{"Type": "DML_OPERATOR_SLICE"}', "InputTensor is missing"),
+        *(
+            (
+                f'{{"Type": "Tile", {rest}}}',
+                "Type is 'Tile'; an operator of DirectML.h was expected (did you mean TILE?)",
+            )
+            for rest in ('"Desc": {}', '"Desc": null', '"Repeats": []', '"input_tensor": {}')
+        ),
+        ('{"Type": "DML_OPERATOR_NEW"}', "Type is 'DML_OPERATOR_NEW'; an operator of DirectML.h was expected ("),
+    ],
+)
 def test_what_is_no_tile_is_reported_as_what_it_is(check: Call, text: str, message: str) -> None:
     result = check("-", stdin=text)
     assert message in result.stdout + result.stderr

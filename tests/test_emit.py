@@ -34,11 +34,16 @@ HOSTILE: dict[str, OperatorDesc | TileOperatorDesc | None] = {
     "tile_input": row("INT64", [1, 2, 1, 2, 1, 2, 1, 2], [2, 1, 2, 1, 2, 1, 2, 1]),
     "Tile": OperatorDesc(type=OperatorType.TILE, desc=row("UINT8", [3], [2], InputTensor__Flags="OWNED_BY_DML")),
     "": row("UINT8", [2, 3], [2, 1], InputTensor__Strides=[4, 1], OutputTensor__Strides=[8, 1]),
-    "0": page_tile(InputTensor__DataType=99, InputTensor__Flags=6, OutputTensor__Type=7,
-        OutputTensor__DataType=UINT_MAX),
-    "class": page_tile(InputTensor__TotalTensorSizeInBytes=UINT64_MAX, OutputTensor__TotalTensorSizeInBytes=2**63,
-        OutputTensor__Sizes=[UINT_MAX] * 8, OutputTensor__DimensionCount=8,
-        OutputTensor__GuaranteedBaseOffsetAlignment=2**31),
+    "0": page_tile(
+        InputTensor__DataType=99, InputTensor__Flags=6, OutputTensor__Type=7, OutputTensor__DataType=UINT_MAX
+    ),
+    "class": page_tile(
+        InputTensor__TotalTensorSizeInBytes=UINT64_MAX,
+        OutputTensor__TotalTensorSizeInBytes=2**63,
+        OutputTensor__Sizes=[UINT_MAX] * 8,
+        OutputTensor__DimensionCount=8,
+        OutputTensor__GuaranteedBaseOffsetAlignment=2**31,
+    ),
     "dml_tile": page_tile(InputTensor=None, OutputTensor=None, Repeats=None),
     "ends in \\": page_tile(InputTensor__Desc=None, OutputTensor__Sizes=None),
     "ends in ??/": page_tile(InputTensor__Sizes=[], InputTensor__DimensionCount=0, Repeats=[], RepeatsCount=0),
@@ -51,7 +56,7 @@ HOSTILE: dict[str, OperatorDesc | TileOperatorDesc | None] = {
     "long " * 10_000: GOOD,
     "a/b~c": page_tile(InputTensor__Type=0),
     "a b c": GOOD,
-}  # fmt: skip
+}
 """Descriptors by names from strangers' files."""
 DESCRIBED = [Item(json_pointer(["dispatchables", name]), desc) for name, desc in HOSTILE.items()]
 SOURCE = "a file \\??/\n.json"
@@ -227,24 +232,30 @@ NEGATIVE = TILE | {"Repeats": [-1]}
 GRAPH = {"InputCount": 1, "OutputCount": 1}
 
 
-@pytest.mark.parametrize(("arguments", "stdin", "message"), [
-    ("--lang cpp --name 1x -", TILE, "--name: '1x' is no identifier"),
-    ("--lang cpp --namespace a:: -", TILE, "--namespace: '' is no identifier"),
-    ("--lang json --name a -", TILE, "--name: it is for cpp and python, not json"),
-    ("--lang python --namespace a -", TILE, "--namespace: it is for cpp, not python"),
-    ("--lang cpp -", [TILE, NEGATIVE],
-     "dml-tile: -:1:129#/1: Repeats[0] is -1; an integer from 0 to 4294967295 was expected"),
-    ("--lang cpp -", [{"Type": "GEMM", "Desc": None}, 7], "dml-tile: -:1:34#/1: 7 was provided, but a tile"),
-    ("--lang cpp -", "{", "dml-tile: -:1:1: unreadable JSON: EOF"),
-    ("--lang cpp -", f"{json.dumps(TILE)}\n{{\n", "dml-tile: -:2:1#/1: unreadable JSON: EOF"),
-    ("--lang cpp -", b"\xff", "dml-tile: -:1:1: unreadable JSON"),
-    ("--lang cpp missing.json", None, "dml-tile: missing.json: No such file or directory\n"),
-    ("--lang cpp model.onnx", None, "`dml-tile lower --format cpp` builds the tiles of models"),
-    ("a.json", None, "--lang"),
-    ("--lang rust a.json", None, "rust"),
-    ("--lang cpp --target 2_0 -", TILE, "No such option: --target"),
-    ("--lang cpp", None, "FILE"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "message"),
+    [
+        ("--lang cpp --name 1x -", TILE, "--name: '1x' is no identifier"),
+        ("--lang cpp --namespace a:: -", TILE, "--namespace: '' is no identifier"),
+        ("--lang json --name a -", TILE, "--name: it is for cpp and python, not json"),
+        ("--lang python --namespace a -", TILE, "--namespace: it is for cpp, not python"),
+        (
+            "--lang cpp -",
+            [TILE, NEGATIVE],
+            "dml-tile: -:1:129#/1: Repeats[0] is -1; an integer from 0 to 4294967295 was expected",
+        ),
+        ("--lang cpp -", [{"Type": "GEMM", "Desc": None}, 7], "dml-tile: -:1:34#/1: 7 was provided, but a tile"),
+        ("--lang cpp -", "{", "dml-tile: -:1:1: unreadable JSON: EOF"),
+        ("--lang cpp -", f"{json.dumps(TILE)}\n{{\n", "dml-tile: -:2:1#/1: unreadable JSON: EOF"),
+        ("--lang cpp -", b"\xff", "dml-tile: -:1:1: unreadable JSON"),
+        ("--lang cpp missing.json", None, "dml-tile: missing.json: No such file or directory\n"),
+        ("--lang cpp model.onnx", None, "`dml-tile lower --format cpp` builds the tiles of models"),
+        ("a.json", None, "--lang"),
+        ("--lang rust a.json", None, "rust"),
+        ("--lang cpp --target 2_0 -", TILE, "No such option: --target"),
+        ("--lang cpp", None, "FILE"),
+    ],
+)
 def test_nothing_is_printed_where_an_option_or_a_part_is_wrong(arguments: str, stdin: Any, message: str) -> None:
     result = emit(*arguments.split(), stdin=stdin)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -36,22 +36,28 @@ def parts(value: Any) -> list[Any]:
     return list(read_document(value if isinstance(value, bytes) else json.dumps(value).encode()))
 
 
-@pytest.mark.parametrize(("value", "expected"), [
-    (TILE, [Item("", BARE)]),
-    ({"input_tensor": FLAT, "output_tensor": FLAT, "repeats": [1]}, [Item("", BARE)]),
-    ({"Type": "DML_OPERATOR_TILE", "Desc": TILE}, [Item("", OPERATOR)]),
-    ({"type": "TILE", "desc": TILE}, [Item("", OPERATOR)]),
-    ({"Type": 70} | TILE, [Item("", OPERATOR)]),
-    ({"Type": "TILE", "Desc": None}, [Item("", OperatorDesc(type=70, desc=None))]),
-    ({"Type": 999, "Desc": {"Foo": 1}}, [Item("", OperatorDesc(type=999, desc=UNKNOWN_STRUCT))]),
-    ({"Type": 999, "Desc": None}, [Item("", OperatorDesc(type=999, desc=None))]),
-    ({"Type": "GEMM", "Desc": None}, [Item("", OperatorDesc(type="GEMM", desc=None))]),
-    (WITHOUT_FIELDS, [Item("/operator", "DML_OPERATOR_GATHER")]),
-    (WITHOUT_FIELDS | {"operator": {"Type": "NEW"}}, [Item("/operator", "DML_OPERATOR_NEW")]),
-    (None, [Item("")]),
-    ([TILE, None, {"Type": 70} | TILE], [Item("/0", BARE), Item("/1"), Item("/2", OPERATOR)]),
-    ([], []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (TILE, [Item("", BARE)]),
+        ({"input_tensor": FLAT, "output_tensor": FLAT, "repeats": [1]}, [Item("", BARE)]),
+        ({"Type": "DML_OPERATOR_TILE", "Desc": TILE}, [Item("", OPERATOR)]),
+        ({"type": "TILE", "desc": TILE}, [Item("", OPERATOR)]),
+        ({"Type": 70} | TILE, [Item("", OPERATOR)]),
+        ({"Type": "TILE", "Desc": None}, [Item("", OperatorDesc(type=70, desc=None))]),
+        ({"Type": 999, "Desc": {"Foo": 1}}, [Item("", OperatorDesc(type=999, desc=UNKNOWN_STRUCT))]),
+        ({"Type": 999, "Desc": None}, [Item("", OperatorDesc(type=999, desc=None))]),
+        ({"Type": "GEMM", "Desc": None}, [Item("", OperatorDesc(type="GEMM", desc=None))]),
+        (WITHOUT_FIELDS, [Item("/operator", "DML_OPERATOR_GATHER")]),
+        (WITHOUT_FIELDS | {"operator": {"Type": "NEW"}}, [Item("/operator", "DML_OPERATOR_NEW")]),
+        (None, [Item("")]),
+        (
+            [TILE, None, {"Type": 70} | TILE],
+            [Item("/0", BARE), Item("/1"), Item("/2", OPERATOR)],
+        ),
+        ([], []),
+    ],
+)
 def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[ItemOrProblem]) -> None:
     assert parts(value) == expected
 
@@ -84,40 +90,50 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
         assert (part.text if isinstance(part, Finding) else part.pointer).startswith(beginning)
 
 
-@pytest.mark.parametrize(("value", "message"), [
-    (b"", "^is empty$"),
-    (b'{"InputTensor": {', "unreadable JSON: EOF while parsing"),
-    (b"{\n{", "unreadable JSON"),
-    *((blanks, "^is empty$") for blanks in (b"\n\n", b" \n\t\r\n")),
-    *((blanks, "unreadable JSON") for blanks in (b"\x00\n", b"\xef\xbb\xbf\n")),
-    (3, "3 was provided, but a tile .* was expected"),
-    ({"a": 1}, "an object was provided, but a tile"),
-    ({"InputTensor": None}, "OutputTensor is missing; Repeats is missing"),
-    (TILE | {"Repeat": [1]}, r"Repeat is unknown \(did you mean Repeats\?\)"),
-    (TILE | {"InputTensor": {"Stride": [1]} | FLAT}, r"InputTensor.Stride is unknown \(did you mean Strides\?\)"),
-    (TILE | {"InputTensor": {"Datatype": "FLOAT32", "Size": [1]}},
-     r"^InputTensor.Datatype is unknown \(.*DataType\?\); InputTensor.Size is unknown \(.*Sizes\?\)$"),
-    (TILE | {"InputTensor": {"Colour": 1, "Sizes": [1]}}, "^InputTensor.DataType is missing; InputTensor.Colour"),
-    (TILE | {"Sizes": [1]}, "^Sizes is unknown here$"),
-    (TILE | {"Repeats": [-1]}, r"Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected"),
-    (TILE | {"Repeats": 7}, "Repeats is 7; an array was expected"),
-    (TILE | {"RepeatsCount": 2**32}, "RepeatsCount is 4294967296; an integer from 0 to 4294967295 was expected"),
-    (TILE | {"InputTensor": 5}, "InputTensor is 5; an object was expected"),
-    (TILE | {"InputTensor": FLAT | {"DataType": "F32"}}, "DataType is 'F32'; no enumerator has this name"),
-    ([MODEL], "a DxDispatch model was provided, which has to be"),
-    (MODEL | {"resources": {"R": {"initialValues": [None]}}}, "null; an object was expected"),
-    (MODEL | {"resources": {"R": {"initialValues": "deferred"}}}, "deferred resources"),
-    (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' appears twice"),
-    (TILE | {"Repeats": [-1] * 1000}, r"^Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected$"),
-    ({"InputTensor": FLAT, "IndicesTensor": FLAT, "OutputTensor": FLAT, "Axis": 0, "IndexDimensions": 1},
-     "^Type is missing; a descriptor without it is a tile's, which has no IndicesTensor$"),
-    ({"InputTensor": FLAT, "OutputTensor": FLAT, "Repeat": [1]}, "^Repeat is unknown"),
-    (TILE | {"Axis": 0}, "^Axis is unknown"),
-    ({"Type": -1}, "Type is -1"),
-    ({"base_code": {"magic": "pir", "version": 1}, "program": {"regions": []}}, "^is a Paddle 3 model, which is not"),
-    ({"Type": "GATHER"}, "^InputTensor is missing; IndicesTensor is missing"),
-    ({"Type": "TILE"}, "^InputTensor is missing; OutputTensor is missing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (b"", "^is empty$"),
+        (b'{"InputTensor": {', "unreadable JSON: EOF while parsing"),
+        (b"{\n{", "unreadable JSON"),
+        *((blanks, "^is empty$") for blanks in (b"\n\n", b" \n\t\r\n")),
+        *((blanks, "unreadable JSON") for blanks in (b"\x00\n", b"\xef\xbb\xbf\n")),
+        (3, "3 was provided, but a tile .* was expected"),
+        ({"a": 1}, "an object was provided, but a tile"),
+        ({"InputTensor": None}, "OutputTensor is missing; Repeats is missing"),
+        (TILE | {"Repeat": [1]}, r"Repeat is unknown \(did you mean Repeats\?\)"),
+        (TILE | {"InputTensor": {"Stride": [1]} | FLAT}, r"InputTensor.Stride is unknown \(did you mean Strides\?\)"),
+        (
+            TILE | {"InputTensor": {"Datatype": "FLOAT32", "Size": [1]}},
+            r"^InputTensor.Datatype is unknown \(.*DataType\?\); InputTensor.Size is unknown \(.*Sizes\?\)$",
+        ),
+        (TILE | {"InputTensor": {"Colour": 1, "Sizes": [1]}}, "^InputTensor.DataType is missing; InputTensor.Colour"),
+        (TILE | {"Sizes": [1]}, "^Sizes is unknown here$"),
+        (TILE | {"Repeats": [-1]}, r"Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected"),
+        (TILE | {"Repeats": 7}, "Repeats is 7; an array was expected"),
+        (TILE | {"RepeatsCount": 2**32}, "RepeatsCount is 4294967296; an integer from 0 to 4294967295 was expected"),
+        (TILE | {"InputTensor": 5}, "InputTensor is 5; an object was expected"),
+        (TILE | {"InputTensor": FLAT | {"DataType": "F32"}}, "DataType is 'F32'; no enumerator has this name"),
+        ([MODEL], "a DxDispatch model was provided, which has to be"),
+        (MODEL | {"resources": {"R": {"initialValues": [None]}}}, "null; an object was expected"),
+        (MODEL | {"resources": {"R": {"initialValues": "deferred"}}}, "deferred resources"),
+        (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' appears twice"),
+        (TILE | {"Repeats": [-1] * 1000}, r"^Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected$"),
+        (
+            {"InputTensor": FLAT, "IndicesTensor": FLAT, "OutputTensor": FLAT, "Axis": 0, "IndexDimensions": 1},
+            "^Type is missing; a descriptor without it is a tile's, which has no IndicesTensor$",
+        ),
+        ({"InputTensor": FLAT, "OutputTensor": FLAT, "Repeat": [1]}, "^Repeat is unknown"),
+        (TILE | {"Axis": 0}, "^Axis is unknown"),
+        ({"Type": -1}, "Type is -1"),
+        (
+            {"base_code": {"magic": "pir", "version": 1}, "program": {"regions": []}},
+            "^is a Paddle 3 model, which is not",
+        ),
+        ({"Type": "GATHER"}, "^InputTensor is missing; IndicesTensor is missing"),
+        ({"Type": "TILE"}, "^InputTensor is missing; OutputTensor is missing"),
+    ],
+)
 def test_what_cannot_be_read_is_reported_by_field_value_and_expectation(value: Any, message: str) -> None:
     problems = [part for part in parts(value) if isinstance(part, Finding)]
     assert len(problems) == 1
@@ -132,24 +148,39 @@ AFFINE: dict[str, Any] = {"Type": "ELEMENT_WISE_ABS", "InputTensor": FLAT, "Outp
 NO_FLOAT = "a FLOAT (a number from -3.4028235e38 to 3.4028235e38, "
 
 
-@pytest.mark.parametrize(("value", "message"), [
-    (FILL | {"ValueDataType": "UINT8", "Value": -5}, "Value is -5; a UINT8 (an integer from 0 to 255) was expected"),
-    (FILL | {"ValueDataType": "UINT8", "Value": 300}, "Value is 300; a UINT8 (an integer from 0 to 255) was"),
-    (FILL | {"ValueDataType": "INT4", "Value": -9}, "Value is -9; an INT4 (an integer from -8 to 7) was expected"),
-    (FILL | {"ValueDataType": "FLOAT16", "Value": 1e9}, "Value is 1000000000.0; a FLOAT16 (a number from -65504 to"),
-    (FILL | {"ValueDataType": "INT64", "Value": 10**23}, "Value is 1e+23; an INT64 (an integer from -922337203685"),
-    (FILL | {"ValueDataType": "UINT64", "Value": "NaN"}, "Value is nan; a UINT64 (an integer from 0 to 18446744"),
-    (FILL | {"ValueDataType": "FLOAT64", "Value": "1"}, "Value is '1'; a number, \"Infinity\", "),
-    (FILL | {"ValueDataType": "FLOAT64", "Value": True}, 'Value is true; a number, "Infinity", '),
-    (FILL | {"ValueDataType": "FLOAT64", "Value": 10**400}, "Value is 1000000"),
-    (CLIP | {"MinMaxDataType": "INT32", "Min": 1.5, "Max": 2**31}, "Min is 1.5; an INT32 (an integer from -2147483"),
-    (CLIP | {"MinMaxDataType": "INT32", "Min": 1.5, "Max": 2**31}, "; Max is 2147483648; an INT32 (an integer from"),
-    (ELU | {"Alpha": 1e90}, f"Alpha is 1e+90; {NO_FLOAT}"),
-    (ELU | {"Alpha": "1"}, f"Alpha is '1'; {NO_FLOAT}"),
-    (ELU | {"Alpha": True}, f"Alpha is true; {NO_FLOAT}"),
-    (ELU | {"Alpha": None}, f"Alpha is null; {NO_FLOAT}"),
-    (AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 1e39}}, f"ScaleBias.Bias is 1e+39; {NO_FLOAT}"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            FILL | {"ValueDataType": "UINT8", "Value": -5},
+            "Value is -5; a UINT8 (an integer from 0 to 255) was expected",
+        ),
+        (FILL | {"ValueDataType": "UINT8", "Value": 300}, "Value is 300; a UINT8 (an integer from 0 to 255) was"),
+        (FILL | {"ValueDataType": "INT4", "Value": -9}, "Value is -9; an INT4 (an integer from -8 to 7) was expected"),
+        (
+            FILL | {"ValueDataType": "FLOAT16", "Value": 1e9},
+            "Value is 1000000000.0; a FLOAT16 (a number from -65504 to",
+        ),
+        (FILL | {"ValueDataType": "INT64", "Value": 10**23}, "Value is 1e+23; an INT64 (an integer from -922337203685"),
+        (FILL | {"ValueDataType": "UINT64", "Value": "NaN"}, "Value is nan; a UINT64 (an integer from 0 to 18446744"),
+        (FILL | {"ValueDataType": "FLOAT64", "Value": "1"}, "Value is '1'; a number, \"Infinity\", "),
+        (FILL | {"ValueDataType": "FLOAT64", "Value": True}, 'Value is true; a number, "Infinity", '),
+        (FILL | {"ValueDataType": "FLOAT64", "Value": 10**400}, "Value is 1000000"),
+        (
+            CLIP | {"MinMaxDataType": "INT32", "Min": 1.5, "Max": 2**31},
+            "Min is 1.5; an INT32 (an integer from -2147483",
+        ),
+        (
+            CLIP | {"MinMaxDataType": "INT32", "Min": 1.5, "Max": 2**31},
+            "; Max is 2147483648; an INT32 (an integer from",
+        ),
+        (ELU | {"Alpha": 1e90}, f"Alpha is 1e+90; {NO_FLOAT}"),
+        (ELU | {"Alpha": "1"}, f"Alpha is '1'; {NO_FLOAT}"),
+        (ELU | {"Alpha": True}, f"Alpha is true; {NO_FLOAT}"),
+        (ELU | {"Alpha": None}, f"Alpha is null; {NO_FLOAT}"),
+        (AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 1e39}}, f"ScaleBias.Bias is 1e+39; {NO_FLOAT}"),
+    ],
+)
 def test_a_number_that_its_c_field_does_not_hold_is_a_problem(value: Any, message: str) -> None:
     (problem,) = parts(value)
     assert isinstance(problem, Finding)
@@ -172,24 +203,42 @@ GRAPH: dict[str, Any] = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator
 EDGE = {"GraphInputIndex": 0, "ToNodeIndex": 0}
 
 
-@pytest.mark.parametrize(("value", "message"), [
-    (AFFINE | {"ScaleBias": {"Scale": 1, "Bais": 2}}, "ScaleBias.Bais is unknown (did you mean Bias?)"),
-    (AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}, "ScaleBias.X is unknown (the keys are Scale, Bias)"),
-    (AFFINE | {"InputTensor": {"Desc": FLAT | {"Foo": 1}}},
-     "InputTensor.Foo is unknown (the keys are DataType, Flags, DimensionCount, Sizes, Strides, Total"),
-    (AFFINE | {"Foo": 1}, "Foo is unknown (the keys are InputTensor, OutputTensor, ScaleBias)"),
-    (GRAPH | {"Foo": 1}, "Foo is unknown (the keys are InputCount, OutputCount, NodeCount, Nodes, InputEdgeCount, "),
-    (GRAPH | {"InputEdges": [{"GraphInputIndx": 0, "ToNodeIndex": 0}]},
-     "InputEdges[0].GraphInputIndx is unknown (did you mean GraphInputIndex?)"),
-    (GRAPH | {"InputEdges": [EDGE | {"Foo": 1}]},
-     "InputEdges[0].Foo is unknown (the keys are Name, Type, GraphInputIndex, ToNodeIndex, ToNodeInputIndex)"),
-    (GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]},
-     "Nodes[0].Foo is unknown (the keys are Name, Type, Operator, DataSize)"),
-    (GRAPH | {"Nodes": [{"Operator": AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}}]},
-     "Nodes[0].Operator.ScaleBias.X is unknown (the keys are Scale, Bias)"),
-    (GRAPH | {"Nodes": [{"Type": "GATHER", "Desc": TILE}]},
-     "Nodes[0] is an object; an operator's descriptor belongs under the key Operator"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (AFFINE | {"ScaleBias": {"Scale": 1, "Bais": 2}}, "ScaleBias.Bais is unknown (did you mean Bias?)"),
+        (AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}, "ScaleBias.X is unknown (the keys are Scale, Bias)"),
+        (
+            AFFINE | {"InputTensor": {"Desc": FLAT | {"Foo": 1}}},
+            "InputTensor.Foo is unknown (the keys are DataType, Flags, DimensionCount, Sizes, Strides, Total",
+        ),
+        (AFFINE | {"Foo": 1}, "Foo is unknown (the keys are InputTensor, OutputTensor, ScaleBias)"),
+        (
+            GRAPH | {"Foo": 1},
+            "Foo is unknown (the keys are InputCount, OutputCount, NodeCount, Nodes, InputEdgeCount, ",
+        ),
+        (
+            GRAPH | {"InputEdges": [{"GraphInputIndx": 0, "ToNodeIndex": 0}]},
+            "InputEdges[0].GraphInputIndx is unknown (did you mean GraphInputIndex?)",
+        ),
+        (
+            GRAPH | {"InputEdges": [EDGE | {"Foo": 1}]},
+            "InputEdges[0].Foo is unknown (the keys are Name, Type, GraphInputIndex, ToNodeIndex, ToNodeInputIndex)",
+        ),
+        (
+            GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]},
+            "Nodes[0].Foo is unknown (the keys are Name, Type, Operator, DataSize)",
+        ),
+        (
+            GRAPH | {"Nodes": [{"Operator": AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}}]},
+            "Nodes[0].Operator.ScaleBias.X is unknown (the keys are Scale, Bias)",
+        ),
+        (
+            GRAPH | {"Nodes": [{"Type": "GATHER", "Desc": TILE}]},
+            "Nodes[0] is an object; an operator's descriptor belongs under the key Operator",
+        ),
+    ],
+)
 def test_of_an_unknown_key_the_keys_of_its_own_struct_are_named(value: Any, message: str) -> None:
     (problem,) = parts(value)
     assert isinstance(problem, Finding)

@@ -73,31 +73,40 @@ UNREADABLE: Final = {"InputTensor": 1, "OutputTensor": 2, "Repeats": [1]}
 NONE: Final = "0 accepted, 0 lowered\n"
 
 
-@pytest.mark.parametrize(("value", "options", "status", "stdout", "stderr"), [
-    (LONG, "--no-float-carriers", 1, "error[DML-LOWER-DataType] there is no lowering", ""),
-    (REPEATED, "--max-steps 3", 0, "cost: 3 tiles, 300032 bytes read and written, 1.14 times the direct", ""),
-    (REPEATED, "--max-steps 2", 1, "takes 3 steps; --max-steps is 2", ""),
-    (REPEATED, "--max-steps 0", 2, "", "--max-steps"),
-    ([LONG, PLAIN, UNREADABLE], "--pointer /1", 0, f"a.json#/1: accepted at {AT_OLD}; there is nothing to", ""),
-    ([LONG, UNREADABLE], "--pointer /1", 2, NONE, "#/1: InputTensor is 1; an object was"),
-    ([LONG, UNREADABLE], "", 2, f"a.json#/0: lowered at {AT_OLD}\n", "#/1: InputTensor is 1; an object was"),
-    ([LONG, ODD], "--pointer /7", 2, NONE, "a.json#/7: there is no such tile; there are /0, /1\n"),
-    ([], "--pointer /7", 2, NONE, "a.json#/7: there is no such tile; no tile has a pointer\n"),
-    (LONG, "--pointer /7", 2, NONE, "a.json#/7: there is no such tile; no tile has a pointer\n"),
-    ([LONG, ODD], "--format json --pointer /0", 0, '"dispatchables"', NO_MODEL_RUNS.format(OLD)),
-    ([LONG, ODD], "--format json", 2, "", "a.json: a model is of one tile; choose it with --pointer: /0, /1\n"),
-    ([LONG, GATHER, ODD], "--format json", 2, "", "choose it with --pointer: /0, /2\n"),
-    ([GATHER, GATHER], "--format json", 1, "", f"a.json#/1: not lowered at {AT_OLD}\n  note[DML-OPERATOR-not-a-tile]"),
-    ([LONG] * 12, "--format json", 2, "", "--pointer: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more\n"),
-    (ODD, "--format json", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
-    (ODD, "--format cpp", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
-    ([LONG, ODD, LONG], "--format cpp", 1, "tile_2_step1_operator = ", f"a.json#/1: not lowered at {AT_OLD}\n"),
-    (ODD, "--format python", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
-    (LONG, "--format xml", 2, "", "xml"),
-    (LONG, "--dim batch", 2, "", "NAME=SIZE"),
-    (LONG, "-t 3_0", 2, "", "tiles are lowered for one target"),
-    (LONG, "-t vista", 2, "", "is no known target"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "options", "status", "stdout", "stderr"),
+    [
+        (LONG, "--no-float-carriers", 1, "error[DML-LOWER-DataType] there is no lowering", ""),
+        (REPEATED, "--max-steps 3", 0, "cost: 3 tiles, 300032 bytes read and written, 1.14 times the direct", ""),
+        (REPEATED, "--max-steps 2", 1, "takes 3 steps; --max-steps is 2", ""),
+        (REPEATED, "--max-steps 0", 2, "", "--max-steps"),
+        ([LONG, PLAIN, UNREADABLE], "--pointer /1", 0, f"a.json#/1: accepted at {AT_OLD}; there is nothing to", ""),
+        ([LONG, UNREADABLE], "--pointer /1", 2, NONE, "#/1: InputTensor is 1; an object was"),
+        ([LONG, UNREADABLE], "", 2, f"a.json#/0: lowered at {AT_OLD}\n", "#/1: InputTensor is 1; an object was"),
+        ([LONG, ODD], "--pointer /7", 2, NONE, "a.json#/7: there is no such tile; there are /0, /1\n"),
+        ([], "--pointer /7", 2, NONE, "a.json#/7: there is no such tile; no tile has a pointer\n"),
+        (LONG, "--pointer /7", 2, NONE, "a.json#/7: there is no such tile; no tile has a pointer\n"),
+        ([LONG, ODD], "--format json --pointer /0", 0, '"dispatchables"', NO_MODEL_RUNS.format(OLD)),
+        ([LONG, ODD], "--format json", 2, "", "a.json: a model is of one tile; choose it with --pointer: /0, /1\n"),
+        ([LONG, GATHER, ODD], "--format json", 2, "", "choose it with --pointer: /0, /2\n"),
+        (
+            [GATHER, GATHER],
+            "--format json",
+            1,
+            "",
+            f"a.json#/1: not lowered at {AT_OLD}\n  note[DML-OPERATOR-not-a-tile]",
+        ),
+        ([LONG] * 12, "--format json", 2, "", "--pointer: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more\n"),
+        (ODD, "--format json", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
+        (ODD, "--format cpp", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
+        ([LONG, ODD, LONG], "--format cpp", 1, "tile_2_step1_operator = ", f"a.json#/1: not lowered at {AT_OLD}\n"),
+        (ODD, "--format python", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
+        (LONG, "--format xml", 2, "", "xml"),
+        (LONG, "--dim batch", 2, "", "NAME=SIZE"),
+        (LONG, "-t 3_0", 2, "", "tiles are lowered for one target"),
+        (LONG, "-t vista", 2, "", "is no known target"),
+    ],
+)
 def test_options_choose_tiles_and_bound_their_lowerings(
     lower: Call, value: Any, options: str, status: int, stdout: str, stderr: str
 ) -> None:

@@ -80,10 +80,14 @@ STATUSES: Final[dict[str, tuple[str, dict[str, Any], list[str], int]]] = {
     "an opset that the release does not load": ("y = Relu(x)", {"opset": 25}, ["-t", "onnxruntime-directml-1.21"], 1),
     "no device": ("y = Relu(x)", {}, ["-t", "4_0"], 1),
     "an application's operator": ("y = own.Mine(x)", {"domains": {"own": 1}}, ["-t", NEW], 1),
-    "an application's operator, ignored": ("y = own.Mine(x)", {"domains": {"own": 1}},
-        ["-t", NEW, "--ignore", "ORT-NODE-domain"], 0),
+    "an application's operator, ignored": (
+        "y = own.Mine(x)",
+        {"domains": {"own": 1}},
+        ["-t", NEW, "--ignore", "ORT-NODE-domain"],
+        0,
+    ),
     "no opset import": ("y = own.Mine(x)", {}, ["-t", NEW], 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", STATUSES)

@@ -19,19 +19,28 @@ def node(shape: Any, *arguments: Any, dialect: Dialect = ONNX, data_type: str | 
     return tile_node("here", dialect, data_type and dialect.type_name(data_type), shape, arrays)
 
 
-@pytest.mark.parametrize(("made", "line", "unknown"), [
-    (node([2, 3], [1, 2]), "FLOAT32 {2,3} x {1,2} -> {2,6}", ()),
-    (node([], np.array([], np.int64)), "FLOAT32 {} x {} -> {}", ()),
-    (node(["N", None, "C"], [2, 2, 1]), "FLOAT32 {N,?,C} x {2,2,1} -> {2*N,?,C}",
-     ("InputTensor.Sizes[0] (N)", "InputTensor.Sizes[1]", "InputTensor.Sizes[2] (C)")),
-    (node([2, 3], None), "FLOAT32 {2,3} x ? -> ?", ("Repeats",)),
-    (node(None, None, data_type=None), "? ? x ? -> ?",
-     ("InputTensor.DataType", "InputTensor.DimensionCount", "Repeats")),
-    (node([2], [3], data_type="bool"), "UINT8 {2} x {3} -> {6}", ()),
-    (node([2], [3], data_type="string"), "string {2} x {3} -> {6}", ()),
-    (node([None], [1, 2], dialect=OPENVINO), "FLOAT32 {1,?} x {1,2} -> {1,?}", ("InputTensor.Sizes[1]",)),
-    (node([3], None, 0.0, dialect=ONNX_TILE_1), "FLOAT32 {3} x ? -> ?", ("Repeats",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("made", "line", "unknown"),
+    [
+        (node([2, 3], [1, 2]), "FLOAT32 {2,3} x {1,2} -> {2,6}", ()),
+        (node([], np.array([], np.int64)), "FLOAT32 {} x {} -> {}", ()),
+        (
+            node(["N", None, "C"], [2, 2, 1]),
+            "FLOAT32 {N,?,C} x {2,2,1} -> {2*N,?,C}",
+            ("InputTensor.Sizes[0] (N)", "InputTensor.Sizes[1]", "InputTensor.Sizes[2] (C)"),
+        ),
+        (node([2, 3], None), "FLOAT32 {2,3} x ? -> ?", ("Repeats",)),
+        (
+            node(None, None, data_type=None),
+            "? ? x ? -> ?",
+            ("InputTensor.DataType", "InputTensor.DimensionCount", "Repeats"),
+        ),
+        (node([2], [3], data_type="bool"), "UINT8 {2} x {3} -> {6}", ()),
+        (node([2], [3], data_type="string"), "string {2} x {3} -> {6}", ()),
+        (node([None], [1, 2], dialect=OPENVINO), "FLOAT32 {1,?} x {1,2} -> {1,?}", ("InputTensor.Sizes[1]",)),
+        (node([3], None, 0.0, dialect=ONNX_TILE_1), "FLOAT32 {3} x ? -> ?", ("Repeats",)),
+    ],
+)
 def test_a_tile_is_one_line_and_parts_that_are_known_at_run_time_only_are_named(
     made: TileNode, line: str, unknown: tuple[str, ...]
 ) -> None:

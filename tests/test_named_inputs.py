@@ -23,13 +23,17 @@ def sources(result: Any) -> list[str]:
 # Lists of files
 
 
-@pytest.mark.parametrize("text", [
-    "a.json\nsub dir/é.json\n".encode(),
-    "a.json\r\n\r\nsub dir/é.json\r\na.json".encode(),
-    "a.json\0sub dir/é.json\0".encode(),
-    "\ufeffa.json\nsub dir/é.json".encode(),
-    "a.json\r\nsub dir/é.json\r\n".encode("utf-16"),
-], ids=["lines", "Windows' lines, blank and repeated ones", "NUL", "a mark", "PowerShell's"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.json\nsub dir/é.json\n".encode(),
+        "a.json\r\n\r\nsub dir/é.json\r\na.json".encode(),
+        "a.json\0sub dir/é.json\0".encode(),
+        "\ufeffa.json\nsub dir/é.json".encode(),
+        "a.json\r\nsub dir/é.json\r\n".encode("utf-16"),
+    ],
+    ids=["lines", "Windows' lines, blank and repeated ones", "NUL", "a mark", "PowerShell's"],
+)
 @pytest.mark.parametrize("is_piped", [False, True])
 def test_the_files_of_a_list_are_checked(check: Call, text: bytes, is_piped: bool) -> None:
     write("a.json", TILE)

@@ -72,14 +72,19 @@ COMPUTED: Final = [
     ([2, 3], f"d = {[*range(3000)]}; n = Neg(d); e = Neg(n); i = [0, 1]; r = Gather(e, i)", (0, 1)),
     ([2, 3], f"d = {[*range(3000)]}; a = 0; e = CumSum(d, a); i = [0, 1]; r = Gather(e, i)", None),
     # a division by zero is infinite
-    ([2, 3], "z = [0.0, 2.0]; o = 1.0; m = 5.0; d = Div(o, z); e = Add(d, o); c = Min(e, m); r = Cast<to=7>(c)",
-     (5, 1)),
+    (
+        [2, 3],
+        "z = [0.0, 2.0]; o = 1.0; m = 5.0; d = Div(o, z); e = Add(d, o); c = Min(e, m); r = Cast<to=7>(c)",
+        (5, 1),
+    ),
     # what is computed to 0 or False is known
     ([2, 3], "s = Shape(x); z = 0; o = 1; n = Gather(s, z); r = Range(z, n, o)", (0, 1)),
     ([2, 3], "s = Shape(x); two = 2; q = Greater(s, two); r = Where(q, s, two)", (2, 3)),
     # what onnxruntime rounds otherwise about 1 is unknown
-    *(([2, 3], f"v = [1000000000000.0, 9.0]; s = {operator}(v); r = Cast<to=7>(s)", repeats)
-      for operator, repeats in (("Sigmoid", None), ("Softsign", None), ("Tanh", None), ("Sign", (1, 1)))),
+    *(
+        ([2, 3], f"v = [1000000000000.0, 9.0]; s = {operator}(v); r = Cast<to=7>(s)", repeats)
+        for operator, repeats in (("Sigmoid", None), ("Softsign", None), ("Tanh", None), ("Sign", (1, 1)))
+    ),
     # single elements are known where all that they are computed of is
     (["N", 3], "r = Shape(x)", (None, 3)),
     (["N", 3], "s = Shape(x); i = [1]; n = Gather(s, i); one = [1]; r = Concat<axis=0>(one, n)", (1, 3)),
@@ -105,7 +110,7 @@ COMPUTED: Final = [
     ([2, 3], f"a = 0; b = {10**12}; c = 1; r = Range(a, b, c)", None),
     *(([2, 3], f"a = [2, 3]; {text}", None) for text in ("r = Stranger(a)", "r = com.stranger.Own(a)", "r = Cast(a)")),
     *(([2, 3], text, None) for text in ("r = Concat<axis=0>()", "r = Shape()")),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

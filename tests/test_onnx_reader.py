@@ -399,15 +399,21 @@ def test_what_is_no_model_is_refused(content: bytes, reason: str) -> None:
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize(("make", "reason"), [
-    (Path.mkdir, "is not a regular file"),
-    (lambda path: os.mkfifo(path), "is not a regular file"),
-    (Path.exists, "cannot be read: No such file"),
-    # would take minutes to go through
-    (partial(sized, content=b"", size=2**30), "truncated, or another format"),
-    (partial(sized, content=WHOLE, size=MAX_MODEL_BYTES + 1),
-     f"has {MAX_MODEL_BYTES + 1} bytes; protobuf reads at most {MAX_MODEL_BYTES}"),
-], ids=["folder", "pipe", "nothing", "zeros", "too large"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (Path.mkdir, "is not a regular file"),
+        (lambda path: os.mkfifo(path), "is not a regular file"),
+        (Path.exists, "cannot be read: No such file"),
+        # would take minutes to go through
+        (partial(sized, content=b"", size=2**30), "truncated, or another format"),
+        (
+            partial(sized, content=WHOLE, size=MAX_MODEL_BYTES + 1),
+            f"has {MAX_MODEL_BYTES + 1} bytes; protobuf reads at most {MAX_MODEL_BYTES}",
+        ),
+    ],
+    ids=["folder", "pipe", "nothing", "zeros", "too large"],
+)
 def test_what_is_no_file_of_a_model_is_refused(make: Callable[[Path], object], reason: str, tmp_path: Path) -> None:
     make(tmp_path / "model.onnx")
     with pytest.raises(InputError, match=reason):

@@ -370,13 +370,17 @@ def test_an_ir_without_constants_needs_no_weights(tmp_path: Path) -> None:
 ENTITIES = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 10))
 
 
-@pytest.mark.parametrize("declared", [
-    f'<!DOCTYPE net [<!ENTITY e0 "ha">{ENTITIES}]>',
-    '<!DOCTYPE net [<!ENTITY e9 SYSTEM "file:///etc/passwd">]>',
-    '<!DOCTYPE net SYSTEM "http://127.0.0.1/net.dtd">',
-    "<!-- a comment --><?a?><!DOCTYPE net>",
-    "<!-- " * 20_000,
-], ids=["a bomb", "an external entity", "an external type", "behind a comment", "nothing but comments"])  # fmt: skip
+@pytest.mark.parametrize(
+    "declared",
+    [
+        f'<!DOCTYPE net [<!ENTITY e0 "ha">{ENTITIES}]>',
+        '<!DOCTYPE net [<!ENTITY e9 SYSTEM "file:///etc/passwd">]>',
+        '<!DOCTYPE net SYSTEM "http://127.0.0.1/net.dtd">',
+        "<!-- a comment --><?a?><!DOCTYPE net>",
+        "<!-- " * 20_000,
+    ],
+    ids=["a bomb", "an external entity", "an external type", "behind a comment", "nothing but comments"],
+)
 def test_a_document_type_is_refused(tmp_path: Path, declared: str) -> None:
     path = burn_tile(tmp_path / "m.xml", ("<net ", f"{declared}<net "), ('name="output_tensor"', 'name="&e9;"'))
     with pytest.raises(InputError, match=r"an IR begins with <net>|finds no reader"):

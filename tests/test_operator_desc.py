@@ -134,17 +134,24 @@ def test_numbers_that_json_lacks_are_written_as_words() -> None:
     assert '"Min":"-Infinity","Max":"NaN"' in desc.model_dump_json(by_alias=True)
 
 
-@pytest.mark.parametrize(("name", "change", "path", "message"), [
-    ("GATHER", {"Axi": 1}, "desc.Axi", "Extra inputs"),
-    ("GATHER", {"Axis": -1}, "desc.Axis", "from 0 to 4294967295"),
-    ("GATHER", {"InputTensor": {"DataType": "INT66", "Sizes": []}}, "desc.InputTensor.Desc.DataType", "INT64"),
-    ("UPSAMPLE_2D", {"InterpolationMode": "CUBIC"}, "desc.InterpolationMode", "LINEAR"),
-    ("UPSAMPLE_2D", {"ScaleSize": {"Width": 2}}, "desc.ScaleSize.Height", "required"),
-    ("ELEMENT_WISE_ADD1", {"FusedActivation": {"Type": "RELUU", "Desc": None}}, "desc.FusedActivation.Type",
-     "An operator of DirectML.h was expected (did you mean ACTIVATION_RELU?)"),
-    ("JOIN", {"InputTensors": {1, 2}}, "desc.InputTensors", "a list or a tuple"),
-    ("JOIN", {"InputTensors": [None]}, "desc.InputTensors.0", "dictionary or instance"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "change", "path", "message"),
+    [
+        ("GATHER", {"Axi": 1}, "desc.Axi", "Extra inputs"),
+        ("GATHER", {"Axis": -1}, "desc.Axis", "from 0 to 4294967295"),
+        ("GATHER", {"InputTensor": {"DataType": "INT66", "Sizes": []}}, "desc.InputTensor.Desc.DataType", "INT64"),
+        ("UPSAMPLE_2D", {"InterpolationMode": "CUBIC"}, "desc.InterpolationMode", "LINEAR"),
+        ("UPSAMPLE_2D", {"ScaleSize": {"Width": 2}}, "desc.ScaleSize.Height", "required"),
+        (
+            "ELEMENT_WISE_ADD1",
+            {"FusedActivation": {"Type": "RELUU", "Desc": None}},
+            "desc.FusedActivation.Type",
+            "An operator of DirectML.h was expected (did you mean ACTIVATION_RELU?)",
+        ),
+        ("JOIN", {"InputTensors": {1, 2}}, "desc.InputTensors", "a list or a tuple"),
+        ("JOIN", {"InputTensors": [None]}, "desc.InputTensors.0", "dictionary or instance"),
+    ],
+)
 def test_what_no_struct_can_hold_is_an_error_at_its_field(
     name: str, change: dict[str, Any], path: str, message: str
 ) -> None:

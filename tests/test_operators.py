@@ -248,14 +248,26 @@ TOP_K: Final[dict[str, Any]] = {"InputTensor": ONE, "OutputValueTensor": ONE, "O
 ONE_HOT: Final[dict[str, Any]] = {"IndicesTensor": INDEX, "ValuesTensor": ONE, "OutputTensor": ONE}
 
 
-@pytest.mark.parametrize(("name", "fields", "message"), [
-    ("SLICE", SLICE, "OutputTensor.Sizes[0]: 1 was provided, but Sizes[0] = 2 was expected"),
-    ("SLICE", SLICE,
-     "Sizes[0]: (Sizes[0] - 1) * Strides[0] is 1, but less than InputTensor.Sizes[0] - Offsets[0] = 1 was expected"),
-    ("TOP_K", TOP_K | {"Axis": 0, "K": 3}, "K: 3 was provided, but at most InputTensor.Sizes[0] = 1 was expected"),
-    ("ONE_HOT", ONE_HOT | {"Axis": 0},
-     "ValuesTensor.Sizes: prod(ValuesTensor.Sizes) is 1, but at least 2 was expected"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("SLICE", SLICE, "OutputTensor.Sizes[0]: 1 was provided, but Sizes[0] = 2 was expected"),
+        (
+            "SLICE",
+            SLICE,
+            (
+                "Sizes[0]: (Sizes[0] - 1) * Strides[0] is 1, "
+                "but less than InputTensor.Sizes[0] - Offsets[0] = 1 was expected"
+            ),
+        ),
+        ("TOP_K", TOP_K | {"Axis": 0, "K": 3}, "K: 3 was provided, but at most InputTensor.Sizes[0] = 1 was expected"),
+        (
+            "ONE_HOT",
+            ONE_HOT | {"Axis": 0},
+            "ValuesTensor.Sizes: prod(ValuesTensor.Sizes) is 1, but at least 2 was expected",
+        ),
+    ],
+)
 def test_a_message_says_what_was_given_and_then_what_was_expected(
     name: str, fields: dict[str, Any], message: str
 ) -> None:

@@ -128,12 +128,18 @@ def test_a_link_is_not_followed_within_the_folders_either(folders: AllowedFolder
         assert followed.readable(name, "/p") == folders.outputs / "folder" / "file.bin"
 
 
-@pytest.mark.parametrize(("name", "mode", "message"), [
-    ("current.bin", 0o600, ""),
-    *(("current.bin", mode, "is executable; no such file is ever written") for mode in (0o700, 0o610, 0o601)),
-    ("locked.bin", 0o600, "is read-only"),
-    *((name, 0o600, "is read by this run, which never writes to what it reads") for name in ("read.bin", "same.bin")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "mode", "message"),
+    [
+        ("current.bin", 0o600, ""),
+        *(("current.bin", mode, "is executable; no such file is ever written") for mode in (0o700, 0o610, 0o601)),
+        ("locked.bin", 0o600, "is read-only"),
+        *(
+            (name, 0o600, "is read by this run, which never writes to what it reads")
+            for name in ("read.bin", "same.bin")
+        ),
+    ],
+)
 def test_a_file_that_was_there_is_replaced_if_asked_for_with_exceptions(
     folders: AllowedFolders, monkeypatch: pytest.MonkeyPatch, name: str, mode: int, message: str
 ) -> None:

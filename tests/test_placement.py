@@ -81,25 +81,37 @@ ROWS: Final = {
     # the placements at RELEASES
     "Tile-13 float32": (of("Tile", F, I64), "cpu directml directml directml directml directml directml"),
     "Tile-6 int64": (of("Tile", I64, I64, opset=12), "cpu directml directml directml directml directml directml"),
-    "Shape, then Tile": (SHAPE_THEN_TILE,
-        "cpu/cpu cpu/directml directml/cpu directml/cpu directml/cpu directml/cpu directml/cpu"),
+    "Shape, then Tile": (
+        SHAPE_THEN_TILE,
+        "cpu/cpu cpu/directml directml/cpu directml/cpu directml/cpu directml/cpu directml/cpu",
+    ),
     "Shape of a static shape, then Tile": (SHAPE_OF_STATIC, " ".join(["gone/gone"] * 7)),
     "DecoderMaskedMultiHeadAttention": (
         of("DecoderMaskedMultiHeadAttention", F, F, F, domain=MICROSOFT, opset=17, num_heads=2),
-        "none none none none none cpu cpu"),
-    "MatMul-13 of 5 dimensions": (of("MatMul", F, F, rank=5),
-        "cpu directml directml directml directml directml directml"),
-    "Resize-13, mode cubic": (of("Resize", F, None, F, mode="cubic"), "cpu cpu cpu cpu cpu cpu cpu"),
-    "Resize-13, mode linear": (of("Resize", F, None, F, mode="linear"),
-        "cpu directml directml directml directml directml directml"),
+        "none none none none none cpu cpu",
+    ),
+    "MatMul-13 of 5 dimensions": (
+        of("MatMul", F, F, rank=5),
+        "cpu directml directml directml directml directml directml",
+    ),
+    "Resize-13, mode cubic": (
+        of("Resize", F, None, F, mode="cubic"),
+        "cpu cpu cpu cpu cpu cpu cpu",
+    ),
+    "Resize-13, mode linear": (
+        of("Resize", F, None, F, mode="linear"),
+        "cpu directml directml directml directml directml directml",
+    ),
     "CumSum-14 int32": (of("CumSum", I32, I64, opset=14), "cpu directml directml directml directml directml directml"),
     "Trilu-14": (of("Trilu", F, opset=14), "cpu directml directml directml directml directml directml"),
     "Add-14 bfloat16": (of("Add", BF, BF, opset=14), "none none none none none none none"),
     "Identity-14": (of("Identity", F, opset=14), "cpu none directml directml directml directml directml"),
-    "MatMulNBits, K a multiple of block_size": (of("MatMulNBits", F, U8, F, **NBITS, K=64),
-        "none none none directml directml directml directml"),
+    "MatMulNBits, K a multiple of block_size": (
+        of("MatMulNBits", F, U8, F, **NBITS, K=64),
+        "none none none directml directml directml directml",
+    ),
     "MatMulNBits, K no multiple": (of("MatMulNBits", F, U8, F, **NBITS, K=48), "none none none cpu cpu cpu cpu"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -158,35 +170,73 @@ def test_the_advised_opset_is_below_the_next_version_of_the_operator_not_of_the_
 
 # each query: a node that it refuses, one that it takes, both of operators that are registered at 1.24
 QUERY_CASES: Final = {
-    "MaxPool": (of("MaxPool", F, opset=12, kernel_shape=[2], storage_order=1),
-        of("MaxPool", F, opset=12, kernel_shape=[2]), "storage_order is 1"),
-    "Slice": (of("Slice", F, I64, I64, I64, I64, I64), of("Slice", F, I64, I64, I64, I64),
-        "there are 6 inputs; at most 5 are taken"),
-    "Resize": (of("Resize", F, None, F, exclude_outside=1), of("Resize", F, None, F, extrapolation_value=0.0),
-        "exclude_outside is 1"),
-    "Scatter": (of("ScatterND", F, I64, F, opset=16, reduction="add"),
-        of("ScatterND", F, I64, F, opset=16, reduction="none"), "reduction is add"),
-    "EinSum": (of("Einsum", F, F, equation="...i,i->i"), of("Einsum", F, F, equation="ij,jk->ik"),
-        "equation is ...i,i->i, with an ellipsis"),
-    "RecurrentNeuralNetwork": (of("GRU", F, F, F, opset=14, hidden_size=2, layout=1),
-        of("GRU", F, F, F, opset=14, hidden_size=2), "layout is 1"),
-    "BatchNormalization": (of("BatchNormalization", F, F, F, F, F, opset=14, training_mode=1, outputs=3),
-        of("BatchNormalization", F, F, F, F, F, opset=14), "training_mode is 1"),
+    "MaxPool": (
+        of("MaxPool", F, opset=12, kernel_shape=[2], storage_order=1),
+        of("MaxPool", F, opset=12, kernel_shape=[2]),
+        "storage_order is 1",
+    ),
+    "Slice": (
+        of("Slice", F, I64, I64, I64, I64, I64),
+        of("Slice", F, I64, I64, I64, I64),
+        "there are 6 inputs; at most 5 are taken",
+    ),
+    "Resize": (
+        of("Resize", F, None, F, exclude_outside=1),
+        of("Resize", F, None, F, extrapolation_value=0.0),
+        "exclude_outside is 1",
+    ),
+    "Scatter": (
+        of("ScatterND", F, I64, F, opset=16, reduction="add"),
+        of("ScatterND", F, I64, F, opset=16, reduction="none"),
+        "reduction is add",
+    ),
+    "EinSum": (
+        of("Einsum", F, F, equation="...i,i->i"),
+        of("Einsum", F, F, equation="ij,jk->ik"),
+        "equation is ...i,i->i, with an ellipsis",
+    ),
+    "RecurrentNeuralNetwork": (
+        of("GRU", F, F, F, opset=14, hidden_size=2, layout=1),
+        of("GRU", F, F, F, opset=14, hidden_size=2),
+        "layout is 1",
+    ),
+    "BatchNormalization": (
+        of("BatchNormalization", F, F, F, F, F, opset=14, training_mode=1, outputs=3),
+        of("BatchNormalization", F, F, F, F, F, opset=14),
+        "training_mode is 1",
+    ),
     "Pad": (of("Pad", F, opset=10, pads=[0, -1]), of("Pad", F, opset=10, pads=[0, 1]), "pads[1] is -1"),
-    "LayerNormalization": (of("LayerNormalization", F, F, F, opset=17, outputs=2),
-        of("LayerNormalization", F, F, F, opset=17), "there are 2 outputs; 1 is taken"),
-    "SkipLayerNormalization": (of("SkipLayerNormalization", F, F, F, domain=MICROSOFT, outputs=2),
-        of("SkipLayerNormalization", F, F, F, domain=MICROSOFT), "output 1 is asked for"),
-    "QLinearSigmoid": (of("QLinearSigmoid", U8, F, U8, F, domain=MICROSOFT),
-        of("QLinearSigmoid", U8, F, U8, F, U8, domain=MICROSOFT), "there are 4 inputs; 5 are needed"),
-    "Attention": (of("Attention", F, F, F, None, F, domain=MICROSOFT, num_heads=2),
-        of("Attention", F, F, F, domain=MICROSOFT, num_heads=2, qkv_hidden_sizes=[2, 2, 2]), "past is given"),
-    "QAttention": (of("QAttention", U8, U8, F, F, F, I32, U8, U8, F, domain=MICROSOFT, num_heads=2, unidirectional=1),
+    "LayerNormalization": (
+        of("LayerNormalization", F, F, F, opset=17, outputs=2),
+        of("LayerNormalization", F, F, F, opset=17),
+        "there are 2 outputs; 1 is taken",
+    ),
+    "SkipLayerNormalization": (
+        of("SkipLayerNormalization", F, F, F, domain=MICROSOFT, outputs=2),
+        of("SkipLayerNormalization", F, F, F, domain=MICROSOFT),
+        "output 1 is asked for",
+    ),
+    "QLinearSigmoid": (
+        of("QLinearSigmoid", U8, F, U8, F, domain=MICROSOFT),
+        of("QLinearSigmoid", U8, F, U8, F, U8, domain=MICROSOFT),
+        "there are 4 inputs; 5 are needed",
+    ),
+    "Attention": (
+        of("Attention", F, F, F, None, F, domain=MICROSOFT, num_heads=2),
+        of("Attention", F, F, F, domain=MICROSOFT, num_heads=2, qkv_hidden_sizes=[2, 2, 2]),
+        "past is given",
+    ),
+    "QAttention": (
+        of("QAttention", U8, U8, F, F, F, I32, U8, U8, F, domain=MICROSOFT, num_heads=2, unidirectional=1),
         of("QAttention", U8, U8, F, F, F, I32, U8, U8, domain=MICROSOFT, num_heads=2, unidirectional=1),
-        "unidirectional is 1, and past is given"),
-    "MatMulNBits": (ROWS["MatMulNBits, K no multiple"][0], ROWS["MatMulNBits, K a multiple of block_size"][0],
-        "K is 48, no multiple of block_size 32"),
-}  # fmt: skip
+        "unidirectional is 1, and past is given",
+    ),
+    "MatMulNBits": (
+        ROWS["MatMulNBits, K no multiple"][0],
+        ROWS["MatMulNBits, K a multiple of block_size"][0],
+        "K is 48, no multiple of block_size 32",
+    ),
+}
 
 
 def test_there_is_a_case_each_way_for_each_query_and_a_query_for_each_name_in_the_table() -> None:
@@ -269,7 +319,11 @@ REASONS: Final = {
     "ORT-CPU-unregistered": (of("NonMaxSuppression", F, F, opset=11), of("Relu", F), "1.24"),
     "ORT-CPU-version": (of("Conv", F, F, opset=22), of("Conv", F, F, opset=21), "1.24"),
     "ORT-CPU-type": (of("Tile", STRING, I64), of("Tile", F, I64), "1.24"),
-    "ORT-CPU-device-type": (of("Tile", TensorProto.DOUBLE, I64), of("Tile", F, I64), "1.24.4+no-double-precision"),
+    "ORT-CPU-device-type": (
+        of("Tile", TensorProto.DOUBLE, I64),
+        of("Tile", F, I64),
+        "1.24.4+no-double-precision",
+    ),
     "ORT-CPU-query": (of("Einsum", F, equation="...->..."), of("Einsum", F, equation="i->i"), "1.24"),
     "ORT-CPU-preferred": (SHAPE_THEN_TILE, of("Tile", I64, I64), "1.24"),
     "ORT-CPU-control-flow": (
@@ -285,9 +339,12 @@ REASONS: Final = {
     "ORT-NODE-look-up": (of("Identity", F, opset=14), of("Identity", F, opset=13), "1.13"),
     "ORT-NODE-domain": (of("Mine", F, domain="own"), of("Relu", F), "1.24"),
     "ORT-MODEL-operator": (of("Mine", F), of("Relu", F), "1.24"),
-    "ORT-UNKNOWN-type": (of_nodes("a = own.Mine(x); y = Neg(a)", inputs=[typed("x", [2, 3])], domains={"own": 1}),
-        of("Neg", F), "1.24"),
-}  # fmt: skip
+    "ORT-UNKNOWN-type": (
+        of_nodes("a = own.Mine(x); y = Neg(a)", inputs=[typed("x", [2, 3])], domains={"own": 1}),
+        of("Neg", F),
+        "1.24",
+    ),
+}
 
 
 @pytest.mark.parametrize("reason", REASONS)

@@ -321,17 +321,23 @@ def test_a_message_that_is_no_text_is_sent_all_the_same() -> None:
     assert read_answer(answer_line(unreadable("", "a\udcff"))) == unreadable("", "a?")
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ('"ONNX Tile-13"', '"ONNX Tile-14"'),
-    *(("[1, 2, 3]", f"[1, 2{other}]") for other in ("", ", -3", f", {2**63}", ", 3.0", ", true", f", {'9' * 5000}")),
-    ('[2, "n", null]', "null"),
-    ('[2, "n", null]', '[-2, "n", null]'),
-    ('"error": ""', '"error": null'),
-    ('"error": ""', '"error": "", "more": 1'),
-    ('"error": ""', '"dimensions": []'),
-    ('"data_type": null', '"data_type": 1'),
-    ("{", "[{"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"ONNX Tile-13"', '"ONNX Tile-14"'),
+        *(
+            ("[1, 2, 3]", f"[1, 2{other}]")
+            for other in ("", ", -3", f", {2**63}", ", 3.0", ", true", f", {'9' * 5000}")
+        ),
+        ('[2, "n", null]', "null"),
+        ('[2, "n", null]', '[-2, "n", null]'),
+        ('"error": ""', '"error": null'),
+        ('"error": ""', '"error": "", "more": 1'),
+        ('"error": ""', '"dimensions": []'),
+        ('"data_type": null', '"data_type": 1'),
+        ("{", "[{"),
+    ],
+)
 def test_a_line_of_another_form_is_refused(old: str, new: str) -> None:
     text = answer_line(NODE).decode()
     assert old in text

@@ -282,11 +282,17 @@ async def generator_of_tasks() -> AsyncIterator[None]:
     yield
 
 
-@pytest.mark.parametrize(("wrong", "message"), [
-    *((wrong, "functions and classes, not a ") for wrong in (None, "4_1", pytest.fixture(level), staticmethod(level))),
-    (generator, r"the generator function generator, .* write `with simulate\('4_0'\):`"),
-    (generator_of_tasks, r"the generator function generator_of_tasks, .* write `with simulate\('4_0'\):`"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        *(
+            (wrong, "functions and classes, not a ")
+            for wrong in (None, "4_1", pytest.fixture(level), staticmethod(level))
+        ),
+        (generator, r"the generator function generator, .* write `with simulate\('4_0'\):`"),
+        (generator_of_tasks, r"the generator function generator_of_tasks, .* write `with simulate\('4_0'\):`"),
+    ],
+)
 def test_what_is_no_function_or_class_or_runs_after_its_call_is_refused(wrong: object, message: str) -> None:
     with pytest.raises(TypeError, match=f"^simulate (decorates|cannot decorate) {message}"):
         simulate("4_0")(wrong)

@@ -166,13 +166,17 @@ def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_store")
-@pytest.mark.parametrize(("arguments", "settings"), [
-    (["."], ""),
-    (["*.json"], ""),
-    (["--", *LIKE_URLS], ""),
-    ([], f"paths = {json.dumps(LIKE_URLS)}"),
-    ([], 'paths = ["*.json", "."]'),
-], ids=["folder", "pattern", "arguments", "paths", "patterns in paths"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [
+        (["."], ""),
+        (["*.json"], ""),
+        (["--", *LIKE_URLS], ""),
+        ([], f"paths = {json.dumps(LIKE_URLS)}"),
+        ([], 'paths = ["*.json", "."]'),
+    ],
+    ids=["folder", "pattern", "arguments", "paths", "patterns in paths"],
+)
 def test_a_file_is_read_as_itself_whatever_its_name_is(check: Call, arguments: list[str], settings: str) -> None:
     for name in LIKE_URLS:
         write(name, TILE)

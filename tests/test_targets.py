@@ -73,21 +73,26 @@ def test_a_target_is_found_by_its_name(level: str) -> None:
         assert (target.feature_level.short, target.name) == (level, name.lower())
 
 
-@pytest.mark.parametrize(("name", "note"), [
-    *((windows, "inferred") for windows in ("windows-10-22h2", "windows-11-25h2", "windows-10-1909")),
-    ("windows-server-2025", "the build of windows-11-24h2, 26100: the DirectML version is inferred"),
-    ("directml-1.14.1", "no version table"),
-    ("onnxruntime-directml-1.18.1", "no version table"),
-    ("onnxruntime-directml-1.14.9", "this release was not read; its DirectML is taken to be that of 1.14.1"),
-    ("onnxruntime-directml-1.14.0", ""),
-    ("windows-11-26h2", "inferred; build 26300, announced for the fall of 2026"),
-    ("onnxruntime-genai-directml-0.2.0", "no version table"),
-    ("onnxruntime-node-1.17", "this release was not read; its DirectML is taken to be that of 1.17.3"),
-    ("onnxruntime-node-1.24.1", ""),
-    *((f"onnxruntime-{release}", "its DirectML provider was not read; --via ort is that of 1.24")
-      for release in ("node-1.25.1", "windowsml-1.30")),
-    ("onnxruntime-genai-winml-0.18.0", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        *((windows, "inferred") for windows in ("windows-10-22h2", "windows-11-25h2", "windows-10-1909")),
+        ("windows-server-2025", "the build of windows-11-24h2, 26100: the DirectML version is inferred"),
+        ("directml-1.14.1", "no version table"),
+        ("onnxruntime-directml-1.18.1", "no version table"),
+        ("onnxruntime-directml-1.14.9", "this release was not read; its DirectML is taken to be that of 1.14.1"),
+        ("onnxruntime-directml-1.14.0", ""),
+        ("windows-11-26h2", "inferred; build 26300, announced for the fall of 2026"),
+        ("onnxruntime-genai-directml-0.2.0", "no version table"),
+        ("onnxruntime-node-1.17", "this release was not read; its DirectML is taken to be that of 1.17.3"),
+        ("onnxruntime-node-1.24.1", ""),
+        *(
+            (f"onnxruntime-{release}", "its DirectML provider was not read; --via ort is that of 1.24")
+            for release in ("node-1.25.1", "windowsml-1.30")
+        ),
+        ("onnxruntime-genai-winml-0.18.0", ""),
+    ],
+)
 def test_what_is_not_documented_of_a_target_is_noted(name: str, note: str) -> None:
     found = Target.parse(name).note
     assert note in found if note else not found
@@ -97,29 +102,41 @@ NO_CAPABILITY: Final = "is no capability; expected no-double-precision, no-typed
 NONSENSE: Final = "vista,,directml-,directml-1.x,directml-1.15.04,directml-1.１5.0,onnxruntime-directml-1,windows-"
 
 
-@pytest.mark.parametrize(("name", "message"), [
-    ("windows-11-21h1", "is no known target.*windows-11-21h2"),
-    ("directml-1.16.0", "is no known target.*directml-1.15.0"),
-    ("directml-1.3.0", "is no known target.*directml-1.13.0"),
-    ("directml-1.8.3", "is no known target.*directml-1.8.2"),
-    ("onnxruntime-directml-2.0.0", "is no known target.*onnxruntime-directml-1.10.0"),
-    ("onnxruntime-node-1.31", "is no known target.*onnxruntime-node-1.30.0"),
-    ("ort-1.20.1", r"is no known target.*: did you mean onnxruntime-node-1\.20\.1, onnxruntime-directml-1\.20\.1\?$"),
-    ("onnxruntime-node-1.16.3", "is no target: there is no DirectML in it; it has no DirectML provider"),
-    ("onnxruntime-node-1.17.0", "no DirectML in it; its provider loads that of Windows: name windows-RELEASE$"),
-    ("onnxruntime-genai-directml-0.14.1", "no DirectML in it; that of onnxruntime-directml, which it requires, is"),
-    ("onnxruntime-genai-winml-0.10", "no DirectML in it; that of the onnxruntime beside it is loaded, else that of"),
-    ("windows-11-26h1", "'windows-11-26h1' is no target: its build, 28000, is of another servicing branch, for part"),
-    ("widnows-10-2004", "is no known target.*windows-10-2004"),
-    ("4_2", "is no known target.*4_1"),
-    ("ort-1.20", r"is no known target.*: did you mean onnxruntime-directml-1\.20\?$"),
-    ("onnxruntime-1.16.3", r"is no known target.*: did you mean onnxruntime-directml-1\.16\.3\?$"),
-    ("windows-10-1809", r"'windows-10-1809' is no target: DirectML begins with windows-10-1903 \(build 18362\)$"),
-    ("windows-server-2019", "is no target: DirectML begins with windows-10-1903"),
-    ("windows-server-2022", "is no target: Microsoft's tables do not say .* 20348; name the feature level"),
-    *((nonsense, "is no known target") for nonsense in NONSENSE.split(",")),
-    *((f"5_2+{missing}", NO_CAPABILITY) for missing in ("no-uav", "", "no-typed-uav-loads+x")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("windows-11-21h1", "is no known target.*windows-11-21h2"),
+        ("directml-1.16.0", "is no known target.*directml-1.15.0"),
+        ("directml-1.3.0", "is no known target.*directml-1.13.0"),
+        ("directml-1.8.3", "is no known target.*directml-1.8.2"),
+        ("onnxruntime-directml-2.0.0", "is no known target.*onnxruntime-directml-1.10.0"),
+        ("onnxruntime-node-1.31", "is no known target.*onnxruntime-node-1.30.0"),
+        (
+            "ort-1.20.1",
+            r"is no known target.*: did you mean onnxruntime-node-1\.20\.1, onnxruntime-directml-1\.20\.1\?$",
+        ),
+        ("onnxruntime-node-1.16.3", "is no target: there is no DirectML in it; it has no DirectML provider"),
+        ("onnxruntime-node-1.17.0", "no DirectML in it; its provider loads that of Windows: name windows-RELEASE$"),
+        ("onnxruntime-genai-directml-0.14.1", "no DirectML in it; that of onnxruntime-directml, which it requires, is"),
+        (
+            "onnxruntime-genai-winml-0.10",
+            "no DirectML in it; that of the onnxruntime beside it is loaded, else that of",
+        ),
+        (
+            "windows-11-26h1",
+            "'windows-11-26h1' is no target: its build, 28000, is of another servicing branch, for part",
+        ),
+        ("widnows-10-2004", "is no known target.*windows-10-2004"),
+        ("4_2", "is no known target.*4_1"),
+        ("ort-1.20", r"is no known target.*: did you mean onnxruntime-directml-1\.20\?$"),
+        ("onnxruntime-1.16.3", r"is no known target.*: did you mean onnxruntime-directml-1\.16\.3\?$"),
+        ("windows-10-1809", r"'windows-10-1809' is no target: DirectML begins with windows-10-1903 \(build 18362\)$"),
+        ("windows-server-2019", "is no target: DirectML begins with windows-10-1903"),
+        ("windows-server-2022", "is no target: Microsoft's tables do not say .* 20348; name the feature level"),
+        *((nonsense, "is no known target") for nonsense in NONSENSE.split(",")),
+        *((f"5_2+{missing}", NO_CAPABILITY) for missing in ("no-uav", "", "no-typed-uav-loads+x")),
+    ],
+)
 def test_an_unknown_name_or_capability_is_an_error_with_what_was_expected(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Target.parse(name)
@@ -191,16 +208,23 @@ NO_LOADS: Final = at("5_2", typed_uav_loads=False)
 NO_DOUBLES: Final = at("windows-10-2004", double_precision=False)
 
 
-@pytest.mark.parametrize(("target", "spelling", "label", "text"), [
-    (WEAK, "5_0+no-typed-uav-loads", "weak (5_0)", "Target('5_0', name='weak', typed_uav_loads=False)"),
-    (NO_DOUBLES, "windows-10-2004+no-double-precision", "windows-10-2004 (2_0)",
-     "Target('2_0', name='windows-10-2004', double_precision=False)"),
-    ("5_2+no-typed-uav-loads", "5_2+no-typed-uav-loads", None, None),
-    (NO_LOADS, "5_2+no-typed-uav-loads", "5_2", "Target('5_2', typed_uav_loads=False)"),
-    ("windows-11-21h2", "windows-11-21h2", "windows-11-21h2 (4_0)", None),
-    ("directml-1.14", "directml-1.14", None, None),
-    ("4_1", "4_1", "4_1", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("target", "spelling", "label", "text"),
+    [
+        (WEAK, "5_0+no-typed-uav-loads", "weak (5_0)", "Target('5_0', name='weak', typed_uav_loads=False)"),
+        (
+            NO_DOUBLES,
+            "windows-10-2004+no-double-precision",
+            "windows-10-2004 (2_0)",
+            "Target('2_0', name='windows-10-2004', double_precision=False)",
+        ),
+        ("5_2+no-typed-uav-loads", "5_2+no-typed-uav-loads", None, None),
+        (NO_LOADS, "5_2+no-typed-uav-loads", "5_2", "Target('5_2', typed_uav_loads=False)"),
+        ("windows-11-21h2", "windows-11-21h2", "windows-11-21h2 (4_0)", None),
+        ("directml-1.14", "directml-1.14", None, None),
+        ("4_1", "4_1", "4_1", None),
+    ],
+)
 def test_a_target_has_a_spelling_a_label_and_a_short_repr_that_reads_back(
     target: Target | str, spelling: str, label: str | None, text: str | None
 ) -> None:
@@ -210,13 +234,19 @@ def test_a_target_has_a_spelling_a_label_and_a_short_repr_that_reads_back(
     assert eval(repr(parsed)) == parsed
 
 
-@pytest.mark.parametrize(("enum", "names"), [
-    (TensorDataType, "UNKNOWN FLOAT32 FLOAT16 UINT32 UINT16 UINT8 INT32 INT16 INT8 FLOAT64 UINT64 INT64 UINT4 INT4"),
-    (enums.TensorType, "INVALID BUFFER"),
-    (enums.TensorFlags, "NONE OWNED_BY_DML"),
-    (enums.Feature, "TENSOR_DATA_TYPE_SUPPORT FEATURE_LEVELS"),
-    (enums.CreateDeviceFlags, "NONE DEBUG"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("enum", "names"),
+    [
+        (
+            TensorDataType,
+            "UNKNOWN FLOAT32 FLOAT16 UINT32 UINT16 UINT8 INT32 INT16 INT8 FLOAT64 UINT64 INT64 UINT4 INT4",
+        ),
+        (enums.TensorType, "INVALID BUFFER"),
+        (enums.TensorFlags, "NONE OWNED_BY_DML"),
+        (enums.Feature, "TENSOR_DATA_TYPE_SUPPORT FEATURE_LEVELS"),
+        (enums.CreateDeviceFlags, "NONE DEBUG"),
+    ],
+)
 def test_enumerators_count_from_0(enum: type[IntEnum | IntFlag], names: str) -> None:
     assert {name: int(member) for name, member in enum.__members__.items()} == {
         name: value for value, name in enumerate(names.split())

@@ -58,36 +58,40 @@ def test_a_cut_text_is_as_long_as_allowed(text: str, limit: int) -> None:
         assert len(cut(text, limit)) == min(len(text), limit)
 
 
-@pytest.mark.parametrize(("function", "value", "text"), [
-    (braced, [1, 2, 3], "{1, 2, 3}"),
-    (braced, (), "{}"),
-    (shown, None, "null"),
-    (shown, True, "true"),
-    (shown, False, "false"),
-    (shown, 1.5, "1.5"),
-    (shown, "a", "'a'"),
-    (shown, {"a": 1}, "an object"),
-    (shown, [1, 2], "an array of 2"),
-    (shown, (), "an array of 0"),
-    (shown, "x" * 100, "'" + "x" * 58 + "…"),
-    (json_pointer, ["a/b", 0, "m~n"], "/a~1b/0/m~0n"),
-    (json_pointer, [], ""),
-    # commands to terminals and logs are escaped
-    (printable, "größer", "größer"),
-    (printable, "\x1b[31m", "\\x1b[31m"),
-    (printable, "a\nb", "a\\nb"),
-    (printable, "\udcff", "\\udcff"),
-    (printable, "##vso[task.setvariable x]", "#\\x23vso[task.setvariable x]"),
-    (printable, "a ##[error]", "a #\\x23[error]"),
-    (printable, "##VSO[a", "#\\x23VSO[a"),
-    (printable, "a\u202eb\u2028\x1b", "a\\u202eb\\u2028\\x1b"),
-    (printable, "## heading, C#[1]", "## heading, C#[1]"),
-    (printable_line_start, "::stop-commands::tok.json", "./::stop-commands::tok.json"),
-    (printable_line_start, "  ::error::x", "./  ::error::x"),
-    (printable_line_start, "##vso[task]evil.json", "./#\\x23vso[task]evil.json"),
-    (printable_line_start, "a::b", "a::b"),
-    (printable_line_start, ":a", ":a"),
-], ids=lambda value: getattr(value, "__name__", ascii(value)))  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "value", "text"),
+    [
+        (braced, [1, 2, 3], "{1, 2, 3}"),
+        (braced, (), "{}"),
+        (shown, None, "null"),
+        (shown, True, "true"),
+        (shown, False, "false"),
+        (shown, 1.5, "1.5"),
+        (shown, "a", "'a'"),
+        (shown, {"a": 1}, "an object"),
+        (shown, [1, 2], "an array of 2"),
+        (shown, (), "an array of 0"),
+        (shown, "x" * 100, "'" + "x" * 58 + "…"),
+        (json_pointer, ["a/b", 0, "m~n"], "/a~1b/0/m~0n"),
+        (json_pointer, [], ""),
+        # commands to terminals and logs are escaped
+        (printable, "größer", "größer"),
+        (printable, "\x1b[31m", "\\x1b[31m"),
+        (printable, "a\nb", "a\\nb"),
+        (printable, "\udcff", "\\udcff"),
+        (printable, "##vso[task.setvariable x]", "#\\x23vso[task.setvariable x]"),
+        (printable, "a ##[error]", "a #\\x23[error]"),
+        (printable, "##VSO[a", "#\\x23VSO[a"),
+        (printable, "a\u202eb\u2028\x1b", "a\\u202eb\\u2028\\x1b"),
+        (printable, "## heading, C#[1]", "## heading, C#[1]"),
+        (printable_line_start, "::stop-commands::tok.json", "./::stop-commands::tok.json"),
+        (printable_line_start, "  ::error::x", "./  ::error::x"),
+        (printable_line_start, "##vso[task]evil.json", "./#\\x23vso[task]evil.json"),
+        (printable_line_start, "a::b", "a::b"),
+        (printable_line_start, ":a", ":a"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ascii(value)),
+)
 def test_a_value_is_shown_as_text(function: Callable[[Any], str], value: Any, text: str) -> None:
     assert function(value) == text
 

@@ -69,18 +69,22 @@ def test_python_code_does_the_same(code: str, printed: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
 
 
-@pytest.mark.parametrize("arguments", [
-    ["check", "two_tiles.onnx", "two_tiles.xml", "-t", "windows-11-21h2,6_4"],
-    ["check", ".", "-t", "6_4", "--format", "json"],
-    ["check", "*.json", "-t", "6_4", "--format", "sarif"],
-    ["check", "int64.json", "-t", "6_4", "--format", "text:out.txt"],
-    ["lower", "int64.json", "-t", "2_0"],
-    ["show", "a.json"],
-    ["run", str(EXAMPLES / "tile.json")],
-    ["emit", "a.json", "--lang", "cpp"],
-    ["levels"],
-    ["explain", "DML-TILE-Repeats-zero"],
-], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "two_tiles.onnx", "two_tiles.xml", "-t", "windows-11-21h2,6_4"],
+        ["check", ".", "-t", "6_4", "--format", "json"],
+        ["check", "*.json", "-t", "6_4", "--format", "sarif"],
+        ["check", "int64.json", "-t", "6_4", "--format", "text:out.txt"],
+        ["lower", "int64.json", "-t", "2_0"],
+        ["show", "a.json"],
+        ["run", str(EXAMPLES / "tile.json")],
+        ["emit", "a.json", "--lang", "cpp"],
+        ["levels"],
+        ["explain", "DML-TILE-Repeats-zero"],
+    ],
+    ids=" ".join,
+)
 def test_a_command_does_the_same(arguments: list[str], call: Call) -> None:
     for name, tile in (("a.json", TILE), ("bad.json", BAD), ("int64.json", INT64)):
         write(name, tile)

@@ -39,16 +39,22 @@ def test_the_library_of_a_wheel_under_the_mit_licence_is_unpacked(tmp_path: Path
     assert release.library.read_bytes() == BYTES
 
 
-@pytest.mark.parametrize(("metadata", "texts", "why"), [
-    ("License: BSD-3-Clause\n", {"LICENSE": MIT_TEXT}, "names the licence 'BSD-3-Clause'"),
-    ("License: MIT OR Apache-2.0\n", {"LICENSE": MIT_TEXT}, "names the licence 'MIT OR Apache-2.0'"),
-    ("", {"LICENSE": MIT_TEXT}, "names the licence 'none'"),
-    (None, {"LICENSE": MIT_TEXT}, "names the licence 'none'"),
-    ("License: MIT\n", {}, "there is no licence file"),
-    ("License: MIT\n", {"LICENSE": "for use on Windows only"}, "LICENSE is not the text of the MIT licence"),
-    ("License: MIT\n", {"LICENSE": MIT_TEXT, "LICENSE_DirectML.txt": "for use on Windows only"},
-     "LICENSE_DirectML.txt is not the text of the MIT licence"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("metadata", "texts", "why"),
+    [
+        ("License: BSD-3-Clause\n", {"LICENSE": MIT_TEXT}, "names the licence 'BSD-3-Clause'"),
+        ("License: MIT OR Apache-2.0\n", {"LICENSE": MIT_TEXT}, "names the licence 'MIT OR Apache-2.0'"),
+        ("", {"LICENSE": MIT_TEXT}, "names the licence 'none'"),
+        (None, {"LICENSE": MIT_TEXT}, "names the licence 'none'"),
+        ("License: MIT\n", {}, "there is no licence file"),
+        ("License: MIT\n", {"LICENSE": "for use on Windows only"}, "LICENSE is not the text of the MIT licence"),
+        (
+            "License: MIT\n",
+            {"LICENSE": MIT_TEXT, "LICENSE_DirectML.txt": "for use on Windows only"},
+            "LICENSE_DirectML.txt is not the text of the MIT licence",
+        ),
+    ],
+)
 def test_any_other_wheel_is_refused_and_nothing_of_it_unpacked(
     tmp_path: Path, release: Release, metadata: str | None, texts: dict[str, str], why: str
 ) -> None:
