@@ -348,29 +348,23 @@ BIG: Final = "exact for integers from -16777216 to 16777216"
 @pytest.mark.parametrize(
     ("shape", "repeats", "element", "options", "advice"),
     [
-        ([2, 3], (1, 2), FLOAT, ["-t", "2_1"], f"{UNSQUEEZE} tile {{1,1,2,3}} x {{1,1,1,2}}"),
-        (["N", 3], (1, 2), FLOAT, ["-t", "2_1"], f"{UNSQUEEZE} to 4 dimensions"),
-        ([3, 1, 1, 1, 2], (2, 1, 1, 1, 6), FLOAT, ["-t", "2_1"], "tile {1,1,3,2} x {1,1,2,6} between two Reshapes"),
-        ([3, *[1] * 7, 2], (2, *[1] * 7, 6), FLOAT, ["--via", "ort"], "tile {3,2} x {2,6} between two Reshapes"),
-        ([3, *[1] * 7, "N"], (2, *[1] * 7, 6), FLOAT, ["--via", "ort"], "merge dimensions by a Reshape before the"),
-        ([2], (2,), INT64, ["-t", "4_0"], CAST.format("int32", "int64", "exact from -2147483648 to 2147483647")),
-        ([2], (2,), INT64, ["-t", "4_0", "--via", "chromium"], CAST.format("int32", "int64", "exact from -2147483648")),
-        ([1, 1, 1, 2], (1, 1, 1, 2), INT64, ["-t", "1_0"], CAST.format("float32", "int64", BIG)),
-        ([2], (2,), UINT64, ["-t", "4_0"], CAST.format("uint32", "uint64", "exact from 0 to 4294967295")),
-        ([2], (2,), DOUBLE, ["--via", "ort"], CAST.format("float32", "float64", f"which rounds, and is {BIG}")),
-        (
-            [2],
-            (2,),
-            BFLOAT16,
-            ["--via", "ort"],
-            "Cast to float32 before it and back to bfloat16 behind it",
-        ),
+        ([2, 3], (1, 2), FLOAT, "-t 2_1", f"{UNSQUEEZE} tile {{1,1,2,3}} x {{1,1,1,2}}"),
+        (["N", 3], (1, 2), FLOAT, "-t 2_1", f"{UNSQUEEZE} to 4 dimensions"),
+        ([3, 1, 1, 1, 2], (2, 1, 1, 1, 6), FLOAT, "-t 2_1", "tile {1,1,3,2} x {1,1,2,6} between two Reshapes"),
+        ([3, *[1] * 7, 2], (2, *[1] * 7, 6), FLOAT, "--via ort", "tile {3,2} x {2,6} between two Reshapes"),
+        ([3, *[1] * 7, "N"], (2, *[1] * 7, 6), FLOAT, "--via ort", "merge dimensions by a Reshape before the"),
+        ([2], (2,), INT64, "-t 4_0", CAST.format("int32", "int64", "exact from -2147483648 to 2147483647")),
+        ([2], (2,), INT64, "-t 4_0 --via chromium", CAST.format("int32", "int64", "exact from -2147483648")),
+        ([1, 1, 1, 2], (1, 1, 1, 2), INT64, "-t 1_0", CAST.format("float32", "int64", BIG)),
+        ([2], (2,), UINT64, "-t 4_0", CAST.format("uint32", "uint64", "exact from 0 to 4294967295")),
+        ([2], (2,), DOUBLE, "--via ort", CAST.format("float32", "float64", f"which rounds, and is {BIG}")),
+        ([2], (2,), BFLOAT16, "--via ort", "Cast to float32 before it and back to bfloat16 behind it"),
     ],
 )
 def test_the_advice_on_an_onnx_model_is_what_its_nodes_can_do_with_the_numbers(
-    check: Call, shape: Any, repeats: Any, element: int, options: list[str], advice: str
+    check: Call, shape: Any, repeats: Any, element: int, options: str, advice: str
 ) -> None:
-    printed = check(save("a.onnx", repeats=repeats, inputs=[typed("x", shape, element)]), *options).stdout
+    printed = check(save("a.onnx", repeats=repeats, inputs=[typed("x", shape, element)]), *options.split()).stdout
     assert f"    try: {advice}" in printed
     if "chromium" in options:
         assert "ship DirectML" not in printed
@@ -518,40 +512,32 @@ def test_json_has_sizes_repeats_types_and_names_as_fields(check: Call) -> None:
     ("options", "status", "printed"),
     [
         (
-            ["-t", "windows-10-22h2"],
+            "-t windows-10-22h2",
             0,
             "windows-10-22h2 (2_0): device\n  DirectML 1.1.0, in the box of windows-10-22h2\n  note: shares the serv",
         ),
-        (["-t", "5_0", "--via", "ort"], 0, "5_0 via ort: device\n  DirectML 1.8.0 or another of this level\n"),
-        (["-t", "directml-1.7.0", "--via", "ort"], 1, "returns DXGI_ERROR_UNSUPPORTED 0x887A0004: ONNX Runtime's"),
+        ("-t 5_0 --via ort", 0, "5_0 via ort: device\n  DirectML 1.8.0 or another of this level\n"),
+        ("-t directml-1.7.0 --via ort", 1, "returns DXGI_ERROR_UNSUPPORTED 0x887A0004: ONNX Runtime's"),
+        ("-t directml-1.7.0 --via ort", 1, "  try: ship DirectML 1.8.0 or later with the application; if Dir"),
+        ("-t onnxruntime-directml-1.9 --via ort", 0, "  DirectML 1.5.1, in the package\n"),
+        ("-t windows-10-22h2 --via chromium", 1, "try: nothing, since a page brings no DirectML: windows-11-21h2"),
         (
-            ["-t", "directml-1.7.0", "--via", "ort"],
-            1,
-            "  try: ship DirectML 1.8.0 or later with the application; if Dir",
-        ),
-        (["-t", "onnxruntime-directml-1.9", "--via", "ort"], 0, "  DirectML 1.5.1, in the package\n"),
-        (
-            ["-t", "windows-10-22h2", "--via", "chromium"],
-            1,
-            "try: nothing, since a page brings no DirectML: windows-11-21h2",
-        ),
-        (
-            ["-t", "windows-10-1909", "--via", "ort"],
+            "-t windows-10-1909 --via ort",
             1,
             "\n  the DirectML of windows-10-1909 (1_0) has no DMLCreateDevice1: an application that delay-loads it ",
         ),
-        (["-t", "5_0,4_1", "--via", "ort"], 1, "4_1 via ort: no device"),
-        (["-t", "5_0", "--via", "otr"], 2, ""),
+        ("-t 5_0,4_1 --via ort", 1, "4_1 via ort: no device"),
+        ("-t 5_0 --via otr", 2, ""),
     ],
 )
 def test_device_says_whether_one_comes_into_being_and_what_to_ship(
-    call: Call, options: list[str], status: int, printed: str
+    call: Call, options: str, status: int, printed: str
 ) -> None:
-    result = call("device", *options)
+    result = call("device", *options.split())
     assert (result.exit_code, printed in result.stdout) == (status, True)
     if status == 2:
         return
-    answers = [json.loads(line) for line in call("device", *options, "--format", "json").stdout.splitlines()]
+    answers = [json.loads(line) for line in call("device", *options.split(), "--format", "json").stdout.splitlines()]
     validator = Draft202012Validator(schemas()["device_output"])
     for answer in answers:
         validator.validate(answer)

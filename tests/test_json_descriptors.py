@@ -145,35 +145,28 @@ FILL: dict[str, Any] = {"Type": "FILL_VALUE_CONSTANT", "OutputTensor": FLAT}
 CLIP: dict[str, Any] = {"Type": "ELEMENT_WISE_CLIP1", "InputTensor": FLAT, "OutputTensor": FLAT}
 ELU: dict[str, Any] = {"Type": "ACTIVATION_ELU", "InputTensor": FLAT, "OutputTensor": FLAT}
 AFFINE: dict[str, Any] = {"Type": "ELEMENT_WISE_ABS", "InputTensor": FLAT, "OutputTensor": FLAT}
+BAD_CLIP = CLIP | {"MinMaxDataType": "INT32", "Min": 1.5, "Max": 2**31}
 NO_FLOAT = "a FLOAT (a number from -3.4028235e38 to 3.4028235e38, "
+
+
+def fill(data_type: str, value: Any) -> dict[str, Any]:
+    return FILL | {"ValueDataType": data_type, "Value": value}
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (
-            FILL | {"ValueDataType": "UINT8", "Value": -5},
-            "Value is -5; a UINT8 (an integer from 0 to 255) was expected",
-        ),
-        (FILL | {"ValueDataType": "UINT8", "Value": 300}, "Value is 300; a UINT8 (an integer from 0 to 255) was"),
-        (FILL | {"ValueDataType": "INT4", "Value": -9}, "Value is -9; an INT4 (an integer from -8 to 7) was expected"),
-        (
-            FILL | {"ValueDataType": "FLOAT16", "Value": 1e9},
-            "Value is 1000000000.0; a FLOAT16 (a number from -65504 to",
-        ),
-        (FILL | {"ValueDataType": "INT64", "Value": 10**23}, "Value is 1e+23; an INT64 (an integer from -922337203685"),
-        (FILL | {"ValueDataType": "UINT64", "Value": "NaN"}, "Value is nan; a UINT64 (an integer from 0 to 18446744"),
-        (FILL | {"ValueDataType": "FLOAT64", "Value": "1"}, "Value is '1'; a number, \"Infinity\", "),
-        (FILL | {"ValueDataType": "FLOAT64", "Value": True}, 'Value is true; a number, "Infinity", '),
-        (FILL | {"ValueDataType": "FLOAT64", "Value": 10**400}, "Value is 1000000"),
-        (
-            CLIP | {"MinMaxDataType": "INT32", "Min": 1.5, "Max": 2**31},
-            "Min is 1.5; an INT32 (an integer from -2147483",
-        ),
-        (
-            CLIP | {"MinMaxDataType": "INT32", "Min": 1.5, "Max": 2**31},
-            "; Max is 2147483648; an INT32 (an integer from",
-        ),
+        (fill("UINT8", -5), "Value is -5; a UINT8 (an integer from 0 to 255) was expected"),
+        (fill("UINT8", 300), "Value is 300; a UINT8 (an integer from 0 to 255) was"),
+        (fill("INT4", -9), "Value is -9; an INT4 (an integer from -8 to 7) was expected"),
+        (fill("FLOAT16", 1e9), "Value is 1000000000.0; a FLOAT16 (a number from -65504 to"),
+        (fill("INT64", 10**23), "Value is 1e+23; an INT64 (an integer from -922337203685"),
+        (fill("UINT64", "NaN"), "Value is nan; a UINT64 (an integer from 0 to 18446744"),
+        (fill("FLOAT64", "1"), "Value is '1'; a number, \"Infinity\", "),
+        (fill("FLOAT64", True), 'Value is true; a number, "Infinity", '),
+        (fill("FLOAT64", 10**400), "Value is 1000000"),
+        (BAD_CLIP, "Min is 1.5; an INT32 (an integer from -2147483"),
+        (BAD_CLIP, "; Max is 2147483648; an INT32 (an integer from"),
         (ELU | {"Alpha": 1e90}, f"Alpha is 1e+90; {NO_FLOAT}"),
         (ELU | {"Alpha": "1"}, f"Alpha is '1'; {NO_FLOAT}"),
         (ELU | {"Alpha": True}, f"Alpha is true; {NO_FLOAT}"),
@@ -189,13 +182,13 @@ def test_a_number_that_its_c_field_does_not_hold_is_a_problem(value: Any, messag
 
 @pytest.mark.parametrize("number", [1, -2.5, 3.4028235e38, 1e-60, "Infinity", "-Infinity", "NaN", 10**30])
 def test_integers_and_words_are_floats(number: Any) -> None:
-    for value in (ELU | {"Alpha": number}, FILL | {"ValueDataType": "FLOAT32", "Value": number}):
+    for value in (ELU | {"Alpha": number}, fill("FLOAT32", number)):
         (part,) = parts(value)
         assert isinstance(part, Item)
 
 
 def test_an_integer_may_be_written_with_a_point() -> None:
-    (part,) = parts(FILL | {"ValueDataType": "INT64", "Value": 7.0})
+    (part,) = parts(fill("INT64", 7.0))
     assert '"Value":7}' in part.all_fields
 
 
@@ -203,35 +196,33 @@ GRAPH: dict[str, Any] = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator
 EDGE = {"GraphInputIndex": 0, "ToNodeIndex": 0}
 
 
+def unknown(path: str, keys: str) -> str:
+    return f"{path} is unknown (the keys are {keys}"
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         (AFFINE | {"ScaleBias": {"Scale": 1, "Bais": 2}}, "ScaleBias.Bais is unknown (did you mean Bias?)"),
-        (AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}, "ScaleBias.X is unknown (the keys are Scale, Bias)"),
+        (AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}, unknown("ScaleBias.X", "Scale, Bias)")),
         (
             AFFINE | {"InputTensor": {"Desc": FLAT | {"Foo": 1}}},
-            "InputTensor.Foo is unknown (the keys are DataType, Flags, DimensionCount, Sizes, Strides, Total",
+            unknown("InputTensor.Foo", "DataType, Flags, DimensionCount, Sizes, Strides, Total"),
         ),
-        (AFFINE | {"Foo": 1}, "Foo is unknown (the keys are InputTensor, OutputTensor, ScaleBias)"),
-        (
-            GRAPH | {"Foo": 1},
-            "Foo is unknown (the keys are InputCount, OutputCount, NodeCount, Nodes, InputEdgeCount, ",
-        ),
+        (AFFINE | {"Foo": 1}, unknown("Foo", "InputTensor, OutputTensor, ScaleBias)")),
+        (GRAPH | {"Foo": 1}, unknown("Foo", "InputCount, OutputCount, NodeCount, Nodes, InputEdgeCount, ")),
         (
             GRAPH | {"InputEdges": [{"GraphInputIndx": 0, "ToNodeIndex": 0}]},
             "InputEdges[0].GraphInputIndx is unknown (did you mean GraphInputIndex?)",
         ),
         (
             GRAPH | {"InputEdges": [EDGE | {"Foo": 1}]},
-            "InputEdges[0].Foo is unknown (the keys are Name, Type, GraphInputIndex, ToNodeIndex, ToNodeInputIndex)",
+            unknown("InputEdges[0].Foo", "Name, Type, GraphInputIndex, ToNodeIndex, ToNodeInputIndex)"),
         ),
-        (
-            GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]},
-            "Nodes[0].Foo is unknown (the keys are Name, Type, Operator, DataSize)",
-        ),
+        (GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]}, unknown("Nodes[0].Foo", "Name, Type, Operator, DataSize)")),
         (
             GRAPH | {"Nodes": [{"Operator": AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}}]},
-            "Nodes[0].Operator.ScaleBias.X is unknown (the keys are Scale, Bias)",
+            unknown("Nodes[0].Operator.ScaleBias.X", "Scale, Bias)"),
         ),
         (
             GRAPH | {"Nodes": [{"Type": "GATHER", "Desc": TILE}]},
