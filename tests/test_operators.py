@@ -429,6 +429,10 @@ def test_the_cast_is_to_the_nearest_type(name: str, given: str, cast: str) -> No
     assert suggestions
 
 
+WINDOWS: Final = "(InputTensor.Sizes[2] + StartPadding[0] + EndPadding[0] - WindowSize[0]) // Strides[0] + 1"
+GATHERED: Final = "InputTensor's Sizes, with IndicesTensor's last IndexDimensions in place of that along Axis"
+
+
 @pytest.mark.parametrize(
     ("name", "message", "suggestion"),
     [
@@ -439,11 +443,18 @@ def test_the_cast_is_to_the_nearest_type(name: str, given: str, cast: str) -> No
         ("quantize-scalar-scale", "{1} was provided, but InputTensor has {2}",
          "give it InputTensor's Sizes, with strides of 0"),
         ("attention-values", "5 was provided, but valueSequenceLength = 6 was expected", None),
+        ("convolution-output-padding-too-large",
+         "3 was provided, but less than OutputTensor.Sizes[2] = 3 was expected", None),
+        ("pooling-rounded-up", f"3 was provided, but {WINDOWS} = 2 was expected", None),
+        ("batch-normalization-channels", "3 was provided, but 1 or InputTensor.Sizes[1] = 2 was expected", None),
+        ("gather-behind-axis", f"{{2, 3, 5}} was provided, but {{2, 3, 4}} was expected: {GATHERED}", None),
+        ("axes-beyond-the-count", "1 was provided, but InputTensor.Sizes[0] = 2 was expected", None),
     ],
 )  # fmt: skip
 def test_a_message_names_what_sizes_are_and_a_way_out(name: str, message: str, suggestion: str | None) -> None:
-    (finding,) = check(case(name), "6_2")
+    finding, *others = check(case(name), "6_2")
     assert (finding.message, finding.suggestion) == (message, suggestion)
+    assert {each.rule for each in others} <= {finding.rule}
 
 
 @pytest.mark.parametrize(
