@@ -468,6 +468,8 @@ def test_a_message_names_what_sizes_are_and_a_way_out(name: str, message: str, s
         ("reduce-unknown-function", Verdict.UNDOCUMENTED),
         ("fused-swish-gemm", Verdict.UNDOCUMENTED),
         ("attention-stacked-bias-of-another-type", Verdict.UNDOCUMENTED),
+        ("roi-align-grad-input-of-another-type", Verdict.UNDOCUMENTED),
+        ("roi-align-grad-input-and-output-of-other-types", Verdict.REFUSED),
         ("attention-stacked-output-of-another-type", Verdict.REFUSED),
         ("attention-bias-of-another-type", Verdict.REFUSED),
         ("convolution-output-padding-of-the-last-dimension", Verdict.UNDOCUMENTED),
