@@ -107,6 +107,28 @@ def test_force_color_colours_a_pipe_and_wraps_nothing(tmp_path: Path) -> None:
     assert re.sub(rb"\x1b\[[\d;]*m", b"", coloured.stdout) == plain.stdout
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "is_coloured"),
+    [
+        ("FORCE_COLOR", "1", True),
+        ("FORCE_COLOR", "", False),
+        ("TTY_COMPATIBLE", "1", True),
+        ("TTY_COMPATIBLE", "0", False),
+        ("TTY_INTERACTIVE", "1", False),
+        ("JPY_PARENT_PID", "1", False),
+    ],
+)
+def test_variables_that_rich_knows_decide_whether_a_pipe_is_coloured(
+    tmp_path: Path, variable: str, value: str, is_coloured: bool
+) -> None:
+    (tmp_path / "bad.json").write_text(BAD_LINE)
+    environment = os.environ | {"TERM": "xterm-256color", variable: value}
+    done = dml_tile("check", str(tmp_path / "bad.json"), env=environment)
+    assert done.returncode == 1
+    assert (b"\x1b[31mrefused" in done.stdout) == is_coloured
+    assert is_coloured or b"\x1b" not in done.stdout
+
+
 def test_a_terminal_gets_links_and_commands_in_one_piece(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(TILE))
     shown = on_a_terminal("check", str(tmp_path / "a.json"), "-t", "windows-10-2004", COLUMNS="50", NO_COLOR="1")
