@@ -6,8 +6,7 @@ It takes no NumPy, whose import takes longer than a check.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -23,8 +22,7 @@ from dml_tile.input_errors import problems_of
 from dml_tile.text import json_pointer, shown
 
 
-@dataclass(frozen=True, slots=True)
-class LiteralValues:
+class LiteralValues(NamedTuple):
     """Numbers that fit their types, and the bytes that all values take.
 
     A list is one part, or a part a number where types are mixed. A constant has one number, a sequence two: its start

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Self, TypeVar
 
 from dml_tile.geometry.layout import packed_strides
@@ -83,8 +82,7 @@ class Dimension(NamedTuple):
     destination: int
 
 
-@dataclass(frozen=True, slots=True)
-class TileInBytes:
+class TileInBytes(NamedTuple):
     """A described tile, with strides in bytes.
 
     ``axes`` are coalesced, in the order of the output; a repeat or a broadcast has a source of 0.

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise, product
 from typing import Final, NamedTuple
 
@@ -52,8 +51,7 @@ class ChainTile(NamedTuple):
     dimensions: tuple[Dimension, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(NamedTuple):
     """Tiles in order: one for each scratch buffer, then the tiles that write the output from the last buffer."""
 
     tiles: tuple[ChainTile, ...]

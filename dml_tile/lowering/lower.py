@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, TypedDict
+from dataclasses import replace
+from typing import Final, NamedTuple, TypedDict
 
 from dml_tile.back_ends import directml
 from dml_tile.back_ends.dialects import Request
@@ -52,8 +52,7 @@ class LoweringOptions(TypedDict, total=False):
     max_steps: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """A tile to be lowered. ``own`` is its data type, or None if DirectML has none for it."""
 
     original: TileOperatorDesc | Request
