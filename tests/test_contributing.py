@@ -122,6 +122,12 @@ def test_the_files_and_tools_that_it_names_exist() -> None:
     named = re.findall(r"`((?:dml_tile|tests|docs)/[\w/.]*)`", GUIDE)
     for name in (*named, *re.findall(r"(?:dml_tile|tests)/\S+", mutants)):
         assert (ROOT / name).exists(), name
+    for rooms, text in re.findall(
+        r"^\| (`\w+[/.][^|]*) \| ([^|]+) \|$", GUIDE.partition("\nTo change:\n")[0], re.MULTILINE
+    ):
+        for pattern in re.findall(r"`([\w*]+\.py)`", text):
+            folders = [ROOT / "dml_tile" / room for room in re.findall(r"`(\w+)/`", rooms)]
+            assert any(any(folder.glob(pattern)) for folder in folders), pattern
     extras = project["project"]["optional-dependencies"]
     assert {"ruff", "mypy"} <= {re.split(r"\W", requirement)[0] for requirement in extras["dev"]}
     assert "def is_ordinary_tile(" in (ROOT / "dml_tile" / "rules" / "tile_findings.py").read_text()
