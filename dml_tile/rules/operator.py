@@ -30,6 +30,7 @@ from dml_tile.rules.operator_view import INT_MAX, OperatorView, basis, viewed
 from dml_tile.rules.shapes import holds
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand
 from dml_tile.rules.tile import count_outside_row, lacking_capability, level_needed, upgrade_advice
+from dml_tile.rules.tile_findings import NEWEST, TARGETS
 
 _INFERRED: Final = {
     Basis.DOCUMENTED: Basis.DOCUMENTED,
@@ -291,15 +292,11 @@ def _of_tensor(operand: Operand, op: OperatorView, target: Target) -> Iterator[F
         yield from apply_rules(BUFFER_RULES, view, target)
 
 
-_TARGETS: Final = {level: Target(level) for level in FeatureLevel}
-_NEWEST: Final = _TARGETS[max(FeatureLevel)]
-
-
 @lru_cache(maxsize=8)
 def _violations_of_fields(op: OperatorView) -> list[tuple[Rule[OperatorView], Violation]]:
     """Return the violations that are the same at all levels; a field's documented and measured ones are one."""
     found, documented = list[tuple[Rule[OperatorView], Violation]](), dict[tuple[str, str], int]()
-    for rule, violation in _violations(_field_rules_of(op.operator, op.table), op, _NEWEST):
+    for rule, violation in _violations(_field_rules_of(op.operator, op.table), op, NEWEST):
         at = rule.id, violation.path
         if violation.basis == Basis.RUNTIME and at in documented:
             i = documented.pop(at)
@@ -323,7 +320,7 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
     if _violations_of_fields(op):
         return None
     levels = sorted(_distinct_levels(op), reverse=True)
-    return min(takewhile(lambda level: _passes(op, _TARGETS[level]), levels), default=None)
+    return min(takewhile(lambda level: _passes(op, TARGETS[level]), levels), default=None)
 
 
 def _passes(op: OperatorView, target: Target) -> bool:

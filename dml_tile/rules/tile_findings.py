@@ -30,7 +30,7 @@ _LEVELS_CHECKED_ALIKE: Final = groupby(
 DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALIKE)
 """The levels at which a tile can begin or cease to pass."""
 
-_NEWEST: Final = TARGETS[max(FeatureLevel)]
+NEWEST: Final = TARGETS[max(FeatureLevel)]
 
 _OF_BUFFERS: Final = (*BUFFER_RULES, *TILE_BUFFER_RULES)
 _OF_WHOLE: Final = (*INPUT_OUTPUT_RULES, *REPEATS_RULES)
@@ -54,7 +54,7 @@ def findings_of_tile(tile: TileOperatorDesc, target: Target) -> Iterable[Finding
 
 def lowest_level_of_tile(tile: TileOperatorDesc) -> FeatureLevel | None:
     """Return the lowest feature level from which on the tile passes; None if it does not at the newest."""
-    if is_ordinary_tile(tile, _NEWEST) and (source := view_of(Operand("", tile.input_tensor))):
+    if is_ordinary_tile(tile, NEWEST) and (source := view_of(Operand("", tile.input_tensor))):
         return _lowest_level_of(source.desc.data_type, source.desc.dimension_count)
     return next((level for level in DISTINCT_LEVELS if passes(findings_of_tile(tile, TARGETS[level]))), None)
 
