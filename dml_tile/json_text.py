@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import jiter
@@ -173,7 +173,7 @@ class SourceText:
     @cached_property
     def _children(self) -> Callable[[int], dict[str, int]]:
         """Returns, by a container's offset, the offsets of its values by name or index; none for another value."""
-        return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: self._shallow(offset) or dict(self._scanned(offset)))
+        return lru_cache(_CONTAINERS_REMEMBERED)(partial(_children_of, self._text))  # not of self: a cycle would stay
 
     def _position(self, steps: list[str], path: str) -> Position | None:
         offset = self._root
@@ -200,39 +200,6 @@ class SourceText:
                 return token.end()
         return len(self._text)
 
-    def _shallow(self, offset: int) -> dict[str, int]:
-        """Return the offsets of a shallow object's values, by name; none for another value."""
-        whole = re.compile(_SHALLOW_OBJECT).match(self._text, offset)
-        members = re.compile(_MEMBER).finditer(self._text, offset + 1, whole.end()) if whole else ()
-        return {_name(member[1]): member.start(2) for member in members}
-
-    def _scanned(self, offset: int) -> Iterator[tuple[str, int]]:
-        """Yield the name or index, and the offset, of each of a container's values."""
-        if self._text[offset] not in "[{":
-            return
-        is_object = self._text[offset] == "{"
-        name = None if is_object else "0"
-        depth, index = 1, 0
-        for token in re.compile(_VALUE).finditer(self._text, offset + 1):
-            word = token[0]
-            if word.startswith("/"):
-                continue
-            if word in "]}":
-                depth -= 1
-                if depth == 0:
-                    break
-                continue
-            if depth == 1:
-                if word == ",":
-                    index += 1
-                    name = None if is_object else str(index)
-                elif name is None:
-                    name = _name(word)
-                elif word != ":":
-                    yield name, token.start()
-            if word in "[{":
-                depth += 1
-
     def _line_and_column(self, offset: int) -> tuple[int, int]:
         before = bisect_left(self._ends_of_lines, offset)
         return before + 1, offset - (self._ends_of_lines[before - 1] if before else -1)
@@ -240,6 +207,46 @@ class SourceText:
     @cached_property
     def _ends_of_lines(self) -> list[int]:
         return [match.start() for match in re.finditer("\n", self._text)]
+
+
+def _children_of(text: str, offset: int) -> dict[str, int]:
+    """Return the offsets of a container's values by name or index; none for another value."""
+    return _shallow(text, offset) or dict(_scanned(text, offset))
+
+
+def _shallow(text: str, offset: int) -> dict[str, int]:
+    """Return the offsets of a shallow object's values, by name; none for another value."""
+    whole = re.compile(_SHALLOW_OBJECT).match(text, offset)
+    members = re.compile(_MEMBER).finditer(text, offset + 1, whole.end()) if whole else ()
+    return {_name(member[1]): member.start(2) for member in members}
+
+
+def _scanned(text: str, offset: int) -> Iterator[tuple[str, int]]:
+    """Yield the name or index, and the offset, of each of a container's values."""
+    if text[offset] not in "[{":
+        return
+    is_object = text[offset] == "{"
+    name = None if is_object else "0"
+    depth, index = 1, 0
+    for token in re.compile(_VALUE).finditer(text, offset + 1):
+        word = token[0]
+        if word.startswith("/"):
+            continue
+        if word in "]}":
+            depth -= 1
+            if depth == 0:
+                break
+            continue
+        if depth == 1:
+            if word == ",":
+                index += 1
+                name = None if is_object else str(index)
+            elif name is None:
+                name = _name(word)
+            elif word != ":":
+                yield name, token.start()
+        if word in "[{":
+            depth += 1
 
 
 def _name(token: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -516,3 +518,15 @@ def test_what_is_no_json_is_an_error_with_its_place(text: bytes, message: str) -
 def test_comments_change_nothing(values: list[object]) -> None:
     commented = b"/* , */".join([b"[", *(json.dumps(value).encode() + b"//\n," for value in values), b"]"])
     assert parse_json(commented) == values
+
+
+def test_a_text_goes_with_its_last_name_also_after_it_was_asked_for_positions() -> None:
+    text = SourceText(b'{"a": [1, {"b": 2}]}')
+    assert text.position("/a/1", "b") == Position(1, 17, 1, 18)
+    there = weakref.ref(text)
+    gc.disable()
+    try:
+        del text
+        assert there() is None, "a cycle keeps it until garbage is collected"
+    finally:
+        gc.enable()
