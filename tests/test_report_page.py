@@ -23,7 +23,7 @@ from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
-from dml_tile.reports.overview import overview_row
+from dml_tile.reports.overview import OverviewRow
 from dml_tile.reports.page import MAX_ON_A_PAGE
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
@@ -278,7 +278,7 @@ def test_so_many_results_are_counted_and_the_first_listed() -> None:
 
 
 def test_a_row_of_a_page_keeps_no_text_that_is_not_shown() -> None:
-    made = overview_row(checked(Item("", row("INT64", [2, 3], [1, 1], RepeatsCount=3)), OLD), "refused", "-")
+    made = OverviewRow(checked(Item("", row("INT64", [2, 3], [1, 1], RepeatsCount=3)), OLD), "refused", "-")
     assert len(made.findings) > 1
     assert not any(finding.operator or finding.identity for finding in made.findings)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, starmap
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from dml_tile import __version__
@@ -20,11 +20,8 @@ from dml_tile.findings import OWN, Finding, Position, Severity, location_of
 from dml_tile.readers.urls import Url
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, open_rows, row_of, rows_of
-from dml_tile.reports.wording import VerdictCounts, outcome_of_rule
+from dml_tile.reports.wording import VerdictCounts, headline, outcome_of_rule
 from dml_tile.text import printable, printable_line_start
-
-if TYPE_CHECKING:
-    from dml_tile.checks.placements import ModelNodes
 
 MAX_SHOWN: Final = 10
 """The rows of one severity that GitHub and Azure Pipelines show of a step."""
@@ -93,28 +90,25 @@ class LimitedReport(RowReport):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        from dml_tile.reports.overview_nodes import OverviewNodes  # imports the back ends
-
         self._kept: dict[Severity, list[FindingRow]] = {severity: [] for severity in sorted(Severity, reverse=True)}
         self._counts = Counter[Severity]()
         self._counted = VerdictCounts()
-        self._placed = OverviewNodes(max_listed=0)
 
     def item(self, results: Sequence[Result]) -> None:
         self._counted.add(results)
         super().item(results)
 
-    def nodes(self, nodes: ModelNodes) -> None:
-        """Count the model."""
-        self._placed.add(nodes, nodes.source)
-
     def end(self, files: Sequence[CheckedFile]) -> None:
         """Write the rows, those of what cannot be read first."""
         self._counts[Severity.ERROR] += len(self.problems)
         self._kept[Severity.ERROR][:0] = starmap(row_of, self.problems[:MAX_SHOWN])
+        title = headline(files, self._counted, self.problems)
         for severity, kept in self._kept.items():
-            for row in self._shown(severity, kept):
-                self._write(self.line(row))
+            if self._counts[severity] > MAX_SHOWN:
+                text = f"and {self._counts[severity] - MAX_SHOWN + 1} more {severity}s, which `dml-tile check` prints"
+                cut = Finding(title, "", text, severity)
+                kept[MAX_SHOWN - 1 :] = [FindingRow(cut, STANDARD_INPUT, "", None, (), (text,), ())]
+            self._write("".join(map(self.line, kept)))
 
     @abstractmethod
     def line(self, row: FindingRow) -> str:
@@ -127,17 +121,6 @@ class LimitedReport(RowReport):
         position = row.position
         values = [self.options.path(row.source), *((position.line, position.column) if position else ())]
         return dict(zip(names, map(str, values), strict=False))
-
-    def _shown(self, severity: Severity, kept: Sequence[FindingRow]) -> Iterator[FindingRow]:
-        count = self._counts[severity]
-        if count <= MAX_SHOWN:
-            yield from kept
-            return
-        yield from kept[: MAX_SHOWN - 1]
-        text = f"and {count - MAX_SHOWN + 1} more {severity}s, which `dml-tile check` prints"
-        headline = self._placed.headline_with(self._counted.headline(self.problems))
-        cut = Finding(headline, "", text, severity)
-        yield FindingRow(cut, STANDARD_INPUT, "", None, (), (text,), ())
 
     def _take(self, row: FindingRow) -> None:
         self._counts[row.severity] += 1

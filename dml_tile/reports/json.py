@@ -209,20 +209,16 @@ class JsonReport(Report):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        self._placed: list[ModelNodes] = []
         self._write_json('{"version": 1, "results": [')
 
     def item(self, results: Sequence[Result]) -> None:
         for result in results:
             self._write_item(result_record(result, self.options.fail_on).model_dump_json())
 
-    def nodes(self, nodes: ModelNodes) -> None:
-        self._placed.append(nodes)
-
     def end(self, files: Sequence[CheckedFile]) -> None:
         self._write_json("\n]")
-        if self._placed:
-            self._write_list("nodes", chain.from_iterable(map(placement_records, self._placed)))
+        if placed := [each.nodes for each in files if each.nodes]:
+            self._write_list("nodes", chain.from_iterable(map(placement_records, placed)))
         passed_over = {source for source, _ in self.passed_over}
         contradictions: dict[str, list[str]] = {}
         for source, finding in self.found["contradictions"]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
-from importlib.resources import files
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
@@ -199,8 +198,7 @@ _ROW_HEADINGS: Final = ("from", "basis", "tensors", "dimensions", "data types")
 
 def levels_html() -> str:
     """Return a page of all operators, with a search field, that needs nothing else."""
-    script = files(__package__).joinpath("levels.js").read_text("utf-8")
-    return "".join(html_page(_PAGE_TITLE, _page_body(), script=script))
+    return "".join(html_page(_PAGE_TITLE, _page_body(), "levels.js"))
 
 
 def _page_body() -> Iterator[str]:

@@ -6,20 +6,18 @@ Page: https://github.github.com/gfm/
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, starmap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, starmap
 from typing import Final
 
-from dml_tile.back_ends.placement import Placement
-from dml_tile.checks.placements import PLACED
+from dml_tile.checks.placements import PLACED, ModelNodes
 from dml_tile.checks.result import CheckedFile
-from dml_tile.findings import NOTHING_TO_CHECK, Finding, Severity, location_of
+from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, Severity, location_of
 from dml_tile.reports.bounds import clipped
-from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow
-from dml_tile.reports.overview_nodes import DepartureRow, OverviewNodes, PlacedRow
+from dml_tile.reports.overview import SIGNS, DepartureRow, OverviewReport, OverviewRow, PlacedModels, placed_at
+from dml_tile.reports.report import ReportOptions
 from dml_tile.reports.rows import FindingRow
-from dml_tile.reports.wording import counted, kind_of, passed_over
+from dml_tile.reports.wording import counted, headline, kind_of, passed_over
 from dml_tile.text import plural
 
 MAX_IN_A_COMMENT: Final = 50
@@ -37,52 +35,49 @@ class MarkdownReport(OverviewReport):
     max_listed = MAX_IN_A_COMMENT
 
     def end(self, files: Sequence[CheckedFile]) -> None:
-        for line in _lines(self):
+        for line in _lines(self, files):
             self._write(f"{line}\n")
 
 
-def _lines(overview: OverviewReport) -> Iterator[str]:
-    rows, problems = overview.rows, overview.problems
-    yield f"## Operators on DirectML: {overview.headline}"
-    yield from _list(len(problems), starmap(_problem, problems), "that cannot be read")
-    if overview.passed_over:
-        yield from ("", f"{_escaped(passed_over(overview.passed_over))}.")
-    yield from _list(len(overview.notices), starmap(_notice, overview.notices), "notices")
-    if overview.placed.count:
-        yield from _nodes(overview.placed)
+def _lines(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str]:
+    yield f"## Operators on DirectML: {headline(files, report.counted, report.problems)}"
+    yield from _list(report.problems, _problem, "that cannot be read")
+    if report.passed_over:
+        yield from ("", f"{_escaped(passed_over(report.passed_over))}.")
+    yield from _list(report.notices, _notice, "notices")
+    yield from _nodes(PlacedModels(files, report.options, MAX_IN_A_COMMENT), report.options)
+    rows = report.rows
     if rows:
-        yield ""
-        yield from _table(rows, overview.targets)
-    if overview.left_out:
-        yield from ("", f"Not listed: {counted(overview.left_out)}.")
+        heads = ["Operator", *report.targets, "Lowest level", "Oldest Windows"]
+        yield from _table(heads, (_operator(row, report.targets) for row in rows))
+    if report.left_out:
+        yield from ("", f"Not listed: {counted(report.left_out)}.")
     for row in rows:
         if row.has_details:
             yield from ("", *_details(row))
 
 
-def _list(count: int, items: Iterable[str], what: str) -> Iterator[str]:
-    if count:
-        yield from ("", *islice(items, MAX_IN_A_COMMENT))
-    if count > MAX_IN_A_COMMENT:
-        yield f"- and {count - MAX_IN_A_COMMENT} more {what}"
+def _list(found: Sequence[Found], item: Callable[[str, Finding], str], what: str) -> Iterator[str]:
+    if found:
+        yield from ("", *starmap(item, found[:MAX_IN_A_COMMENT]))
+    if len(found) > MAX_IN_A_COMMENT:
+        yield f"- and {len(found) - MAX_IN_A_COMMENT} more {what}"
 
 
-def _placements(model: PlacedRow, target: str) -> str:
-    """Return whether a model loads at a target, and the numbers of its nodes; empty where it was not placed."""
-    counts = model.counts.get(target) or Counter[Placement]()
-    numbers = ", ".join(f"{counts[placement]:,} {word}" for placement, word in PLACED.items() if counts[placement])
-    return ": ".join(filter(None, (model.outcomes.get(target), numbers)))
-
-
-def _nodes(placed: OverviewNodes) -> Iterator[str]:
-    """Yield the models by targets, then the kinds of departure."""
+def _table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     yield ""
-    yield _table_row(["Model", *placed.targets])
-    yield _table_row(["---"] * (1 + len(placed.targets)))
-    for model in placed.models:
-        yield _table_row([_cell_code(model.source), *(_placements(model, target) for target in placed.targets)])
-    if placed.count > len(placed.models):
-        yield from ("", f"and {placed.count - len(placed.models)} more models")
+    for cells in chain([heads, ["---"] * len(heads)], rows):
+        yield f"| {' | '.join(cells)} |"
+
+
+def _nodes(placed: PlacedModels, options: ReportOptions) -> Iterator[str]:
+    """Yield the models by targets, then the kinds of departure."""
+    if not placed.models:
+        return
+    heads = ["Model", *(target.label for target in placed.targets)]
+    yield from _table(heads, (_placements(nodes, options) for nodes in placed.models[:MAX_IN_A_COMMENT]))
+    if len(placed.models) > MAX_IN_A_COMMENT:
+        yield from ("", f"and {len(placed.models) - MAX_IN_A_COMMENT} more models")
     known = f"{plural(placed.known, 'kind')} of departure from DirectML" if placed.known else ""
     if not (placed.departures or placed.left_out):
         yield from ("", f"Nothing is new against the baseline, which has {known}.") if known else ()
@@ -101,6 +96,15 @@ def _nodes(placed: OverviewNodes) -> Iterator[str]:
         yield from ("", f"and {placed.left_out} more")
 
 
+def _placements(nodes: ModelNodes, options: ReportOptions) -> Iterator[str]:
+    """Yield a model's name and, for each target, whether it loads there, and the numbers of its nodes."""
+    yield _cell_code(clipped(options.path(nodes.source)))
+    for i in range(len(nodes.targets)):
+        outcome, counts = placed_at(nodes, i)
+        numbers = ", ".join(f"{count:,} {PLACED[placement]}" for placement, count in counts.items())
+        yield ": ".join(filter(None, (outcome, numbers)))
+
+
 def _departure(row: DepartureRow) -> Iterator[str]:
     finding = row.finding
     yield f"- {finding.severity} {finding.rule} in {_code(row.source)}: {_escaped(finding.message)}"
@@ -108,13 +112,9 @@ def _departure(row: DepartureRow) -> Iterator[str]:
         yield f"  - try: {_escaped(finding.suggestion)}"
 
 
-def _table(rows: Sequence[OverviewRow], targets: Sequence[str]) -> Iterator[str]:
-    heads = ["Operator", *targets, "Lowest level", "Oldest Windows"]
-    yield _table_row(heads)
-    yield _table_row(["---"] * len(heads))
-    for row in rows:
-        verdicts = (f"{SIGNS[word]} {word}" if (word := row.verdicts.get(target)) else "" for target in targets)
-        yield _table_row([_cell_code(row.name), *verdicts, row.lowest_level, row.oldest_windows])
+def _operator(row: OverviewRow, targets: Sequence[str]) -> Sequence[str]:
+    verdicts = (f"{SIGNS[word]} {word}" if (word := row.verdicts.get(target)) else "" for target in targets)
+    return _cell_code(row.name), *verdicts, row.level, row.windows
 
 
 def _cell_code(text: str) -> str:
@@ -123,10 +123,6 @@ def _cell_code(text: str) -> str:
     A backslash before that would escape the escape.
     """
     return _PIPES.sub(r"\\|", _code(text))
-
-
-def _table_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _problem(source: str, problem: Finding) -> str:
@@ -146,10 +142,7 @@ def _details(row: OverviewRow) -> Iterator[str]:
     yield ""
     if row.operator:
         yield f"{_code(row.operator)}\n"
-    if row.unknown:
-        yield f"- known at run time only: {_code(row.unknown)}"
-    if row.not_looked_at:
-        yield f"- not looked at: {_code(row.not_looked_at)}"
+    yield from (f"- {what}: {_code(fields)}" for what, fields in row.facts.items())
     yield from (f"- note: {_escaped(note)}" for note in row.notes)
     for finding in row.findings:
         yield from _finding(finding, row)

@@ -59,6 +59,13 @@ class Cell(NamedTuple):
     class_: str | None = None
 
 
+class Row(NamedTuple):
+    """A table's row, of which the first cell is the heading, and its attributes."""
+
+    cells: Sequence[Cell | str]
+    attributes: Mapping[str, str] = {}
+
+
 def count_cell(count: int) -> Cell:
     """Return a cell with a number, which lines up with those above it."""
     return Cell(str(count), class_="count")
@@ -69,20 +76,18 @@ def table_head(columns: Iterable[str]) -> Markup:
     return element("thead", element("tr", *(element("th", column, scope="col") for column in columns)))
 
 
-def table(columns: Sequence[str], bodies: Iterable[Markup]) -> Iterator[Markup]:
-    """Yield a table that the page's script can sort, in pieces; its bodies are from ``body``."""
+def table(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Markup]:
+    """Yield a table that the page's script can sort, in pieces; each row is a body of its own."""
     yield Markup(f"<table>{table_head(columns)}\n")
-    yield from bodies
+    for cells, attributes in rows:
+        shown = []
+        for i, (column, cell) in enumerate(zip(columns, cells, strict=True)):
+            content, sort, class_ = Cell(cell) if isinstance(cell, str) else cell
+            tag, scope = ("td", None) if i else ("th", "row")
+            shown.append(element(tag, content, scope=scope, class_=class_, data_label=column, data_sort=sort))
+        yield element("tbody", element("tr", *shown), **attributes)
+        yield Markup("\n")
     yield Markup("</table>\n")
-
-
-def body(columns: Sequence[str], cells: Sequence[Cell], **attributes: str | None) -> Markup:
-    """Return a row, as a body of its own; its first cell is its heading."""
-    shown = []
-    for i, (column, (content, sort, class_)) in enumerate(zip(columns, cells, strict=True)):
-        tag, scope = ("td", None) if i else ("th", "row")
-        shown.append(element(tag, content, scope=scope, class_=class_, data_label=column, data_sort=sort))
-    return joined(element("tbody", element("tr", *shown), **attributes), Markup("\n"))
 
 
 def left_out(what: str, count: int) -> Iterator[Markup]:
@@ -92,7 +97,7 @@ def left_out(what: str, count: int) -> Iterator[Markup]:
 
 
 def filters(
-    identifier: str, legend: str, words: Mapping[str, str], targets: Sequence[str], rules: Sequence[str]
+    identifier: str, legend: str, words: Mapping[str, str], targets: Sequence[str], rules: Iterable[str]
 ) -> Iterator[Markup]:
     """Yield the form by which the script shows and hides rows of the next table; it stays hidden without the script.
 
@@ -100,22 +105,18 @@ def filters(
     """
     yield Markup(f'<form id="{identifier}" hidden>\n')
     yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
-    choices = (_radio("all", "", is_checked=True), *(_radio(word, value) for value, word in words.items()))
-    yield element("fieldset", element("legend", legend), *choices)
-    yield from _select("at", "target", targets, "any target")
-    yield from _select("Rule", "rule", rules, "all")
+    radios = []
+    for value, word in {"": "all", **words}.items():
+        checked = "" if value else " checked"
+        button = Markup(f'<input type="radio" name="verdict" value="{value}"{checked}>')
+        radios.append(element("label", button, f" {word}"))
+    yield element("fieldset", element("legend", legend), *radios)
+    selections = ("at", "target", "any target", targets), ("Rule", "rule", "all", sorted({*rules}))
+    for label, field, every, values in selections:
+        if len(values) > 1:
+            options = element("option", every, value=""), *(element("option", value, value=value) for value in values)
+            yield element("label", f"{label} ", element("select", *options, name=field))
     yield Markup('<p role="status"></p>\n<button type="button" hidden></button>\n</form>\n')
-
-
-def _radio(label: str, value: str, *, is_checked: bool = False) -> Markup:
-    checked = " checked" if is_checked else ""
-    return element("label", Markup(f'<input type="radio" name="verdict" value="{value}"{checked}>'), f" {label}")
-
-
-def _select(label: str, field: str, values: Sequence[str], otherwise: str) -> Iterator[Markup]:
-    if len(values) > 1:
-        options = element("option", otherwise, value=""), *(element("option", value, value=value) for value in values)
-        yield element("label", f"{label} ", element("select", *options, name=field))
 
 
 def choices_of(verdicts: Mapping[str, str], rules: Iterable[str]) -> dict[str, str]:
@@ -131,10 +132,10 @@ def region(label: str, content: Iterable[Markup]) -> Iterator[Markup]:
     yield Markup("</div>\n")
 
 
-def html_page(title: str, body: Iterable[str], *, script: str = "") -> Iterator[str]:
-    """Yield a page, in pieces. Its security policy allows this style and this script alone."""
-    style = files(__package__).joinpath("style.css").read_text("utf-8")
-    allowed = f"style-src {hash_source(style)}; " + (f"script-src {hash_source(script)}; " if script else "")
+def html_page(title: str, body: Iterable[str], script_file: str) -> Iterator[str]:
+    """Yield a page, in pieces. Its security policy allows the package's style and this script alone."""
+    style, script = (files(__package__).joinpath(file).read_text("utf-8") for file in ("style.css", script_file))
+    allowed = f"style-src {hash_source(style)}; script-src {hash_source(script)}; "
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield '<meta http-equiv="Content-Security-Policy" '
     yield f"content=\"default-src 'none'; {allowed}base-uri 'none'; form-action 'none'\">\n"
@@ -142,5 +143,4 @@ def html_page(title: str, body: Iterable[str], *, script: str = "") -> Iterator[
     yield element("title", title)
     yield f"\n<style>{style}</style>\n</head>\n<body>\n"
     yield from body
-    yield f"<script>{script}</script>\n" if script else ""
-    yield "</body>\n</html>\n"
+    yield f"<script>{script}</script>\n</body>\n</html>\n"

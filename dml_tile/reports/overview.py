@@ -1,75 +1,72 @@
-"""An operator at all targets: its findings grouped, and its row of the page and of Markdown, in short, safe texts."""
+"""Rows of the page and of Markdown in short, safe texts: operators at all targets, and departures of models' nodes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Final, NamedTuple
 
-from dml_tile.checks.placements import ModelNodes
-from dml_tile.checks.result import Result, lowest_level_at_all
-from dml_tile.directml.enums import FeatureLevel
+from dml_tile.back_ends.placement import Placement
+from dml_tile.checks.placements import PLACED, Departure, ModelNodes
+from dml_tile.checks.result import CheckedFile, Result, lowest_level_at_all
 from dml_tile.directml.targets import Target
-from dml_tile.findings import OWN, PASSED_OVER, Finding, Try, location_of
+from dml_tile.findings import OWN, PASSED_OVER, Finding, Severity, Try, location_of
+from dml_tile.reports import wording
 from dml_tile.reports.bounds import MAX_CLIPPED, clipped, clipped_tries
-from dml_tile.reports.overview_nodes import OverviewNodes
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, rows_of
-from dml_tile.reports.wording import (
-    VERDICTS,
-    VerdictCounts,
-    buffer_name,
-    cost_of,
-    has_a_least_level,
-    remarks,
-    run_from_level,
-)
 
-SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◑◐✓", strict=True))
+SIGNS: Final = dict(zip(wording.VERDICTS, "✕!!–→◑◐✓", strict=True))
 """A character for each verdict, beside the word."""
 
 _MAX_FINDINGS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class RowLowering:
-    """The tile, its steps as (tile, reads, writes), their cost, the targets that take them, and a command for each."""
+class RowLowering(NamedTuple):
+    """A lowering, its costs in words, the targets that take it, and a command for each.
 
-    before: str
-    steps: tuple[tuple[str, str, str], ...]
+    ``tiles`` are the original and the steps: each a name, the tile, and the buffers that it reads and writes.
+    """
+
+    tiles: tuple[tuple[str, str, str, str], ...]
     costs: tuple[str, ...]
-    targets: list[str] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)
+    targets: list[str]
+    commands: list[str]
 
 
-@dataclass(frozen=True, slots=True)
 class OverviewRow:
     """An operator, with its verdict at each target and the worst of them.
 
-    ``operator``, ``lowest_level`` and ``oldest_windows`` are empty for what was not checked.
+    ``operator``, ``level`` and ``windows`` are empty for what was not checked. ``facts`` are its fields that are known
+    at run time only or not looked at, ``rules`` those of all findings, of which the first are listed.
     """
 
-    source: str
-    pointer: str
-    operator: str
-    verdict: str
-    verdicts: dict[str, str]
-    lowest: FeatureLevel | None
-    lowest_level: str
-    oldest_windows: str
-    unknown: str
-    not_looked_at: str
-    notes: tuple[str, ...]
-    rules: tuple[str, ...]
-    findings: tuple[FindingRow, ...]
-    findings_left_out: int
-    lowerings: list[RowLowering]
+    def __init__(self, results: Sequence[Result], verdict: str, source: str) -> None:
+        first, findings = results[0], rows_of(results)
+        self.source, self.pointer = clipped(source), clipped(first.item.pointer)
+        self.operator = clipped(first.item.operator) if first.is_checked else ""
+        self.verdict = verdict
+        self.verdicts: dict[str, str] = {result.target.label: result.verdict for result in results}
+        self.lowest = lowest_level_at_all(results)
+        is_least = wording.has_a_least_level(first)
+        self.level, self.windows = wording.run_from_level(self.lowest, is_least) if first.is_judged else ("", "")
+        facts = {
+            "known at run time only": clipped("; ".join(map(str, first.item.unknown))),
+            "not looked at": clipped(", ".join(first.not_looked_at)),
+        }
+        self.facts = {what: fields for what, fields in facts.items() if fields}
+        notes = ((_via(result), clipped(wording.remarks(result))) for result in results)
+        self.notes = [*dict.fromkeys(note for both in notes for note in both if note)]
+        self.rules = [*dict.fromkeys(group.rule for group in findings)]
+        self.findings = [_short(group, len(results)) for group in findings[:_MAX_FINDINGS]]
+        self.findings_left_out = len(findings[_MAX_FINDINGS:])
+        self.lowerings = _lowerings(results)
 
     @property
     def has_details(self) -> bool:
         """True if there is more to say of it than its verdicts."""
-        return bool(self.findings or self.unknown or self.not_looked_at or self.notes)
+        return bool(self.findings or self.facts or self.notes)
 
     @property
     def name(self) -> str:
@@ -77,36 +74,8 @@ class OverviewRow:
         return location_of(self.source, self.pointer)
 
 
-def overview_row(results: Sequence[Result], verdict: str, source: str) -> OverviewRow:
-    """Return the results of an operator, one for each target, the worst of its verdicts, and its path, as a row."""
-    first = results[0]
-    findings = rows_of(results)
-    lowest = lowest_level_at_all(results)
-    level, windows = run_from_level(lowest, has_a_least_level(first)) if first.is_judged else ("", "")
-    return OverviewRow(
-        source=clipped(source),
-        pointer=clipped(first.item.pointer),
-        operator=clipped(first.item.operator) if first.is_checked else "",
-        verdict=verdict,
-        verdicts={result.target.label: result.verdict for result in results},
-        lowest=lowest,
-        lowest_level=level,
-        oldest_windows=windows,
-        unknown=clipped("; ".join(map(str, first.item.unknown))),
-        not_looked_at=clipped(", ".join(first.not_looked_at)),
-        notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
-        rules=tuple(dict.fromkeys(group.rule for group in findings)),
-        findings=tuple(_short(group, len(results)) for group in findings[:_MAX_FINDINGS]),
-        findings_left_out=len(findings[_MAX_FINDINGS:]),
-        lowerings=_row_lowerings(results),
-    )
-
-
-def _notes(result: Result) -> Iterator[str]:
-    if result.item.via:
-        yield f"via {result.item.via}"
-    if remarked := remarks(result):
-        yield clipped(remarked)
+def _via(result: Result) -> str:
+    return f"via {result.item.via}" if result.item.via else ""
 
 
 def _short(group: FindingRow, target_count: int) -> FindingRow:
@@ -122,38 +91,85 @@ def _short(group: FindingRow, target_count: int) -> FindingRow:
     )
 
 
-def _row_lowerings(results: Sequence[Result]) -> list[RowLowering]:
+def _lowerings(results: Sequence[Result]) -> list[RowLowering]:
     rows: dict[tuple[object, ...], RowLowering] = {}
     for result in results:
         if lowering := result.lowering:
-            steps = (
-                (clipped(str(step.desc)), buffer_name(step.reads), buffer_name(step.writes)) for step in lowering.steps
-            )
-            costs = (cost_of(lowering), *(f"note: {note}" for note in lowering.notes))
-            of_target = clipped(str(lowering.original)), tuple(steps), costs
-            row = rows.setdefault(of_target, RowLowering(*of_target))
+            tiles = [("Before", clipped(str(lowering.original)), "input", "output")]
+            for i, step in enumerate(lowering.steps, start=1):
+                buffers = wording.buffer_name(step.reads), wording.buffer_name(step.writes)
+                tiles.append((f"Step {i}", clipped(str(step.desc)), *buffers))
+            costs = (wording.cost_of(lowering), *(f"note: {note}" for note in lowering.notes))
+            row = rows.setdefault((*tiles, costs), RowLowering(tuple(tiles), costs, [], []))
             row.targets.append(result.target.label)
             if 0 < len(result.command) <= MAX_CLIPPED:  # cut short, it would be another
                 row.commands.append(result.command)
     return [*rows.values()]
 
 
+class DepartureRow(NamedTuple):
+    """A kind of departure of a model's nodes, or of the model, with the model's path, and a finding of short texts."""
+
+    source: str
+    departure: Departure
+    finding: Finding
+
+
+class PlacedModels:
+    """The models whose nodes ONNX Runtime placed, and the kinds of departure of them, the worst first.
+
+    Of a severity ``max_listed`` kinds are listed; ``left_out`` counts the others, ``known`` those that the baseline
+    has.
+    """
+
+    def __init__(self, files: Sequence[CheckedFile], options: ReportOptions, max_listed: int) -> None:
+        self.models = [each.nodes for each in files if each.nodes]
+        self.targets: Sequence[Target] = self.models[0].targets if self.models else ()
+        self.known = sum(len({kind[:2] for kind in nodes.known}) for nodes in self.models)
+        kinds: dict[Severity, list[tuple[str, Departure]]] = {each: [] for each in sorted(Severity, reverse=True)}
+        for nodes in self.models:
+            for departure in nodes.counted:
+                kinds[OWN[departure.reason.rule].severity].append((nodes.source, departure))
+        self.left_out = sum(len(found[max_listed:]) for found in kinds.values())
+        self.departures = [
+            DepartureRow(clipped(options.path(source)), departure, _short_finding(departure.finding))
+            for found in kinds.values()
+            for source, departure in found[:max_listed]
+        ]
+
+
+def _short_finding(finding: Finding) -> Finding:
+    return replace(finding, message=clipped(finding.message), tries=clipped_tries(finding.tries))
+
+
+def placed_at(nodes: ModelNodes, target: int) -> tuple[str, dict[Placement, int]]:
+    """Return whether a model loads at a target, in words, and the numbers of its nodes by placement.
+
+    The words are empty if that is not known; without a device there are no numbers.
+    """
+    if not nodes.has_device(target):
+        return "no device", {}
+    counts = {placement: count for placement in PLACED if (count := nodes.counts[target][placement])}
+    if not nodes.loads(target):
+        return "does not load", counts
+    return "" if Placement.UNKNOWN in counts else "loads", counts
+
+
 class OverviewReport(Report):
     """Gathers operators, to write all at the end, with paths from the root on; memory is bounded whatever their number.
 
     ``verdicts`` count operators at each target, ``rules`` those that break them. The first ``max_listed`` operators
-    with findings are listed, and as many without; ``left_out`` counts the others. ``placed`` are the nodes of models.
+    with findings are listed, and as many without; ``left_out`` counts the others.
     """
 
     max_listed: ClassVar[int]
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        self.counted = VerdictCounts()
+        self.counted = wording.VerdictCounts()
         self.verdicts: dict[Target, Counter[str]] = {}
         self.rules = Counter[str]()
         self.left_out = Counter[str]()
-        self.placed = OverviewNodes(self.max_listed)
         self._rows: list[OverviewRow] = []
         self._listed_by_kind = Counter[bool]()
 
@@ -170,32 +186,22 @@ class OverviewReport(Report):
         has_findings = any(result.findings for result in results)
         if self._listed_by_kind[has_findings] < self.max_listed:
             self._listed_by_kind[has_findings] += 1
-            self._rows.append(overview_row(results, verdict, self.options.path(results[0].item.source)))
+            self._rows.append(OverviewRow(results, verdict, self.options.path(results[0].item.source)))
         else:
             self.left_out[verdict] += 1
-
-    def nodes(self, nodes: ModelNodes) -> None:
-        """Take the placements of a model's nodes, and what keeps some from DirectML."""
-        self.placed.add(nodes, self.options.path(nodes.source))
 
     def finding(self, source: str, finding: Finding) -> None:
         """Keep a finding about a file, with its path from the root on; what was passed over is only counted.
 
-        Those about nodes came with the nodes.
+        Those about nodes are with the nodes of the files.
         """
-        if OWN[finding.rule].key == "nodes":
-            return
-        super().finding(source if finding.rule == PASSED_OVER else self.options.path(source), finding)
+        if OWN[finding.rule].key != "nodes":
+            super().finding(source if finding.rule == PASSED_OVER else self.options.path(source), finding)
 
     @property
     def rows(self) -> list[OverviewRow]:
         """The listed operators, the worst first."""
-        return sorted(self._rows, key=lambda row: VERDICTS.index(row.verdict))
-
-    @property
-    def headline(self) -> str:
-        """The outcome in one line: of models whose nodes were placed, then of operators."""
-        return self.placed.headline_with(self.counted.headline(self.problems))
+        return sorted(self._rows, key=lambda row: wording.VERDICTS.index(row.verdict))
 
     @property
     def targets(self) -> list[str]:
@@ -206,4 +212,4 @@ class OverviewReport(Report):
     def words(self) -> list[str]:
         """The verdicts that operators have at some target, the worst first."""
         there = sum(self.verdicts.values(), Counter[str]())
-        return [word for word in VERDICTS if there[word]]
+        return [word for word in wording.VERDICTS if there[word]]

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from importlib import resources
-from itertools import islice, starmap
+from collections.abc import Callable, Iterator, Sequence
+from itertools import starmap
 from typing import Final
 
 from dml_tile import __version__
+from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.catalogue import RULES
+from dml_tile.checks.placements import PLACED, ModelNodes
 from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.findings import Finding, location_of
-from dml_tile.reports import wording
+from dml_tile.findings import Finding, Found, location_of
+from dml_tile.reports import markup, wording
 from dml_tile.reports.bounds import clipped
-from dml_tile.reports.markup import (
-    Cell,
-    Markup,
-    body,
-    choices_of,
-    count_cell,
-    element,
-    filters,
-    html_page,
-    joined,
-    left_out,
-    link,
-    name,
-    region,
-    table,
+from dml_tile.reports.markup import Cell, Markup, Row, choices_of, count_cell, element, joined, left_out, name, table
+from dml_tile.reports.overview import (
+    SIGNS,
+    DepartureRow,
+    OverviewReport,
+    OverviewRow,
+    PlacedModels,
+    RowLowering,
+    placed_at,
 )
-from dml_tile.reports.overview import SIGNS, OverviewReport, OverviewRow, RowLowering
-from dml_tile.reports.page_nodes import departure_table, node_table
-from dml_tile.reports.report import ReportOptions
 from dml_tile.reports.rows import FindingRow
 from dml_tile.text import plural
 
@@ -52,65 +43,66 @@ _AGAINST: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """A part of the page; empty ones are left out."""
+class PageReport(OverviewReport):
+    """One self-contained HTML page, written at the end; the same results of the same command make the same page."""
 
-    title: str
-    count: int
-    content: Iterator[str]
+    max_listed = MAX_ON_A_PAGE
 
-    @property
-    def identifier(self) -> str:
-        return self.title.lower().replace(" ", "-")
+    def end(self, files: Sequence[CheckedFile]) -> None:
+        title = f"{_TITLE}: {wording.headline(files, self.counted, self.problems)}"
+        for piece in markup.html_page(title, _page(self, files), "page.js"):
+            self._write(piece)
 
 
-def _page(report: OverviewReport, models: Sequence[CheckedFile]) -> Iterator[str]:
-    """Yield the body of the page, in pieces."""
-    rows, rules = report.rows, wording.greatest_first(report.rules)
-    detailed, problems = sum(row.has_details for row in rows), starmap(_problem, report.problems)
-    placed = report.placed
-    every = (
-        _Section("Not read", len(report.problems), _list("problem", len(report.problems), problems)),
-        _Section(
-            "Notices", len(report.notices), _list("notice", len(report.notices), starmap(_notice, report.notices))
-        ),
-        _Section("Nodes", placed.count, node_table(placed)),
-        _Section("Departures from DirectML", len(placed.departures) + placed.left_out, departure_table(placed)),
-        _Section("Operators", report.counted.operators.total() or len(rows), _operators(report, rows)),
-        _Section("Findings", detailed, _details(rows, are_open=detailed <= _MAX_OPEN)),
-        _Section("Targets", len(report.verdicts), _target_table(report)),
-        _Section("Models", len(models), _model_table(models)),
-        _Section("Rules broken", len(report.rules), table(_RULE_COLUMNS, starmap(_rule, rules.items()))),
+def _page(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str]:
+    """Yield the body of the page, in pieces; a section for each kind of thing that there is."""
+    rows, placed = report.rows, PlacedModels(files, report.options, MAX_ON_A_PAGE)
+    models = [each for each in files if each.is_model and (each.operators or not each.nodes)]
+    departures = len(placed.departures) + placed.left_out
+    every: tuple[tuple[str, int, Iterator[str]], ...] = (
+        ("Not read", len(report.problems), _list("problem", report.problems, _problem)),
+        ("Notices", len(report.notices), _list("notice", report.notices, _notice)),
+        ("Nodes", len(placed.models), _node_table(report, placed)),
+        ("Departures from DirectML", departures, _departure_table(placed)),
+        ("Operators", report.counted.operators.total() or len(rows), _operators(report, rows)),
+        ("Findings", sum(row.has_details for row in rows), _details(rows)),
+        ("Targets", len(report.verdicts), _target_table(report, placed)),
+        ("Models", len(models), _model_table(report, models)),
+        ("Rules broken", len(report.rules), _rule_table(report)),
     )
-    sections = [section for section in every if section.count]
-    yield from _header(report, sections)
-    yield '<main class="report">\n'
-    for section in sections:
-        yield f'<section id="{section.identifier}">\n'
-        yield element("h2", section.title)
-        yield from section.content
+    sections = {title: (count, content) for title, count, content in every if count}
+    ids = {title: title.lower().replace(" ", "-") for title in sections}
+    yield from _header(report, files)
+    links = (element("a", f"{title} ({count})", href=f"#{ids[title]}") for title, (count, _) in sections.items())
+    yield element("nav", *links)
+    yield '\n</header>\n<main class="report">\n'
+    for title, (_, content) in sections.items():
+        yield f'<section id="{ids[title]}">\n'
+        yield element("h2", title)
+        yield from content
         yield "</section>\n"
     yield "</main>\n"
-    yield _footer(report.options)
+    command = report.options.command
+    typed = [element("pre", element("code", clipped(command)))] if command else []
+    explain, levels = element("code", "dml-tile explain RULE"), element("code", "dml-tile levels")
+    commands = element("p", explain, " says more of a rule, ", levels, " what takes which tile.")
+    yield element("footer", element("p", f"dml-tile {__version__}"), *typed, commands)
 
 
-def _header(report: OverviewReport, sections: Sequence[_Section]) -> Iterator[str]:
+def _header(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str]:
     yield "<header>\n"
     yield element("h1", _TITLE)
     yield element("ul", *_counts(report), class_="counts")
-    if report.placed.headline:
-        yield element("p", f"ONNX Runtime: {report.placed.headline}.")
+    placed = wording.placed_models(files)
+    if placed:
+        yield element("p", f"ONNX Runtime: {placed}.")
     count = len(report.verdicts)
     at = f" An operator is counted by the worst of its verdicts at {count} targets." if count > 1 else ""
-    if report.verdicts or not report.placed.count:
+    if report.verdicts or not placed:
         yield element("p", f"Held to {_AGAINST[report.options.against]}.{at}")
         yield element("p", report.counted.headline(report.problems))
     if report.passed_over:
         yield element("p", f"{wording.passed_over(report.passed_over)}.")
-    links = (element("a", f"{section.title} ({section.count})", href=f"#{section.identifier}") for section in sections)
-    yield element("nav", *links)
-    yield "\n</header>\n"
 
 
 def _counts(report: OverviewReport) -> Iterator[Markup]:
@@ -123,106 +115,125 @@ def _counts(report: OverviewReport) -> Iterator[Markup]:
             yield element("li", element("b", str(number)), " ", _verdict(word))
 
 
+def _list(what: str, found: Sequence[Found], item: Callable[[str, Finding], Markup]) -> Iterator[Markup]:
+    yield element("ul", *starmap(item, found[:MAX_ON_A_PAGE]))
+    yield from left_out(what, len(found) - MAX_ON_A_PAGE)
+
+
+def _problem(source: str, problem: Finding) -> Markup:
+    where = location_of(source, problem.path, problem.position)
+    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
+
+
+def _notice(source: str, notice: Finding) -> Markup:
+    where = name(clipped(location_of(source, "", notice.position)))
+    message = name(clipped(notice.message))
+    return element("li", element("b", where), f": {notice.severity} ", element("code", notice.rule), " ", message)
+
+
+def _node_table(report: OverviewReport, placed: PlacedModels) -> Iterator[Markup]:
+    """Yield the models by targets, with a bar and the numbers of nodes in each cell, then notes on targets."""
+    rows = (_placed_row(clipped(report.options.path(nodes.source)), nodes) for nodes in placed.models[:MAX_ON_A_PAGE])
+    columns = ("Model", *(target.label for target in placed.targets))
+    yield from markup.region("Nodes by target", table(columns, rows))
+    yield from left_out("model", len(placed.models) - MAX_ON_A_PAGE)
+    for target in placed.targets:
+        if target.note:
+            yield element("p", f"{target.name}: {target.note}", class_="note")
+
+
+def _placed_row(source: str, nodes: ModelNodes) -> Row:
+    cells = [Cell(name(source), source)]
+    for i in range(len(nodes.targets)):
+        outcome, counts = placed_at(nodes, i)
+        share = 1000 * counts.get(Placement.DIRECTML, 0) // (sum(counts.values()) or 1)
+        cells.append(Cell(joined(*_placements(counts, outcome)), str(share)))
+    return Row(cells)
+
+
+def _placements(counts: dict[Placement, int], outcome: str) -> Iterator[Markup]:
+    """Yield whether a model loads, a bar, and the numbers that it shows, in its order."""
+    if outcome:
+        yield element("span", outcome, class_="loads" if outcome == "loads" else "loads not")
+    if not counts:
+        return
+    bars, numbers, start = [], [], 0
+    for placement, count in counts.items():
+        bars.append(element("rect", x=str(start), width=str(count), height="1", class_=placement))
+        numbers.append(element("li", element("b", f"{count:,}"), f" {PLACED[placement]}", class_=placement))
+        start += count
+    box = f"0 0 {start} 1"  # attributes: the page's security policy allows no style of an element
+    yield element("svg", *bars, viewBox=box, preserveAspectRatio="none", aria_hidden="true", class_="bar")
+    yield element("ul", *numbers, class_="placed")
+
+
+def _departure_table(placed: PlacedModels) -> Iterator[Markup]:
+    """Yield the kinds of departure, with filters."""
+    if placed.known:
+        yield element("p", f"The baseline has {placed.known} more, which are not listed.")
+    rows = placed.departures
+    there = {row.departure.reason.placement for row in rows}
+    words = {str(placement): word for placement, word in PLACED.items() if placement in there}
+    labels = {target.name: target.label for target in placed.targets}
+    rules = [row.finding.rule for row in rows]
+    yield from markup.filters("node-filters", "Nodes", words, [*labels.values()], rules)
+    columns = ("Operator", "Nodes", "Placed", "Why", "First node", "Targets")
+    shown = (_departure(row, labels, with_source=len(placed.models) > 1) for row in rows)
+    yield from markup.region("Departures from DirectML", table(columns, shown))
+    yield from left_out("kind", placed.left_out)
+
+
+def _departure(row: DepartureRow, labels: dict[str, str], *, with_source: bool) -> Row:
+    departure, finding, first = row.departure, row.finding, row.departure.first
+    operator = clipped(departure.operator)
+    shown = element("code", name(operator)) if first else element("b", "the model")
+    if with_source:
+        shown = joined(shown, " ", element("code", name(row.source), class_="tile"))
+    kind = element("b", str(finding.severity), class_=f"is-{finding.severity}")
+    why = joined(kind, " ", element("strong", finding.rule), " ", name(clipped(departure.why)))
+    if finding.suggestion:
+        why = joined(why, element("p", element("strong", "Try:"), " ", name(finding.suggestion)))
+    placement, targets = departure.reason.placement, [labels[target] for target in departure.targets]
+    cells = [
+        Cell(shown, operator),
+        count_cell(departure.count) if first else "",
+        PLACED[placement] if first else "",
+        Cell(why, finding.rule),
+        name(clipped(f"{first.pointer} {first.name}".rstrip())) if first else "",
+        ", ".join(targets) if len(targets) < len(labels) else "all",
+    ]
+    return Row(cells, choices_of(dict.fromkeys(targets, placement), [finding.rule]))
+
+
 def _operators(report: OverviewReport, rows: Sequence[OverviewRow]) -> Iterator[str]:
     if report.left_out:
         listed = f"The page lists the first {MAX_ON_A_PAGE} operators with findings, and as many without. "
         others = f"Counted above but not listed: {wording.counted(report.left_out)}. "
         yield element("p", listed, others, element("code", "dml-tile check --format json"), " lists all.")
-    rules = sorted({rule for row in rows for rule in row.rules})
-    yield from filters("filters", "Verdict", {word: word for word in report.words}, report.targets, rules)
+    rules = [rule for row in rows for rule in row.rules]
+    yield from markup.filters("filters", "Verdict", {word: word for word in report.words}, report.targets, rules)
     columns = ("Operator", *report.targets, "Lowest level", "Oldest Windows")
-    bodies = (_row(row, i, report.targets, columns) for i, row in enumerate(rows, start=1))
-    yield from region("Operators by target", table(columns, bodies))
+    shown = (_operator(row, f"row-{i}", report.targets) for i, row in enumerate(rows, start=1))
+    yield from markup.region("Operators by target", table(columns, shown))
 
 
-def _footer(options: ReportOptions) -> Markup:
-    command = [element("pre", element("code", clipped(options.command)))] if options.command else []
-    explain, levels = element("code", "dml-tile explain RULE"), element("code", "dml-tile levels")
-    commands = element("p", explain, " says more of a rule, ", levels, " what takes which tile.")
-    return element("footer", element("p", f"dml-tile {__version__}"), *command, commands)
-
-
-class PageReport(OverviewReport):
-    """One self-contained HTML page, written at the end; the same results of the same command make the same page."""
-
-    max_listed = MAX_ON_A_PAGE
-
-    def end(self, files: Sequence[CheckedFile]) -> None:
-        script = resources.files(__package__).joinpath("page.js").read_text("utf-8")
-        title = f"{_TITLE}: {self.headline}"
-        listed = (each for each in files if each.is_model and (each.operators or not each.nodes))
-        models = [replace(each, source=self.options.path(each.source)) for each in listed]
-        for piece in html_page(title, _page(self, models), script=script):
-            self._write(piece)
-
-
-def _details(rows: Sequence[OverviewRow], *, are_open: bool) -> Iterator[Markup]:
-    for number, row in enumerate(rows, start=1):
-        if row.has_details:
-            summary = element("summary", _verdict(row.verdict), " ", element("h3", _shown_name(row)))
-            opened = "" if are_open else None
-            identifier = _row_id(number)
-            yield element("details", summary, *_content(row), id=identifier, data_row=identifier, open=opened)
-            yield Markup("\n")
-
-
-def _content(row: OverviewRow) -> Iterator[Markup]:
+def _operator(row: OverviewRow, identifier: str, targets: Sequence[str]) -> Row:
+    tile = _shown_name(row)
+    if row.has_details:
+        tile = element("a", tile, href=f"#{identifier}")
     if row.operator:
-        yield element("p", element("code", name(row.operator)))
-    if row.unknown:
-        yield element("p", "Known at run time only: ", element("code", name(row.unknown)))
-    if row.not_looked_at:
-        yield element("p", "Not looked at: ", element("code", name(row.not_looked_at)))
-    for note in row.notes:
-        yield element("p", f"Note: {note}")
-    for finding in row.findings:
-        yield element("div", *_finding(finding, row), class_=f"finding of-{wording.kind_of(finding.finding)}")
-    if row.findings_left_out:
-        yield element("p", f"and {plural(row.findings_left_out, 'more finding')}")
-    for lowering in row.lowerings:
-        yield element("div", *_lowering(lowering), class_="lowering")
+        tile = joined(tile, " ", element("code", name(row.operator), class_="tile"))
+    words = (row.verdicts.get(target) for target in targets)
+    verdicts = (Cell(_verdict(word), str(wording.VERDICTS.index(word))) if word else "" for word in words)
+    cells = [Cell(tile, row.name), *verdicts, *_level_cells(row.lowest, row.level, row.windows)]
+    return Row(cells, {"data_row": identifier, **choices_of(row.verdicts, row.rules)})
 
 
-def _finding(group: FindingRow, row: OverviewRow) -> Iterator[Markup]:
-    finding = group.finding
-    kind = element("b", wording.kind_of(finding), class_=f"is-{wording.kind_of(finding)}")
-    yield element("p", kind, " ", element("strong", finding.rule), f" {wording.outcome_of(finding)}")
-    if len(row.verdicts) > 1:
-        yield element("p", f"At {', '.join(group.targets) or 'all targets'}", class_="at")
-    first, *others = group.messages
-    path = joined(element("code", clipped(", ".join(group.paths))), ": ") if group.paths else Markup()
-    line = f" (line {group.position.line})" if group.position else ""
-    yield element("p", path, name(first), line)
-    for message in others:
-        yield element("p", name(message))
-    says = f"{', '.join(group.basis.names)}: {RULES[finding.rule].says} "
-    yield element("p", says, link(finding.url), class_="basis")
-    for suggestion in group.suggestions:
-        yield element("p", element("strong", "Try:"), " ", name(suggestion))
-
-
-def _lowering(lowering: RowLowering) -> Iterator[Markup]:
-    yield element("p", element("strong", "Lowering"), f" for {', '.join(lowering.targets)}")
-    steps = ((f"Step {i}", *step) for i, step in enumerate(lowering.steps, start=1))
-    lines = (("Before", lowering.before, "input", "output"), *steps)
-    items = (
-        element("li", element("b", heading), " ", element("code", tile), f" {reads} → {writes}")
-        for heading, tile, reads, writes in lines
-    )
-    yield element("ol", *items)
-    for line in lowering.costs:
-        yield element("p", line)
-    for command in lowering.commands:
-        yield element("pre", element("code", command))
-
-
-_RANKS: Final = {word: str(rank) for rank, word in enumerate(wording.VERDICTS)}
-_ABOVE_ALL_LEVELS: Final = "9"
-
-
-def _row_id(number: int) -> str:
-    """Return the identifier of the findings of the operator in that row of the matrix; rows count from 1."""
-    return f"row-{number}"
+def _level_cells(lowest: FeatureLevel | None, level: str, windows: str, *, is_whole: bool = True) -> list[Cell]:
+    """Return the cells of a lowest level and of the oldest Windows release that has it, both sorted by the level."""
+    rank = lowest.short if lowest else "9"  # above all levels
+    key = rank if level and is_whole else level
+    return [Cell(level, key), Cell(windows, key)]
 
 
 def _shown_name(row: OverviewRow) -> Markup:
@@ -235,73 +246,87 @@ def _verdict(word: str) -> Markup:
     return element("span", sign, " ", word, class_=f"verdict {word.replace(' ', '-')}")
 
 
-def _level_cells(lowest: FeatureLevel | None, level: str, windows: str, *, is_whole: bool = True) -> list[Cell]:
-    """Return the cells of a lowest level and of the oldest Windows release that has it, both sorted by the level."""
-    rank = lowest.short if lowest else _ABOVE_ALL_LEVELS
-    key = rank if level and is_whole else level
-    return [Cell(level, key), Cell(windows, key)]
+def _details(rows: Sequence[OverviewRow]) -> Iterator[Markup]:
+    opened = "" if sum(row.has_details for row in rows) <= _MAX_OPEN else None
+    for number, row in enumerate(rows, start=1):
+        if row.has_details:
+            summary = element("summary", _verdict(row.verdict), " ", element("h3", _shown_name(row)))
+            identifier = f"row-{number}"
+            yield element("details", summary, *_content(row), id=identifier, data_row=identifier, open=opened)
+            yield Markup("\n")
 
 
-def _row(row: OverviewRow, number: int, targets: Iterable[str], columns: Sequence[str]) -> Markup:
-    tile = _shown_name(row)
-    if row.has_details:
-        tile = element("a", tile, href=f"#{_row_id(number)}")
+def _content(row: OverviewRow) -> Iterator[Markup]:
     if row.operator:
-        tile = joined(tile, " ", element("code", name(row.operator), class_="tile"))
-    cells = [Cell(tile, row.name)]
-    for target in targets:
-        word = row.verdicts.get(target, "")
-        cells.append(Cell(_verdict(word), _RANKS[word]) if word else Cell(""))
-    cells += _level_cells(row.lowest, row.lowest_level, row.oldest_windows)
-    return body(columns, cells, data_row=_row_id(number), **choices_of(row.verdicts, row.rules))
+        yield element("p", element("code", name(row.operator)))
+    for what, fields in row.facts.items():
+        yield element("p", f"{what.capitalize()}: ", element("code", name(fields)))
+    for note in row.notes:
+        yield element("p", f"Note: {note}")
+    for group in row.findings:
+        yield element("div", *_finding(group, row), class_=f"finding of-{wording.kind_of(group.finding)}")
+    if row.findings_left_out:
+        yield element("p", f"and {plural(row.findings_left_out, 'more finding')}")
+    for lowering in row.lowerings:
+        yield element("div", *_lowering(lowering), class_="lowering")
 
 
-_MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows")
-_RULE_COLUMNS: Final = ("Rule", "Operators", "It says", "Page")
+def _finding(group: FindingRow, row: OverviewRow) -> Iterator[Markup]:
+    finding, kind = group.finding, wording.kind_of(group.finding)
+    shown = element("b", kind, class_=f"is-{kind}")
+    yield element("p", shown, " ", element("strong", finding.rule), f" {wording.outcome_of(finding)}")
+    if len(row.verdicts) > 1:
+        yield element("p", f"At {', '.join(group.targets) or 'all targets'}", class_="at")
+    first, *others = group.messages
+    path = joined(element("code", clipped(", ".join(group.paths))), ": ") if group.paths else Markup()
+    line = f" (line {group.position.line})" if group.position else ""
+    yield element("p", path, name(first), line)
+    for message in others:
+        yield element("p", name(message))
+    says = f"{', '.join(group.basis.names)}: {RULES[finding.rule].says} "
+    yield element("p", says, markup.link(finding.url), class_="basis")
+    for suggestion in group.suggestions:
+        yield element("p", element("strong", "Try:"), " ", name(suggestion))
 
 
-def _list(what: str, count: int, items: Iterable[Markup]) -> Iterator[Markup]:
-    yield element("ul", *islice(items, MAX_ON_A_PAGE))
-    yield from left_out(what, count - MAX_ON_A_PAGE)
-
-
-def _notice(source: str, notice: Finding) -> Markup:
-    where = name(clipped(location_of(source, "", notice.position)))
-    message = name(clipped(notice.message))
-    return element("li", element("b", where), f": {notice.severity} ", element("code", notice.rule), " ", message)
-
-
-def _target_table(report: OverviewReport) -> Iterator[Markup]:
-    """Yield the targets, with how many operators came to which verdict there, and what is inferred of them."""
-    words = report.words
-    columns = ("Target", *map(str.capitalize, words))
-    bodies = (
-        body(columns, [Cell(target.label), *(count_cell(counts[word]) for word in words)])
-        for target, counts in report.verdicts.items()
+def _lowering(lowering: RowLowering) -> Iterator[Markup]:
+    yield element("p", element("strong", "Lowering"), f" for {', '.join(lowering.targets)}")
+    items = (
+        element("li", element("b", heading), " ", element("code", tile), f" {reads} → {writes}")
+        for heading, tile, reads, writes in lowering.tiles
     )
-    yield from table(columns, bodies)
+    yield element("ol", *items)
+    for line in lowering.costs:
+        yield element("p", line)
+    for command in lowering.commands:
+        yield element("pre", element("code", command))
+
+
+def _target_table(report: OverviewReport, placed: PlacedModels) -> Iterator[Markup]:
+    """Yield the targets, with how many operators came to which verdict there, and what is inferred of them."""
+    counted = report.verdicts.items()
+    rows = (Row([target.label, *(count_cell(counts[word]) for word in report.words)]) for target, counts in counted)
+    yield from table(("Target", *map(str.capitalize, report.words)), rows)
     for target in report.verdicts:
-        if target.note and target.label not in report.placed.targets:
+        if target.note and target not in placed.targets:
             yield element("p", f"{target.name}: {target.note}", class_="note")
 
 
-def _model_table(models: Sequence[CheckedFile]) -> Iterator[Markup]:
+def _model_table(report: OverviewReport, models: Sequence[CheckedFile]) -> Iterator[Markup]:
     """Yield the models, and where all of their tiles run."""
-    yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_ON_A_PAGE)))
+    rows = []
+    for model in models[:MAX_ON_A_PAGE]:
+        levels = _level_cells(model.lowest_level, *wording.runs_on(model), is_whole=model.is_whole)
+        cells = name(clipped(report.options.path(model.source))), count_cell(model.operators), count_cell(model.unknown)
+        rows.append(Row([*cells, *levels]))
+    yield from table(("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows"), rows)
     yield from left_out("model", len(models) - MAX_ON_A_PAGE)
 
 
-def _problem(source: str, problem: Finding) -> Markup:
-    where = location_of(source, problem.path, problem.position)
-    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
-
-
-def _model(model: CheckedFile) -> Markup:
-    counts = count_cell(model.operators), count_cell(model.unknown)
-    levels = _level_cells(model.lowest_level, *wording.runs_on(model), is_whole=model.is_whole)
-    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.source))), *counts, *levels])
-
-
-def _rule(rule: str, count: int) -> Markup:
-    cells = Cell(element("code", rule)), count_cell(count), Cell(RULES[rule].says), Cell(link(RULES[rule].url))
-    return body(_RULE_COLUMNS, cells)
+def _rule_table(report: OverviewReport) -> Iterator[Markup]:
+    counted = wording.greatest_first(report.rules).items()
+    rows = (
+        Row([element("code", rule), count_cell(count), RULES[rule].says, markup.link(RULES[rule].url)])
+        for rule, count in counted
+    )
+    yield from table(("Rule", "Operators", "It says", "Page"), rows)

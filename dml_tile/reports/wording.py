@@ -152,7 +152,7 @@ def cost_of(lowering: Lowering) -> str:
 VERDICTS: Final[tuple[str, ...]] = tuple(reversed(Verdict))
 """In the order in which they are shown and sorted, the worst first."""
 
-NO_OPERATORS: Final = "no operators"
+_NO_OPERATORS: Final = "no operators"
 
 _PASSED: Final = "passed, all findings are in the baseline; "
 
@@ -188,7 +188,22 @@ class VerdictCounts:
         operators = f"{plural(total, 'operator')}: {counted(self.operators)}" if total else ""
         parts = ", ".join(f"{plural(count, part)} {verdict}" for (part, verdict), count in self._parts.items())
         passed = _PASSED if self.has_known and not (self.has_new or problems) else ""
-        return passed + "; ".join(filter(None, (files_not_read(problems), operators, parts))) or NO_OPERATORS
+        return passed + "; ".join(filter(None, (files_not_read(problems), operators, parts))) or _NO_OPERATORS
+
+
+def headline(files: Iterable[CheckedFile], counted: VerdictCounts, problems: Sequence[Found]) -> str:
+    """Return the outcome in one line: of models whose nodes were placed, then of operators if there are some."""
+    placed, operators = placed_models(files), counted.headline(problems)
+    return "; ".join(filter(None, (placed, "" if placed and operators == _NO_OPERATORS else operators)))
+
+
+def placed_models(files: Iterable[CheckedFile]) -> str:
+    """Return the number of models whose nodes were placed, and of those that do not load; empty if there are none."""
+    models = [each.nodes for each in files if each.nodes]
+    loads = (all(nodes.has_device(i) and nodes.loads(i) for i, _ in enumerate(nodes.targets)) for nodes in models)
+    not_loading = len(models) - sum(loads)
+    fail = f", {not_loading} not loading at some target" if not_loading else ""
+    return f"{plural(len(models), 'model')} placed{fail}" if models else ""
 
 
 def files_not_read(problems: Sequence[Found]) -> str:

@@ -54,11 +54,9 @@ def report_of(
     report = FORMATS[form].report(ReportOptions(output.write, lambda: Console(file=output), against))
     for results_of_tile in tiles:
         report.item(results_of_tile)
-    for placed in nodes:
-        report.nodes(placed)
     for source, problem in problems:
         report.finding(source, problem)
-    report.end(models)
+    report.end([*models, *(CheckedFile(placed.source, nodes=placed, is_model=True) for placed in nodes)])
     return output.getvalue()
 
 
