@@ -40,7 +40,7 @@ from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.enums import HRESULT, BindingType, FeatureLevel, HeapType, ResourceDimension
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
-from dml_tile.rules.binding import BINDING_DESC_RULES, RANGE_RULES, is_ordinary_binding
+from dml_tile.rules.binding import BINDING_DESC_RULES, RANGE_RULES, in_order_of_notice, is_ordinary_binding
 from dml_tile.rules.device import Creation, InitializerObject
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
@@ -74,6 +74,7 @@ INITIALIZER_SLOT: Final = Slot.resource(RESOURCE, INITIALIZER_PERSISTENT, 0)
 FIRST_OUTPUT: Final = Slot.resource(FIRST_RESOURCE, INITIALIZER_OUTPUT, 8)
 FIRST_UNNEEDED: Final = Slot.resource(FIRST_RESOURCE, INITIALIZER_OUTPUT, 0)
 DIRECT3D_DEVICE: Final = Direct3DDevice()
+TARGET: Final = at("6_4")
 
 
 def bound(slot: Slot, binding: BindingLike | None) -> BoundRange:
@@ -261,9 +262,22 @@ def test_a_tensor_s_alignment_is_at_least_16(guaranteed: int, alignment: int) ->
     assert tensor(GuaranteedBaseOffsetAlignment=guaranteed).alignment == alignment
 
 
+def test_the_runtime_notices_what_is_malformed_before_a_crash_and_a_heap_after_it() -> None:
+    crash, heap, size = (
+        next(RULES[f"DML-BINDING-{name}"].findings(subject, TARGET))
+        for name, subject in (
+            ("initializer-NONE", bound(FIRST_PLAIN, NONE)),
+            ("heap", bound(FIRST_OWNED, array(placed(heap="READBACK")))),
+            ("SizeInBytes", bound(FIRST_OWNED, array(placed(0, 7)))),
+        )
+    )
+    assert in_order_of_notice([heap, crash, size], malformed=False) == [crash, size, heap]
+    assert in_order_of_notice([size, crash, heap], malformed=False) == [size, crash, heap]
+    assert in_order_of_notice([crash, heap, size], malformed=True) == [heap, size, crash]
+
+
 # The short way of a binding table
 
-TARGET: Final = at("6_4")
 SLOTS: Final = (
     *(PLAIN, OWNED, ALIGNED, FIRST_PLAIN, FIRST_OWNED),
     *(KEPT, TEMPORARY_SLOT, INITIALIZER_SLOT, FIRST_OUTPUT),

@@ -19,6 +19,7 @@ from dml_tile.bindings.resources import (
     BindingLike,
     BufferArrayBinding,
     BufferBinding,
+    Direct3DDevice,
     binding_desc,
     bindings_of,
 )
@@ -29,6 +30,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
 from dml_tile.device.state import DeviceState
 from dml_tile.directml.enums import BindingType
+from dml_tile.directml.targets import Target
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Finding, apply_rules
 from dml_tile.rules.binding import (
@@ -36,7 +38,9 @@ from dml_tile.rules.binding import (
     BINDING_DESC_RULES,
     RANGE_RULES,
     REBINDING_RULES,
+    in_order_of_notice,
     is_ordinary_binding,
+    wrong_anywhere,
 )
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, is_ordinary_table
 
@@ -157,19 +161,22 @@ class BindingTable:
         if self.state.is_removed(call):
             return before
         if self.dispatchable is None:
-            self.state.remove(call, self.state.findings(TABLE_USE_RULES, _malformed(descs)))
+            self.state.remove(call, self.state.findings(TABLE_USE_RULES, _malformed(descs, self.state.target)))
             return before
-        slots = slots_of(self.dispatchable)
+        slots, direct3d_device = slots_of(self.dispatchable), self.dispatchable.state.direct3d_device
         counts = None if descs is None else len(descs), len(slots)
         findings = self.state.findings(BINDING_COUNT_RULES, counts)
         bound = [
             each
             for group, desc in (zip(slots, descs or (), strict=False) if not findings else ())
-            for each in ranges_of(desc, group, self.dispatchable.state.direct3d_device)
+            for each in ranges_of(desc, group, direct3d_device)
         ]
         for each in bound:
             _require_matching_elements(each)
             findings += self._findings(each)
+        if any(found.crash for found in findings):
+            malformed = bool(_malformed(descs, self.state.target, direct3d_device))
+            findings = in_order_of_notice(findings, malformed=malformed)
         if findings:
             self.state.remove(call, findings, self._desc)
             return before
@@ -201,8 +208,13 @@ class BindingTable:
         return findings
 
 
-def _malformed(bindings: Sequence[BindingDesc | None] | None) -> str:
-    """Return what the runtime finds wrong before it reaches a buffer and looks for the dispatchable."""
+def _malformed(
+    bindings: Sequence[BindingDesc | None] | None, target: Target, direct3d_device: Direct3DDevice | None = None
+) -> str:
+    """Return what the runtime finds wrong with a binding by itself, before it looks at what that is bound to.
+
+    It compares a buffer's device with the dispatchable's first. Without a dispatchable, a buffer ends the search.
+    """
     if bindings is None:
         return "null was provided for the array of bindings"
     for i, binding in enumerate(bindings):
@@ -214,10 +226,12 @@ def _malformed(bindings: Sequence[BindingDesc | None] | None) -> str:
         if described is None:
             return f"binding {i} is described by null"
         for each in [described] if isinstance(described, BufferBinding) else described:
-            if each.buffer is not None:
-                return ""
-            if not each.is_empty:
+            if each.buffer is None and not each.is_empty:
                 return f"binding {i} has an Offset or SizeInBytes, but its Buffer is null"
+            if each.buffer is not None and direct3d_device is None:
+                return ""
+            if wrong := wrong_anywhere(each, direct3d_device, target):
+                return wrong
     return ""
 
 

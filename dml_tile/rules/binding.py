@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
+from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
 from dml_tile.bindings.slots import INITIALIZER_INPUT, INITIALIZER_PERSISTENT, TENSOR, BoundRange, Slot
 from dml_tile.directml import pages
 from dml_tile.directml.enums import (
@@ -19,7 +19,7 @@ from dml_tile.directml.enums import (
     ResourceFlags,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Finding, Rules, Violation
+from dml_tile.findings import Basis, Finding, Rules, Violation, apply_rules
 
 RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=DEVICE_REMOVED)
 OVERLAP_RULES: Final = Rules[tuple[str, str]](url=pages.BIND_OUTPUTS, hresult=DEVICE_REMOVED)
@@ -386,6 +386,26 @@ def is_ordinary_binding(bound: BoundRange) -> bool:
         and int(buffer.flags) & _UNORDERED_ACCESS != 0
         and (buffer.direct3d_device is None or buffer.direct3d_device is bound.direct3d_device)
     )
+
+
+_ANYWHERE: Final = (resource_belongs_to_device, resource_is_a_buffer, offset_is_aligned, range_is_within_its_buffer)
+
+
+def wrong_anywhere(binding: BufferBinding, direct3d_device: Direct3DDevice | None, target: Target) -> str:
+    """Return what the runtime finds wrong with a range, whatever it is bound to; empty if nothing."""
+    somewhere = Slot("", TENSOR, 1, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT)
+    bound = BoundRange(somewhere, binding, direct3d_device=direct3d_device)
+    found = apply_rules(_ANYWHERE, bound, target)
+    return next((finding.message for finding in found if finding.basis & Basis.RUNTIME), "")
+
+
+def in_order_of_notice(findings: list[Finding], *, malformed: bool) -> list[Finding]:
+    """Return the findings of a call in the runtime's order, which decides whether it crashes.
+
+    The runtime looks at all bindings three times: at each by itself, whose faults make the call ``malformed``; at what
+    each is bound to, where it may crash; and at heaps.
+    """
+    return sorted(findings, key=lambda found: found.crash if malformed else found.rule == heap_is_allowed.id)
 
 
 def buffer_findings(needed: tuple[int, int], sizes: tuple[int, int], *, overlap: bool, target: Target) -> list[Finding]:
