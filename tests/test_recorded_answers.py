@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 from operator import itemgetter
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -16,6 +17,7 @@ from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.operators import operators
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.findings import Basis, Severity, apply_rules
 from dml_tile.rules.check import lowest_level, not_looked_at
@@ -26,6 +28,7 @@ from tests.helpers.descriptors import GOOD
 from tests.helpers.operator_figures import compared, figures, shortfalls, tally
 from tests.helpers.played_lives import emulated
 from tests.helpers.recorded_answers import OVER_READS, ROWS, S_OK, answer, recorded_answer, rows_of, text_of
+from tests.recorder.operator_bases import base
 from tests.recorder.record import RECORDED
 
 LEVELS: Final = ("5_0", "5_2", "6_2")
@@ -217,3 +220,12 @@ def test_another_level_lives_as_its_neighbour(level: str, recorded_at: str) -> N
         results = zip(life["calls"], at(life["result"], recorded_at), strict=True)
         expected = [result for call, result in results if call[0] != "CheckFeatureSupport"]
         assert emulated({**life, "calls": calls}, level) == expected, life["id"]
+
+
+@pytest.mark.parametrize("rank", range(1, 9))
+def test_each_operator_is_drawn_with_any_number_of_dimensions(rank: int) -> None:
+    level = FeatureLevel.DML_FEATURE_LEVEL_6_2
+    for operator in (each for each in operators().values() if each.level <= level):
+        counts = {each.name: rank for each in operator.fields if each.is_tensor}
+        drawn = base(operator, level, Random(operator.name), counts, dict.fromkeys(counts, 1))
+        assert drawn.keys() >= counts.keys(), operator

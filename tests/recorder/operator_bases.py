@@ -84,7 +84,7 @@ def _pooling(
         max(draw.number(1, 9), (window - 1) * dilation + 1)
         for window, dilation in zip(attributes["WindowSize"], dilations, strict=True)
     ]
-    scales = [1, outer[1], 1, 1] if draw.random.random() < 0.5 else [1]
+    scales = [1, *outer[1:], 1, 1] if draw.random.random() < 0.5 else [1]
     quantized = _all("InputScale InputZeroPoint OutputScale OutputZeroPoint", scales)
     outputs = outer + _windows(inputs, attributes)
     return {**_all(large, outer + inputs), **_all(small, outputs), **attributes, **quantized}
@@ -290,7 +290,8 @@ def _padded(draw: Draw) -> Fields:
 
 def _enlarged(draw: Draw) -> Fields:
     height, width = draw.numbers(2, 1, 4)
-    output = [*draw.sizes[:-2], draw.sizes[-2] * height, draw.sizes[-1] * width]
+    scales = [*[1] * 6, height, width][-draw.rank :]
+    output = [size * scale for size, scale in zip(draw.sizes, scales, strict=True)]
     return {"OutputTensor": output, "ScaleSize": {"Width": width, "Height": height}}
 
 
