@@ -28,6 +28,7 @@ from tests.helpers.descriptors import GOOD
 from tests.helpers.operator_figures import compared, figures, shortfalls, tally
 from tests.helpers.played_lives import emulated
 from tests.helpers.recorded_answers import OVER_READS, ROWS, S_OK, answer, recorded_answer, rows_of, text_of
+from tests.recorder.commands import ask
 from tests.recorder.operator_bases import base
 from tests.recorder.record import RECORDED
 
@@ -229,3 +230,8 @@ def test_each_operator_is_drawn_with_any_number_of_dimensions(rank: int) -> None
         counts = {each.name: rank for each in operator.fields if each.is_tensor}
         drawn = base(operator, level, Random(operator.name), counts, dict.fromkeys(counts, 1))
         assert drawn.keys() >= counts.keys(), operator
+
+
+def test_each_operator_of_a_dxdispatch_model_is_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask([], ["examples/tile.json"]) == 0
+    assert capsys.readouterr() == ("examples/tile.json/dispatchables/tile\n", "")

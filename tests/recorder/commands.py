@@ -156,8 +156,10 @@ def ask(releases: Sequence[Release], files: Sequence[str]) -> int:
                 print(f"{file}{part.text}", file=sys.stderr)
                 code = 2
                 continue
+            if not part.is_operator:
+                continue
             if not isinstance(part.desc, TileOperatorDesc | OperatorDesc):
-                print(f"{file}{part.pointer}: {part.other} is not a tile", file=sys.stderr)
+                print(f"{file}{part.pointer}: {part.operator} cannot be asked about", file=sys.stderr)
                 code = 2
                 continue
             print(f"{file}{part.pointer}")
