@@ -26,8 +26,7 @@ from dml_tile.pictures.labels import COLOURS, CellLabel, TilePicture, letters, p
 from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.picture import picture_svg
 from dml_tile.pictures.table import MemoryTable, copies, legend, picture_lines, table_of
-from dml_tile.reports.styled import Styled
-from dml_tile.reports.text import Line, print_lines
+from dml_tile.reports.lines import Line, print_lines
 from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
 from tests.helpers.costs import at_most
@@ -54,7 +53,7 @@ def picture(desc: dict[str, Any]) -> TilePicture:
 
 
 def said(verdict: str) -> list[Line]:
-    return [Line(0, Styled(verdict))]
+    return [Line(0, verdict)]
 
 
 def laid_out(sizes: list[int], repeats: list[int], data_type: str = "UINT8", **strides: list[int]) -> TilePicture:
@@ -307,15 +306,15 @@ def test_a_tiny_terminal_gets_a_picture_too() -> None:
 
 @pytest.mark.parametrize("name", TILES)
 def test_each_colour_has_a_letter_or_sign_of_its_own(name: str) -> None:
-    rows = [line.text.rich() for line in lines_of(name, 80) if line.is_whole]
+    rows = [line for line in lines_of(name, 80) if line.is_whole]
     colours: dict[str, set[str]] = {}
     for row in rows:
-        for start, end, style in row.spans:
-            label = row.plain[start:end].strip()
-            if "#8b0000" in str(style):
-                assert set(label) & set("!>?")
-            elif "on #" in str(style):
-                colours.setdefault(label[-1], set()).add(str(style))
+        for part in row.parts:
+            text, style = (part, "") if isinstance(part, str) else part
+            if "#8b0000" in style:
+                assert set(text) & set("!>?")
+            elif "on #" in style:
+                colours.setdefault(text[-1], set()).add(style)
     assert all(len(styles) == 1 for styles in colours.values())
     assert all(row.plain.isascii() for row in rows)
 

@@ -17,15 +17,15 @@ import typer
 from dml_tile.errors import OutputError
 from dml_tile.files.paths import MAX_PARTS, part_count
 from dml_tile.files.whole import replacement
+from dml_tile.reports.lines import PlainConsole
 from dml_tile.reports.report import FORMATS, Format
-from dml_tile.reports.styled import PlainConsole
 from dml_tile.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dml_tile.reports.lines import AnyConsole
     from dml_tile.reports.report import Report, ReportOptions
-    from dml_tile.reports.styled import AnyConsole
 
 READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
 """The errors of writing to a pipe that nobody reads any more."""

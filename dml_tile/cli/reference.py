@@ -104,7 +104,8 @@ def device(
     """
     from dml_tile.checks.devices import device_at
     from dml_tile.cli.config import Config, chosen_targets
-    from dml_tile.reports.text import device_lines, print_lines
+    from dml_tile.reports.lines import print_lines
+    from dml_tile.reports.text import device_lines
 
     back_end = Config().with_options({"via": via}).back_end()
     answers = [device_at(target, back_end) for target in chosen_targets(targets)]
@@ -130,7 +131,8 @@ def explain(
     Of a result: what returns it, and what to do next.
     """
     from dml_tile.checks.catalogue import RULES, SELECTABLE, result_code, rule_named
-    from dml_tile.reports.text import print_lines, result_code_lines, rule_lines
+    from dml_tile.reports.lines import print_lines
+    from dml_tile.reports.text import result_code_lines, rule_lines
 
     known: Mapping[str, Rule[Any] | OwnId] = RULES if rule is None else {**RULES, **SELECTABLE}
     rules = [each for rule_id, each in known.items() if rule is None or rule_id.startswith(f"{rule}-")]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dml_tile.emit.source import CodeName, Names
     from dml_tile.pictures.labels import TilePicture
     from dml_tile.readers.item import Item
-    from dml_tile.reports.text import Line
+    from dml_tile.reports.lines import Line
 
 MAX_TILES: Final = 10
 """The number of tiles drawn on standard output; only the pointers of further ones are printed."""
@@ -75,8 +75,7 @@ def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: Exit
     """Draw the tiles of a file or folder, with their findings at a target, on standard output."""
     from dml_tile.checks.files import listed
     from dml_tile.pictures.table import picture_lines
-    from dml_tile.reports.styled import Styled
-    from dml_tile.reports.text import Line, print_lines
+    from dml_tile.reports.lines import Line, print_lines
     from dml_tile.text import printable
 
     console = console_of()
@@ -92,7 +91,7 @@ def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: Exit
         complain(name, [NO_TILE])
     if not_drawn:
         more = f"{len(not_drawn)} more {'tile is' if len(not_drawn) == 1 else 'tiles are'} not drawn"
-        print_lines(console, [Line(0, Styled(f"{more}; choose one with --pointer: {printable(listed(not_drawn))}"))])
+        print_lines(console, [Line(0, f"{more}; choose one with --pointer: {printable(listed(not_drawn))}")])
 
 
 def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, status: ExitStatus) -> None:
@@ -100,7 +99,7 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
     from dml_tile.checks.files import listed
     from dml_tile.pictures.picture import picture_svg
     from dml_tile.pictures.table import undrawn_lines
-    from dml_tile.reports.text import print_lines
+    from dml_tile.reports.lines import print_lines
 
     drawings = list(_drawings(chosen, target, status))
     if len(drawings) > 1:

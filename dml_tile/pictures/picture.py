@@ -21,7 +21,8 @@ from dml_tile.errors import require_instance
 from dml_tile.pictures.labels import COLOURS, PADDING, CellLabel, TilePicture, picture_of
 from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, fields, legend, table_of
 from dml_tile.readers.item import Item
-from dml_tile.reports.text import Line, result_lines
+from dml_tile.reports.lines import Line
+from dml_tile.reports.text import result_lines
 from dml_tile.simulation.target import resolve
 
 _COLUMNS: Final = 112
@@ -54,7 +55,7 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
     tables = [table_of(picture, tensor, _COLUMNS, spaces=2) for tensor in picture.tensors]
     widths = (table.margin + 1 + len(table.distances) * table.wide for table in tables)
     image = _Image(max(_MIN_TEXT_COLUMNS, *widths, 0))
-    image.text(verdict.text.plain, is_bold=True)
+    image.text(verdict.plain, is_bold=True)
     for table in tables:
         image.skip()
         image.text(table.tensor.heading, is_bold=True)
@@ -70,9 +71,9 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
         image.text(COPIES, _GREY)
         image.entries(named)
     image.skip()
-    for indent, text, _ in details:
-        image.text(text.plain, indent=indent)
-    return image.written(verdict.text.plain, "; ".join(tensor.heading for tensor in picture.tensors))
+    for line in details:
+        image.text(line.plain, indent=line.indent)
+    return image.written(verdict.plain, "; ".join(tensor.heading for tensor in picture.tensors))
 
 
 class _Image:

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 
 from dml_tile.pictures.labels import COLOURS, SYMBOLS, CellLabel, CellLabels, TilePicture, cut
 from dml_tile.pictures.memory import Index, MemoryRow, TensorPicture, row_length, rows_of
-from dml_tile.reports.styled import Styled
-from dml_tile.reports.text import Line
+from dml_tile.reports.lines import Line, Part
 from dml_tile.text import braced
 
 BYTE: Final = "byte"
@@ -131,49 +130,51 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
     """Yield lines of at most ``width`` columns for a terminal: tensors, why some are not drawn, the legend."""
     tables = [table_of(picture, tensor, width - 2 * _INDENT, spaces=1) for tensor in picture.tensors]
     for table in tables:
-        yield Line(_INDENT, Styled(table.tensor.heading, "bold"))
-        for line in _flowed(fields(table.tensor), width - 2 * _INDENT):
-            yield Line(2 * _INDENT, line)
+        yield Line(_INDENT, (table.tensor.heading, "bold"))
+        yield from _flowed(fields(table.tensor), width - 2 * _INDENT)
         yield from _rows(table)
         if table.tensor.part:
-            yield Line(2 * _INDENT, Styled(table.tensor.part, "italic"))
-        yield Line(0, Styled())
+            yield Line(2 * _INDENT, (table.tensor.part, "italic"))
+        yield Line(0)
     yield from undrawn_lines(picture)
     for symbol, means, _ in legend(tables):
-        yield Line(_INDENT, Styled(f"{symbol}: {means}", "dim"))
+        yield Line(_INDENT, (f"{symbol}: {means}", "dim"))
     if named := copies(tables):
-        yield Line(_INDENT, Styled(COPIES, "dim"))
-        for line in _flowed(named, width - 2 * _INDENT):
-            yield Line(2 * _INDENT, line)
+        yield Line(_INDENT, (COPIES, "dim"))
+        yield from _flowed(named, width - 2 * _INDENT)
 
 
 def undrawn_lines(picture: TilePicture) -> Iterator[Line]:
     """Return the reason for each tensor that is not drawn."""
-    return (Line(_INDENT, Styled(why, "yellow")) for why in picture.undrawn)
+    return (Line(_INDENT, (why, "yellow")) for why in picture.undrawn)
 
 
-def _flowed(entries: Iterable[LegendEntry], width: int) -> Iterator[Styled]:
+def _flowed(entries: Iterable[LegendEntry], width: int) -> Iterator[Line]:
     """Yield lines of entries, as many as fit in each."""
-    line = Styled()
+    line: list[Part] = []
+    used = 0
     for symbol, means, colour in entries:
-        entry = Styled.assemble((symbol, _style(colour)), f" {means}")
-        if line and len(line) + 2 + len(entry) > width:
-            yield line
-            line = Styled()
-        line = line + Styled("  " if line else "") + entry
-    yield line
+        wide = len(f"{symbol} {means}")
+        if line and used + 2 + wide > width:
+            yield Line(2 * _INDENT, *line)
+            line, used = [], 0
+        blanks = "  " if line else ""
+        line += [blanks, (symbol, _style(colour)), f" {means}"]
+        used += len(blanks) + wide
+    yield Line(2 * _INDENT, *line)
 
 
 def _rows(table: MemoryTable) -> Iterator[Line]:
     margin, wide = table.margin, table.wide
     distances = "".join(f"{distance:>{wide}}" for distance in table.distances)
-    yield Line(2 * _INDENT, Styled(f"{BYTE:>{margin}} {distances}", "dim"), is_whole=True)
+    yield Line(2 * _INDENT, (f"{BYTE:>{margin}} {distances}", "dim"), is_whole=True)
     for address, labels, gap in table.rows:
-        row = Styled.assemble((f"{address:>{margin}} ", "dim"), f" : {gap}" if gap else "")
-        for label in labels:
-            row.append(f"{label.text:>{wide}}", _style(label.colour, label.is_wrong))
-        row.rstrip()
-        yield Line(2 * _INDENT, row, is_whole=not gap)
+        row = [(f"{address:>{margin}} ", "dim"), (f" : {gap}" if gap else "", "")]
+        row += [(f"{label.text:>{wide}}", _style(label.colour, label.is_wrong)) for label in labels]
+        while not row[-1][0].strip():  # blanks at the end are cut off
+            row.pop()
+        text, style = row.pop()
+        yield Line(2 * _INDENT, *row, (text.rstrip(), style), is_whole=not gap)
 
 
 def _style(colour: int | None, is_wrong: bool = False) -> str:

@@ -53,7 +53,7 @@ class JunitReport(Report):
         for result in results:
             options = self.options
             lines = result_lines(result, with_lowest_level=options.with_lowest_level, fail_on=options.fail_on)
-            text = "".join(f"{' ' * line.indent}{line.text.plain}\n" for line in lines)
+            text = "".join(map(str, lines))
             kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
             if not result.passes(self.options.fail_on):
                 rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))

@@ -14,8 +14,8 @@ from dml_tile.checks.result import Result, Verdict
 from dml_tile.descriptors.tile import TileOperatorDesc, described, type_name
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
-from dml_tile.reports.styled import AnyConsole, Styled
-from dml_tile.reports.text import Line, detail_lines, print_lines, verdict
+from dml_tile.reports.lines import AnyConsole, Line, print_lines
+from dml_tile.reports.text import detail_lines, verdict
 from dml_tile.reports.wording import buffer_name, cost_of
 from dml_tile.text import braced
 
@@ -43,7 +43,7 @@ def print_lowered(console: AnyConsole, tiles: Iterable[Result]) -> bool:
             print_lines(console, cost_lines(tile.lowering))
     if counts.total() != 1:
         shown = [f"{counts[word]} {word}" for word in _WORDS if word in (*counts, "accepted", "lowered")]
-        print_lines(console, [Line(0, Styled(", ".join(shown), "bold"))])
+        print_lines(console, [Line(0, (", ".join(shown), "bold"))])
     return bool(counts["not lowered"])
 
 
@@ -57,14 +57,14 @@ def print_not_lowered(console: AnyConsole, tiles: Iterable[Result]) -> None:
 def step_lines(lowering: Lowering) -> Iterator[Line]:
     """Yield the steps of a lowering, one a line."""
     for i, step in enumerate(lowering.steps, start=1):
-        yield Line(2, Styled(f"step {i}, from {buffer_name(step.reads)} to {buffer_name(step.writes)}: {step.desc}"))
+        yield Line(2, f"step {i}, from {buffer_name(step.reads)} to {buffer_name(step.writes)}: {step.desc}")
 
 
 def cost_lines(lowering: Lowering) -> Iterator[Line]:
     """Yield the cost of a lowering, and the notes on it."""
-    yield Line(2, Styled(cost_of(lowering)))
+    yield Line(2, cost_of(lowering))
     for note in lowering.notes:
-        yield Line(2, Styled(f"note: {note}", "yellow"))
+        yield Line(2, (f"note: {note}", "yellow"))
 
 
 def lowering_table(lowering: Lowering) -> Table:
@@ -98,9 +98,8 @@ def _print_verdict(console: AnyConsole, tile: Result) -> str:
     if tile.lowering:
         word = "accepted" if tile.lowering.is_original else "lowered"
     shown = verdict(tile.item.source, tile.item.pointer, word, tile.target.label)
-    if word == "accepted":
-        shown.append("; there is nothing to lower")
-    print_lines(console, [Line(0, shown), *detail_lines(tile.target, tile.findings, tile.item.unknown)])
+    remark = "; there is nothing to lower" if word == "accepted" else ""
+    print_lines(console, [Line(0, *shown, remark), *detail_lines(tile.target, tile.findings, tile.item.unknown)])
     return word
 
 

@@ -18,7 +18,7 @@ from dml_tile.text import encodable, printable_json
 if TYPE_CHECKING:  # the command line needs the names of formats only
     from dml_tile.checks.placements import ModelNodes
     from dml_tile.checks.result import CheckedFile, Result
-    from dml_tile.reports.styled import AnyConsole
+    from dml_tile.reports.lines import AnyConsole
 
 
 @dataclass(frozen=True, slots=True)

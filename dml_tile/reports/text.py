@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
 from dml_tile.checks.result import CheckedFile, Result, Verdict, alike, verdict_of
@@ -16,16 +15,14 @@ from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.findings import OWN, UNEXPLAINED, Finding, OwnId, Position, Rule, Severity, location_of
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
+from dml_tile.reports.lines import AnyConsole, Line, Part, has_width, print_lines
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.styled import AnyConsole, PlainConsole, Styled
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural, printable, printable_line_start, shortened_within
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from dml_tile.back_ends.placement import NamedNode, Reason
     from dml_tile.checks.catalogue import ResultCode
@@ -51,18 +48,8 @@ _STYLES: Final = {
 }
 
 _SEVERITY_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
-_WHOLE: Final = r"(?:\(dml-tile [^)]*\)|https://)\S*"
-"""Commands and links, which stay on one line of a terminal, to be copied or clicked."""
 
 _SO_FAR: Final = (Verdict.ACCEPTED_SO_FAR, Verdict.UNDOCUMENTED_SO_FAR)
-
-
-class Line(NamedTuple):
-    """A line of a report, and how far it is indented; a row of a table is ``is_whole``, which is never wrapped."""
-
-    indent: int
-    text: Styled
-    is_whole: bool = False
 
 
 def print_refusals(
@@ -72,42 +59,9 @@ def print_refusals(
     for pointer, findings in refusals.items():
         is_other = any(finding.rule == operator_is_checked.id for finding in findings)
         word = _NOT_EXECUTED if is_other else verdict_of(findings)
-        shown = verdict(source, pointer, word, target.label)
-        print_lines(console, [Line(0, shown), *detail_lines(target, findings)])
+        shown = Line(0, *verdict(source, pointer, word, target.label))
+        print_lines(console, [shown, *detail_lines(target, findings)])
     console.file.flush()
-
-
-def print_lines(console: AnyConsole, lines: Iterable[Line]) -> None:
-    """Print lines; a terminal gets them wrapped within their indent, a pipe each in one line."""
-    if isinstance(console, PlainConsole) or not console.is_terminal:  # what rich would write, at a tenth of the cost
-        console.file.write("".join(f"{' ' * indent}{text.plain}\n" for indent, text, _ in lines))
-        return
-    from rich.text import Text
-
-    for indent, styled, is_whole in lines:
-        text = styled.rich()
-        for row in [text] if is_whole or not has_width(console) else _wrapped(text, console.width - indent):
-            console.print(Text(" " * indent) + row, soft_wrap=True)
-
-
-def _wrapped(text: Text, width: int) -> Iterator[Text]:
-    """Yield a text in rows of at most a width; a command or link that is longer has a row of its own."""
-    from rich.cells import cell_len
-
-    starts, used = [], 0
-    for word in re.finditer(rf"(?:{_WHOLE}|\S{{1,{max(width, 1)}}})\s*", text.plain):
-        if used and used + cell_len(word[0].rstrip()) > width:
-            starts.append(word.start())
-            used = 0
-        used += cell_len(word[0])
-    for row in text.divide(starts):
-        row.rstrip()
-        yield row
-
-
-def has_width(console: AnyConsole) -> TypeGuard[Console]:
-    """Return True for a terminal; FORCE_COLOR makes rich take a pipe, whose lines are of any length, for one."""
-    return not isinstance(console, PlainConsole) and console.is_terminal and console.file.isatty()
 
 
 def result_lines(
@@ -121,12 +75,12 @@ def result_lines(
     """Yield a result as lines of text, without the operator and the target's note if they are printed elsewhere."""
     item, at = result.item, wording.target_of(result)
     shown = verdict(item.source, item.pointer, result.verdict, at, result.first_position)
-    yield Line(0, shown + _remarks(result, with_lowest_level, fail_on))
+    yield Line(0, *shown, _remarks(result, with_lowest_level, fail_on))
     if with_operator and result.verdict is not Verdict.NOT_CHECKED:
-        yield Line(2, Styled(printable_line_start(item.operator)))
+        yield Line(2, printable_line_start(item.operator))
     yield from detail_lines(result.target if with_target_note else None, result.findings, item.unknown)
-    if item.via == "chromium" and result.verdict in _SO_FAR and (options := wording.how_to_fix(item.unknown)):
-        yield Line(4, Styled.assemble(("try: ", "green"), printable(options)))  # a graph is built of known sizes
+    if item.via == "chromium" and result.verdict in _SO_FAR:  # a graph is built of known sizes
+        yield from _try_lines(wording.how_to_fix(item.unknown))
 
 
 def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Iterator[Line]:
@@ -135,11 +89,10 @@ def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Ite
         alike_results = [result for result in results if result.verdict == word]
         first = alike_results[0]
         shown = verdict(first.item.source, first.item.pointer, word, ", ".join(map(wording.target_of, alike_results)))
-        shown.append(f": {printable(first.item.operator)}")
-        yield Line(0, shown + _remarks(first, with_lowest_level))
+        yield Line(0, *shown, f": {printable(first.item.operator)}", _remarks(first, with_lowest_level))
 
 
-def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None = None) -> Styled:
+def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None = None) -> str:
     """Return what follows a verdict in its line."""
     is_unexplained = any(finding.rule == UNEXPLAINED for finding in result.findings)
     fails = "fails: " if not result.passes(fail_on) else ""
@@ -150,13 +103,13 @@ def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None =
         _lowest(result) if with_lowest_level else "",
         wording.remarks(result),
     )
-    return Styled("".join(f"; {remark}" for remark in remarks if remark))
+    return "".join(f"; {remark}" for remark in remarks if remark)
 
 
-def verdict(source: str, pointer: str, word: str, at: str, position: Position | None = None) -> Styled:
+def verdict(source: str, pointer: str, word: str, at: str, position: Position | None = None) -> tuple[Part, ...]:
     """Return a part of a source, and what became of it at a target."""
-    where = (printable_line_start(location_of(source, pointer, position)), "bold")
-    return Styled.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
+    where = printable_line_start(location_of(source, pointer, position))
+    return (where, "bold"), ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}"
 
 
 def detail_lines(
@@ -164,20 +117,28 @@ def detail_lines(
 ) -> Iterator[Line]:
     """Yield the lines below a verdict: fields that are known at run time only, a target's note, the findings."""
     if unknown:
-        yield Line(2, Styled(wording.known_at_run_time_only(map(printable, map(str, unknown))), "yellow"))
+        yield Line(2, (wording.known_at_run_time_only(map(printable, map(str, unknown))), "yellow"))
     if target and target.note:
-        yield Line(2, Styled(f"note: {target.name}: {target.note}", "dim"))
+        yield Line(2, (f"note: {target.name}: {target.note}", "dim"))
     for group in alike(findings):
         yield from _finding_lines(group)
 
 
+def _kind(finding: Finding) -> tuple[Part, ...]:
+    """Return the word that begins a finding, and its rule."""
+    return (wording.kind_of(finding), _SEVERITY_STYLES[finding.severity]), (f"[{finding.rule}]", "bold")
+
+
+def _try_lines(suggestion: str | None) -> Iterator[Line]:
+    if suggestion:
+        yield Line(4, ("try: ", "green"), printable(suggestion))
+
+
 def notice_lines(source: str, notice: Finding) -> Iterator[Line]:
     """Yield a notice as lines of text."""
-    where = (printable_line_start(location_of(source, "", notice.position)), "bold")
-    kind = str(notice.severity), _SEVERITY_STYLES[notice.severity]
-    yield Line(0, Styled.assemble(where, ": ", kind, (f"[{notice.rule}]", "bold"), f" {printable(notice.message)}"))
-    if notice.suggestion:
-        yield Line(4, Styled.assemble(("try: ", "green"), printable(notice.suggestion)))
+    where = printable_line_start(location_of(source, "", notice.position))
+    yield Line(0, (where, "bold"), ": ", *_kind(notice), f" {printable(notice.message)}")
+    yield from _try_lines(notice.suggestion)
 
 
 def _node_line(node: NamedNode, reason: Reason) -> Line:
@@ -185,41 +146,39 @@ def _node_line(node: NamedNode, reason: Reason) -> Line:
 
     name = f" {node.name!r}" if node.name else ""
     text = f": {reason.text}" if reason.text else ""
-    return Line(2, Styled(printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}")))
+    return Line(2, printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}"))
 
 
 def _departure_lines(departure: Departure, nodes: ModelNodes) -> Iterator[Line]:
     """Yield a kind of departure; its targets where they are not all."""
     targets = departure.targets if len(departure.targets) < len(nodes.targets) else ()
     finding = bounded_finding(replace(departure.finding, message=departure.message(targets)))
-    kind = str(finding.severity), _SEVERITY_STYLES[finding.severity]
-    yield Line(2, Styled.assemble(kind, (f"[{finding.rule}]", "bold"), f" {printable(finding.message)}"))
-    if finding.suggestion:
-        yield Line(4, Styled.assemble(("try: ", "green"), printable(finding.suggestion)))
+    yield Line(2, *_kind(finding), f" {printable(finding.message)}")
+    yield from _try_lines(finding.suggestion)
 
 
 def rule_lines(rule: Rule[object] | OwnId) -> Iterator[Line]:
     """Yield a rule as lines of text, for ``explain``."""
-    yield Line(0, Styled(rule.id, "bold"))
-    yield Line(2, Styled(rule.says))
+    yield Line(0, (rule.id, "bold"))
+    yield Line(2, rule.says)
     if isinstance(rule, OwnId):
-        yield Line(2, Styled(f"severity: {rule.severity}"))
+        yield Line(2, f"severity: {rule.severity}")
     else:
         returned = wording.outcome_of_rule(rule)
-        yield Line(2, Styled(f"basis: {', '.join(rule.basis.names)}{returned and f'; DirectML: {returned}'}"))
+        yield Line(2, f"basis: {', '.join(rule.basis.names)}{returned and f'; DirectML: {returned}'}")
     if rule.url:
-        yield Line(2, Styled(rule.url, "blue"))
+        yield Line(2, (rule.url, "blue"))
 
 
 def result_code_lines(code: ResultCode) -> Iterator[Line]:
     """Yield a result code as lines of text, for ``explain``."""
-    yield Line(0, Styled(str(code.hresult), "bold"))
-    yield Line(2, Styled(f"returned by: {code.returned_by}"))
-    yield Line(2, Styled.assemble(("next: ", "green"), code.next_step))
+    yield Line(0, (str(code.hresult), "bold"))
+    yield Line(2, f"returned by: {code.returned_by}")
+    yield Line(2, ("next: ", "green"), code.next_step)
     if code.rules:
         families = Counter("-".join(rule.id.split("-")[:2]) for rule in code.rules)
-        yield Line(2, Styled(f"rules: {', '.join(f'{family} ({count})' for family, count in families.items())}"))
-    yield Line(2, Styled(code.url, "blue"))
+        yield Line(2, f"rules: {', '.join(f'{family} ({count})' for family, count in families.items())}")
+    yield Line(2, (code.url, "blue"))
 
 
 def device_lines(answer: DeviceOutput) -> Iterator[Line]:
@@ -227,16 +186,15 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
     is_a_level = answer.target.partition("+")[0] == answer.feature_level
     at = answer.target if is_a_level else f"{answer.target} ({answer.feature_level})"
     via = f" via {answer.via}" if answer.via else ""
-    word = ("device", "green") if answer.created else ("no device", "red")
-    yield Line(0, Styled.assemble((at, "bold"), f"{via}: ", word))
-    yield Line(2, Styled(answer.directml))
+    yield Line(0, (at, "bold"), f"{via}: ", ("device", "green") if answer.created else ("no device", "red"))
+    yield Line(2, answer.directml)
     if answer.note:
-        yield Line(2, Styled(f"note: {answer.note}", "dim"))
+        yield Line(2, (f"note: {answer.note}", "dim"))
     if answer.reason:
         returned = f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: " if answer.hresult else ""
-        yield Line(2, Styled(f"{returned}{answer.reason}"))
-        yield Line(2, Styled(answer.url or "", "blue"))
-        yield Line(2, Styled.assemble(("try: ", "green"), answer.ship or ""))
+        yield Line(2, f"{returned}{answer.reason}")
+        yield Line(2, (answer.url or "", "blue"))
+        yield Line(2, ("try: ", "green"), answer.ship or "")
 
 
 def _sentence_of(rule_id: str) -> str:
@@ -252,15 +210,13 @@ def _sentence_of(rule_id: str) -> str:
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     """Yield the lines of findings that differ in their paths only."""
     first = findings[0]
-    kind = wording.kind_of(first), _SEVERITY_STYLES[first.severity]
-    yield Line(2, Styled.assemble(kind, (f"[{first.rule}]", "bold"), f" {wording.outcome_of(first)}"))
+    yield Line(2, *_kind(first), f" {wording.outcome_of(first)}")
     paths = ", ".join(finding.path for finding in findings if finding.path)
-    yield Line(4, Styled.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
+    yield Line(4, (paths, "cyan"), ": " if paths else "", printable(first.message))
     basis = f"{', '.join(first.basis.names)}: " if first.basis else ""
-    yield Line(4, Styled(f"{basis}{_sentence_of(first.rule)}"))
-    yield Line(4, Styled(first.url, "blue"))
-    if suggestion := first.suggestion:
-        yield Line(4, Styled.assemble(("try: ", "green"), suggestion))
+    yield Line(4, f"{basis}{_sentence_of(first.rule)}")
+    yield Line(4, (first.url, "blue"))
+    yield from _try_lines(first.suggestion)
 
 
 def _lowest(result: Result) -> str:
@@ -381,9 +337,8 @@ class TextReport(Report):
         for i, target in enumerate(nodes.targets):
             self._targets[target.name] = target
             if departures or not is_quiet:
-                where = (printable_line_start(nodes.source), "bold")
-                text = f" at {target.label}: {summary_of(nodes, i)}"
-                print_lines(self._console, [Line(0, Styled.assemble(where, text))])
+                where, text = printable_line_start(nodes.source), f" at {target.label}: {summary_of(nodes, i)}"
+                print_lines(self._console, [Line(0, (where, "bold"), text)])
             if self.options.is_verbose:
                 print_lines(self._console, starmap(_node_line, nodes.placed.at(i)))
         for departure in departures:
@@ -392,7 +347,7 @@ class TextReport(Report):
     def end(self, files: Sequence[CheckedFile]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
         others = {rule: count - MAX_IN_A_LINE for rule, count in self._notices.items() if count > MAX_IN_A_LINE}
-        lines = [Line(0, Styled(f"and {count} more of {rule}")) for rule, count in others.items()]
+        lines = [Line(0, f"and {count} more of {rule}") for rule, count in others.items()]
         if self.options.is_quiet:
             print_lines(self._console, lines)
             return
@@ -400,15 +355,14 @@ class TextReport(Report):
         notes += [_HOW_TO_FIX] * self._lacks_sizes
         if self._is_unchanged:
             notes.append(f"{_AS_HANDED_ON}{self._back_ends_to_ask() if self._has_back_ends else ''}")
-        lines += [Line(0, Styled(f"note: {note}", "dim")) for note in notes]
+        lines += [Line(0, (f"note: {note}", "dim")) for note in notes]
         if self.passed_over:
-            lines.append(Line(0, Styled(wording.passed_over(self.passed_over))))
+            lines.append(Line(0, wording.passed_over(self.passed_over)))
         problems = self.problems
         if self._count + len(problems) != 1 and (self._count or problems or not self._placed):
-            lines.append(Line(0, Styled(self._counted.headline(problems), "bold")))
+            lines.append(Line(0, (self._counted.headline(problems), "bold")))
         if self._not_lowered:
-            text = f"{plural(self._not_lowered, 'node')} on DirectML not checked further; only Tile is"
-            lines.append(Line(0, Styled(text)))
+            lines.append(Line(0, f"{plural(self._not_lowered, 'node')} on DirectML not checked further; only Tile is"))
         print_lines(self._console, lines)
         if models := [each for each in files if each.is_model]:
             self._print_models(models)
@@ -444,7 +398,7 @@ class TextReport(Report):
             names = listed([printable(model.source) for model in without])
             advice = f"; --via ort says which provider takes {plural(others, 'other node')}" if others else ""
             lines.append(f"{have} no tiles: {names}{advice}")
-        print_lines(self._console, (Line(0, Styled(line)) for line in lines))
+        print_lines(self._console, (Line(0, line) for line in lines))
 
 
 def _model_table(summaries: Iterable[CheckedFile], width: int) -> Table:

@@ -18,8 +18,7 @@ from dml_tile.pictures.labels import TilePicture, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.picture import picture_svg
 from dml_tile.pictures.table import MemoryTable, picture_lines, table_of
-from dml_tile.reports.styled import Styled
-from dml_tile.reports.text import Line
+from dml_tile.reports.lines import Line
 from dml_tile.testing import strategies
 from tests.helpers.strided_tiles import element_addresses
 
@@ -78,14 +77,14 @@ def test_each_element_of_the_output_shows_what_numpy_would_put_there(desc: TileO
 def test_whatever_a_descriptor_holds_is_drawn_within_bounds(desc: TileOperatorDesc, width: int) -> None:
     picture = picture_of(desc)
     assert len(picture.tensors) + len(picture.undrawn) == 2
-    rows = [line.text.plain for line in picture_lines(picture, max(width, 40)) if line.is_whole]
+    rows = [line.plain for line in picture_lines(picture, max(width, 40)) if line.is_whole]
     assert len(rows) <= 2 * (2 * MAX_CELLS + 2)
     assert all(row.isascii() for row in rows)
-    said = [Line(0, Styled("tile"))]
+    said = [Line(0, "tile")]
     assert len(ElementTree.fromstring(picture_svg(picture, said))) > 3
 
 
 @given(desc=strategies.nearly_valid_tiles() | strategies.tiles(), width=st.sampled_from([40, 80]))
 def test_rows_fit_the_terminal(desc: TileOperatorDesc, width: int) -> None:
     for line in picture_lines(picture_of(desc), width):
-        assert not line.is_whole or line.indent + len(line.text) <= width
+        assert not line.is_whole or line.indent + len(line.plain) <= width
