@@ -66,7 +66,7 @@ class ValueOrigin(NamedTuple):
         return f"{origin} ({self.advice})" if self.advice else origin
 
 
-_NO_ORIGIN: Final = ValueOrigin()
+NO_ORIGIN: Final = ValueOrigin()
 _Origins = Annotated[tuple[ValueOrigin, ...], _FIRST_ERROR]
 
 
@@ -76,7 +76,7 @@ class UnknownField:
 
     field: str
     name: str = ""
-    origin: ValueOrigin = _NO_ORIGIN
+    origin: ValueOrigin = NO_ORIGIN
 
     def __str__(self) -> str:
         if self.name:
@@ -192,7 +192,7 @@ class TileNode:
         rank = len(self.shape or ())
         for i, size in enumerate(self.shape or ()):
             if not isinstance(size, int):
-                origin = _NO_ORIGIN if size else _origin(self.input_origins, i - rank)
+                origin = NO_ORIGIN if size else _origin(self.input_origins, i - rank)
                 fields.append(UnknownField(f"InputTensor.Sizes[{i}]", size or "", origin))
         if self.repeats is None and len(set(self.repeats_origins)) > 1:
             first = max(0, rank - len(self.repeats_origins))  # the dialect's repeats of 1 come first
@@ -266,7 +266,7 @@ def _with_ones(argument: NDArray[Any] | None) -> NDArray[Any] | None:
 
 def _origin(origins: Sequence[ValueOrigin], i: int) -> ValueOrigin:
     """Return the origin of an unknown field; a negative ``i`` counts from the end."""
-    return origins[max(i, -len(origins))] if origins else _NO_ORIGIN
+    return origins[max(i, -len(origins))] if origins else NO_ORIGIN
 
 
 def _listed(sizes: Sequence[Dimension] | None) -> str:

@@ -33,6 +33,7 @@ from dml_tile.readers.item import item_of
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
+from dml_tile.readers.onnx.nodes import Node
 from tests.helpers.onnx_graphs import computed, constant, model, node, nodes_of, tile_node, typed
 
 NEWEST_OPSET: Final = 24
@@ -369,7 +370,11 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
     for found in unsized, sized:
         known = found["T"].repeats if not found["T"].error else ()
         report = f"{chain}: {known}; onnxruntime runs {run.tolist()}"
-        if is_folded and (known is None or None in known) and not any(map(is_disputed, model.graph.node)):
+        if (
+            is_folded
+            and (known is None or None in known)
+            and not any(is_disputed(Node(each, None)) for each in model.graph.node)
+        ):
             figures.missed.append(report)
         if known is not None and any(one not in (None, other) for one, other in zip(known, run.tolist(), strict=False)):
             figures.contradicted.append(report)

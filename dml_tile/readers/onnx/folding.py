@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from onnx import NodeProto, TypeProto, defs, helper
+from onnx import TypeProto, defs, helper
 from onnx.reference import ReferenceEvaluator
 
 from dml_tile.readers.onnx.file import MAX_ELEMENTS, subgraphs
-from dml_tile.readers.onnx.functions import OnnxOperator
-from dml_tile.readers.onnx.values import UNSIZED, Array, Mask, Value, dimensions
+from dml_tile.readers.onnx.nodes import Node
+from dml_tile.readers.onnx.origins import UNSIZED
+from dml_tile.readers.onnx.values import UNKNOWN, Array, Mask, Value, dimensions
 
 MAX_FOLDED_NODES: Final = 50_000
 """The most nodes of a model that are folded; each takes the reference implementation about half a millisecond."""
@@ -59,34 +60,37 @@ _RANDOM: Final = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 
+_TRAINING_BY_INPUT: Final = 7
+"""The opset from which on a Dropout drops elements only where an input says so."""
+
 _ROUNDING: Final = frozenset({"Cast", "CastLike", "DynamicQuantizeLinear", "QuantizeLinear"})
 """Operators that make integers of floats."""
 
-_DISPUTED: Final = {
-    "Attention": lambda node: _attribute(node, "is_causal") == 1,
-    "MaxPool": lambda node: _pads(node) or _attribute(node, "ceil_mode") == 1,
-    "MaxUnpool": lambda node: any(node.input[2:]),
-    "Resize": lambda node: _attribute(node, "coordinate_transformation_mode") == b"align_corners",
+_DISPUTED: Final[dict[str, Callable[[Node], object]]] = {
+    "Attention": lambda node: node.attributes["is_causal"].i == 1,
+    "MaxPool": lambda node: _pads(node) or node.attributes["ceil_mode"].i == 1,
+    "MaxUnpool": lambda node: any(node.proto.input[2:]),
+    "Resize": lambda node: node.attributes["coordinate_transformation_mode"].s == b"align_corners",
+    # onnx gives 1 and onnxruntime a float just below it, or the reverse: integers 1 and 0
+    **dict.fromkeys(("Sigmoid", "Softsign", "Tanh"), lambda node: True),
 }
 """Nodes for which onnx's reference implementation and onnxruntime were found to compute different elements."""
 
-_SATURATING: Final = frozenset({"Sigmoid", "Softsign", "Tanh"})
-"""Operators for which onnx gives 1 and onnxruntime a float just below it, or the reverse: integers 1 and 0."""
+
+def _pads(node: Node) -> bool:
+    """Return True if a pooling operator may read beyond its input."""
+    return any(node.attributes["pads"].ints) or node.attributes["auto_pad"].s not in (b"", b"NOTSET", b"VALID")
 
 
-def is_disputed(node: NodeProto) -> bool:
+def is_disputed(node: Node) -> bool:
     """Return True if onnxruntime may compute other elements than onnx's reference implementation."""
-    return node.op_type in _SATURATING or (node.op_type in _DISPUTED and _DISPUTED[node.op_type](node))
+    return node.type in _DISPUTED and bool(_DISPUTED[node.type](node))
 
 
-def is_deterministic(node: NodeProto, operator: OnnxOperator) -> bool:
+def is_deterministic(node: Node) -> bool:
     """Return True if the same inputs always give the same outputs, and no subgraph computes them."""
-    return (
-        not operator.domain
-        and operator.opset is not None
-        and operator.type not in _RANDOM
-        and next(subgraphs(node), None) is None
-    )
+    is_known = not node.domain and node.opset is not None and node.type not in _RANDOM
+    return is_known and next(subgraphs(node.proto), None) is None
 
 
 class ConstantFolding:
@@ -96,37 +100,32 @@ class ConstantFolding:
         self._nodes_left = MAX_FOLDED_NODES
         self._elements_left = MAX_KEPT_ELEMENTS
 
-    def folded(
-        self, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
-    ) -> Mapping[str, Value]:
+    def folded(self, node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
         """Return the outputs with known elements; none if no element is known, or there are too many.
 
-        ``inputs`` has an unknown value for an input that is left out; ``types`` are inferred for the outputs.
+        ``types`` are inferred for the outputs.
         """
-        if not self._nodes_left or is_disputed(node) or not is_deterministic(node, operator):
+        if not self._nodes_left or is_disputed(node) or not is_deterministic(node):
             return {}
-        values = _folded(node, operator, inputs, types)
+        values = _folded(node, types)
         self._nodes_left -= bool(values)
         self._elements_left -= sum(value.elements.size for value in values.values() if value.elements is not None)
         return values if self._elements_left >= 0 else {}
 
 
-def _folded(
-    node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
-) -> Mapping[str, Value]:
-    if operator.type in ("Shape", "Size"):
-        return {name: _measured(node, inputs[0], types[name]) for name in node.output if name in types and inputs}
-    inputs = [_with_elements(value) for value in inputs]
-    given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
-    elements = {name: value.elements for name, value in given.items() if value.elements is not None}
-    if len(elements) < len(given) or not _is_bounded(node, operator, elements, types) or _is_training(operator, inputs):
+def _folded(node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
+    if node.type in ("Shape", "Size"):
+        return {name: _measured(node, types[name]) for name in node.proto.output if name in types and node.inputs}
+    node = node.seeing(_with_elements)
+    elements = {name: value.elements for name, value in node.given.items() if value.elements is not None}
+    if len(elements) < len(node.given) or not _is_bounded(node, elements, types) or _is_training(node):
         return {}
-    if all(value.constant is not None for value in given.values()):
-        arrays = _evaluated(node, operator, elements)
+    if all(value.constant is not None for value in node.given.values()):
+        arrays = _evaluated(node, elements)
         return {name: Value(type_, arrays[name]) for name, type_ in _agreed(arrays, types).items()}
     # unknown elements become 1, a value that most operators accept
-    known = _moved_masks(node, operator, inputs) or _elementwise_mask(node, operator, list(given.values()))
-    arrays = _evaluated(node, operator, elements) if known else {}
+    known = _known_elements(node)
+    arrays = _evaluated(node, elements) if known else {}
     return {
         name: Value(type_, np.where(known[name], arrays[name], np.ones((), arrays[name].dtype)), known[name])
         for name, type_ in _agreed(arrays, types).items()
@@ -145,52 +144,37 @@ def _with_elements(value: Value) -> Value:
     return replace(value, elements=np.ones(shape, dtype), known=np.zeros(shape, bool))
 
 
-def _attribute(node: NodeProto, name: str) -> object:
-    """Return the value of an attribute; None if the node lacks it."""
-    return next((helper.get_attribute_value(each) for each in node.attribute if each.name == name), None)
-
-
-def _pads(node: NodeProto) -> bool:
-    """Return True if a pooling operator may read beyond its input."""
-    pads = _attribute(node, "pads")
-    return (isinstance(pads, list) and any(pads)) or _attribute(node, "auto_pad") not in (None, b"NOTSET", b"VALID")
-
-
-def _measured(node: NodeProto, value: Value, type_: TypeProto) -> Value:
-    if value.shape is None:
+def _measured(node: Node, type_: TypeProto) -> Value:
+    """Return the result of a Shape or Size, as far as the sizes are known."""
+    shape = node.inputs[0].shape
+    if shape is None:
         return Value(type_)
-    known = np.array([isinstance(size, int) for size in value.shape], bool)
-    sizes = [size if isinstance(size, int) else 1 for size in value.shape]
-    if node.op_type == "Size":
+    known = np.array([isinstance(size, int) for size in shape], bool)
+    sizes = [size if isinstance(size, int) else 1 for size in shape]
+    if node.type == "Size":
         total = math.prod(sizes)
         return Value(type_, np.array(total)) if known.all() and total < 2**63 else Value(type_)
-    bounds = {attribute.name: attribute.i for attribute in node.attribute}
-    part = slice(bounds.get("start"), bounds.get("end"))
-    return Value(type_, np.array(sizes, np.int64)[part], None if known[part].all() else known[part])
+    known = known[node.bounds]
+    return Value(type_, np.array(sizes, np.int64)[node.bounds], None if known.all() else known)
 
 
-def _is_training(operator: OnnxOperator, inputs: Sequence[Value]) -> bool:
+def _is_training(node: Node) -> bool:
     """Return True for a Dropout that may drop elements at random."""
-    if operator.type != "Dropout":
-        return False
-    if (operator.since or 0) < 7:
-        return True
-    ratio, mode = (*inputs[1:3], Value(), Value())[:2]
+    if node.type != "Dropout" or (node.since or 0) < _TRAINING_BY_INPUT:
+        return node.type == "Dropout"
+    ratio, mode = (*node.inputs[1:3], UNKNOWN, UNKNOWN)[:2]
     keeps_all = ratio.constant is not None and not ratio.constant.any()
-    return len(inputs) > 2 and not keeps_all and (mode.constant is None or bool(mode.constant.any()))
+    return len(node.inputs) > 2 and not keeps_all and (mode.constant is None or bool(mode.constant.any()))
 
 
-def _is_bounded(
-    node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Array], types: Mapping[str, TypeProto]
-) -> bool:
+def _is_bounded(node: Node, inputs: Mapping[str, Array], types: Mapping[str, TypeProto]) -> bool:
     """Return True if computing the outputs takes little time and memory."""
-    is_simple = operator.type in _DATA or operator.type in _ELEMENTWISE
-    most = MAX_ELEMENTS if is_simple else MAX_COMPUTED_ELEMENTS
+    most = MAX_ELEMENTS if node.type in _DATA or node.type in _ELEMENTWISE else MAX_COMPUTED_ELEMENTS
     if any(array.size > most for array in inputs.values()):
         return False
-    if operator.type in UNSIZED:
+    if node.type in UNSIZED:
         return True
-    shapes = [dimensions(types[name]) if name in types else None for name in node.output if name]
+    shapes = [dimensions(types[name]) if name in types else None for name in node.proto.output if name]
     return all(shape is not None and _size(shape) <= MAX_ELEMENTS for shape in shapes)
 
 
@@ -198,31 +182,23 @@ def _size(shape: Sequence[object]) -> float:
     return math.prod(size if isinstance(size, int) else math.inf for size in shape)
 
 
-def _moved_masks(node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
-    """Return the masks of the outputs' known elements if the operator moves elements; else nothing."""
-    if operator.type not in _DATA:
-        return {}
-    data = _DATA[operator.type] or range(len(inputs))
-    masks = {}
-    for i, (name, value) in enumerate(zip(node.input, inputs, strict=True)):
-        if i in data and name:
-            masks[name] = value.mask
-        elif value.constant is not None:
-            masks[name] = value.constant
-        elif name:
-            return {}
-    return _evaluated(node, operator, masks)
-
-
-def _elementwise_mask(node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
-    """Return the mask of the output's known elements if the operator is elementwise; else nothing."""
-    if operator.type not in _ELEMENTWISE or not node.output:
+def _known_elements(node: Node) -> Mapping[str, Mask]:
+    """Return the masks of the outputs' known elements if the operator moves elements, or is elementwise; else none."""
+    if node.type in _DATA:
+        moved = _DATA[node.type] or range(len(node.inputs))
+        inputs = enumerate(zip(node.proto.input, node.inputs, strict=True))
+        masks = [(name, value.mask if i in moved else value.constant) for i, (name, value) in inputs if name]
+        known = {name: mask for name, mask in masks if mask is not None}
+        found = {} if any(mask is None for _, mask in masks) else _evaluated(node, known)
+        if found:
+            return found
+    if node.type not in _ELEMENTWISE or not node.proto.output:
         return {}
     try:
-        known = np.logical_and.reduce(np.broadcast_arrays(*(value.mask for value in inputs)))
+        mask = np.logical_and.reduce(np.broadcast_arrays(*(value.mask for value in node.given.values())))
     except ValueError:  # of the shapes
         return {}
-    return {node.output[0]: known}
+    return {node.proto.output[0]: mask}
 
 
 def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:
@@ -243,29 +219,29 @@ def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapp
     return agreed
 
 
-def _evaluated(node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+def _evaluated(node: Node, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return the outputs by name; none if the reference implementation fails, overflows, or returns no tensors."""
-    plain = deepcopy(node)
+    plain = deepcopy(node.proto)
     plain.domain = ""
-    opset = min(operator.opset or 1, defs.onnx_opset_version())
-    if node.op_type == "Scatter":  # the reference implementation has another name
+    opset = min(node.opset or 1, defs.onnx_opset_version())
+    if node.type == "Scatter":  # the reference implementation has another name
         plain.op_type, opset = "ScatterElements", 11
     sources, results = (
-        [helper.make_empty_tensor_value_info(name) for name in names if name] for names in (inputs, node.output)
+        [helper.make_empty_tensor_value_info(name) for name in names if name] for names in (inputs, plain.output)
     )
     try:
-        with _errors_raised(operator, inputs), warnings.catch_warnings(action="ignore"):
+        with _errors_raised(node, inputs), warnings.catch_warnings(action="ignore"):
             graph = helper.make_graph([plain], "one node", sources, results)
             given = ReferenceEvaluator(graph, opsets={"": opset}).run(None, dict(inputs))
     except Exception:  # of any class: operators assume sound inputs
         return {}
-    outputs = zip(filter(None, node.output), given, strict=True)
+    outputs = zip(filter(None, plain.output), given, strict=True)
     arrays = {name: np.asarray(array) for name, array in outputs if isinstance(array, np.ndarray | np.generic)}
     return {name: array for name, array in arrays.items() if array.dtype.kind != "f" or not np.isnan(array).any()}
 
 
-def _errors_raised(operator: OnnxOperator, inputs: Mapping[str, Array]) -> np.errstate:
+def _errors_raised(node: Node, inputs: Mapping[str, Array]) -> np.errstate:
     """Return NumPy's error state: integers raise, floats may become infinite."""
-    if operator.type not in _ROUNDING and all(np.issubdtype(array.dtype, np.floating) for array in inputs.values()):
+    if node.type not in _ROUNDING and all(np.issubdtype(array.dtype, np.floating) for array in inputs.values()):
         return np.errstate(all="ignore")
     return np.errstate(all="raise", under="ignore")

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from itertools import chain, count, repeat, starmap
+from functools import partial
+from itertools import chain, count
 from operator import add, floordiv, mul, sub
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from onnx import (
@@ -30,56 +31,31 @@ from dml_tile.errors import input_error
 from dml_tile.readers.model_names import KnownShapes, ModelNames, limited_names
 from dml_tile.readers.model_tile import Dimension
 from dml_tile.readers.onnx.file import graphs
-from dml_tile.readers.onnx.functions import OnnxOperator, default_opset, operator, place, set_apart
-from dml_tile.readers.onnx.values import Value, common, dimensions, is_made_up
+from dml_tile.readers.onnx.nodes import Node, default_opset, place, set_apart
+from dml_tile.readers.onnx.values import Value, common, dimensions, is_made_up, with_sizes
 
-
-class Distrust(NamedTuple):
-    """The reason why onnx's inference of an operator is not believed, and for which nodes of a whole model.
-
-    ``unknown`` returns the outputs whose sizes are unknown if any input's size is.
-    """
-
-    reason: str
-    of: Callable[[NodeProto], bool] = lambda node: True
-    unknown: Callable[[NodeProto, Sequence[Value]], Iterable[str]] = lambda node, inputs: ()
-
-
-def _unknown_of_attention(node: NodeProto, inputs: Sequence[Value]) -> Iterable[str]:
-    hidden = [value.shape[-1] for value in inputs[:3] if value.shape and len(value.shape) == _PACKED_RANK]
-    first, *others = node.output
-    return others if all(isinstance(size, int) for size in hidden) else [first, *others]
-
-
-_PACKED_RANK: Final = 3
-"""The rank of queries, keys and values with the heads in the last dimension."""
-
+DISTRUSTED: Final = {
+    "Attention": "gives 0 for a size, or forgets the past, in later outputs, and in the first where a hidden size is "
+    "not known",
+    "Cast": "passes on the name of a size that the type may not hold, as bool, int8 and float do not",
+}
+"""Operators whose inference is not believed, with the reason; a test compares all others with onnx's own cases."""
 
 _HOLDS_SIZES: Final = frozenset(
     {TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64, TensorProto.DOUBLE}
 )
-"""Types that hold any size of a tensor exactly."""
+"""Types that hold any size of a tensor exactly, to which a Cast is believed."""
 
-DISTRUSTED: Final = {
-    "Attention": Distrust(
-        "gives 0 for a size, or forgets the past, in later outputs, and in the first where a hidden size is not known",
-        unknown=_unknown_of_attention,
-    ),
-    "Cast": Distrust(
-        "passes on the name of a size that the type may not hold, as bool, int8 and float do not",
-        of=lambda node: all(each.name != "to" or each.i not in _HOLDS_SIZES for each in node.attribute),
-    ),
-}
-"""Operators whose inference is not believed; a test compares all others with onnx's own cases."""
-
+_PACKED_RANK: Final = 3
+"""The rank of queries, keys and values with the heads in the last dimension."""
 
 _EQUATION: Final = re.compile(r"(?:\s|[A-Za-z,]|\.\.\.)*(?:->(?:\s|[A-Za-z]|\.\.\.)*)?")
 
 
-def _is_equation(node: NodeProto) -> bool:
-    """Return True unless a node is an Einsum whose equation has another character: onnx's inference does not return."""
-    texts = (attribute.s.decode(errors="replace") for attribute in node.attribute if attribute.name == "equation")
-    return node.op_type != "Einsum" or all(map(_EQUATION.fullmatch, texts))
+def _returns(node: Node) -> bool:
+    """Return False for an Einsum whose equation has another character: onnx's inference does not return."""
+    texts = (each.s.decode(errors="replace") for each in node.proto.attribute if each.name == "equation")
+    return node.type != "Einsum" or all(map(_EQUATION.fullmatch, texts))
 
 
 def with_types(model: ModelProto) -> ModelProto:
@@ -88,16 +64,15 @@ def with_types(model: ModelProto) -> ModelProto:
     For nodes that are not believed, onnx infers nothing, since it would pass that on.
     """
     opset = default_opset(model.opset_import)
-    for node in nodes(model.graph):
-        kind = operator(node, opset)
-        is_stft = kind[:2] == ("", "STFT")
-        if is_stft and all(attribute.name != "onesided" for attribute in node.attribute):
-            node.attribute.append(helper.make_attribute("onesided", 1))  # else onnx's inference takes 0
-        is_distrusted = kind.type in DISTRUSTED and DISTRUSTED[kind.type].of(node)
-        if not kind.domain and (is_distrusted or not _is_equation(node)):
-            set_apart(node, opset)
+    for proto in nodes(model.graph):
+        node = Node(proto, opset)
+        if node.kind == "STFT" and "onesided" not in node.attributes:
+            proto.attribute.append(helper.make_attribute("onesided", 1))  # else onnx's inference takes 0
+        is_believed = node.kind not in DISTRUSTED or node.attributes["to"].i in _HOLDS_SIZES
+        if not node.domain and not (is_believed and _returns(node)):
+            set_apart(proto, opset)
     imported = {entry.domain for entry in model.opset_import}
-    for domain in sorted({node.domain for node in nodes(model.graph)} - imported - {"", "ai.onnx"}):
+    for domain in sorted({proto.domain for proto in nodes(model.graph)} - imported - {"", "ai.onnx"}):
         model.opset_import.add(domain=domain, version=1)  # else onnx infers nothing
     try:
         return shape_inference.infer_shapes(model, data_prop=True)
@@ -105,60 +80,50 @@ def with_types(model: ModelProto) -> ModelProto:
         return model
 
 
+def unbelieved(node: Node) -> set[str]:
+    """Return the outputs of a node whose sizes are unknown, whatever onnx infers."""
+    if node.kind != "Attention" or all(value.is_static for value in node.given.values()):
+        return set()
+    hidden = [value.shape[-1] for value in node.inputs[:3] if value.shape and len(value.shape) == _PACKED_RANK]
+    return set(node.proto.output[all(isinstance(size, int) for size in hidden) :])
+
+
 _SIZED_BY_ELEMENTS: Final = frozenset({"ConstantOfShape", "Expand", "Reshape", "Tile"})
 
 
-def inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
-    """Return the types of the outputs; none if onnx's inference fails. ``values`` are the inputs'.
+def inferred(node: Node) -> dict[str, TypeProto]:
+    """Return the types of a node's outputs; none if onnx's inference fails.
 
     Sizes for which onnx is not believed are unknown. If single elements of a shape or of repeats are known, so are the
     sizes that depend on no other elements.
     """
-    types = _inferred_by_elements(node, operator, values)
-    inputs = [values.get(name, Value()) for name in node.input]
-    doubted = unbelieved(node, operator, inputs).intersection(types)
-    return types | {name: _without_sizes(types[name]) for name in doubted}
+    types: dict[str, TypeProto] = {}
+    if node.type in _SIZED_BY_ELEMENTS and any(value.known is not None for value in node.inputs):
+        one, two = (_inferred(node.seeing(partial(_with_unknown, unknown))) for unknown in (1, 2))
+        shared = {name: common(type_, two.get(name)) for name, type_ in one.items()}
+        types = {name: type_ for name, type_ in shared.items() if type_}
+    types = types or _inferred(node)
+    for name in unbelieved(node).intersection(types):
+        sizes = dimensions(types[name])
+        types[name] = with_sizes(types[name], sizes and [None for _ in sizes])
+    return types
 
 
-def unbelieved(node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value]) -> set[str]:
-    """Return the outputs of a node whose sizes are unknown, whatever onnx infers."""
-    is_known = all(value.is_static for name, value in zip(node.input, inputs, strict=True) if name)
-    if operator.domain or operator.type not in DISTRUSTED or is_known:
-        return set()
-    return set(DISTRUSTED[operator.type].unknown(node, inputs))
-
-
-def _without_sizes(type_: TypeProto) -> TypeProto:
-    sizes = dimensions(type_)
-    return helper.make_tensor_type_proto(type_.tensor_type.elem_type, sizes and [None for _ in sizes])
-
-
-def _inferred_by_elements(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> dict[str, TypeProto]:
-    if operator.type not in _SIZED_BY_ELEMENTS or all(value.known is None for value in values.values()):
-        return _inferred(node, operator, values)
-    types, others = (
-        _inferred(node, operator, {name: _with_unknown(value, unknown) for name, value in values.items()})
-        for unknown in (1, 2)
-    )
-    shared = {name: common(type_, others.get(name)) for name, type_ in types.items()}
-    return {name: type_ for name, type_ in shared.items() if type_} or _inferred(node, operator, values)
-
-
-def _with_unknown(value: Value, unknown: int) -> Value:
+def _with_unknown(unknown: int, value: Value) -> Value:
     elements = value.elements
     return value if elements is None else replace(value, elements=np.where(value.mask, elements, unknown), known=None)
 
 
-def _inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> dict[str, TypeProto]:
-    schema = operator.schema
-    types = {name: value.type for name, value in values.items() if value.type is not None}
-    if schema is None or operator.opset is None or len(types) < len(values) or not _is_equation(node):
+def _inferred(node: Node) -> dict[str, TypeProto]:
+    schema = node.schema
+    types = {name: value.type for name, value in node.given.items() if value.type is not None}
+    if schema is None or node.opset is None or len(types) < len(node.given) or not _returns(node):
         return {}
-    constants = ((name, value.constant) for name, value in values.items())
+    constants = ((name, value.constant) for name, value in node.given.items())
     try:
         data = {name: numpy_helper.from_array(array, name) for name, array in constants if array is not None}
-        imports = [helper.make_opsetid("", operator.opset)]
-        return dict(shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports))
+        imports = [helper.make_opsetid("", node.opset)]
+        return dict(shape_inference.infer_node_outputs(schema, node.proto, types, data, opset_imports=imports))
     except Exception:  # of any class: whatever an operator's C++ throws
         return {}
 
@@ -291,7 +256,7 @@ def sizes_in_file(graph: GraphProto) -> SizesInFile:
     return found
 
 
-def contradiction(node: NodeProto, name: str, made: TypeProto | None, sizes_in_file: SizesInFile) -> str:
+def contradiction(node: Node, name: str, made: TypeProto | None, sizes_in_file: SizesInFile) -> str:
     """Return what is wrong with the sizes that the file states of a node's output; empty if they may be right."""
     sizes, known = sizes_in_file.get(name), made and dimensions(made)
     if sizes is None or known is None:
@@ -300,7 +265,7 @@ def contradiction(node: NodeProto, name: str, made: TypeProto | None, sizes_in_f
     if len(sizes) == len(known) and all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int)):
         return ""
     known = tuple(None if is_made_up(size) else size for size in known)
-    maker = f"{place(node.op_type)} {place(node.name)!r}"
+    maker = f"{place(node.type)} {place(node.proto.name)!r}"
     return f"the file declares {place(shown(sizes))} for {place(name)!r}; {maker} makes {place(shown(known))}"
 
 
@@ -337,36 +302,10 @@ def body_of(node: NodeProto) -> GraphProto | None:
     return next((attribute.g for attribute in node.attribute if attribute.name == "body"), None)
 
 
-class LoopCarried(NamedTuple):
-    """The names of a loop-carried value: the Loop's input, the body's input and output, and the Loop's output."""
-
-    initial: str
-    inner: str
-    updated: str
-    output: str
-
-
-def loop_carried(node: NodeProto, body: GraphProto) -> list[LoopCarried]:
-    """Return the loop-carried values; an output that is left out is empty."""
-    inner = [value.name for value in body.input[FIRST_CARRIED:]]
-    updated = [value.name for value in body.output[FIRST_CARRIED - 1 :]]  # the first output is the condition
-    names = zip(node.input[FIRST_CARRIED:], inner, updated, chain(node.output, repeat("")), strict=False)
-    return list(starmap(LoopCarried, names))
-
-
 def is_kept(before: Iterable[TypeProto], after: Iterable[TypeProto | None]) -> bool:
-    """Return True if an iteration returns values of the types that it began with."""
-    return all(map(_is_the_same, before, after))
-
-
-def without_shape(type_: TypeProto) -> TypeProto:
-    shapeless = deepcopy(type_)
-    shapeless.tensor_type.ClearField("shape")
-    return shapeless
-
-
-def _is_the_same(before: TypeProto, after: TypeProto | None) -> bool:
-    if dimensions(before) is None:
-        return True  # nothing is declared
-    agreed = common(before, after)
-    return agreed is not None and dimensions(agreed) == dimensions(before)
+    """Return True if an iteration returns values of the types that it began with, as far as these are known."""
+    pairs = ((one, common(one, other)) for one, other in zip(before, after, strict=True))
+    return all(
+        dimensions(one) is None or (agreed is not None and dimensions(agreed) == dimensions(one))
+        for one, agreed in pairs
+    )

@@ -13,10 +13,10 @@ Source: microsoft/onnxruntime, onnxruntime/core/optimizer/constant_folding.cc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from onnx import GraphProto, NodeProto, TypeProto
+from onnx import GraphProto, TypeProto
 
 from dml_tile.back_ends.dialects import INT64_MAX
 from dml_tile.back_ends.kernels import releases
@@ -24,8 +24,8 @@ from dml_tile.back_ends.placement import Edge, Gone, ModelNode
 from dml_tile.back_ends.placer import cpu_provider_has
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.folding import is_deterministic
-from dml_tile.readers.onnx.functions import OnnxOperator, place_of
-from dml_tile.readers.onnx.nodes import Resolved, edge_of, type_name
+from dml_tile.readers.onnx.nodes import Node
+from dml_tile.readers.onnx.operators import Resolved, type_name
 from dml_tile.readers.onnx.transposes import transposed_tiles
 from dml_tile.readers.onnx.values import Value
 
@@ -36,171 +36,159 @@ _NEVER_FOLDED: Final = {
 """Operators that are kept despite constant inputs, with the reason; random chains through all others are folded."""
 
 
-def is_folded(
-    node: NodeProto,
-    operator: OnnxOperator,
-    resolved: Resolved,
-    inputs: Mapping[str, Value],
-    types: Mapping[str, TypeProto],
-) -> bool:
+class Uses:
+    """The uses of a graph's values: ``counts`` of them, an output of the graph and each use in a graph inside included.
+
+    ``outputs`` are those of the graph, ``kept`` these and what graphs inside use; ``makers`` are the nodes by their
+    outputs, as far as they are scanned.
+    """
+
+    def __init__(self, graph: GraphProto) -> None:
+        inside = list(graphs(graph))[1:]
+        self.makers: dict[str, Node] = {}
+        self.outputs = {value.name for value in graph.output}
+        self.kept = self.outputs | {value.name for inner in inside for value in inner.output}
+        self.kept.update(name for inner in inside for node in inner.node for name in node.input)
+        self.counts = Counter(name for node in graph.node for name in node.input)
+        self.counts.update(self.kept)
+
+    def only_maker(self, node: Node) -> Node | None:
+        """Return the node that computes the first input, if nothing else uses that."""
+        name = next(iter(node.proto.input), "")
+        return self.makers.get(name) if self.counts[name] == 1 else None
+
+
+def folded_from(node: Node, uses: Uses) -> Collection[Value]:
+    """Return the values that have to be constant so that onnxruntime folds a node: its inputs.
+
+    For a QuantizeLinear of dequantised values it is what these are computed from. Between the two nodes may be
+    Transposes, which onnxruntime moves, and one other node, each of one input; each output is used once.
+    """
+    before, left = node if node.type == "QuantizeLinear" else None, 1
+    while before and (before := uses.only_maker(before)):
+        if before.type == "DequantizeLinear":
+            return [*before.given.values(), *[*node.given.values()][1:]]
+        left -= before.type != "Transpose"
+        if left < 0 or len(before.proto.input) != 1 or len(before.proto.output) != 1:
+            break
+    return node.given.values()
+
+
+def is_folded(node: Node, sources: Collection[Value], types: Mapping[str, TypeProto], resolved: Resolved) -> bool:
     """Return True if onnxruntime has the node's outputs, whose early types are ``types``, as constants."""
-    if operator.type in _NEVER_FOLDED:
+    is_sized = all(Value(types.get(name)).is_typed for name in node.proto.output if name)
+    if node.type in _NEVER_FOLDED or not is_sized or not is_deterministic(node):
         return False
-    is_sized = all(Value(types.get(name)).is_typed for name in node.output if name)
-    if not is_sized or not is_deterministic(node, operator):
-        return False
-    if operator.type == "Shape" and all(Value(value.early_type).is_static for value in inputs.values()):
+    if node.type == "Constant" or (node.type == "Shape" and all(Value(each.early_type).is_static for each in sources)):
         return True
-    if operator.type == "Constant":
-        return True
-    if not all(value.is_folded for value in inputs.values()):
+    if not all(value.is_folded for value in sources):
         return False
     computed = ModelNode(
-        *("", "", operator.domain, operator.type, resolved.version),
-        tuple(edge_of(inputs[name]) if name in inputs else None for name in node.input),
-        tuple(Edge(type_name(types.get(name))) if name else None for name in node.output),
+        *("", "", node.domain, node.type, resolved.version),
+        tuple(value.edge if value.is_folded else None for value in node.inputs),
+        tuple(Edge(type_name(types.get(name))) if name else None for name in node.proto.output),
         resolved.formals,
     )
     return any(cpu_provider_has(computed, release) for release in reversed([*releases()]))
 
 
-UNUSED: Final = Gone("only the shape of its output is used, which is known; onnxruntime removes it")
-_CONSTANT: Final = Gone("it is a constant")
-_MEASURED: Final = Gone("its input's sizes are known; onnxruntime folds it")
+_UNUSED: Final = Gone("only the shape of its output is used, which is known; onnxruntime removes it")
 _FOLDED: Final = Gone("its inputs are constants; onnxruntime folds it", is_computed=True)
+_FOLDED_FOR: Final = {
+    "Constant": Gone("it is a constant"),
+    "Shape": Gone("its input's sizes are known; onnxruntime folds it"),
+}
 _KNOWN_CONDITION: Final = Gone(
     "its condition is known; onnxruntime puts the graph that runs in its place", since=(1, 17), is_unwrapped=True
 )
 
 
-def why_folded(operator: OnnxOperator, inputs: Sequence[Value], outputs: Mapping[str, Value]) -> Gone | None:
+def why_folded(node: Node) -> Gone | None:
     """Return why onnxruntime has a node's outputs as constants; None if it does not."""
-    if (
-        not operator.domain
-        and operator.type == "If"
-        and inputs
-        and inputs[0].is_folded
-        and inputs[0].constant is not None
-    ):
+    if node.kind == "If" and node.inputs and node.inputs[0].is_folded and node.inputs[0].constant is not None:
         return _KNOWN_CONDITION
-    if not outputs or not all(value.is_folded for value in outputs.values()):
-        return None
-    if not operator.domain and operator.type == "Constant":
-        return _CONSTANT
-    return _MEASURED if not operator.domain and operator.type == "Shape" else _FOLDED
+    return _FOLDED_FOR.get(node.kind, _FOLDED) if node.outputs and _has_folded(node) else None
 
 
-def not_taken(node: NodeProto, attribute: str) -> Gone:
+def _has_folded(node: Node) -> bool:
+    """Return True if onnxruntime has all outputs of a node as constants."""
+    return all(value.is_folded for value in node.outputs.values())
+
+
+def not_taken(node: Node, attribute: str) -> Gone:
     """Return why a graph of an If, whose condition is known, does not run."""
-    return Gone(f"the condition of If {node.name!r} is known; its {attribute} does not run", since=(1, 17))
+    return Gone(f"the condition of If {node.proto.name!r} is known; its {attribute} does not run", since=(1, 17))
 
 
-def sources_of_requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]:
-    """Yield the output of each QuantizeLinear of dequantised values, with the values that it is computed from.
-
-    It is folded if these values are constant. Between the two nodes may be Transposes, which onnxruntime moves, and one
-    other node, each of one input; each output is used once.
-    """
-    makers = {name: node for node in graph.node for name in node.output}
-    uses = Counter(name for node in graph.node for name in node.input)
-    uses.update({*(value.name for value in graph.output), *_used_inside(graph)})
-    for node in graph.node:
-        before, left = node if node.op_type == "QuantizeLinear" and node.input and node.output else None, 1
-        while before and uses[before.input[0]] == 1 and (before := makers.get(before.input[0])):
-            if before.op_type == "DequantizeLinear":
-                yield node.output[0], [*before.input, *node.input[1:]]
-                break
-            left -= before.op_type != "Transpose"
-            if left < 0 or len(before.input) != 1 or len(before.output) != 1:
-                break
+def drop(nodes: Sequence[Node], uses: Uses, *, is_subgraph: bool) -> None:
+    """Note why onnxruntime drops nodes of a graph, for those that it does not fold."""
+    for node, reason in (*_unneeded(nodes, uses), *_removed(nodes, uses, is_subgraph=is_subgraph)):
+        node.placed.gone = node.placed.gone or reason
 
 
-def unneeded_nodes(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
-    """Return the positions of the nodes that only folded or removed nodes use."""
-    needed = {value.name for value in graph.output} | _used_inside(graph)
+def _unneeded(nodes: Sequence[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
+    """Yield the nodes that only folded or removed nodes use."""
+    needed = set(uses.kept)
     used: set[str] = set()
-    found = set()
-    for i, node in reversed(list(enumerate(graph.node))):
-        outputs = set(filter(None, node.output))
-        is_gone = all(values[name].is_folded for name in outputs)
-        if not is_gone and outputs & used and not outputs & needed:
-            found.add(i)
+    for node in reversed(nodes):
+        is_gone = _has_folded(node)
+        if not is_gone and not used.isdisjoint(node.outputs) and needed.isdisjoint(node.outputs):
+            yield node, _UNUSED
             is_gone = True
-        used.update(node.input)
+        used.update(node.proto.input)
         if not is_gone:
-            needed.update(node.input)
-    return found
+            needed.update(node.proto.input)
 
 
-def removed_nodes(
-    graph: GraphProto, kinds: Sequence[OnnxOperator], values: Mapping[str, Value], *, is_subgraph: bool
-) -> dict[int, Gone]:
-    """Return the positions of the nodes that do nothing, or what an earlier node does, with the reason.
+def _removed(nodes: Sequence[Node], uses: Uses, *, is_subgraph: bool) -> Iterator[tuple[Node, Gone]]:
+    """Yield the nodes that do nothing, or what an earlier node does, with the reason.
 
     An output of the graph is kept, but for an Identity that gives its name to the only use of a node's output. Equal
     constants are one in the model's own graph; in a subgraph, onnxruntime keeps them apart.
     """
-    kept = {value.name for value in graph.output}
-    inside = _used_inside(graph)
-    uses = Counter(name for node in graph.node for name in node.input)
-    makers = {name for node in graph.node for name in node.output}
     aliases: dict[str, object] = {}
-    first: dict[tuple[object, ...], list[int]] = {}
-    found: dict[int, Gone] = {}
-    for i, (node, kind) in enumerate(zip(graph.node, kinds, strict=True)):
-        outputs = [name for name in node.output if name]
-        if not outputs or all(values[name].is_folded for name in outputs):
+    first: dict[tuple[object, ...], Node] = {}
+    for node in nodes:
+        if not node.outputs or _has_folded(node):
             continue
         inputs = tuple(
-            aliases.get(name) or (name if is_subgraph else _constant_key(name, values)) for name in node.input
+            aliases.get(name) or (name if is_subgraph else _constant_key(name, value))
+            for name, value in zip(node.proto.input, node.inputs, strict=True)
         )
-        is_output = not kept.isdisjoint(outputs)
-        if not kind.domain and (idle := _IDLE.get(kind.type)) and idle(node, values):
-            source = node.input[0]
-            is_only_use = uses[source] == 1 and source in makers and not {source} & (kept | inside)
-            if not is_output or (kind.type == "Identity" and is_only_use):
-                found[i] = Gone(f"the {kind.type} does nothing")
-                aliases[outputs[0]] = inputs[0]
-                continue
-        if not is_deterministic(node, kind):
+        is_output = not uses.outputs.isdisjoint(node.outputs)
+        is_idle = bool(inputs) and node.kind in _IDLE and _IDLE[node.kind](node)
+        if is_idle and (not is_output or (node.kind == "Identity" and uses.only_maker(node))):
+            yield node, Gone(f"the {node.type} does nothing")
+            aliases[node.proto.output[0]] = inputs[0]
             continue
-        equals = first.setdefault((kind, inputs, len(node.output)), [])
-        same = next((j for j in equals if _same_attributes(graph.node[j], node)), None)
-        if same is None:
-            equals.append(i)
-        elif not is_output:
-            found[i] = Gone(f"it computes what {place_of(graph.node[same]).pointer} does")
-            aliases.update(zip(node.output, graph.node[same].output, strict=True))
-    return found
+        if not is_deterministic(node):
+            continue
+        attributes = tuple(sorted(each.SerializeToString() for each in node.proto.attribute))
+        same = first.setdefault((node.type, node.opset, inputs, len(node.proto.output), attributes), node)
+        if same is not node and not is_output:
+            yield node, Gone(f"it computes what {same.placed.pointer} does")
+            aliases.update(zip(node.proto.output, same.proto.output, strict=True))
 
 
 _MAX_SHARED: Final = 8
 """The most elements of constants that onnxruntime takes for one if they are equal."""
 
 
-def _constant_key(name: str, values: Mapping[str, Value]) -> object:
+def _constant_key(name: str, value: Value) -> object:
     """Return a key that is equal for equal small constants; the name for anything else."""
-    value = values.get(name)
-    array = None if value is None or not value.is_folded else value.constant
+    array = value.constant if value.is_folded else None
     if array is None or array.size > _MAX_SHARED or array.dtype.kind == "U":
         return name
     return array.dtype.str, array.shape, array.tobytes()
 
 
-def _same_attributes(one: NodeProto, other: NodeProto) -> bool:
-    return sorted(map(str, one.attribute)) == sorted(map(str, other.attribute))
+def _casts_to_its_type(node: Node) -> bool:
+    type_ = node.inputs[0].type
+    return type_ is not None and type_.tensor_type.elem_type == node.attributes["to"].i
 
 
-def _casts_to_its_type(node: NodeProto, values: Mapping[str, Value]) -> bool:
-    to = next((each.i for each in node.attribute if each.name == "to"), None)
-    type_ = values[node.input[0]].type if node.input and node.input[0] in values else None
-    return type_ is not None and type_.tensor_type.elem_type == to
-
-
-def _expands_nothing(node: NodeProto, values: Mapping[str, Value]) -> bool:
-    if len(node.input) != 2 or not all(name in values for name in node.input):
-        return False
-    data, shape = (values[name] for name in node.input)
+def _expands_nothing(node: Node) -> bool:
+    data, shape = (*node.inputs, Value())[:2]
     sizes = Value(data.early_type).shape
     if shape.constant is None or not shape.is_folded or sizes is None:
         return False
@@ -211,26 +199,26 @@ def _expands_nothing(node: NodeProto, values: Mapping[str, Value]) -> bool:
     )
 
 
-def _slices_nothing(node: NodeProto, values: Mapping[str, Value]) -> bool:
-    arguments = [values[name].constant if name in values else None for name in node.input[1:] if name]
-    if len(arguments) < 2 or any(each is None for each in arguments) or len(arguments) + 1 < len(node.input):
+def _slices_nothing(node: Node) -> bool:
+    arguments = [value.constant for value in node.inputs[1:]]
+    if len(arguments) < 2 or any(each is None for each in arguments):
         return False
     starts, ends, *others = (each.ravel().tolist() for each in arguments if each is not None)
     steps = others[1] if len(others) > 1 else []
     return not any(starts) and all(end == INT64_MAX for end in ends) and all(step == 1 for step in steps)
 
 
-def _drops_nothing(node: NodeProto, values: Mapping[str, Value]) -> bool:
-    mode = values.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+def _drops_nothing(node: Node) -> bool:
+    mode = node.inputs[2] if any(node.proto.input[2:3]) else None
     is_inference = mode is None or (mode.is_folded and mode.constant is not None and not mode.constant.any())
-    return is_inference and len([name for name in node.output if name]) == 1
+    return is_inference and len(node.outputs) == 1
 
 
-_IDLE: Final[dict[str, Callable[[NodeProto, Mapping[str, Value]], bool]]] = {
+_IDLE: Final[dict[str, Callable[[Node], bool]]] = {
     "Cast": _casts_to_its_type,
     "Dropout": _drops_nothing,
     "Expand": _expands_nothing,
-    "Identity": lambda node, values: True,
+    "Identity": lambda node: True,
     "Slice": _slices_nothing,
 }
 """Operators that onnxruntime removes where they do nothing."""
@@ -243,40 +231,18 @@ class Surroundings(NamedTuple):
     transposed: tuple[int, ...] = ()
 
 
-NOTHING_AROUND: Final = Surroundings()
-
-
-def surroundings_of_tiles(
-    graph: GraphProto, kinds: Sequence[OnnxOperator], values: Mapping[str, Value]
-) -> dict[int, Surroundings]:
-    """Return the surroundings of Tiles, by position, that run on other values than the file says."""
-    makers = {name: node for node in graph.node for name in node.output}
-    users: dict[str, list[NodeProto]] = {}
-    for node in graph.node:
-        for name in node.input:
-            users.setdefault(name, []).append(node)
-    kept = {value.name for value in graph.output} | _used_inside(graph)
-    found = {i: Surroundings(transposed=order) for i, order in transposed_tiles(graph, kinds, values).items()}
-    for i, node in enumerate(graph.node):
-        if node.op_type != "Tile" or not node.input or not node.output or node.output[0] in kept:
-            continue
-        before, after = makers.get(node.input[0]), users.get(node.output[0], [])
-        if before is None or len(after) != 1 or len(users[node.input[0]]) != 1 or node.input[0] in kept:
-            continue
-        around = before.op_type, after[0].op_type
-        if around == ("DequantizeLinear", "QuantizeLinear") and _same_scale(before, after[0], values):
-            quantised = values[before.input[0]].data_type or ""
-            found[i] = found.get(i, NOTHING_AROUND)._replace(quantised=quantised)
+def surroundings_of_tiles(nodes: Sequence[Node], uses: Uses) -> dict[Node, Surroundings]:
+    """Return the surroundings of Tiles that run on other values than the file says."""
+    found = {node: Surroundings(transposed=order) for node, order in transposed_tiles(nodes)}
+    for node in nodes:
+        tile = uses.only_maker(node) if node.type == "QuantizeLinear" else None
+        before = uses.only_maker(tile) if tile and tile.type == "Tile" else None
+        if tile and before and before.inputs and before.type == "DequantizeLinear" and _scale(before) == _scale(node):
+            around = found.get(tile, Surroundings())
+            found[tile] = around._replace(quantised=before.inputs[0].data_type or "")
     return found
 
 
-def _same_scale(before: NodeProto, after: NodeProto, values: Mapping[str, Value]) -> bool:
-    keys = ([_constant_key(name, values) for name in each.input[1:]] for each in (before, after))
-    return before.input[0] in values and next(keys) == next(keys)
-
-
-def _used_inside(graph: GraphProto) -> set[str]:
-    """Return the names that graphs inside the nodes use."""
-    inside = list(graphs(graph))[1:]
-    used = (name for inner in inside for node in inner.node for name in node.input)
-    return {*used, *(value.name for inner in inside for value in inner.output)}
+def _scale(node: Node) -> list[object]:
+    """Return a key of the scale and the zero point."""
+    return [_constant_key(*each) for each in zip(node.proto.input[1:], node.inputs[1:], strict=True)]

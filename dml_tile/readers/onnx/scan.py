@@ -5,88 +5,85 @@ In a model with Tiles, shapes and repeats are followed element by element; in an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
+from onnx import GraphProto, TensorProto, TypeProto, helper
 
 from dml_tile.back_ends.placement import Edge, Gone, ModelNode
 from dml_tile.errors import ContradictoryDataError, InputError
 from dml_tile.findings import Finding
-from dml_tile.readers.model_tile import ValueOrigin, ValueSource
+from dml_tile.readers.model_tile import NO_ORIGIN, ValueOrigin, ValueSource
 from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
-from dml_tile.readers.onnx.functions import NodeBudget, OnnxOperator, operator, place, replaced_by
+from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import (
+    FIRST_CARRIED,
     LoopTypes,
     SizesInFile,
     body_of,
     contradiction,
     inferred,
     is_kept,
-    loop_carried,
     take_loop_types,
     unbelieved,
-    without_shape,
 )
-from dml_tile.readers.onnx.nodes import Edges, GraphNodes, Seen, edge_of, function_of, resolved, types_by_formals
+from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.onnxruntime import (
-    NOTHING_AROUND,
-    UNUSED,
     Surroundings,
+    Uses,
+    drop,
+    folded_from,
     is_folded,
     not_taken,
-    removed_nodes,
-    sources_of_requantised,
     surroundings_of_tiles,
-    unneeded_nodes,
     why_folded,
 )
-from dml_tile.readers.onnx.values import (
-    Value,
-    common,
-    dimensions,
-    input_origins,
-    is_made_up,
-    merged,
-    node_origin,
-    origin_of_size,
-    with_origins,
+from dml_tile.readers.onnx.operators import (
+    Resolved,
+    edge_of,
+    function_of,
+    queried_attributes,
+    resolved,
+    type_name,
+    types_by_formals,
 )
+from dml_tile.readers.onnx.origins import with_origins
+from dml_tile.readers.onnx.values import UNKNOWN, Value, common, merged, with_sizes, without_shape
 
-Scope: TypeAlias = Seen[Value]
 
-_UNKNOWN: Final = Value()
+class Scope(ChainMap[str, Value]):
+    """The values that a graph sees, by name: its own, and those outside."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of this name; ChainMap's own takes three times as long."""
+        for names in self.maps:
+            if key in names:
+                return names[key]
+        return default
 
 
 class FoundTile(NamedTuple):
-    """A Tile: its place, node, operator and known inputs, and why onnxruntime never runs it, if it does not."""
+    """A Tile: its place and node, why onnxruntime never runs it, if it does not, and the nodes around it."""
 
     pointer: str
-    node: NodeProto
-    operator: OnnxOperator
-    inputs: Sequence[Value]
+    node: Node
     gone: Gone | None
-    around: Surroundings = NOTHING_AROUND
+    around: Surroundings
 
 
 class ScannedGraph(NamedTuple):
-    """A graph: its Tiles at any depth, its known values, and its nodes."""
+    """A graph: its Tiles at any depth, its known values, its nodes, and the values from outside that these use."""
 
     tiles: list[FoundTile]
     values: Scope
-    nodes: GraphNodes
-
-
-class Inside(NamedTuple):
-    """The graphs inside a node, and the node's outputs as these graphs tell them."""
-
-    graphs: Sequence[ScannedGraph] = ()
-    outputs: Mapping[str, Value] = {}
+    nodes: list[ModelNode]
+    implicit: dict[str, Edge]
 
 
 @dataclass(frozen=True)
@@ -95,18 +92,19 @@ class GraphScan:
 
     ``loop_types`` are the types that Loops' bodies declare, by the bodies' names, ``sizes_in_file`` the sizes that the
     file declares. ``imports`` are the opsets of other domains than onnx's own, ``overridable`` the numbers of elements
-    of inputs with a default. ``function`` is that of ModelNode, ``budget`` what functions' nodes are counted against.
+    of inputs with a default. In the nodes of an operator's ``function``, which has the meaning of ModelNode's,
+    ``outputs`` are the values that the operator computes.
     """
 
     folder: Path
-    opset: int | None
+    inliner: Inliner
     loop_types: Mapping[str, LoopTypes]
     sizes_in_file: SizesInFile
-    imports: Mapping[str, int] = field(default_factory=dict)
+    imports: Mapping[str, int]
     overridable: Mapping[str, int] = field(default_factory=dict)
     has_tiles: bool = False
     function: str = ""
-    budget: NodeBudget = field(default_factory=NodeBudget)
+    outputs: Mapping[str, Edge] = field(default_factory=dict)
     origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
@@ -114,234 +112,220 @@ class GraphScan:
     wrong_data: dict[Finding, None] = field(default_factory=dict, init=False)
     """Problems of tensors with other data than their types and shapes say."""
     _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
-    _sources_of_requantised: dict[str, list[str]] = field(default_factory=dict, init=False)
     _changing: set[str] = field(default_factory=set, init=False)
     """The bodies, by name, that return loop-carried values of other shapes than they begin with."""
 
     def scanned(self, graph: GraphProto) -> ScannedGraph:
         """Scan the model's graph: its Tiles come in the order in which they run."""
-        typed = ((value, _typed(value.type, *input_origins(value.name))) for value in graph.input)
-        inputs = {value.name: replace(known, early_type=known.type) for value, known in typed}
-        return self._graph(graph, Scope(), Edges(), inputs, "", None)
+        inputs = {}
+        for each in graph.input:
+            elements, sizes = (
+                ValueOrigin(source=ValueSource(kind, place(each.name))) for kind in ("elements of the input", "input")
+            )
+            value = _typed(each.type, elements, sizes)
+            inputs[each.name] = replace(value, early_type=value.type)
+        return self._graph(graph, Scope(), inputs, "", None)
 
     def _graph(
         self,
         graph: GraphProto,
         outer: Scope,
-        outer_edges: Edges,
         inputs: Mapping[str, Value],
         where: str,
         skipped: Gone | None,
         declared: Mapping[str, TypeProto] | None = None,
-        outputs: Mapping[str, Edge] | None = None,
     ) -> ScannedGraph:
         """Scan a graph; ``skipped`` is why onnxruntime never runs it, if it does not."""
-        scope, edges = outer.new_child(), outer_edges.new_child()
-        for value in chain(graph.value_info, graph.output):
-            if value.name not in outer:
-                scope[value.name] = _typed(value.type)
+        scope = outer.new_child()
+        for each in chain(graph.value_info, graph.output):
+            if each.name not in outer:
+                scope[each.name] = _typed(each.type)
         for name, type_ in (declared or {}).items():
-            scope[name] = Value(merged(scope.get(name, _UNKNOWN).type, type_))
-        scope.update(inputs)
-        edges.update((name, self._input_edge(name, value)) for name, value in inputs.items())
-        tensors = chain(graph.initializer, map(dense, graph.sparse_initializer))
-        for name, known in ((tensor.name, self._tensor_value(tensor)) for tensor in tensors):
-            scope[name], edges[name] = known, edge_of(known)
-        self._sources_of_requantised.update(sources_of_requantised(graph))
-        nodes = GraphNodes(edges, self.imports, outputs, self.function)
-        found: list[tuple[int, FoundTile]] = []
-        kinds: list[OnnxOperator] = []
-        for i, node in enumerate(graph.node):
-            kinds.append(kind := operator(node, self.opset))
-            given = [scope.get(name, _UNKNOWN) for name in node.input]
-            inside = self._inside(node, kind, given, scope, edges, where, skipped)
-            made = dict(self._outputs(node, kind, given, inside.outputs, scope))
-            scope.update(made)
-            placed = nodes.add(node, kind, made, [graph.nodes for graph in inside.graphs])
-            placed.body = self._body(placed, node, kind, given, nodes)
-            placed.gone = skipped or why_folded(kind, given, made)
-            found += [(i, tile) for graph in inside.graphs for tile in graph.tiles]
-            if not kind.domain and kind.type == "Tile":
-                found.append((i, FoundTile(place(where, node.name), node, kind, given, placed.gone)))
-        around = surroundings_of_tiles(graph, kinds, scope) if self.has_tiles else {}
-        for i in unneeded_nodes(graph, scope):
-            nodes.nodes[i].gone = nodes.nodes[i].gone or UNUSED
-        for i, reason in removed_nodes(graph, kinds, scope, is_subgraph=bool(where)).items():
-            nodes.nodes[i].gone = nodes.nodes[i].gone or reason
-        gone = [None if node.gone and node.gone.is_unwrapped else node.gone for node in nodes.nodes]
-        tiles = [tile._replace(gone=tile.gone or gone[i], around=around.get(i, tile.around)) for i, tile in found]
-        return ScannedGraph(tiles, scope, nodes)
+            scope[name] = Value(merged(scope.get(name, UNKNOWN).type, type_))
+        for name, value in inputs.items():
+            elements = self.overridable.get(name)
+            edge = Edge(type_name(value.type), elements, elements is None, elements is not None)
+            scope[name] = replace(value, edge=edge)
+        for tensor in chain(graph.initializer, map(dense, graph.sparse_initializer)):
+            scope[tensor.name] = self._with_edge(tensor.name, self._tensor_value(tensor))
+        uses = Uses(graph)
+        nodes: list[Node] = []
+        implicit: dict[str, Edge] = {}
+        found: list[tuple[Node, list[FoundTile]]] = []
+        for proto in graph.node:
+            node = Node(proto, self.inliner.opset, [scope.get(name, UNKNOWN) for name in proto.input])
+            graphs, known = self._inside(node, scope, where, skipped)
+            used_inside = {name: edge for each in graphs for name, edge in each.implicit.items()}
+            used = used_inside | {name: value.edge for name, value in node.given.items() if value.edge}
+            implicit |= {name: edge for name, edge in used.items() if name not in scope.maps[0]}
+            operator = resolved(node, self.imports)
+            node.outputs = self._outputs(node, operator, known, scope, folded_from(node, uses))
+            scope.update(node.outputs)
+            uses.makers |= dict.fromkeys(node.outputs, node)
+            node.placed = self._model_node(node, operator, used_inside, graphs)
+            node.placed.gone = skipped or why_folded(node)
+            nodes.append(node)
+            found.append((node, [tile for each in graphs for tile in each.tiles]))
+        around = surroundings_of_tiles(nodes, uses) if self.has_tiles else {}
+        drop(nodes, uses, is_subgraph=bool(where))
+        tiles = []
+        for node, inside in found:
+            gone = node.placed.gone
+            passed_on = None if gone and gone.is_unwrapped else gone
+            tiles += [tile._replace(gone=tile.gone or passed_on) for tile in inside]
+            if node.kind == "Tile":
+                tiles.append(FoundTile(place(where, node.proto.name), node, gone, around.get(node, Surroundings())))
+        return ScannedGraph(tiles, scope, [node.placed for node in nodes], implicit)
 
-    def _input_edge(self, name: str, value: Value) -> Edge:
-        edge = edge_of(value)
-        if (elements := self.overridable.get(name)) is None:
-            edge.is_input = True
-        else:
-            edge.is_initialiser, edge.elements = True, elements
-        return edge
+    def _model_node(
+        self, node: Node, operator: Resolved, implicit: Mapping[str, Edge], graphs: Sequence[ScannedGraph]
+    ) -> ModelNode:
+        """Return the node as placing takes it."""
+        pointer, name, is_of_function = place_of(node.proto)
+        inputs = zip(node.proto.input, node.inputs, strict=True)
+        placed = ModelNode(
+            *(pointer, name, node.domain, node.type, operator.version),
+            tuple(each.edge or Edge() if name else None for name, each in inputs),
+            tuple(node.outputs[name].edge if name else None for name in node.proto.output),
+            operator.formals,
+            queried_attributes(node),
+            tuple(implicit.values()),
+            tuple(each.nodes for each in graphs),
+            function=self.function or ("model" if is_of_function else ""),
+            fault=operator.fault,
+        )
+        schema = operator.schema
+        if schema and (schema.has_function or schema.has_context_dependent_function):
+            placed.body = self._body(node, placed, schema)
+        return placed
 
-    def _body(
-        self, placed: ModelNode, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], nodes: GraphNodes
-    ) -> Callable[[], Sequence[ModelNode]] | None:
-        """Return what finds the nodes of the operator's own function; None if it has none."""
-        schema = resolved(kind, self.imports).schema
-        if schema is None or not (schema.has_function or schema.has_context_dependent_function):
-            return None
+    def _body(self, node: Node, placed: ModelNode, schema: Any) -> Callable[[], Sequence[ModelNode]]:
+        """Return what finds the nodes of the operator's own function."""
 
         @cache
         def body() -> Sequence[ModelNode]:
-            opset = kind.opset or 1
-            function = function_of(schema, node, opset, inputs)
+            function = function_of(schema, node)
             if function is None:
                 return ()
-            defaults = [each.default_value for each in schema.attributes.values() if each.default_value.name]
-            graph = GraphProto(node=replaced_by(function, node, opset, defaults, self.budget))
+            graph = GraphProto(node=self.inliner.body(function, node.proto))
+            outputs = {name: edge for name, edge in zip(node.proto.output, placed.outputs, strict=True) if edge}
             types = take_loop_types(graph)
-            scan = GraphScan(self.folder, self.opset, types, {}, self.imports, function="onnx", budget=self.budget)
-            given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
-            edges = {name: edge for name, edge in zip(node.input, placed.inputs, strict=True) if edge}
-            outputs = {name: edge for name, edge in zip(node.output, placed.outputs, strict=True) if edge}
-            return scan._graph(graph, Scope(given), Edges(edges), {}, "", None, outputs=outputs).nodes.nodes
+            scan = GraphScan(self.folder, self.inliner, types, {}, self.imports, function="onnx", outputs=outputs)
+            return scan._graph(graph, Scope(dict(node.given)), {}, "", None).nodes
 
         return body
 
     def _inside(
-        self,
-        node: NodeProto,
-        kind: OnnxOperator,
-        inputs: Sequence[Value],
-        scope: Scope,
-        edges: Edges,
-        where: str,
-        skipped: Gone | None,
-    ) -> Inside:
-        """Scan the graphs inside a node."""
-        attributes = list(subgraphs(node))
-        if not attributes:
-            return _NOTHING_INSIDE
-        where = place(where, node.name)
-        if not kind.domain and kind.type == "If":
-            return self._if(node, inputs, scope, edges, where, skipped)
-        if not kind.domain and kind.type == "Loop":
-            return self._loop(node, kind, scope, edges, where, skipped)
-        origin = node_origin(node, kind)
-        return Inside(
-            [
-                self._graph(graph, scope, edges, _subgraph_inputs(graph, origin), place(where, attribute), skipped)
-                for attribute, graph in attributes
-            ]
-        )
+        self, node: Node, scope: Scope, where: str, skipped: Gone | None
+    ) -> tuple[list[ScannedGraph], Mapping[str, Value]]:
+        """Scan the graphs inside a node; return them, and the node's outputs as these graphs tell them."""
+        graphs = list(subgraphs(node.proto))
+        if not graphs:
+            return [], {}
+        where = place(where, node.proto.name)
+        if node.kind == "If":
+            return self._if(node, graphs, scope, where, skipped)
+        body = body_of(node.proto)
+        if node.kind == "Loop" and body is not None:
+            return self._loop(node, body, scope, place(where, "body"), skipped)
+        return [
+            self._graph(graph, scope, _inputs(graph, node), place(where, attribute), skipped)
+            for attribute, graph in graphs
+        ], {}
 
     def _if(
-        self, node: NodeProto, inputs: Sequence[Value], scope: Scope, edges: Edges, where: str, skipped: Gone | None
-    ) -> Inside:
-        condition = inputs[0].constant if inputs else None
+        self, node: Node, graphs: Sequence[tuple[str, GraphProto]], scope: Scope, where: str, skipped: Gone | None
+    ) -> tuple[list[ScannedGraph], Mapping[str, Value]]:
+        condition = node.inputs[0] if node.inputs else UNKNOWN
         taken = None
-        if condition is not None and condition.size == 1:
-            taken = "then_branch" if condition.any() else "else_branch"
+        if condition.constant is not None and condition.constant.size == 1:
+            taken = "then_branch" if condition.constant.any() else "else_branch"
         found: list[ScannedGraph] = []
         branches: dict[str, list[Value]] = {}
-        for attribute, graph in subgraphs(node):
-            is_skipped = taken is not None and attribute != taken and inputs[0].is_folded
+        for attribute, graph in graphs:
+            is_skipped = taken not in (None, attribute) and condition.is_folded
             reason = skipped or (not_taken(node, attribute) if is_skipped else None)
-            inside = self._graph(graph, scope, edges, {}, place(where, attribute), reason)
+            inside = self._graph(graph, scope, {}, place(where, attribute), reason)
             found.append(inside)
-            branches[attribute] = [inside.values.get(value.name, _UNKNOWN) for value in graph.output]
+            branches[attribute] = [inside.values.get(value.name, UNKNOWN) for value in graph.output]
+        outputs: list[Value] = []
         if taken in branches:
             outputs = branches[taken]
-            if not inputs[0].is_folded:
+            if not condition.is_folded:
                 outputs = [replace(value, is_folded=False, early_type=None) for value in outputs]
         elif len(branches) == 2:
-            pairs = zip(*branches.values(), strict=False)
             outputs = [
                 Value(common(one.type, other.type), early_type=common(one.early_type, other.early_type))
-                for one, other in pairs
+                for one, other in zip(*branches.values(), strict=False)
             ]
-        else:
-            outputs = []
-        return Inside(found, dict(zip(node.output, outputs, strict=False)))
+        return found, dict(zip(node.proto.output, outputs, strict=False))
 
     def _loop(
-        self, node: NodeProto, kind: OnnxOperator, scope: Scope, edges: Edges, where: str, skipped: Gone | None
-    ) -> Inside:
+        self, node: Node, body: GraphProto, scope: Scope, where: str, skipped: Gone | None
+    ) -> tuple[list[ScannedGraph], Mapping[str, Value]]:
         """Scan a Loop's body: again, without shapes, if an iteration changes one, but never from then on."""
-        body = body_of(node)
-        if body is None:
-            return _NOTHING_INSIDE
-        where, declared = place(where, "body"), self.loop_types[body.name]
-        names = loop_carried(node, body)
-        types = {
-            each.inner: merged(scope.get(each.initial, _UNKNOWN).type, declared[each.inner]) or TypeProto()
-            for each in names
-        }
-        inputs = _subgraph_inputs(body, node_origin(node, kind))
+        declared = self.loop_types[body.name]
+        inner = [each.name for each in body.input[FIRST_CARRIED:]]
+        updated = [each.name for each in body.output[FIRST_CARRIED - 1 :]]  # the first output is the condition
+        outputs = chain(node.proto.output, repeat(""))
+        carried = list(zip(node.inputs[FIRST_CARRIED:], inner, updated, outputs, strict=False))
+        types = {name: merged(initial.type, declared[name]) or TypeProto() for initial, name, _, _ in carried}
+        inputs = _inputs(body, node)
         if body.name not in self._changing:
-            found = self._graph(body, scope, edges, _retyped(inputs, types), where, skipped, declared)
-            updated = [found.values.get(each.updated, _UNKNOWN).type for each in names]
-            if not is_kept(types.values(), updated):
+            found = self._graph(body, scope, _retyped(inputs, types), where, skipped, declared)
+            after = [found.values.get(name, UNKNOWN).type for _, _, name, _ in carried]
+            if not is_kept(types.values(), after):
                 self._changing.add(body.name)
         if body.name in self._changing:
             types = {name: without_shape(type_) for name, type_ in types.items()}
-            found = self._graph(body, scope, edges, _retyped(inputs, types), where, skipped)
-        return Inside([found], {each.output: Value(types[each.inner]) for each in names if each.output})
+            found = self._graph(body, scope, _retyped(inputs, types), where, skipped)
+        return [found], {output: Value(types[name]) for _, name, _, output in carried if output}
 
     def _outputs(
-        self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], values: Mapping[str, Value], scope: Scope
-    ) -> Iterator[tuple[str, Value]]:
-        """Yield the known value of each output of a node; ``values`` and the scope already have some."""
-        if self._is_typed_already(node, kind, inputs, scope):
-            for name in filter(None, node.output):
-                yield name, Value(type_ := scope[name].type, early_type=type_)
-            return
-        given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
-        types = inferred(node, kind, given)
-        if any(name and name not in types for name in node.output):
-            types = {**types_by_formals(node, resolved(kind, self.imports), inputs), **types}
-        early_types = self._early_types(node, kind, given, types)
-        constants = self._constant_values(node, kind)
-        values = constants or values or self._folding.folded(node, kind, inputs, types)
-        names = self._sources_of_requantised.get(next(iter(node.output), ""))
-        folded_from = given if names is None else {name: scope.get(name, _UNKNOWN) for name in names if name}
-        folds = bool(constants) or is_folded(node, kind, resolved(kind, self.imports), folded_from, early_types)
-        origins = self.origins_of_sizes
-        doubted = unbelieved(node, kind, inputs)
-        for name in filter(None, node.output):
-            value = values.get(name, _UNKNOWN)
+        self, node: Node, operator: Resolved, known: Mapping[str, Value], scope: Scope, sources: Collection[Value]
+    ) -> dict[str, Value]:
+        """Return the known value of each output of a node; some may be ``known`` by the graphs inside it.
+
+        onnxruntime folds the node if the values of the ``sources`` are constant.
+        """
+        names = [name for name in node.proto.output if name]
+        declared = {name: scope.get(name, UNKNOWN).type for name in names}
+        is_followed = self.has_tiles or node.type in _MEASURING or all(value.is_folded for value in node.inputs)
+        if not is_followed and None not in declared.values():  # onnx's inference of the whole model is enough
+            return {name: self._with_edge(name, Value(type_, early_type=type_)) for name, type_ in declared.items()}
+        types = inferred(node)
+        if any(name not in types for name in names):
+            types = {**types_by_formals(node, operator.formals), **types}
+        early_types = self._early_types(node, types)
+        constants = self._constant_values(node)
+        values = constants or known or self._folding.folded(node, types)
+        folds = bool(constants) or is_folded(node, sources, early_types, operator)
+        doubted = unbelieved(node)
+        found = {}
+        for name in names:
+            value = values.get(name, UNKNOWN)
             inferred_type = value.type or types.get(name)
             if wrong := contradiction(node, name, inferred_type, self.sizes_in_file):
                 self.contradictions.setdefault(name, wrong)
-            type_ = merged(inferred_type, scope.get(name, _UNKNOWN).type)
-            early = merged(value.early_type or early_types.get(name), self._as_in_file(name, type_))
+            type_ = merged(inferred_type, declared[name])
+            sizes = self.sizes_in_file.get(name)
+            in_file = with_sizes(type_, sizes) if type_ and sizes else None
+            early = merged(value.early_type or early_types.get(name), in_file)
             value = replace(value, type=type_, is_folded=folds or value.is_folded, early_type=type_ if folds else early)
             if name in doubted:
-                value = replace(value, sizes_origin=node_origin(node, kind))
-            value = with_origins(_explained(value, inputs), node, kind, inputs, origins)
-            for i, size in enumerate((value.type and dimensions(value.type)) or ()):
-                if is_made_up(size):
-                    origins.setdefault(str(size), origin_of_size(value, i, inputs, origins))
-            yield name, value
+                value = replace(value, sizes_origin=node.origin)
+            found[name] = self._with_edge(name, with_origins(value, node, self.origins_of_sizes))
+        return found
 
-    def _is_typed_already(self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope) -> bool:
-        """Return True if onnx's inference of the whole model has all that is wanted of a node's outputs."""
-        if self.has_tiles or kind.type in _MEASURING or all(value.is_folded for value in inputs):
-            return False
-        return all(scope.get(name, _UNKNOWN).type is not None for name in node.output if name)
-
-    def _early_types(
-        self, node: NodeProto, kind: OnnxOperator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]
-    ) -> Mapping[str, TypeProto]:
+    def _early_types(self, node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:
         """Return the outputs' types by what onnxruntime knows of the inputs; ``types`` are by all that is known."""
-        early = {
-            name: Value(value.early_type, value.elements if value.is_folded else None) for name, value in inputs.items()
-        }
-        pairs = ((early[name], value) for name, value in inputs.items())
+        early = node.seeing(lambda value: Value(value.early_type, value.elements if value.is_folded else None))
+        pairs = zip(early.inputs, node.inputs, strict=True)
         knows_all = all(each.type == value.type and each.elements is value.elements for each, value in pairs)
-        return types if knows_all else inferred(node, kind, early)
+        return types if knows_all else inferred(early)
 
-    def _as_in_file(self, name: str, type_: TypeProto | None) -> TypeProto | None:
-        """Return a value's type with the sizes that the file states of it, if any."""
-        sizes = self.sizes_in_file.get(name)
-        return helper.make_tensor_type_proto(type_.tensor_type.elem_type, sizes) if type_ and sizes else None
+    def _with_edge(self, name: str, value: Value) -> Value:
+        return replace(value, edge=self.outputs.get(name) or edge_of(value))
 
     def _tensor_value(self, tensor: TensorProto) -> Value:
         type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
@@ -354,40 +338,30 @@ class GraphScan:
         origin = ValueOrigin(source=ValueSource("tensor", place(tensor.name)))
         return Value(type_, values, is_folded=True, early_type=type_, elements_origin=origin)
 
-    def _constant_values(self, node: NodeProto, kind: OnnxOperator) -> Mapping[str, Value]:
+    def _constant_values(self, node: Node) -> Mapping[str, Value]:
         """Return the value of a Constant by its tensor; nothing for another node, or without a tensor."""
-        if kind.domain or kind.type != "Constant":
+        if node.kind != "Constant":
             return {}
-        tensors = [attribute.t for attribute in node.attribute if attribute.HasField("t")]
-        sparse = [attribute.sparse_tensor for attribute in node.attribute if attribute.HasField("sparse_tensor")]
-        tensors += map(dense, sparse)
-        return {name: self._tensor_value(tensor) for name, tensor in zip(node.output, tensors, strict=False)}
+        tensors = [attribute.t for attribute in node.proto.attribute if attribute.HasField("t")]
+        sparse = [each.sparse_tensor for each in node.proto.attribute if each.HasField("sparse_tensor")]
+        values = map(self._tensor_value, (*tensors, *map(dense, sparse)))
+        return dict(zip(node.proto.output, values, strict=False))
 
 
-_NOTHING_INSIDE: Final = Inside()
 _MEASURING: Final = frozenset({"Shape", "Size"})
 """Operators whose result onnxruntime has before it runs a model if it knows the input's sizes."""
 
 
-def _typed(
-    type_: TypeProto, elements: ValueOrigin = _UNKNOWN.elements_origin, sizes: ValueOrigin = _UNKNOWN.sizes_origin
-) -> Value:
+def _typed(type_: TypeProto, elements: ValueOrigin = NO_ORIGIN, sizes: ValueOrigin = NO_ORIGIN) -> Value:
+    """Return a value of a declared type, and of these origins."""
     return Value(type_ if type_.WhichOneof("value") else None, elements_origin=elements, sizes_origin=sizes)
 
 
-def _subgraph_inputs(graph: GraphProto, origin: ValueOrigin) -> dict[str, Value]:
+def _inputs(graph: GraphProto, node: Node) -> dict[str, Value]:
     """Return the inputs of a graph inside a node, whose values are unknown."""
-    return {value.name: _typed(value.type, origin, origin) for value in graph.input}
+    return {each.name: _typed(each.type, node.origin, node.origin) for each in graph.input}
 
 
 def _retyped(values: Mapping[str, Value], types: Mapping[str, TypeProto]) -> dict[str, Value]:
     """Return the values with the types that ``types`` has for them."""
     return {name: replace(value, type=types.get(name, value.type)) for name, value in values.items()}
-
-
-def _explained(value: Value, inputs: Sequence[Value]) -> Value:
-    """Return the value; if external data are missing for it, with the reason why they were not read."""
-    unread = value.unread or next((each.unread for each in inputs if each.unread), "")
-    is_run_time = any(each.constant is None and not each.unread for each in inputs)
-    is_known = value.constant is not None or (value.is_static and is_run_time)
-    return replace(value, unread="" if is_known else unread)

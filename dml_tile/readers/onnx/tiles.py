@@ -33,11 +33,12 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load
-from dml_tile.readers.onnx.functions import NodeBudget, default_opset, inline, place, place_of
+from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types
-from dml_tile.readers.onnx.nodes import RUNTIME_DOMAINS
+from dml_tile.readers.onnx.nodes import place
+from dml_tile.readers.onnx.operators import RUNTIME_DOMAINS
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
-from dml_tile.readers.onnx.values import Value, dimensions
+from dml_tile.readers.onnx.values import UNKNOWN
 
 FIRST_WITH_DEFAULTS: Final = 4
 """The IR version from which on an initialiser that is an input is a default."""
@@ -103,26 +104,25 @@ def scan(
     model: ModelProto, folder: Path, overridable: Mapping[str, int], *, for_tiles_only: bool = False
 ) -> ScannedModel:
     """Scan a model that ``prepare`` has prepared. Inlines its functions. ``for_tiles_only``, it has no other nodes."""
-    budget = NodeBudget()
-    unused = inline(model, budget)
-    loop_types = take_loop_types(model.graph)
-    opset = default_opset(model.opset_import)
+    inliner = Inliner(model)
+    inliner.expand_graph(model.graph, inliner.opset)
+    del model.functions[:]
+    opset = inliner.opset
     imports = {each.domain: each.version for each in model.opset_import if each.domain not in ("", "ai.onnx")}
     opsets = imports if opset is None else {"": opset, **imports}
-    operators = [node.op_type for node in nodes(model.graph)]
-    has_tiles = "Tile" in operators
-    used = {node.domain for node in nodes(model.graph)}
-    graph_scan = GraphScan(
-        folder, opset, loop_types, sizes_in_file(model.graph), imports, overridable, has_tiles, budget=budget
-    )
+    every = [(node.op_type, node.domain) for node in nodes(model.graph)]
+    has_tiles = any(operator == "Tile" for operator, _ in every)
     if for_tiles_only and not has_tiles:
-        return ScannedModel([], LoadedModel(model.ir_version, opsets, ()), tuple(unused), (), len(operators), {})
+        return ScannedModel([], LoadedModel(model.ir_version, opsets, ()), tuple(inliner.unused), (), len(every), {})
+    loop_types = take_loop_types(model.graph)
+    sizes = sizes_in_file(model.graph)
+    graph_scan = GraphScan(folder, inliner, loop_types, sizes, imports, overridable, has_tiles)
     found = graph_scan.scanned(with_types(model).graph)
-    remarks = (*unused, *graph_scan.contradictions.values())
-    unimported = sorted(used.intersection(RUNTIME_DOMAINS).difference(imports))
-    loaded = LoadedModel(model.ir_version, opsets, found.nodes.nodes, tuple(unimported))
+    unimported = sorted({domain for _, domain in every}.intersection(RUNTIME_DOMAINS).difference(imports))
+    loaded = LoadedModel(model.ir_version, opsets, found.nodes, tuple(unimported))
+    remarks = (*inliner.unused, *graph_scan.contradictions.values())
     problems = tuple(graph_scan.wrong_data)
-    return ScannedModel(found.tiles, loaded, remarks, problems, len(operators), graph_scan.origins_of_sizes)
+    return ScannedModel(found.tiles, loaded, remarks, problems, len(every), graph_scan.origins_of_sizes)
 
 
 def prepare(model: ModelProto) -> dict[str, int]:
@@ -159,15 +159,16 @@ def _parts(found: FoundTile, before: FoundTile, origins: Mapping[str, ValueOrigi
     """Yield a Tile with known shapes; onnxruntime folds by what is known ``before`` it gets them."""
     unsized = next((part for part in _tile(before, origins) if isinstance(part, TileNode)), None)
     is_empty_before = unsized is not None and _is_empty(unsized)
+    proto = found.node.proto
     for part in _tile(found, origins):
         if isinstance(part, TileNode):
             part = replace(
                 _completed(part, unsized) if unsized else part,
                 folded=before.gone.reason if before.gone else "",
                 emptied=_is_empty(part) and not is_empty_before,
-                inputs=tuple(map(place, found.node.input)),
-                output=place(*found.node.output[:1]),
-                place=place_of(found.node).pointer,
+                inputs=tuple(map(place, proto.input)),
+                output=place(*proto.output[:1]),
+                place=place_of(proto).pointer,
                 quantised=found.around.quantised,
                 transposed=found.around.transposed,
             )
@@ -206,23 +207,23 @@ def _is_empty(part: TileNode | Finding) -> bool:
 
 
 def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Finding]:
-    pointer, node, kind, inputs, *_ = found
-    if kind.opset is None or kind.opset < 1:
+    pointer, node = found.pointer, found.node
+    if node.opset is None or node.opset < 1:
         yield unreadable(
-            pointer, f"is a Tile; the model imports opset {kind.opset} of onnx's operators, which has none"
+            pointer, f"is a Tile; the model imports opset {node.opset} of onnx's operators, which has none"
         )
         return
-    dialect = onnx_tile(kind.opset)
+    dialect = onnx_tile(node.opset)
     expected = ("input", *dialect.arguments)
-    value, *others = inputs or [Value()]
+    value, *others = node.inputs or [UNKNOWN]
     shape = value.shape and tuple(place(size) if isinstance(size, str) else size for size in value.shape)
-    if len(node.input) != len(expected) or not all(node.input):
-        message = f"inputs: there are {sum(map(bool, node.input))}; {', '.join(expected)} were expected"
+    if len(node.inputs) != len(expected) or not all(node.proto.input):
+        message = f"inputs: there are {sum(map(bool, node.proto.input))}; {', '.join(expected)} were expected"
         yield TileNode(pointer, dialect, value.data_type, shape, None, message)
         return
     unknown = [other for other in others if other.constant is None]
     origins = next((other.origins or (other.elements_origin,) for other in unknown), ())
-    sizes = () if value.is_typed else (value.type and dimensions(value.type)) or ("",)  # without sizes, of the whole
+    sizes = () if value.is_typed else value.sizes or ("",)  # without sizes, of the whole
     yield replace(
         tile_node(pointer, dialect, value.data_type, shape, [other.argument for other in others]),
         input_origins=tuple(origins_of_sizes.get(str(size), value.sizes_origin) for size in sizes),

@@ -8,12 +8,10 @@ Source: microsoft/onnxruntime, onnxruntime/core/optimizer/transpose_optimization
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
-from onnx import GraphProto, NodeProto
-
-from dml_tile.readers.onnx.functions import OnnxOperator
+from dml_tile.readers.onnx.nodes import Node
 from dml_tile.readers.onnx.values import Value
 
 Permutation: TypeAlias = tuple[int, ...]
@@ -41,56 +39,43 @@ _UNKNOWN_RANK: Final = 5
 """The rank that is assumed where none is known."""
 
 
-def transposed_tiles(
-    graph: GraphProto, kinds: Sequence[OnnxOperator], values: Mapping[str, Value]
-) -> dict[int, Permutation]:
-    """Return the Tiles, by position, that run before a Transpose that the file has before them; its permutation."""
-    nodes = [(i, node, _moved_inputs(node, kind)) for i, (node, kind) in enumerate(zip(graph.node, kinds, strict=True))]
-    nodes = [(i, node, inputs) for i, node, inputs in nodes if inputs]
+def transposed_tiles(nodes: Iterable[Node]) -> Iterator[tuple[Node, Permutation]]:
+    """Yield the Tiles that run before a Transpose that the file has before them, with its permutation."""
+    moving = [(node, inputs) for node in nodes if (inputs := _moved_inputs(node))]
     wanted = set[str]()
-    for _, node, inputs in reversed(nodes):
-        if node.op_type == "Transpose" or not wanted.isdisjoint(node.output):
-            wanted.update(inputs)
+    for node, inputs in reversed(moving):
+        if node.type == "Transpose" or not wanted.isdisjoint(node.outputs):
+            wanted.update(name for name, _ in inputs)
     moved: dict[str, Permutation] = {}
-    found = {}
-    for i, node, inputs in nodes:
-        order = next((moved[name] for name in inputs if name in moved), ())
-        if node.op_type == "Transpose":
-            own = _permutation(node)
-            if own:
-                moved[node.output[0]] = tuple(order[j] for j in own) if order else own
+    for node, inputs in moving:
+        order = next((moved[name] for name, _ in inputs if name in moved), ())
+        output = node.proto.output[0]
+        if node.type == "Transpose":
+            if own := tuple(node.attributes["perm"].ints):
+                moved[output] = tuple(order[j] for j in own) if order else own
             continue
-        cost = sum(_cost(name, order, moved, values) for name in inputs)
-        if not order or cost >= 0 or wanted.isdisjoint(node.output):
+        cost = sum(_cost(value, order, moved.get(name)) for name, value in inputs)
+        if not order or cost >= 0 or wanted.isdisjoint(node.outputs):
             continue
-        if _rank(values.get(node.output[0])) == len(order):
-            moved[node.output[0]] = order
-        if node.op_type == "Tile" and order != tuple(range(len(order))):
-            found[i] = order
-    return found
+        if len(node.outputs[output].sizes or ()) == len(order):
+            moved[output] = order
+        if node.type == "Tile" and order != tuple(range(len(order))):
+            yield node, order
 
 
-def _moved_inputs(node: NodeProto, kind: OnnxOperator) -> Sequence[str]:
-    """Return the inputs through which a Transpose moves to the node's output."""
-    if kind.domain or not node.output:
-        return ()
-    if kind.type in _OF_ALL_INPUTS:
-        return [name for name in node.input if name]
-    return node.input[:1] if kind.type == "Transpose" or kind.type in _OF_FIRST_INPUT else ()
+def _moved_inputs(node: Node) -> list[tuple[str, Value]]:
+    """Return the inputs through which a Transpose moves to the node's first output."""
+    inputs = [(name, value) for name, value in zip(node.proto.input, node.inputs, strict=True) if name]
+    if not any(node.proto.output[:1]):
+        return []
+    if node.kind in _OF_ALL_INPUTS:
+        return inputs
+    return inputs[:1] if node.kind == "Transpose" or node.kind in _OF_FIRST_INPUT else []
 
 
-def _cost(name: str, order: Permutation, moved: Mapping[str, Permutation], values: Mapping[str, Value]) -> int:
+def _cost(value: Value, order: Permutation, moved: Permutation | None) -> int:
     """Return how many dimensions more are transposed where a Transpose of an input moves behind a node."""
-    value = values.get(name)
-    if value is not None and value.is_folded:
+    if value.is_folded:
         return 0
-    rank = _rank(value) or _UNKNOWN_RANK
-    return rank if name not in moved else -rank if moved[name] == order else 0
-
-
-def _rank(value: Value | None) -> int:
-    return 0 if value is None or value.shape is None else len(value.shape)
-
-
-def _permutation(node: NodeProto) -> Permutation:
-    return next((tuple(each.ints) for each in node.attribute if each.name == "perm"), ())
+    rank = len(value.sizes or ()) or _UNKNOWN_RANK
+    return rank if moved is None else -rank if moved == order else 0

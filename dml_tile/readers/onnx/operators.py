@@ -1,0 +1,173 @@
+"""Operators as ``dml_tile.back_ends.placement`` takes them: versions, types of values, and functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import onnx
+from onnx import FunctionProto, TensorProto, TypeProto, defs, helper
+
+from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, is_runtime_operator, releases
+from dml_tile.back_ends.kernels import formals as runtime_formals
+from dml_tile.back_ends.placement import Edge, Formals, Placement, Reason
+from dml_tile.readers.onnx.nodes import Node, place, schema_of
+from dml_tile.readers.onnx.values import Value, without_shape
+
+ONNX_DOMAINS: Final = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training"})
+"""The domains of onnx's operators."""
+
+RUNTIME_DOMAINS: Final = frozenset(
+    {"com.microsoft", "com.microsoft.dml", "com.microsoft.experimental", "com.microsoft.nchwc", "com.ms.internal.nhwc"}
+)
+"""The domains of ONNX Runtime's own operators."""
+
+_TYPE_NAMES: Final = {number: name.lower() for name, number in TensorProto.DataType.items() if number}
+_TENSORS: Final = {f"tensor({name})": number for number, name in _TYPE_NAMES.items()}
+
+
+def type_name(type_: TypeProto | None) -> str | None:
+    """Return ONNX's name of a value's type, such as ``float`` or ``seq(int64)``; None if it is unknown."""
+    kind = None if type_ is None else type_.WhichOneof("value")
+    if type_ is None or kind is None:
+        return None
+    if kind == "tensor_type":
+        return _TYPE_NAMES.get(type_.tensor_type.elem_type)
+    if kind == "sparse_tensor_type":
+        return f"sparse({_TYPE_NAMES.get(type_.sparse_tensor_type.elem_type)})"
+    if kind == "map_type":
+        key = _TYPE_NAMES.get(type_.map_type.key_type)
+        return f"map({key},{type_name(type_.map_type.value_type)})"
+    word, inner = ("seq", type_.sequence_type) if kind == "sequence_type" else ("optional", type_.optional_type)
+    name = type_name(inner.elem_type)
+    return name and f"{word}({name})"
+
+
+def edge_of(value: Value) -> Edge:
+    """Return what placing takes of a value."""
+    elements = None
+    if value.is_folded and value.is_static:
+        elements = math.prod(size for size in value.sizes or () if isinstance(size, int))
+    return Edge(type_name(value.type), elements, is_initialiser=value.is_folded)
+
+
+class Resolved(NamedTuple):
+    """The version of a node's operator, its inputs and outputs, and what is wrong with it, if anything is."""
+
+    version: int = 0
+    formals: Formals = Formals()
+    fault: Reason | None = None
+    schema: Any = None  # onnx's types lack what its schemas say of functions
+
+
+def is_operator(domain: str, name: str) -> bool:
+    """Return True if a name is that of an operator of ONNX Runtime's, or may be that of one of onnx's."""
+    return domain in ONNX_DOMAINS or is_runtime_operator(domain, name)
+
+
+def resolved(node: Node, imports: Mapping[str, int]) -> Resolved:
+    """Return the version of a node's operator, and what else its opset decides."""
+    return _resolved(node.domain, node.type, imports.get(node.domain) if node.domain else node.opset)
+
+
+@cache
+def _resolved(domain: str, operator: str, opset: int | None) -> Resolved:
+    """Return the operator of nodes in a model that imports an opset of their domain, or none."""
+    named = place(domain) or "ai.onnx"
+    if domain in ONNX_DOMAINS and opset is not None:
+        if opset > (newest := _newest_opset(domain)):
+            text = f"the installed onnx {onnx.__version__} knows {named} up to opset {newest}, not {opset}"
+            return Resolved(fault=Reason(Placement.UNKNOWN, "ORT-UNKNOWN-opset", text))
+        schema = schema_of(domain, operator, opset)
+        if schema is not None and not schema.deprecated:
+            inputs, outputs = (
+                tuple((each.name, each.type_str) for each in given) for given in (schema.inputs, schema.outputs)
+            )
+            return Resolved(schema.since_version, Formals(inputs, outputs, is_exact=True), schema=schema)
+    if is_runtime_operator(domain, operator):
+        rows = runtime_formals()[domain, operator]
+        inputs, outputs = (tuple((name, type_) for letter, name, type_ in rows if letter == wanted) for wanted in "io")
+        return Resolved(1, Formals(inputs, outputs))
+    rule = "ORT-MODEL-operator"
+    if opset is None:
+        rule, text = "ORT-MODEL-opset-import", f"the model imports no opset of the domain {named}"
+    elif domain in ONNX_DOMAINS or domain in RUNTIME_DOMAINS:
+        text = f"{named} has no operator {place(operator)} at opset {opset}"
+    else:
+        rule = "ORT-NODE-domain"
+        text = f"the domain {named} is neither onnx's nor ONNX Runtime's: no provider, unless the application adds it"
+    return Resolved(fault=Reason(Placement.NONE, rule, text))
+
+
+@cache
+def _newest_opset(domain: str) -> int:
+    if not domain:
+        return defs.onnx_opset_version()
+    return max((schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain), default=1)
+
+
+@cache
+def _queried() -> frozenset[tuple[str, str]]:
+    """Return the operators whose attributes a support query may look at."""
+    kernels = (directml_kernels(release) for release in releases())
+    return frozenset(key for each in kernels for key, rows in each.items() if any(row.query for row in rows))
+
+
+def queried_attributes(node: Node) -> dict[str, Any]:
+    """Return the values of a node's attributes if a support query may look at them."""
+    if (node.domain, node.type) not in _queried():
+        return {}
+    values = {name: helper.get_attribute_value(attribute) for name, attribute in node.attributes.items()}
+    return {name: each.decode(errors="replace") if isinstance(each, bytes) else each for name, each in values.items()}
+
+
+def types_by_formals(node: Node, formals: Formals) -> dict[str, TypeProto]:
+    """Return the outputs' types, without sizes, as far as the operator's inputs and outputs share variables.
+
+    A variable of which all kernels of a provider take one type alone has that type.
+    """
+    variables: dict[str, TypeProto] = {}
+    for (_, variable), value in zip(formals.inputs, node.inputs, strict=False):
+        if value.type is not None:
+            variables.setdefault(variable, value.type)
+    found = {}
+    for name, (_, variable) in zip(node.proto.output, formals.outputs, strict=False):
+        if variable in variables:
+            found[name] = without_shape(variables[variable])
+        elif element := _TENSORS.get(variable) or _TENSORS.get(_only_type(node.domain, node.type, variable)):
+            found[name] = helper.make_tensor_type_proto(element, None)
+    return found
+
+
+@cache
+def _only_type(domain: str, operator: str, variable: str) -> str:
+    """Return the only type of a variable that any kernel of ONNX Runtime's own operator takes; empty if several."""
+    newest = list(releases())[-1]
+    kernels = (table.get((domain, operator), ()) for table in (cpu_kernels(newest), directml_kernels(newest)))
+    types = {name for rows in kernels for kernel in rows for name in kernel.types.get(variable, ())}
+    return f"tensor({types.pop()})" if len(types) == 1 and domain else ""
+
+
+def function_of(schema: Any, node: Node) -> FunctionProto | None:
+    """Return the function that replaces a node, with the defaults of its attributes; None if there is none."""
+    opset = node.opset or 1
+    try:
+        if schema.has_context_dependent_function:
+            version = _version_in(schema.context_dependent_function_opset_versions, opset)
+            types = [(value.type or TypeProto()).SerializeToString() for value in node.inputs]
+            proto = node.proto.SerializeToString()
+            text = schema.get_context_dependent_function_with_opset_version(version, proto, types)
+        else:
+            text = schema.get_function_with_opset_version(_version_in(schema.function_opset_versions, opset))
+        function = FunctionProto.FromString(text)
+    except Exception:  # of any class: the C++ that builds functions assumes sound nodes
+        return None
+    defaults = (attribute.default_value for attribute in schema.attributes.values())
+    function.attribute_proto.extend(default for default in defaults if default.name)
+    return function if text else None
+
+
+def _version_in(versions: Iterable[int], opset: int) -> int:
+    return max((version for version in versions if version <= opset), default=opset)
