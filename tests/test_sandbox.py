@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import takewhile
@@ -275,6 +276,30 @@ def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
         second: Any = reader.parts(tmp_path / "a.xml")[0]
     assert second.message.isdecimal()
     assert second != first, FRESH
+
+
+def test_a_process_that_idles_is_closed_though_nobody_closes_its_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes: list[subprocess.Popen[bytes]] = []
+    start = parent.started
+
+    def recorded(command: Sequence[str]) -> subprocess.Popen[bytes]:
+        processes.append(start(command))
+        return processes[-1]
+
+    monkeypatch.setattr(parent, "started", recorded)
+    monkeypatch.setattr(parent, "SECONDS_IDLE", 0)
+    (tmp_path / "a.xml").write_text(SAY_PID)
+    reader = ModelReader(KnownShapes(), seconds=LONG, command=STAND_IN)
+    for _ in range(2):
+        assert reader.parts(tmp_path / "a.xml") == [unreadable("", str(processes[-1].pid))]
+        for watching in [thread for thread in threading.enumerate() if "_watch" in thread.name]:
+            watching.join()
+    assert len(processes) == 2
+    for process in processes:
+        assert process.returncode == -signal.SIGKILL
+        assert all(stream and stream.closed for stream in (process.stdin, process.stdout))
 
 
 def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from math import inf
 from pathlib import Path
-from threading import Lock, Thread
+from threading import RLock, Thread
 from typing import IO, Final, cast
 
 from dml_tile.directml.targets import Target
@@ -71,19 +70,21 @@ class ModelReader:
         self._command = command
         self._names = ModelNames()
         self._process: subprocess.Popen[bytes] | None = None
-        self._deadline = inf
-        """The time, of ``time.monotonic``, at which the process is killed."""
-        self._was_killed = False
-        self._deadline_lock = Lock()
+        self._is_reading = False
+        self._deadline = 0.0
+        """The time, of ``time.monotonic``, at which the process is ended."""
+        self._was_late = False
+        self._lock = RLock()
+        """Is held by whoever changes these, the thread that reads or the one that watches the deadline."""
 
     def close(self) -> None:
         """End the process; the next file would start another one."""
-        if self._process is not None:
+        with self._lock:
             process, self._process = self._process, None
-            self._was_killed = False
-            process.kill()
-            with suppress(OSError), process:  # the unread rest of an order cannot be flushed
-                pass
+            if process is not None:
+                process.kill()
+                with suppress(OSError), process:  # the unread rest of an order cannot be flushed
+                    pass
 
     def parts(self, path: Path) -> list[Part]:
         """Return the Tiles and problems of a file; if reading fails, the parts before, and a problem."""
@@ -103,21 +104,19 @@ class ModelReader:
         parts: list[Part] = []
         failure: str | None = "interrupted"
         try:
-            self._kill_at(inf)
-            process = self._running()
-            self._kill_at(time.monotonic() + self._seconds)
-            end = _read(process, order, parts)
+            end = _read(self._begun(), order, parts)
             failure = end if isinstance(end, str) else None
             if isinstance(end, End):
                 self._names |= ModelNames(frozenset(end.dimensions), frozenset(end.inputs), end.nodes)
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
-            self._kill_at(time.monotonic() + SECONDS_IDLE)
-            if self._was_killed:
-                failure = f"reading took longer than {self._seconds:.3g} s"
-            if failure is not None:
-                self.close()
+            with self._lock:
+                self._is_reading, self._deadline = False, time.monotonic() + SECONDS_IDLE
+                if self._was_late:
+                    failure = f"reading took longer than {self._seconds:.3g} s"
+                if failure is not None:
+                    self.close()
         problems = [] if failure is None else [unreadable("", failure)]
         limited: Iterator[Part] = limited_problems(parts)
         return [*limited, *problems]
@@ -127,24 +126,27 @@ class ModelReader:
         names, self._names = self._names, ModelNames()
         return names
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._was_killed or self._process.poll() is not None:
-            self.close()
-            self._process = started(self._command)
-            Thread(target=self._watch, args=[self._process], daemon=True).start()
-        return self._process
-
-    def _kill_at(self, deadline: float) -> None:
-        with self._deadline_lock:
-            self._deadline = deadline
+    def _begun(self) -> subprocess.Popen[bytes]:
+        """Return the process that is to read a file before the deadline; start one if none runs."""
+        with self._lock:
+            self._was_late, process = False, self._process
+            if process is None or process.poll() is not None:
+                self.close()
+                process = self._process = started(self._command)
+                Thread(target=self._watch, args=[process], daemon=True).start()
+            self._is_reading, self._deadline = True, time.monotonic() + self._seconds
+            return process
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill the process at its deadline. This thread polls: waking it for each file costs more."""
-        while self._process is process and not self._was_killed:
-            with self._deadline_lock:
-                if self._deadline <= time.monotonic():
-                    self._was_killed = True
-                    process.kill()
+        """End the process at its deadline. This thread polls: waking it for each file costs more."""
+        while self._process is process:
+            with self._lock:
+                if self._process is process and self._deadline <= time.monotonic():
+                    if not self._is_reading:  # in a worker's thread, which nobody may tell that there are no more files
+                        self.close()
+                    elif not self._was_late:
+                        self._was_late = True
+                        process.kill()
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
