@@ -251,7 +251,7 @@ GRAPH = {"InputCount": 1, "OutputCount": 1}
         ("--lang cpp missing.json", None, "dml-tile: missing.json: No such file or directory\n"),
         ("--lang cpp model.onnx", None, "`dml-tile lower --format cpp` builds the tiles of models"),
         ("a.json", None, "--lang"),
-        ("--lang rust a.json", None, "rust"),
+        ("--lang rust a.json", None, "--format': 'rust' is not one of 'cpp', 'json', 'python'."),
         ("--lang cpp --target 2_0 -", TILE, "No such option: --target"),
         ("--lang cpp", None, "FILE"),
     ],

@@ -12,9 +12,10 @@ import sys
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from dml_tile import __version__
 from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, print_stderr
@@ -39,10 +40,27 @@ _COMMANDS: Final = {
 }
 
 
+_OF_PYDANTIC: Final = "Value error, "
+"""The beginning of a message of typer's that pydantic words."""
+
+
+class _PlainErrors(TyperGroup):
+    """Commands whose errors about options and arguments are without pydantic's beginning."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse the arguments of a command, and run it."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix(_OF_PYDANTIC)
+            raise
+
+
 def application(first: str = "") -> typer.Typer:
     """Return the command line; if its ``first`` argument is a command, with that one alone, else with all."""
     app = typer.Typer(
         name="dml-tile",
+        cls=_PlainErrors,
         no_args_is_help=True,
         add_completion=True,
         pretty_exceptions_enable=False,
