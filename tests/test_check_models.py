@@ -240,6 +240,20 @@ def test_a_dim_that_no_model_has_is_an_error_with_near_names(check: Call, call: 
     assert "none has a name" in check("b.onnx", "--dim", "zzz=4").stderr
 
 
+@pytest.mark.parametrize(("option", "kind"), [("--dim=batch=4", "a dimension"), ("--input-shape=batch=4", "an input")])
+def test_a_size_where_no_model_is_checked_is_an_error_but_for_the_hook(
+    option: str, kind: str, check: Call, call: Call
+) -> None:
+    write("in/a.json", TILE)
+    errors = f"dml-tile: {option.partition('=')[0]}: 'batch' is {kind} of models, and no model was checked\n"
+    for arguments in ["check", "in"], ["check", "in/a.json"], ["show", "in/a.json"], ["lower", "in"]:
+        result = call(*arguments, "--target", "6_2", option)
+        assert (result.exit_code, result.stderr) == (2, errors)
+    assert check("in/a.json", "--skip-others", option).exit_code == 0
+    write("broken.onnx", "")
+    assert "no model was checked" not in check("in", "broken.onnx", option).stderr
+
+
 def test_an_input_that_no_model_has_is_an_error_with_near_names(check: Call, call: Call) -> None:
     save("a.onnx", inputs=[typed("tokens", [2, 3]), typed("x", ["N", 3])])
     save("b.onnx", inputs=[typed("x", ["N", 3])])
@@ -248,7 +262,6 @@ def test_an_input_that_no_model_has_is_an_error_with_near_names(check: Call, cal
     for command in "show", "lower":
         assert call(command, "a.onnx", "--target", "6_2", "--input-shape", "token=2,3").stderr == errors
     assert check("a.onnx", "b.onnx", "--input-shape", "tokens=2,3").exit_code == 0
-    assert check(write("c.json", TILE), "--input-shape", "tokens=2,3").exit_code == 0
 
 
 def test_an_input_of_no_model_of_openvino_is_an_error_too(check: Call) -> None:
@@ -296,7 +309,6 @@ def test_of_a_model_with_many_names_of_dimensions_those_that_were_asked_for_are_
 
 def test_a_dim_that_some_models_lack_is_fine(check: Call) -> None:
     assert check(save("a.onnx", inputs=[typed("x", ["batch", 3])]), save("b.onnx"), "--dim", "batch=4").exit_code == 0
-    assert check(write("a.json", TILE), "--dim", "batch=4").exit_code == 0
     write("pyproject.toml", '[tool.dml-tile]\ndim = ["batch=4"]\n')
     assert check("b.onnx").exit_code == 0
 

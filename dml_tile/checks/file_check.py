@@ -251,7 +251,7 @@ def check_model(
         names = sources.new_names()
     if problems := [part for part in parts if isinstance(part, Finding)]:
         raise InputError([replace(each, path=location_of(name, each.path)) for each in problems])
-    for _, problem in unknown_names(check.known_shapes, names, [file]):
+    for _, problem in unknown_names(check.known_shapes, names, [file]) if is_model_file(file) else ():
         raise ValueError(f"{name}: {problem}")
     nodes = None
     if placed := next((part for part in parts if not isinstance(part, Item | Finding)), None):

@@ -298,12 +298,16 @@ def unknown_names(given: KnownShapes, names: ModelNames, files: Sequence[str]) -
 
     ``names`` are the names of the models among the files.
     """
-    for option, asked, there, what in (
-        ("--dim", given.dims, names.dimensions, "names a dimension"),
-        ("--input-shape", given.input_shapes, names.inputs, "has an input"),
+    models = [file for file in files if is_model_file(file)]
+    for option, asked, there, kind, what in (
+        ("--dim", given.dims, names.dimensions, "a dimension", "names a dimension"),
+        ("--input-shape", given.input_shapes, names.inputs, "an input", "has an input"),
     ):
         name = next((name for name in asked if name not in there), None)
-        if name is None or not (models := [file for file in files if is_model_file(file)]):
+        if name is None:
+            continue
+        if not models:
+            yield option, f"{name!r} is {kind} of models, and no model was checked"
             continue
         if option == "--dim" and not any(file.lower().endswith(".onnx") for file in models):
             reason = "give the shapes of inputs (--input-shape)"

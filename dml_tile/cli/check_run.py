@@ -372,7 +372,10 @@ class CheckRun:
             print_stderr(DEFAULT_TARGET_NOTICE)
 
     def _complain_of_unknown_names(self) -> None:
-        """Complain of dimensions and inputs, named by options, that no model has."""
+        """Complain of dimensions and inputs, named by options, that no model has.
+
+        With --skip-others, as from the hook, there need be no model.
+        """
         known, given = self.questions.known_shapes, self.config.options
         asked = KnownShapes(known.dims if "dim" in given else {}, known.input_shapes if "input_shape" in given else {})
         there = ModelNames(
@@ -380,5 +383,8 @@ class CheckRun:
             frozenset().union(*(each.names.inputs for each in self._files)),
         )
         read = [each.source for each in self._files if each.is_whole]
+        need_none = self.options.skip_others or any(each.is_model for each in self._files)  # one that is unreadable
+        if need_none and not any(map(is_model_file, read)):
+            return
         for option, unknown in unknown_names(asked, there, read):
             self.status.complain(option, unreadable("", unknown))
