@@ -214,7 +214,7 @@ def test_a_type_that_an_adapter_lacks_is_left_to_another_provider(data_type: str
 def test_the_levels_of_onnx_runtimes_device_are_those_of_its_tables() -> None:
     for release, row in releases().items():
         target = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4, f"onnxruntime-directml-{version_text(release)}")
-        assert BACK_ENDS[ORT].release_at(target).minimum_level == row.device_level
+        assert BACK_ENDS[ORT].minimum_level(target) == row.device_level
 
 
 def test_each_back_end_and_outcome_has_its_cases() -> None:
@@ -349,4 +349,4 @@ def test_exactly_the_tiles_within_the_limits_pass_through_chromium(target: Targe
 def test_a_back_end_travels_to_other_processes() -> None:
     target = Target.parse("onnxruntime-directml-1.16.3")
     for back_end in BACK_ENDS.values():
-        assert pickle.loads(pickle.dumps(back_end)).release_at(target) == back_end.release_at(target)
+        assert pickle.loads(pickle.dumps(back_end)).minimum_level(target) == back_end.minimum_level(target)

@@ -8,7 +8,6 @@ back_end_named()  looks one up
 BackEnd           a runtime that passes tiles to DirectML; describe() returns its result for a request at a target
 BackEndResult     its descriptor of a tile, or the reason why there is none
 Outcome           the kinds of results
-Release           what a runtime does from a release on
 
 The ``request`` of a dialect takes a data type, a shape and repeats, and returns a ``Request`` or raises
 ``dml_tile.errors.DialectError``:
@@ -25,7 +24,6 @@ from typing import Any
 from dml_tile.back_ends.back_end import BackEnd as BackEnd
 from dml_tile.back_ends.back_end import BackEndResult as BackEndResult
 from dml_tile.back_ends.back_end import Outcome as Outcome
-from dml_tile.back_ends.back_end import Release as Release
 from dml_tile.back_ends.dialects import Dialect as Dialect
 from dml_tile.back_ends.dialects import Integers as Integers
 from dml_tile.back_ends.dialects import Request as Request

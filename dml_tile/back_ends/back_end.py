@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
-from dml_tile.back_ends.dialects import Dialect, Request
+from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.findings import ELSEWHERE, Basis, Rules, Severity, Violation
 from dml_tile.simulation.target import resolve
@@ -43,61 +44,42 @@ class BackEndResult:
     rule: str = ""
 
 
-class Release(NamedTuple):
-    """A runtime's behaviour from a release on, up to the next row's.
-
-    ``minimum_level`` is the lowest feature level at which it creates a device, by the ``page``.
-    """
-
-    since: tuple[int, int]
-    minimum_level: FeatureLevel
-    page: str
-
-
-def _no_release(target: Target) -> tuple[int, int] | None:
-    return None  # a function with a name pickles
-
-
 @dataclass(frozen=True, slots=True)
 class BackEnd:
     """A runtime that passes tiles to DirectML.
 
-    ``title`` is its full name, ``source`` the page of the file that ``convert`` follows.
+    ``title`` is its full name, ``source`` the page of the file that ``convert`` follows, ``device_page`` that of what
+    it needs to create a device.
     """
 
     name: str
     title: str
     source: str
     convert: Callable[[Request, Target], BackEndResult]
-    """The result, at a target that the back end supports, for a tile of a dialect that it takes."""
-    releases: tuple[Release, ...]
-    """Its releases, the oldest first; ``newest`` is the last one that was read."""
-    newest: str = ""
-    release_named: Callable[[Target], tuple[int, int] | None] = _no_release
-    """Returns the release in a target's name, if any."""
+    """The result for a tile at a target with a device."""
+    device_page: str
+    minimum_levels: tuple[tuple[tuple[int, int], FeatureLevel], ...]
+    """The lowest feature levels at which it creates a device, each with the first release that needs it."""
     advice: str | None = None
     """The suggestion for targets at which it creates no device."""
-    dialects: tuple[Dialect, ...] | None = None
-    """The dialects that it takes; None for all, as if converted to its own."""
-    folds_constants: bool = False
-    """True if onnxruntime optimises the graph first: it folds Tiles of constants, or used for their shape."""
     places_nodes: bool = False
-    """True if it is known where it places each node of a model."""
+    """True for ONNX Runtime, which optimises a model's graph, and of which it is known where it places each node."""
 
-    def release_at(self, target: Target) -> Release:
-        """Return the release that a target names; the newest for a target that names none."""
-        named = self.release_named(target)
-        return next((row for row in reversed(self.releases) if named is None or row.since <= named), self.releases[0])
+    def minimum_level(self, target: Target) -> FeatureLevel:
+        """Return the lowest level of a device of the release that a target names, else of the newest."""
+        release = provider_release(target.name) or NEWEST_PROVIDER
+        return [level for since, level in self.minimum_levels if since <= release][-1]
 
     def creates_a_device(self, target: Target) -> bool:
         """Return True if the target's release creates a device there."""
-        return target.feature_level >= self.release_at(target).minimum_level
+        return target.feature_level >= self.minimum_level(target)
 
     def needs(self, target: Target) -> str:
         """Return, in a sentence, what the target's release needs to create a device."""
-        named = self.release_named(target)
-        newest = f" (as of {self.newest}, the newest release that was read)" if self.newest and not named else ""
-        return f"{self.title} makes no device below {self.release_at(target).minimum_level.name}{newest}"
+        is_newest = self.places_nodes and not provider_release(target.name)
+        newest = ".".join(map(str, NEWEST_PROVIDER))
+        as_of = f" (as of {newest}, the newest release that was read)" if is_newest else ""
+        return f"{self.title} makes no device below {self.minimum_level(target).name}{as_of}"
 
     def describe(self, request: Request, target: TargetLike | None = None) -> BackEndResult:
         """Return the descriptor that it passes to DirectML for a tile, or the reason why there is none.
@@ -107,11 +89,7 @@ class BackEnd:
         target = resolve(target)
         if not self.creates_a_device(target):
             reason = f"{self.needs(target)}; the target is {target.label}"
-            return BackEndResult(Outcome.REFUSED, "", reason, self.advice, url=self.release_at(target).page)
-        if self.dialects is not None and request.dialect not in self.dialects:
-            registered = ", ".join(dialect.name for dialect in self.dialects)
-            reason = f"no provider of ONNX Runtime has {request.dialect}; {registered} are taken"
-            return BackEndResult(Outcome.REFUSED, reason=reason)
+            return BackEndResult(Outcome.REFUSED, "", reason, self.advice, url=self.device_page)
         return self.convert(request, target)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
-from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome, Release
+from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
 from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES
@@ -71,7 +71,8 @@ CHROMIUM: Final = BackEnd(
     "Chromium's WebNN over DirectML",
     f"{_SOURCES}dml/graph_impl_dml.cc",
     _packed_tile,
-    (Release((0, 0), FeatureLevel.DML_FEATURE_LEVEL_4_0, f"{_SOURCES}webnn_context_provider_impl.cc"),),
+    f"{_SOURCES}webnn_context_provider_impl.cc",
+    (((0, 0), FeatureLevel.DML_FEATURE_LEVEL_4_0),),
 )
 
 
@@ -128,7 +129,7 @@ def op_support_limits(target: TargetLike | None = None) -> dict[str, Any]:
     """
     target = resolve(target)
     if not CHROMIUM.creates_a_device(target):
-        needed = CHROMIUM.release_at(target).minimum_level
+        needed = CHROMIUM.minimum_level(target)
         message = f"NotSupportedError: WebNN over DirectML needs {needed.name}; the target is {target.label}"
         raise DialectError("WebNN", "context", message)
     row = target.tile_support

@@ -16,31 +16,34 @@ from collections.abc import Iterable
 from operator import mul
 from typing import Final
 
-from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome, Release
+from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
 from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
 from dml_tile.back_ends.placement import Edge, Formals, LoadedModel, ModelNode, Placement
 from dml_tile.back_ends.placer import place
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
-from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
 from dml_tile.directml.targets import Target
 
 _SOURCES: Final = (
     "https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/dml/DmlExecutionProvider/src/"
 )
 _TENSOR_DESC: Final = f"{_SOURCES}TensorDesc.cpp"
-_DEVICE: Final = "https://github.com/microsoft/onnxruntime/pull/14172"
 
 MIN_DIMENSIONS: Final = 4
 """The fewest dimensions of a tensor that the provider describes."""
 
 _FORMALS: Final = Formals((("input", "T"), ("repeats", "T1")), (("output", "T"),), is_exact=True)
+_DIALECTS: Final = (ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE)
 _ONNX_NAMES: Final = {"float32": "float", "float64": "double"}
 """The names of data types in ONNX's protobuf, where they differ from NumPy's."""
 
 
 def _provider_tile(request: Request, target: Target) -> BackEndResult:
+    if request.dialect not in _DIALECTS:
+        taken = ", ".join(dialect.name for dialect in _DIALECTS)
+        text = f"no provider of ONNX Runtime has {request.dialect}; {taken} are taken"
+        return BackEndResult(Outcome.REFUSED, reason=text)
     version = 6 if request.dialect is ONNX_TILE_6 else 13
     value = Edge(_ONNX_NAMES.get(request.onnx_type, request.onnx_type))
     tile = ModelNode("0", "", "", "Tile", version, (value, Edge("int64")), (value,), _FORMALS)
@@ -53,7 +56,11 @@ def _provider_tile(request: Request, target: Target) -> BackEndResult:
     if rank > most:
         text = f"{rank} dimensions; the maximum is {most}"
         return BackEndResult(Outcome.REFUSED, "InputTensor.DimensionCount", text, url=_TENSOR_DESC)
-    sizes, repeats, products = _squeezed(request)
+    sizes, repeats = _uints(request.shape or (1,)), _uints(request.repeats or (1,))
+    products = _uints(map(mul, sizes, repeats))
+    kept = [i for i, product in enumerate(products) if product != 1] or [len(products) - 1]
+    ones = (1,) * (MIN_DIMENSIONS - len(kept))
+    sizes, repeats, products = ((*ones, *(values[i] for i in kept)) for values in (sizes, repeats, products))
     if 0 in products:
         return BackEndResult(Outcome.NOTHING, reason="the result has no elements")
     data_type = CARRIERS[request.onnx_type]
@@ -62,22 +69,9 @@ def _provider_tile(request: Request, target: Target) -> BackEndResult:
     return BackEndResult(Outcome.TILE, desc=desc)
 
 
-def _squeezed(request: Request) -> tuple[tuple[int, ...], ...]:
-    """Return the sizes, the repeats and the output's sizes of the dimensions that are kept, with ones before them."""
-    sizes, repeats = _uints(request.shape or (1,)), _uints(request.repeats or (1,))
-    products = _uints(map(mul, sizes, repeats))
-    kept = [i for i, product in enumerate(products) if product != 1] or [len(products) - 1]
-    ones = (1,) * (MIN_DIMENSIONS - len(kept))
-    return tuple((*ones, *(values[i] for i in kept)) for values in (sizes, repeats, products))
-
-
 def _uints(values: Iterable[int]) -> tuple[int, ...]:
     """Return the values modulo 2^32, as C converts them to UINT."""
     return tuple(value & UINT_MAX for value in values)
-
-
-def _release_of(target: Target) -> tuple[int, int] | None:
-    return provider_release(target.name)
 
 
 ORT: Final = BackEnd(
@@ -85,13 +79,10 @@ ORT: Final = BackEnd(
     "ONNX Runtime's DirectML provider",
     f"{_SOURCES}Operators/DmlOperatorTile.cpp",
     _provider_tile,
-    (Release((1, 0), FeatureLevel.parse("2_0"), _DEVICE), Release((1, 14), FeatureLevel.parse("5_0"), _DEVICE)),
-    ".".join(map(str, NEWEST_PROVIDER)),
-    _release_of,
+    "https://github.com/microsoft/onnxruntime/pull/14172",
+    (((0, 0), FeatureLevel.DML_FEATURE_LEVEL_2_0), ((1, 14), FeatureLevel.DML_FEATURE_LEVEL_5_0)),
     advice="ship DirectML 1.8.0 or later beside the executable, or onnxruntime-directml, whose wheel brings one: take "
     "onnxruntime-directml-VERSION as the target",
-    dialects=(ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE),
-    folds_constants=True,
     places_nodes=True,
 )
 

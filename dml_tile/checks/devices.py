@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import Field
 
 from dml_tile.back_ends import BackEnd
-from dml_tile.directml.enums import HRESULT, FeatureLevel
+from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.packages import packaged_directml
 from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows
 from dml_tile.findings import apply_rules
@@ -38,7 +38,6 @@ class DeviceOutput(Record):
 
 def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
     """Return whether a target has a device; an application without a back end needs no feature level."""
-    release = via.release_at(target) if via else None
     lacks = via is not None and not via.creates_a_device(target)
     is_exported = target.level.exports_create_device1
     return DeviceOutput(
@@ -47,17 +46,17 @@ def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
         directml=directml_of(target),
         via=via.name if via else "",
         created=not lacks,
-        needed=release.minimum_level.short if release else None,
+        needed=via.minimum_level(target).short if via else None,
         hresult=HRESULT.DXGI_ERROR_UNSUPPORTED.hex if lacks and is_exported else None,
         reason=_why_not(via, target) if via and lacks else None,
         ship=_what_to_ship(via, target) if via and lacks else None,
-        url=release.page if release else None,
+        url=via.device_page if via else None,
         note=target.note,
     )
 
 
 def _why_not(via: BackEnd, target: Target) -> str:
-    without = apply_rules(EXPORT_RULES, Creation(0, via.release_at(target).minimum_level), target)
+    without = apply_rules(EXPORT_RULES, Creation(0, via.minimum_level(target)), target)
     return next((finding.message for finding in without), via.needs(target))
 
 
@@ -75,7 +74,7 @@ def directml_of(target: Target) -> str:
 
 
 def _what_to_ship(via: BackEnd, target: Target) -> str:
-    needed: FeatureLevel = via.release_at(target).minimum_level
+    needed = via.minimum_level(target)
     if via.advice is None:
         return f"nothing, since a page brings no DirectML: {oldest_windows(needed)} and later have it in the box"
     return f"{upgrade_advice(needed)}; {_LOADED}"

@@ -231,7 +231,7 @@ class CheckedFile:
         from dml_tile.back_ends.onnxruntime import ORT
 
         self.nodes = nodes
-        self.lowest_level = max(ORT.release_at(target).minimum_level for target in nodes.targets)
+        self.lowest_level = max(map(ORT.minimum_level, nodes.targets))
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count an operator by its results, one for each target."""

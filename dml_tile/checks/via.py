@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named, directml
 from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.back_ends.chromium import CHROMIUM, may_use_onnx_runtime
 from dml_tile.back_ends.dialects import Request
 from dml_tile.back_ends.directml import sizes_fit
-from dml_tile.back_ends.onnxruntime import ORT, QUANTISED_SINCE, TRANSPOSES_MOVE_SINCE
+from dml_tile.back_ends.onnxruntime import QUANTISED_SINCE, TRANSPOSES_MOVE_SINCE
 from dml_tile.back_ends.placer import runtime_at
 from dml_tile.checking import check
 from dml_tile.checks.result import CheckedFile, Result, verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
+from dml_tile.directml.packages import provider_release
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.findings import (
@@ -52,33 +52,26 @@ def ruled_out(node: TileNode) -> tuple[Finding, ...]:
 def node_results(
     source: str, node: TileNode, targets: Sequence[Target], against: Against, via: BackEnd | None
 ) -> Iterator[Result]:
-    check_at: Callable[[Target], tuple[Finding, ...]]
-    lowest_at: Callable[[Target], FeatureLevel | None]
-    if via and (node.quantised or node.transposed):
-        for target in targets:
-            optimised = replace(as_optimised(node, via, target), quantised="", transposed=())
-            yield from node_results(source, optimised, [target], against, via)
-        return
-    if via:
-        check_at = partial(check_node, node, back_end=via, against=against)
-        lowest_at = partial(lowest_level_through, node, via)
-    elif refused := ruled_out(node) or directml.findings(node.request):
-        check_at, lowest_at = lambda target: refused, lambda target: None
-    else:
-        desc = directml.tile_desc(node.request)
-        of_all = lowest_level(desc)
-        check_at, lowest_at = partial(check, desc, against=against), lambda target: of_all
-    item = replace(item_of(node), source=source, via=via.name if via else "")
+    """Yield the results of a model's Tile, one for each target."""
+    refused = () if via else ruled_out(node) or directml.findings(node.request)
+    desc = None if via or refused else directml.tile_desc(node.request)
+    lowest = lowest_level(desc) if desc else None
+    tile = node
     for target in targets:
-        findings = check_at(target)
-        yield Result(item, target, verdict_of(findings, item.unknown), findings, lowest_at(target))
+        if via:
+            tile = as_optimised(node, via, target)
+            findings, lowest = check_node(tile, target, via, against), lowest_level_through(tile, via, target)
+        else:
+            findings = refused or check(desc, target, against)
+        item = replace(item_of(tile), source=source, via=via.name if via else "")
+        yield Result(item, target, verdict_of(findings, item.unknown), findings, lowest)
 
 
 def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
     """Return the Tile that ONNX Runtime's release leaves of a model's: on quantised values, before Transposes."""
-    release = runtime_at(target).release
-    if via.name != ORT.name:
+    if not (via.places_nodes and (node.quantised or node.transposed)):
         return node
+    release = runtime_at(target).release
     if node.quantised and release >= QUANTISED_SINCE:
         node = replace(node, data_type=node.quantised)
     order = [node.transposed.index(i) for i in range(len(node.transposed))]
@@ -90,7 +83,7 @@ def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
             input_origins=_ordered(node.input_origins, order) or (),
             repeats_origins=_ordered(node.repeats_origins, order) or (),
         )
-    return node
+    return replace(node, quantised="", transposed=())
 
 
 _Value = TypeVar("_Value")
@@ -107,7 +100,7 @@ def why_lower(result: Result) -> str:
     if not node or not result.item.via or lowest is None or lowest >= result.target.feature_level:
         return ""
     via = back_end_named(result.item.via)
-    at = _at_level(lowest, via, result.target)
+    at = _at_level(lowest, result.target)
     carrier = node.request.carrier
     if carrier is not None and not at.supports_data_type(carrier):
         return f"the device has no {carrier.name}"
@@ -126,7 +119,7 @@ def check_via(
     require_instance(request, Request)
     bases_of(against)
     chosen, target = back_end_named(back_end), resolve(target)
-    return _findings(request, chosen.describe(request, target), chosen, target, against)
+    return _findings(request, chosen, target, against)
 
 
 def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Against = "both") -> tuple[Finding, ...]:
@@ -136,14 +129,14 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
     and those on the data type and on known sizes that fit no UINT. A tile that the back end folds away has a finding
     that says so.
     """
-    if node.folded and back_end.folds_constants and back_end.creates_a_device(target):
+    if node.folded and back_end.places_nodes and back_end.creates_a_device(target):
         return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded), back_end, target)
     request = node.request
-    findings = _findings(request, back_end.describe(request, target), back_end, target, against)
+    findings = _findings(request, back_end, target, against)
     if node.emptied:
         shape, repeats = (tuple(value or 1 for value in values) for values in (request.shape, request.repeats))
         filled = replace(request, shape=shape, repeats=repeats)
-        return _of_any_run(_findings(filled, back_end.describe(filled, target), back_end, target, against)) or findings
+        return _of_any_run(_findings(filled, back_end, target, against)) or findings
     return _of_any_run(findings) if node.unknown else findings
 
 
@@ -153,29 +146,30 @@ def _of_any_run(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.rule in rules or finding.field == "DataType")
 
 
-def lowest_level_through(node: TileNode, back_end: BackEnd, target: Target | None = None) -> FeatureLevel | None:
+# a back end may ask which data types the device has
+_DISTINCT_LEVELS: Final = {*DISTINCT_LEVELS, *(row.level for row in LEVELS.values() if row.new_types)}
+
+
+def lowest_level_through(node: TileNode, back_end: BackEnd, target: Target = DEFAULT_TARGET) -> FeatureLevel | None:
     """Return the lowest feature level at which a model's tile has at most notes, against both; None if none.
 
     ``target`` names the release. For a tile that DirectML does not run, this is the level of the back end's device.
     """
-    # a back end may ask which data types the device has
-    needed = {release.minimum_level for release in back_end.releases}
-    levels = sorted({*DISTINCT_LEVELS, *(row.level for row in LEVELS.values() if row.new_types), *needed})
-    for level in levels:
-        found = check_node(node, _at_level(level, back_end, target), back_end)
+    least = back_end.minimum_level(target)
+    for level in sorted(level for level in {*_DISTINCT_LEVELS, least} if level >= least):
+        found = check_node(node, _at_level(level, target), back_end)
         if all(finding.severity is Severity.NOTE for finding in found):
             return level
     return None
 
 
-def _at_level(level: FeatureLevel, back_end: BackEnd, target: Target | None) -> Target:
-    """Return the target of a level, with the back end's release that a target names."""
-    return Target(level, target.name if target and back_end.release_named(target) else "")
+def _at_level(level: FeatureLevel, target: Target) -> Target:
+    """Return the target of a level, with the release of ONNX Runtime that a target names."""
+    return Target(level, target.name if provider_release(target.name) else "")
 
 
-def _findings(
-    request: Request, result: BackEndResult, back_end: BackEnd, target: Target, against: Against
-) -> tuple[Finding, ...]:
+def _findings(request: Request, back_end: BackEnd, target: Target, against: Against) -> tuple[Finding, ...]:
+    result = back_end.describe(request, target)
     own = _own_findings(result, back_end, target)
     # a back end that converts to UINT describes another tile, unless the tile is empty
     lost = () if 0 in request.output_shape else tuple(sizes_fit.findings(request, target))
