@@ -52,16 +52,14 @@ def levels(
     if output_format == "webnn":
         _show_op_support_limits(target)
         return
-    from dml_tile.reports import levels as tables
+    from dml_tile.reports.levels import levels_html, matrix_markdown, tables
 
     if output_format == "markdown":
-        print_text(tables.matrix_markdown())
+        print_text(matrix_markdown())
     elif output_format == "html":
-        print_text(tables.levels_html())
+        print_text(levels_html())
     else:
-        of_targets, of_packages = tables.target_table(), tables.package_table()
-        shown = of_targets, "", of_packages, "", tables.support_table(), "", tables.levels_table()
-        console_of().print(*shown, sep="\n")
+        console_of().print(*tables(), sep="\n")
 
 
 def _show_operator(name: str, output_format: str) -> None:

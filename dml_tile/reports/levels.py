@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from rich.table import Table
 
@@ -27,38 +27,55 @@ KINDS_TEXT: Final = "float: 16 and 32 bits; int: 8 to 32 bits, signed and unsign
 """The kinds in words."""
 
 
-def support_table() -> Table:
-    """Return Tile's documented rows."""
-    table = Table("since level", "dimensions", "data types", title="Tile, input and output")
-    for row in tile_rows():
-        table.add_row(row.since.short, counts_text(row.dimension_counts), types_text(row.data_types))
-    return table
+NOT_TAKEN: Final = "-"
+
+_MATRIX_TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
+_MATRIX_HEADINGS: Final = ("Windows", "DirectML in the box", "feature level", *KINDS)
+_PACKAGES_TITLE: Final = "The DirectML in packages"
+_PACKAGE_HEADINGS: Final = ("package", "releases", "DirectML", "level")
 
 
-def target_table() -> Table:
-    """Return the tiles that each Windows release and DirectML version accepts; narrow enough for 80 columns."""
-    table = Table("target", "level", "dimensions", "data types", "DirectML", title="What accepts which tile")
-    for row in matrix_rows():
-        table.add_row(row.release, *_accepted(row.release), row.directml)
-    table.add_section()
+def tables() -> list[Table | str]:
+    """Return what accepts which tile, the packages, Tile's documented rows and the levels, with blank lines between.
+
+    All are within 80 columns.
+    """
+    made = Table("target", "level", "dimensions", "data types", "DirectML", title="What accepts which tile")
+    for release, directml, *_ in matrix_rows():
+        made.add_row(release, *_accepted(release), directml)
+    made.add_section()
     for version in DIRECTML_VERSIONS:
         name = f"directml-{version.version}"
-        table.add_row(name, *_accepted(name), version.remark)
-    table.columns[0].no_wrap = True  # a name that is cut off is no target
-    table.caption = KINDS_TEXT
-    return table
+        made.add_row(name, *_accepted(name), version.remark)
+    made.columns[0].no_wrap = True  # a name that is cut off is no target
+    made.caption = KINDS_TEXT
+    support = ((row.since.short, counts_text(row.dimension_counts), types_text(row.data_types)) for row in tile_rows())
+    return [
+        made,
+        "",
+        _table(_PACKAGES_TITLE, _PACKAGE_HEADINGS, _package_rows()),
+        "",
+        _table("Tile, input and output", ("since level", "dimensions", "data types"), support),
+        "",
+        _table("Feature levels", ("level", "value", "DirectML"), _level_rows()),
+    ]
 
 
-def package_table() -> Table:
-    """Return the packages with a DirectML, and their releases without one; narrow enough for 80 columns."""
-    table = Table(*_PACKAGE_HEADINGS, title=_PACKAGES_TITLE)
-    for row in _package_rows():
+def _table(title: str, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
+    table = Table(*headings, title=title)
+    for row in rows:
         table.add_row(*row)
     return table
 
 
-_PACKAGES_TITLE: Final = "The DirectML in packages"
-_PACKAGE_HEADINGS: Final = ("package", "releases", "DirectML", "level")
+def _accepted(name: str) -> tuple[str, str, str]:
+    """Return a target's level, dimension counts and kinds of data types."""
+    target = Target.parse(name)
+    return target.feature_level.short, counts_text(target.tile_support.dimension_counts), " ".join(_kinds_taken(target))
+
+
+def _kinds_taken(target: Target) -> list[str]:
+    return [kind for kind, types in KINDS.items() if target.tile_support.data_types.issuperset(types)]
 
 
 def _package_rows() -> Iterator[tuple[str, ...]]:
@@ -68,87 +85,26 @@ def _package_rows() -> Iterator[tuple[str, ...]]:
         yield row.package, releases, row.directml or "none", level
 
 
-def levels_table() -> Table:
-    """Return the feature levels, with the DirectML versions that bring them."""
-    table = Table("level", "value", "DirectML", title="Feature levels")
+def _level_rows() -> Iterator[tuple[str, ...]]:
     for level in FeatureLevel:
         versions = [f"{row.version}.x" for row in DIRECTML_VERSIONS if row.level == level]
-        table.add_row(level.short, f"{level.value:#x}", ", ".join(versions))
-    return table
+        yield level.short, f"{level.value:#x}", ", ".join(versions)
 
 
-def _accepted(name: str) -> tuple[str, str, str]:
-    """Return a target's level, dimension counts and kinds of data types."""
-    target = Target.parse(name)
-    support = target.tile_support
-    kinds = (kind for kind, types in KINDS.items() if support.data_types.issuperset(types))
-    return target.feature_level.short, counts_text(support.dimension_counts), " ".join(kinds)
-
-
-NOT_TAKEN: Final = "-"
-
-_MATRIX_TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
-_MATRIX_HEADINGS: Final = ["Windows", "DirectML in the box", "feature level", *KINDS]
-
-
-class MatrixRow(NamedTuple):
-    """A Windows release, its page, the DirectML in its box, that one's feature level, and dimension counts by kind."""
-
-    release: str
-    page: str
-    directml: str
-    level: str
-    dimensions: dict[str, str]
-
-
-def matrix_rows() -> Iterator[MatrixRow]:
-    """Yield the rows of the matrix, the oldest release first."""
+def matrix_rows() -> Iterator[tuple[str, ...]]:
+    """Yield the Windows releases, the oldest first: DirectML in the box, its level, and dimension counts by kind."""
     for release in WINDOWS_RELEASES:
         target = Target.parse(release.name)
-        row = target.tile_support
-        taken = {
-            kind: counts_text(row.dimension_counts) if row.data_types.issuperset(types) else NOT_TAKEN
-            for kind, types in KINDS.items()
-        }
+        counts, taken = counts_text(target.tile_support.dimension_counts), _kinds_taken(target)
         directml = f"{release.directml} inferred" if release.note else release.directml
-        yield MatrixRow(release.name, release.page, directml, target.feature_level.short, taken)
+        dimensions = (counts if kind in taken else NOT_TAKEN for kind in KINDS)
+        yield release.name, directml, target.feature_level.short, *dimensions
 
 
 def matrix_markdown() -> str:
     """Return the matrix as a Markdown table."""
-    lines = [_MATRIX_HEADINGS, ["---"] * len(_MATRIX_HEADINGS)]
-    lines += [[row.release, row.directml, row.level, *row.dimensions.values()] for row in matrix_rows()]
+    lines = _MATRIX_HEADINGS, ["---"] * len(_MATRIX_HEADINGS), *matrix_rows()
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _matrix_section() -> Iterator[str]:
-    """Yield the matrix as a section of an HTML page."""
-    rows = (element("tr", *_cells(row)) for row in matrix_rows())
-    table = element("table", table_head(_MATRIX_HEADINGS), element("tbody", *rows), class_="matrix")
-    yield element("h2", _MATRIX_TITLE)
-    yield from region(_MATRIX_TITLE, [table])
-    source = element("a", "Tile's tensor support", href=pages.TILE)
-    yield element("p", f"{KINDS_TEXT}; {NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
-
-
-def _package_section() -> Iterator[str]:
-    """Yield the packages as a section of an HTML page."""
-    rows = (
-        element("tr", element("th", package, scope="row"), *(element("td", cell) for cell in cells))
-        for package, *cells in _package_rows()
-    )
-    table = element("table", table_head(_PACKAGE_HEADINGS), element("tbody", *rows), class_="matrix")
-    yield element("h2", _PACKAGES_TITLE)
-    yield from region(_PACKAGES_TITLE, [table])
-
-
-def _cells(row: MatrixRow) -> Iterator[Markup]:
-    yield element("th", row.release, scope="row")
-    yield element("td", element("a", row.directml, href=row.page))
-    yield element("td", row.level)
-    for dimensions in row.dimensions.values():
-        kinds = {NOT_TAKEN: "none", counts_text(tile_rows()[-1].dimension_counts): "all"}
-        yield element("td", dimensions, class_=kinds.get(dimensions, "some"))
 
 
 def operator_lines(operator: Operator) -> str:
@@ -205,8 +161,16 @@ def _page_body() -> Iterator[str]:
     measured = ", ".join(row.level.short for row in LEVELS.values() if row.operators_are_measured)
     yield "<main>\n"
     yield element("h1", _PAGE_TITLE)
-    yield from _matrix_section()
-    yield from _package_section()
+    yield element("h2", _MATRIX_TITLE)
+    yield from region(_MATRIX_TITLE, [_grid(_MATRIX_HEADINGS, _matrix_cells(), class_="matrix")])
+    source = element("a", "Tile's tensor support", href=pages.TILE)
+    yield element("p", f"{KINDS_TEXT}; {NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
+    packages = (
+        [element("th", package, scope="row"), *(element("td", cell) for cell in cells)]
+        for package, *cells in _package_rows()
+    )
+    yield element("h2", _PACKAGES_TITLE)
+    yield from region(_PACKAGES_TITLE, [_grid(_PACKAGE_HEADINGS, packages, class_="matrix")])
     yield element("h2", "Operators")
     yield element(
         "p",
@@ -223,6 +187,20 @@ def _page_body() -> Iterator[str]:
     yield "</div>\n</main>\n"
 
 
+def _grid(headings: Iterable[str], rows: Iterable[Iterable[Markup]], class_: str | None = None) -> Markup:
+    """Return a table of cells."""
+    body = element("tbody", *(element("tr", *cells) for cells in rows))
+    return element("table", table_head(headings), body, class_=class_)
+
+
+def _matrix_cells() -> Iterator[list[Markup]]:
+    classes = {NOT_TAKEN: "none", counts_text(tile_rows()[-1].dimension_counts): "all"}
+    for release, (name, directml, level, *counts) in zip(WINDOWS_RELEASES, matrix_rows(), strict=True):
+        page = element("td", element("a", directml, href=release.page))
+        cells = (element("td", count, class_=classes.get(count, "some")) for count in counts)
+        yield [element("th", name, scope="row"), page, element("td", level), *cells]
+
+
 def _operator_section(operator: Operator) -> Iterator[str]:
     yield f'<section class="operator" id="{operator.name}">\n'
     yield element("h3", element("a", operator.name, href=f"#{operator.name}"))
@@ -232,29 +210,24 @@ def _operator_section(operator: Operator) -> Iterator[str]:
     for choice, table in tables_of(operator):
         if choice:
             yield element("h4", choice)
+        measured = (("documented", table.rows), ("measured", table.runtime))
         rows = [
-            element("tr", *map(_cell, _ROW_HEADINGS, cells))
-            for kind, levels in (("documented", table.rows), ("measured", table.runtime))
-            for level, row in levels.items()
-            for cells in _row_cells(level, kind, row)
+            cells for kind, levels in measured for level, row in levels.items() for cells in _cells(level, kind, row)
         ]
         if rows:
-            grid = element("table", table_head(_ROW_HEADINGS), element("tbody", *rows))
-            yield from region(f"{operator.name} {choice}".strip(), [grid])
+            yield from region(f"{operator.name} {choice}".strip(), [_grid(_ROW_HEADINGS, rows)])
         if sentences := [*_sentences(operator, table)]:
             yield element("ul", *(element("li", sentence) for sentence in sentences))
     yield "\n</section>\n"
 
 
-def _row_cells(level: FeatureLevel, kind: str, row: Row) -> Iterator[tuple[str, ...]]:
+def _cells(level: FeatureLevel, kind: str, row: Row) -> Iterator[list[Markup]]:
+    """Yield the cells of a level; on narrow screens, those with a label stand below the cells before them."""
     for column, tensors in _alike(row):
-        types = types_text(column.data_types) or "not given"
-        yield _level_text(level), kind, ", ".join(tensors), counts_text(column.dimension_counts), types
-
-
-def _cell(heading: str, text: str) -> Markup:
-    """Return a cell, with a label for narrow screens, where it stands below the cell before it."""
-    return element("td", text, data_label=heading if heading in ("from", "dimensions") else None)
+        counts, types = counts_text(column.dimension_counts), types_text(column.data_types) or "not given"
+        first = element("td", _level_text(level), data_label="from")
+        third = element("td", counts, data_label="dimensions")
+        yield [first, element("td", kind), element("td", ", ".join(tensors)), third, element("td", types)]
 
 
 def _level_text(level: FeatureLevel) -> str:
