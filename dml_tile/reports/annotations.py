@@ -64,7 +64,7 @@ class GitlabReport(RowReport):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        self._separator, self._is_begun = "[\n", False
+        self._separator = "[\n"
 
     def _take(self, row: FindingRow) -> None:
         path = self.options.path(row.source)
@@ -76,10 +76,9 @@ class GitlabReport(RowReport):
             "location": {"path": path, "lines": {"begin": row.position.line if row.position else 1}},
         }
         self._write_item(json.dumps(record))
-        self._is_begun = True
 
     def end(self, files: Sequence[CheckedFile]) -> None:
-        self._write("\n]\n" if self._is_begun else "[]\n")
+        self._write("[]\n" if self._separator == "[\n" else "\n]\n")
 
 
 _GITLAB_SEVERITIES: Final = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
@@ -198,7 +197,15 @@ class SarifReport(RowReport):
 
     def _take(self, row: FindingRow) -> None:
         if self._count < MAX_RESULTS:
-            self._write_item(json.dumps(self._result(row)))
+            result = {
+                "ruleId": row.rule,
+                "ruleIndex": self._rules.setdefault(row.rule, len(self._rules)),
+                "level": str(row.severity),
+                "message": {"text": row.text},
+                "locations": self._locations(row),
+                "partialFingerprints": {_FINGERPRINT: row.fingerprint(self.options.path(row.source))},
+            }
+            self._write_item(json.dumps(result))
         self._count += 1
 
     def end(self, files: Sequence[CheckedFile]) -> None:
@@ -229,17 +236,6 @@ class SarifReport(RowReport):
         }
         self._write_json(f"\n], {json.dumps(rest)[1:]}]}}\n")
 
-    def _result(self, row: FindingRow) -> Json:
-        rule, fingerprint = row.rule, row.fingerprint(self.options.path(row.source))
-        return {
-            "ruleId": rule,
-            "ruleIndex": self._rules.setdefault(rule, len(self._rules)),
-            "level": str(row.severity),
-            "message": {"text": row.text},
-            "locations": self._locations(row),
-            "partialFingerprints": {_FINGERPRINT: fingerprint},
-        }
-
     def _locations(self, row: FindingRow) -> list[Json]:
         artifact = _artifact(path_within(self.options.root, row.source), row.source)
         region = dict(zip(_REGION, row.position or _BEGINNING, strict=True))
@@ -263,27 +259,24 @@ def _artifact(path: str, source: str) -> Json:
 def _rule(rule_id: str) -> Json:
     words = (word.capitalize() if word.isupper() else word for word in rule_id.split("-"))
     if own := OWN.get(rule_id):
-        says, url, facts, severity = own.says, own.url, [], own.severity
+        says, url, severity, facts, properties = own.says, own.url, own.severity, [], {}
     else:
         from dml_tile.checks.catalogue import RULES  # SARIF alone describes them
 
         rule = RULES[rule_id]
         says, url, severity = rule.says, rule.url, rule.usual_severity
         facts = [f"Basis: {', '.join(rule.basis.names)}"]
-        if returned := outcome_of_rule(rule):
-            facts.append(f"DirectML: {returned}")
-    described: Json = {
+        facts += [f"DirectML: {returned}" for returned in [outcome_of_rule(rule)] if returned]
+        properties = {"properties": {"tags": list(rule.basis.names)}}
+    text = "\n".join([says, *([f"{'. '.join(facts)}."] if facts else []), f"Page: {url}"])
+    markdown = "\n- ".join([f"{says}\n", *facts, f"[The page]({url})"])
+    return {
         "id": rule_id,
         "name": "".join(f"{word[0].upper()}{word[1:]}" for word in words),
         "shortDescription": {"text": says},
         "fullDescription": {"text": says},
-        "help": {"text": says},
+        "help": {"text": text, "markdown": markdown} if url else {"text": says},
+        **({"helpUri": url} if url else {}),
+        "defaultConfiguration": {"level": str(severity)},
+        **properties,
     }
-    if url:
-        text = "\n".join([says, *([f"{'. '.join(facts)}."] if facts else []), f"Page: {url}"])
-        markdown = "\n- ".join([f"{says}\n", *facts, f"[The page]({url})"])
-        described |= {"help": {"text": text, "markdown": markdown}, "helpUri": url}
-    described["defaultConfiguration"] = {"level": str(severity)}
-    if not own:
-        described["properties"] = {"tags": list(rule.basis.names)}
-    return described

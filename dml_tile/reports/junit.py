@@ -46,45 +46,40 @@ class JunitReport(Report):
         self._began = time.monotonic()
 
     def item(self, results: Sequence[Result]) -> None:
-        item = results[0].item
+        item, options = results[0].item, self.options
         self._enter_suite(item.source)
         content = item.numbered(self._equals)
         name = short_name(content) if content else item.pointer or "operator"
         for result in results:
-            options = self.options
             lines = result_lines(result, with_lowest_level=options.with_lowest_level, fail_on=options.fail_on)
             text = "".join(map(str, lines))
-            kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
-            if not result.passes(self.options.fail_on):
+            kind, outcome = "", _element("system-out", text)
+            if not result.passes(options.fail_on):
                 rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))
                 worst = max(result.findings, key=attrgetter("severity"), default=None)
                 message = f"{kind_of(worst)}{worst}" if worst else what_is_open(result)
                 kind, outcome = "failures", _element("failure", text, type=rules or RUN_TIME, message=message)
             elif result.verdict in NOT_FOR_DIRECTML:
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
-            self._add_case(
-                item.source,
-                f"{name} at {result.target.label}",
-                result.first_position or item.position(""),
-                outcome,
-                kind,
-            )
+            position = result.first_position or item.position("")
+            self._add_case(item.source, f"{name} at {result.target.label}", position, outcome, kind)
 
     def finding(self, source: str, finding: Finding) -> None:
         """Add an error for what cannot be read, and a test for a notice."""
-        key = OWN[finding.rule].key
+        key, message = OWN[finding.rule].key, printable(finding.message)
         if key == "errors":
-            error = _element("error", printable(finding.text), type=finding.rule, message=finding.message)
+            kind, outcome = "errors", _element("error", printable(finding.text), type=finding.rule, message=message)
             pointer, reason = identity_of(finding)
             name = pointer or (f"reading: {shortened(reason, _MAX_NAME)}" if finding.path else "reading")
-            self._add_case(source, name, finding.position, error, "errors")
         elif key in ("notices", "nodes"):
-            message, text = printable(finding.message), row_of(source, finding).text
-            kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
+            # counts and targets stay out of the name, by which servers follow a test
+            name, text = f"{finding.rule}: {finding.about or message}", row_of(source, finding).text
+            kind, outcome = "", _element("system-out", text)
             if not finding.passes(self.options.fail_on):
                 kind, outcome = "failures", _element("failure", text, type=finding.rule, message=message)
-            # counts and targets stay out of the name, by which servers follow a test
-            self._add_case(source, f"{finding.rule}: {finding.about or message}", finding.position, outcome, kind)
+        else:
+            return
+        self._add_case(source, name, finding.position, outcome, kind)
 
     def end(self, files: Sequence[CheckedFile]) -> None:
         self._finish_suite()

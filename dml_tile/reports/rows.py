@@ -79,15 +79,16 @@ class FindingRow:
 
 def row_of(source: str, finding: Finding) -> FindingRow:
     """Return the row of a finding about a file."""
-    by_key = {"notices": (finding.message,), "nodes": (finding.about,)}
-    identity = by_key.get(OWN[finding.rule].key) or identity_of(finding)
-    # the message of a departure names its first node already
-    paths = (finding.path,) if finding.path and OWN[finding.rule].key != "nodes" else ()
+    key, paths, identity = OWN[finding.rule].key, (finding.path,) if finding.path else (), identity_of(finding)
+    if key == "nodes":  # the message names the first node already
+        paths, identity = (), (finding.about,)
+    elif key == "notices":
+        identity = (finding.message,)
     messages, tries = (finding.message,), (finding.tries,)
     return FindingRow(finding, source, finding.path, finding.position, paths, messages, identity, tries)
 
 
-def identity_of(problem: Finding) -> tuple[str, str]:
+def identity_of(problem: Finding) -> tuple[str, ...]:
     """Return what identifies an unreadable part in each version: its pointer, but for a list's item, and the reason."""
     return "" if problem.path[1:2].isdigit() else problem.path, problem.about or problem.message
 
@@ -131,14 +132,9 @@ def open_rows(results: Sequence[Result]) -> Iterator[FindingRow]:
         if result.notes and (result.item.unknown or result.verdict is not Verdict.REFUSED):
             shared.setdefault(result.verdict, []).append(result)
     for alike_results in shared.values():
-        first, item = alike_results[0], alike_results[0].item
+        first = alike_results[0]
         note = replace(first.notes[0], message=f"{first.verdict}; {what_is_open(first)}")
-        targets = tuple(result.target.label for result in alike_results)
-        lines = _operator_lines(first, targets)
-        identity = (item.identity,)
-        yield FindingRow(
-            note, item.source, item.pointer, None, (), (note.message,), identity, targets=targets, operator=lines
-        )
+        yield replace(_row((), [(note, result) for result in alike_results]), position=None)
 
 
 def _operator_lines(result: Result, targets: Sequence[str]) -> tuple[str, ...]:
