@@ -219,29 +219,27 @@ class JsonReport(Report):
         self._write_json("\n]")
         if placed := [each.nodes for each in files if each.nodes]:
             self._write_list("nodes", chain.from_iterable(map(placement_records, placed)))
-        passed_over = {source for source, _ in self.passed_over}
-        contradictions: dict[str, list[str]] = {}
-        for source, finding in self.found["contradictions"]:
-            contradictions.setdefault(source, []).append(finding.message)
-        checked = (
-            SourceRecord(
-                source=encodable(each.source),
-                operators=each.operators,
-                contradictions=tuple(contradictions.get(each.source, ())),
-                **_of_nodes(each.nodes),
-            )
-            for each in files
-            if each.source not in passed_over
-        )
-        passed = (
-            SourceRecord(source=encodable(source), operators=0, passed_over=finding.message)
-            for source, finding in self.passed_over
-        )
-        self._write_list("sources", chain(checked, passed))
+        self._write_list("sources", self._sources(files))
         for key, kind in _KINDS.items():
             if found := self.found[key]:
                 self._write_list(key, (record_of(kind, finding, source, finding.position) for source, finding in found))
         self._write_json("}\n")
+
+    def _sources(self, files: Sequence[CheckedFile]) -> Iterator[SourceRecord]:
+        passed_over = {source for source, _ in self.passed_over}
+        contradictions: dict[str, list[str]] = {}
+        for source, finding in self.found["contradictions"]:
+            contradictions.setdefault(source, []).append(finding.message)
+        for each in files:
+            if each.source not in passed_over:
+                yield SourceRecord(
+                    source=encodable(each.source),
+                    operators=each.operators,
+                    contradictions=tuple(contradictions.get(each.source, ())),
+                    **(_of_nodes(each.nodes) if each.nodes else {}),
+                )
+        for source, finding in self.passed_over:
+            yield SourceRecord(source=encodable(source), operators=0, passed_over=finding.message)
 
     def _write_list(self, name: str, records: Iterable[Record]) -> None:
         self._write_json(f', "{name}": [')
@@ -312,21 +310,17 @@ def placement_records(nodes: ModelNodes) -> Iterator[PlacementRecord]:
         )
 
 
-def _of_nodes(nodes: ModelNodes | None) -> dict[str, Any]:
+def _of_nodes(nodes: ModelNodes) -> dict[str, Any]:
     """Return what the record of a source says of its nodes."""
-    if nodes is None:
-        return {}
     entries = sum(number >= 0 for column in nodes.placed.placed for number in column)
     left_out = max(entries - MAX_NODES_OF_A_MODEL, 0)
     return {"nodes": len(nodes.placed.nodes), "nodes_left_out": left_out, "errors": tuple(_model_errors(nodes))}
 
 
 def _model_errors(nodes: ModelNodes) -> Iterator[ModelErrorRecord]:
-    for departure in nodes.counted:
-        finding = departure.finding
+    for finding, targets in ((each.finding, each.targets) for each in nodes.counted):
         if finding.severity is Severity.ERROR:
-            for target in departure.targets:
-                yield record_of(ModelErrorRecord, finding, nodes.source, target=target)
+            yield from (record_of(ModelErrorRecord, finding, nodes.source, target=target) for target in targets)
 
 
 _Kind = TypeVar("_Kind", bound=Record)
