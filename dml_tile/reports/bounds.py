@@ -63,15 +63,11 @@ def bounded_finding(finding: Finding) -> Finding:
 
 def _is_short(result: Result) -> bool:
     """Return True for most results: none of their texts is longer than a name may be."""
-    item = result.item
-    names = (item.pointer, *map(str, item.unknown[:MAX_FIELDS]))
-    texts = ((finding.path, finding.message, finding.suggestion or "") for finding in result.findings[:MAX_FINDINGS])
-    counts_are_small = (
-        len(result.findings) <= MAX_FINDINGS and max(len(item.unknown), len(result.not_looked_at)) <= MAX_FIELDS
-    )
-    return (
-        counts_are_small and max(map(len, names)) <= MAX_NAME and all(max(map(len, each)) <= MAX_NAME for each in texts)
-    )
+    item, findings = result.item, result.findings
+    texts = [item.pointer, *map(str, item.unknown[:MAX_FIELDS])]
+    texts += (text for each in findings[:MAX_FINDINGS] for text in (each.path, each.message, each.suggestion or ""))
+    most_fields = max(len(item.unknown), len(result.not_looked_at))
+    return len(findings) <= MAX_FINDINGS and most_fields <= MAX_FIELDS and max(map(len, texts)) <= MAX_NAME
 
 
 def _bounded(result: Result) -> Result:

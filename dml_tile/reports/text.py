@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
@@ -230,17 +231,13 @@ def _lowest(result: Result) -> str:
     at_least, or_later = (wording.AT_LEAST, " or later") if is_least else ("", "")
     first = oldest_windows(level)
     box = f", in the box from {first}{or_later}" if first else ""
-    why = "" if result.ok else _why_lower(result)
+    why = ""
+    if result.item.via and not result.ok:
+        from dml_tile.checks.via import why_lower
+
+        why = why_lower(result)
     where = f", where {printable(why)}" if why else ""
     return f"lowest level {at_least}{level.short}{box}{where}"
-
-
-def _why_lower(result: Result) -> str:
-    if not result.item.via:
-        return ""
-    from dml_tile.checks.via import why_lower
-
-    return why_lower(result)
 
 
 _LINES_BESIDE_MODELS: Final = 10
@@ -265,52 +262,40 @@ class TextReport(Report):
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
         self._console = options.open_console()
+        self._print = partial(print_lines, self._console)
         self._notices = Counter[str]()
-        self._not_lowered = 0
         self._counted = wording.VerdictCounts()
-        self._count = self._placed = 0
+        self._count = 0
         self._targets: dict[str, Target] = {}
-        self._lacks_sizes = self._is_unchanged = self._has_back_ends = False
+        self._lacks_sizes = False
+        self._unchanged = set[str]()
+        """The models with tiles that were checked as if handed to DirectML unchanged."""
 
     def item(self, results: Sequence[Result]) -> None:
         """Print the results of the next operator; the operator itself once, or as often as it changes."""
         self._counted.add(results)
         self._count += len(results)
-        shown, with_level = "", self.options.with_lowest_level
-        is_plain = results[0].item.capture and not (
-            self.options.is_verbose or any(result.findings for result in results)
-        )
-        if is_plain and not self.options.is_quiet:
-            print_lines(self._console, captured_lines(results, with_lowest_level=with_level))
+        options, shown, item = self.options, "", results[0].item
+        is_plain = item.capture and not (options.is_verbose or any(result.findings for result in results))
+        if is_plain and not options.is_quiet:
+            self._print(captured_lines(results, with_lowest_level=options.with_lowest_level))
         for result in results:
+            item = result.item
             self._targets[result.target.name] = result.target
-            self._lacks_sizes |= any(field.is_size for field in result.item.unknown)
-            is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.item.via
-            if is_open and result.item.node:
-                self._note_unchanged(result)
-            if is_plain or (self.options.is_quiet and result.passes(self.options.fail_on)):
+            self._lacks_sizes |= any(field.is_size for field in item.unknown)
+            if item.node and not (item.via or item.node.error) and result.verdict in (Verdict.REFUSED, *_SO_FAR):
+                self._unchanged.add(item.source)
+            if is_plain or (options.is_quiet and result.passes(options.fail_on)):
                 continue
-            print_lines(
-                self._console,
-                result_lines(
-                    result,
-                    with_lowest_level=with_level,
-                    with_target_note=False,
-                    with_operator=result.item.operator != shown,
-                    fail_on=self.options.fail_on,
-                ),
+            lines = result_lines(
+                result,
+                with_lowest_level=options.with_lowest_level,
+                with_target_note=False,
+                with_operator=item.operator != shown,
+                fail_on=options.fail_on,
             )
-            shown = result.item.operator
-
-    def _note_unchanged(self, result: Result) -> None:
-        """Remember that a model's tile was checked as if handed to DirectML unchanged, unless none is handed."""
-        from dml_tile.back_ends import BACK_ENDS
-        from dml_tile.back_ends.directml import SPECIFICATION_RULES
-
-        ruled_out = {rule.id for rule in SPECIFICATION_RULES.values()}
-        if all(finding.rule not in ruled_out for finding in result.findings):
-            self._is_unchanged = True
-            self._has_back_ends |= not unread_through(result.item.source, BACK_ENDS["ort"])
+            self._print(lines)
+            shown = item.operator
 
     def finding(self, source: str, finding: Finding) -> None:
         """Print a notice, of those with one id the first few."""
@@ -324,53 +309,52 @@ class TextReport(Report):
             return
         self._notices[finding.rule] += 1
         if self._notices[finding.rule] <= MAX_IN_A_LINE:
-            print_lines(self._console, notice_lines(source, finding))
+            self._print(notice_lines(source, finding))
 
     def nodes(self, nodes: ModelNodes) -> None:
         """Print a model's nodes by placement, target by target, each node if that is asked for; then the departures."""
         from dml_tile.checks.placements import summary_of
 
-        self._placed += 1
-        self._not_lowered += nodes.not_lowered
         is_quiet, fail_on = self.options.is_quiet, self.options.fail_on
         departures = [each for each in nodes.counted if not (is_quiet and each.finding.passes(fail_on))]
         for i, target in enumerate(nodes.targets):
             self._targets[target.name] = target
             if departures or not is_quiet:
                 where, text = printable_line_start(nodes.source), f" at {target.label}: {summary_of(nodes, i)}"
-                print_lines(self._console, [Line(0, (where, "bold"), text)])
+                self._print([Line(0, (where, "bold"), text)])
             if self.options.is_verbose:
-                print_lines(self._console, starmap(_node_line, nodes.placed.at(i)))
+                self._print(starmap(_node_line, nodes.placed.at(i)))
         for departure in departures:
-            print_lines(self._console, _departure_lines(departure, nodes))
+            self._print(_departure_lines(departure, nodes))
 
     def end(self, files: Sequence[CheckedFile]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
         others = {rule: count - MAX_IN_A_LINE for rule, count in self._notices.items() if count > MAX_IN_A_LINE}
-        lines = [Line(0, f"and {count} more of {rule}") for rule, count in others.items()]
+        self._print(Line(0, f"and {count} more of {rule}") for rule, count in others.items())
         if self.options.is_quiet:
-            print_lines(self._console, lines)
             return
         notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
         notes += [_HOW_TO_FIX] * self._lacks_sizes
-        if self._is_unchanged:
-            notes.append(f"{_AS_HANDED_ON}{self._back_ends_to_ask() if self._has_back_ends else ''}")
-        lines += [Line(0, (f"note: {note}", "dim")) for note in notes]
+        notes += [f"{_AS_HANDED_ON}{self._back_ends_to_ask()}"] * bool(self._unchanged)
+        self._print(Line(0, (f"note: {note}", "dim")) for note in notes)
         if self.passed_over:
-            lines.append(Line(0, wording.passed_over(self.passed_over)))
-        problems = self.problems
-        if self._count + len(problems) != 1 and (self._count or problems or not self._placed):
-            lines.append(Line(0, (self._counted.headline(problems), "bold")))
-        if self._not_lowered:
-            lines.append(Line(0, f"{plural(self._not_lowered, 'node')} on DirectML not checked further; only Tile is"))
-        print_lines(self._console, lines)
+            self._print([Line(0, wording.passed_over(self.passed_over))])
+        problems, placed = self.problems, [each.nodes for each in files if each.nodes]
+        if self._count + len(problems) != 1 and (self._count or problems or not placed):
+            self._print([Line(0, (self._counted.headline(problems), "bold"))])
+        if not_lowered := sum(nodes.not_lowered for nodes in placed):
+            self._print([Line(0, f"{plural(not_lowered, 'node')} on DirectML not checked further; only Tile is")])
         if models := [each for each in files if each.is_model]:
             self._print_models(models)
 
     def _back_ends_to_ask(self) -> str:
+        """Return the back ends to ask about the tiles of models; empty for models that none reads."""
         from dml_tile.back_ends import BACK_ENDS
 
-        without = [name for name, target in self._targets.items() if not BACK_ENDS["ort"].creates_a_device(target)]
+        onnxruntime = BACK_ENDS["ort"]
+        if all(unread_through(source, onnxruntime) for source in self._unchanged):
+            return ""
+        without = [name for name, target in self._targets.items() if not onnxruntime.creates_a_device(target)]
         ort = _VIA_ORT if len(without) < len(self._targets) else ""
         return f"{_VIA_CHROMIUM}{ort}{_BELOW_ORT.format(', '.join(without)) if without else ''}"
 
@@ -386,43 +370,38 @@ class TextReport(Report):
             with_tiles.sort(key=lambda model: model.is_whole and not model.failing)
         if any(model.operators for model in with_tiles):
             self._console.print(_model_table(with_tiles[:most], self._console.width))
-        left_out = with_tiles[most:]
-        lines = []
-        if left_out:
+        if left_out := with_tiles[most:]:
             failing = sum(bool(model.failing) or not model.is_whole for model in left_out)
             fail = f"{failing} fail{'s' * (failing == 1)} or could not be read whole" if failing else "none fail"
-            lines.append(f"and {len(left_out)} more models, of which {fail}")
+            self._print([Line(0, f"and {len(left_out)} more models, of which {fail}")])
         if without:
             have = "1 model has" if len(without) == 1 else f"{len(without)} models have"
             others = sum(model.names.nodes for model in without)
             names = listed([printable(model.source) for model in without])
             advice = f"; --via ort says which provider takes {plural(others, 'other node')}" if others else ""
-            lines.append(f"{have} no tiles: {names}{advice}")
-        print_lines(self._console, (Line(0, line) for line in lines))
+            self._print([Line(0, f"{have} no tiles: {names}{advice}")])
 
 
-def _model_table(summaries: Iterable[CheckedFile], width: int) -> Table:
+def _model_table(models: Iterable[CheckedFile], width: int) -> Table:
     """Return the models, one a row. Where names are too long, the column of dynamic tiles goes, then their middle."""
     from rich.cells import cell_len
     from rich.table import Table
 
-    headings = ("model", "tiles", "dynamic", "lowest level", "oldest Windows")
-    rows = [(printable(one.source), str(one.operators), str(one.unknown), *wording.runs_on(one)) for one in summaries]
-    columns = list(zip(headings, *rows, strict=True))
-    names, room = columns[0], _room_for_names(columns, width)
-    if max(map(cell_len, names)) > room:
-        columns = [column for column in columns if column[0] != "dynamic"]
-        room = _room_for_names(columns, width)
-    table = Table()
-    for heading, *_ in columns:
+    rows: list[tuple[str, ...]] = [("model", "tiles", "dynamic", "lowest level", "oldest Windows")]
+    rows += [(printable(one.source), str(one.operators), str(one.unknown), *wording.runs_on(one)) for one in models]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    if widths[0] > _room_for_names(widths, width):
+        rows = [(name, tiles, *others) for name, tiles, _, *others in rows]
+        del widths[2]
+    (name, *headings), *rows = rows
+    table = Table(name)
+    for heading in headings:
         table.add_column(heading, justify="right" if heading in ("tiles", "dynamic") else "left")
-    for name, *cells in list(zip(*columns, strict=True))[1:]:
-        table.add_row(shortened_within(name, room), *cells)
+    for name, *cells in rows:
+        table.add_row(shortened_within(name, _room_for_names(widths, width)), *cells)
     return table
 
 
-def _room_for_names(columns: Sequence[Sequence[str]], width: int) -> int:
-    from rich.cells import cell_len
-
-    borders = 3 * len(columns) + 1
-    return max(width - borders - sum(max(map(cell_len, column)) for column in columns[1:]), _MIN_NAME)
+def _room_for_names(widths: Sequence[int], width: int) -> int:
+    """Return the characters of a table that its first column may take, beside the others and the borders."""
+    return max(width - 4 - sum(3 + others for others in widths[1:]), _MIN_NAME)

@@ -154,8 +154,6 @@ VERDICTS: Final[tuple[str, ...]] = tuple(reversed(Verdict))
 
 _NO_OPERATORS: Final = "no operators"
 
-_PASSED: Final = "passed, all findings are in the baseline; "
-
 
 class VerdictCounts:
     """Counts operators by the worst of their verdicts over the targets; tells whether all findings are in the baseline.
@@ -187,8 +185,10 @@ class VerdictCounts:
         total = self.operators.total()
         operators = f"{plural(total, 'operator')}: {counted(self.operators)}" if total else ""
         parts = ", ".join(f"{plural(count, part)} {verdict}" for (part, verdict), count in self._parts.items())
-        passed = _PASSED if self.has_known and not (self.has_new or problems) else ""
-        return passed + "; ".join(filter(None, (files_not_read(problems), operators, parts))) or _NO_OPERATORS
+        passed = "passed, all findings are in the baseline; "
+        unread = [f"{number} {words}" for number, words in unread_counts(problems)]
+        listed = "; ".join(filter(None, (*unread, operators, parts))) or _NO_OPERATORS
+        return f"{passed if self.has_known and not (self.has_new or problems) else ''}{listed}"
 
 
 def headline(files: Iterable[CheckedFile], counted: VerdictCounts, problems: Sequence[Found]) -> str:
@@ -206,13 +206,8 @@ def placed_models(files: Iterable[CheckedFile]) -> str:
     return f"{plural(len(models), 'model')} placed{fail}" if models else ""
 
 
-def files_not_read(problems: Sequence[Found]) -> str:
-    """Return the numbers of files that could not be read whole, and of names that hold nothing; empty if none."""
-    return "; ".join(f"{number} {words}" for number, words in unread_counts(problems))
-
-
 def unread_counts(problems: Sequence[Found]) -> list[tuple[int, str]]:
-    """Return the same numbers, each before its words."""
+    """Return the numbers of files that could not be read whole, and of names that hold nothing, before their words."""
     empty = len({source for source, problem in problems if problem.rule == NOTHING_TO_CHECK})
     unread = len({source for source, problem in problems if problem.rule != NOTHING_TO_CHECK})
     counts = (unread, f"file{'' if unread == 1 else 's'} not read"), (empty, "with nothing to check")
