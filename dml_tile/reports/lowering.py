@@ -39,12 +39,19 @@ def print_lowered(console: AnyConsole, tiles: Iterable[Result]) -> bool:
             if len(tile.lowering.steps) <= MAX_COLUMNS:
                 console.print(Padding(lowering_table(tile.lowering), (0, 0, 0, 2), expand=False))
             else:
-                print_lines(console, step_lines(tile.lowering))
-            print_lines(console, cost_lines(tile.lowering))
+                print_lines(console, _step_lines(tile.lowering))
+            notes = (Line(2, (f"note: {note}", "yellow")) for note in tile.lowering.notes)
+            print_lines(console, [Line(2, cost_of(tile.lowering)), *notes])
     if counts.total() != 1:
         shown = [f"{counts[word]} {word}" for word in _WORDS if word in (*counts, "accepted", "lowered")]
         print_lines(console, [Line(0, (", ".join(shown), "bold"))])
     return bool(counts["not lowered"])
+
+
+def _step_lines(lowering: Lowering) -> Iterator[Line]:
+    """Yield the steps of a lowering, one a line."""
+    for i, step in enumerate(lowering.steps, start=1):
+        yield Line(2, f"step {i}, from {buffer_name(step.reads)} to {buffer_name(step.writes)}: {step.desc}")
 
 
 def print_not_lowered(console: AnyConsole, tiles: Iterable[Result]) -> None:
@@ -52,19 +59,6 @@ def print_not_lowered(console: AnyConsole, tiles: Iterable[Result]) -> None:
     for tile in tiles:
         _print_verdict(console, tile)
     console.file.flush()
-
-
-def step_lines(lowering: Lowering) -> Iterator[Line]:
-    """Yield the steps of a lowering, one a line."""
-    for i, step in enumerate(lowering.steps, start=1):
-        yield Line(2, f"step {i}, from {buffer_name(step.reads)} to {buffer_name(step.writes)}: {step.desc}")
-
-
-def cost_lines(lowering: Lowering) -> Iterator[Line]:
-    """Yield the cost of a lowering, and the notes on it."""
-    yield Line(2, cost_of(lowering))
-    for note in lowering.notes:
-        yield Line(2, (f"note: {note}", "yellow"))
 
 
 def lowering_table(lowering: Lowering) -> Table:
@@ -105,12 +99,8 @@ def _print_verdict(console: AnyConsole, tile: Result) -> str:
 
 def _fields(tile: TileOperatorDesc | Request) -> Mapping[str, str]:
     if isinstance(tile, Request):
-        return {
-            "DataType": tile.data_type,
-            "Repeats": braced(tile.repeats),
-            "InputTensor.Sizes": braced(tile.shape),
-            "OutputTensor.Sizes": braced(tile.output_shape),
-        }
+        sizes = {"InputTensor.Sizes": braced(tile.shape), "OutputTensor.Sizes": braced(tile.output_shape)}
+        return {"DataType": tile.data_type, "Repeats": braced(tile.repeats), **sizes}
     buffers = described(tile)
     fields = {"DataType": type_name(buffers[0].data_type), "Repeats": braced(tile.repeats or ())}
     for name, buffer in zip(_TENSORS, buffers, strict=True):
