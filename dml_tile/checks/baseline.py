@@ -72,23 +72,22 @@ class Baseline:
     def with_known(self, result: Result) -> Result:
         """Return the result without the baseline's findings; the verdict stays."""
         return result.without(
-            IN_BASELINE,
-            lambda finding: _may_be_known(finding) and _entry(result, finding, self._folder) in self.entries,
+            IN_BASELINE, lambda finding: bool(self.entries & _entries(result, [finding], self._folder))
         )
 
     def has_node(self, source: str, operator: str, rule: str, target: str) -> bool:
         """Return True for a known departure of a model's nodes, or of the model, from DirectML."""
-        return _node_entry(source, operator, rule, target, self._folder) in self.entries
+        return _entry(self._folder, source, operator, target, rule) in self.entries
 
     def note_nodes(self, nodes: ModelNodes) -> None:
         """Remember which entries occur in a model's nodes."""
-        self._occurring |= {_node_entry(nodes.source, *each, self._folder) for each in nodes.known}
+        for operator, rule, target in nodes.known:
+            self._occurring.add(_entry(self._folder, nodes.source, operator, target, rule))
 
     def note(self, results: Iterable[Result]) -> None:
         """Remember which entries occur; ``with_known`` may have been called in another process."""
         for result in results:
-            known = result.uncounted.get(IN_BASELINE, ())
-            self._occurring |= {_entry(result, finding, self._folder) for finding in known}
+            self._occurring |= _entries(result, result.uncounted.get(IN_BASELINE, ()), self._folder)
 
     def notices(self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection) -> Iterator[Found]:
         """Yield a notice of each entry that this run looked for and did not find, in order."""
@@ -118,19 +117,14 @@ def written_before(file: str) -> Baseline | None:
 def new_entries(results: Sequence[Result], file: str) -> set[Entry]:
     """Return the entries for the findings of a tile, in a baseline that is written to ``file``."""
     folder = str(Path(file).parent)
-    return {
-        _entry(result, finding, folder)
-        for result in results
-        for finding in (*result.findings, *result.notes)
-        if _may_be_known(finding)
-    }
+    return set[Entry]().union(*(_entries(each, (*each.findings, *each.notes), folder) for each in results))
 
 
 def node_entries(nodes: ModelNodes, file: str) -> set[Entry]:
     """Return the entries for the departures of a model's nodes, in a baseline that is written to ``file``."""
     folder = str(Path(file).parent)
     return {
-        _node_entry(nodes.source, each.operator, each.reason.rule, name, folder)
+        _entry(folder, nodes.source, each.operator, name, each.reason.rule)
         for each in nodes.counted
         for name in each.targets
     }
@@ -152,24 +146,19 @@ _KEYS: Final = tuple(Entry.model_fields)
 _ORDER: Final = attrgetter(*_KEYS)
 
 
-def _may_be_known(finding: Finding) -> bool:
-    own = OWN.get(finding.rule)
-    return own is None or own.may_be_known
+def _entries(result: Result, findings: Iterable[Finding], folder: str) -> set[Entry]:
+    """Return the entries of findings that a baseline may have."""
+    source, operator, target = result.item.source, result.item.identity, result.target.name
+    return {
+        _entry(folder, source, operator, target, finding.rule, finding.path)
+        for finding in findings
+        if finding.rule not in OWN or OWN[finding.rule].may_be_known
+    }
 
 
-def _entry(result: Result, finding: Finding, folder: str) -> Entry:
-    return Entry(
-        source=_relative_path(result.item.source, folder),
-        operator=encodable(result.item.identity),
-        target=result.target.name,
-        rule=finding.rule,
-        field=finding.path,
-    )
-
-
-def _node_entry(source: str, operator: str, rule: str, target: str, folder: str) -> Entry:
+def _entry(folder: str, source: str, operator: str, target: str, rule: str, field: str = "") -> Entry:
     path = _relative_path(source, folder)
-    return Entry(source=path, operator=encodable(operator), target=target, rule=rule, field="")
+    return Entry(source=path, operator=encodable(operator), target=target, rule=rule, field=field)
 
 
 def _relative_path(source: str, folder: str) -> str:

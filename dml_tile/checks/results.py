@@ -45,19 +45,18 @@ def _document_results(
     source: str, item: Item, targets: Sequence[Target], against: Against, *, lists_all: bool, locates_all: bool
 ) -> Iterator[Result]:
     own: tuple[Finding, ...] = ()
-    desc, other, capture, part = item.desc, item.other, item.capture, item.part
-    is_null_graph = capture is not None and capture.is_null_graph
-    if capture:
+    desc, other, part = item.desc, item.other, item.part
+    if item.capture:
         from dml_tile.rules.capture import CAPTURE_RULES
 
-        own += tuple(apply_rules(CAPTURE_RULES, capture, DEFAULT_TARGET))
-    is_read = other is None and (part is None or part.is_operator)
+        own += tuple(apply_rules(CAPTURE_RULES, item.capture, DEFAULT_TARGET))
+    is_read = other is None and item.is_operator
     if other is not None:
         own += (not_checked(other),)
     lowest = _lowest_level(desc, part) if is_read and lists_all else None
     unseen = not_looked_at(desc)
     places = {"": item.position("")} if locates_all else dict[str, Position | None]()
-    found: list[tuple[Target, tuple[Finding, ...]]] = []
+    placed = replace(item, source=source, places=places)
     for target in targets:
         findings = own
         if part:
@@ -66,17 +65,14 @@ def _document_results(
             findings = part_findings(part, target) + own
             if not (findings or is_read):
                 continue
-        if is_null_graph:
+        if item.is_null_graph:
             findings += findings_of_null_graph(target, against)
         elif is_read:
             findings += check(desc, target, against)
         for finding in findings:
             if finding.path not in places:
                 places[finding.path] = item.position(finding.path)
-        found.append((target, findings))
-    item = replace(item, source=source, places=places)
-    for target, findings in found:
-        yield Result(item, target, verdict_of(findings, (), unseen), findings, lowest, unseen)
+        yield Result(placed, target, verdict_of(findings, (), unseen), findings, lowest, unseen)
 
 
 def _lowest_level(desc: Descriptor | None, part: ModelPart | None) -> FeatureLevel | None:

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from dml_tile.checks.result import NOT_FOR_DIRECTML, CheckedFile, Result
 from dml_tile.findings import OWN, RUN_TIME, Finding, Position
-from dml_tile.reports.bounds import short_name
+from dml_tile.reports.bounds import MAX_NAME, short_name
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import identity_of, row_of
 from dml_tile.reports.text import result_lines
@@ -28,8 +28,6 @@ _MAX_KEPT: Final = 2**24
 
 _FIRST_LINE: Final = 1
 """The line of what has none, such as a model."""
-
-_MAX_NAME: Final = 200
 
 
 class JunitReport(Report):
@@ -70,7 +68,7 @@ class JunitReport(Report):
         if key == "errors":
             kind, outcome = "errors", _element("error", printable(finding.text), type=finding.rule, message=message)
             pointer, reason = identity_of(finding)
-            name = pointer or (f"reading: {shortened(reason, _MAX_NAME)}" if finding.path else "reading")
+            name = pointer or (f"reading: {shortened(reason, MAX_NAME)}" if finding.path else "reading")
         elif key in ("notices", "nodes"):
             # counts and targets stay out of the name, by which servers follow a test
             name, text = f"{finding.rule}: {finding.about or message}", row_of(source, finding).text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import starmap
 from typing import Final
 
@@ -12,7 +12,7 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.placements import PLACED, ModelNodes
 from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.findings import Finding, Found, location_of
+from dml_tile.findings import OWN, Finding, Found, location_of
 from dml_tile.reports import markup, wording
 from dml_tile.reports.bounds import clipped
 from dml_tile.reports.markup import Cell, Markup, Row, choices_of, count_cell, element, joined, left_out, name, table
@@ -60,8 +60,8 @@ def _page(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str]
     models = [each for each in files if each.is_model and (each.operators or not each.nodes)]
     departures = len(placed.departures) + placed.left_out
     every: tuple[tuple[str, int, Iterator[str]], ...] = (
-        ("Not read", len(report.problems), _list("problem", report.problems, _problem)),
-        ("Notices", len(report.notices), _list("notice", report.notices, _notice)),
+        ("Not read", len(report.problems), _list("problem", report.problems)),
+        ("Notices", len(report.notices), _list("notice", report.notices)),
         ("Nodes", len(placed.models), _node_table(report, placed)),
         ("Departures from DirectML", departures, _departure_table(placed)),
         ("Operators", report.counted.operators.total() or len(rows), _operators(report, rows)),
@@ -115,20 +115,17 @@ def _counts(report: OverviewReport) -> Iterator[Markup]:
             yield element("li", element("b", str(number)), " ", _verdict(word))
 
 
-def _list(what: str, found: Sequence[Found], item: Callable[[str, Finding], Markup]) -> Iterator[Markup]:
-    yield element("ul", *starmap(item, found[:MAX_ON_A_PAGE]))
+def _list(what: str, found: Sequence[Found]) -> Iterator[Markup]:
+    yield element("ul", *starmap(_found, found[:MAX_ON_A_PAGE]))
     yield from left_out(what, len(found) - MAX_ON_A_PAGE)
 
 
-def _problem(source: str, problem: Finding) -> Markup:
-    where = location_of(source, problem.path, problem.position)
-    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
-
-
-def _notice(source: str, notice: Finding) -> Markup:
-    where = name(clipped(location_of(source, "", notice.position)))
-    message = name(clipped(notice.message))
-    return element("li", element("b", where), f": {notice.severity} ", element("code", notice.rule), " ", message)
+def _found(source: str, finding: Finding) -> Markup:
+    """Return a finding about a file; of what cannot be read, the message says all."""
+    where, message = clipped(location_of(source, finding.path, finding.position)), clipped(finding.message)
+    is_notice = OWN[finding.rule].key == "notices"
+    kind = [f"{finding.severity} ", element("code", finding.rule), " "] if is_notice else []
+    return element("li", element("b", name(where)), ": ", *kind, name(message))
 
 
 def _node_table(report: OverviewReport, placed: PlacedModels) -> Iterator[Markup]:

@@ -60,6 +60,9 @@ class Report(ABC):
         self._write = options.write
         self.found: dict[str, list[Found]] = {own.key: [] for own in OWN.values()}
         """The findings about files that the report keeps, by their keys in JSON."""
+        self.problems, self.notices = self.found["errors"], self.found["notices"]
+        self.passed_over = self.found["passed_over"]
+        """The files that the check passes over; known at the end."""
         self._separator = "\n"
         """What precedes the next item of an array of JSON."""
 
@@ -70,21 +73,6 @@ class Report(ABC):
         """Write an item of an array of JSON, on a line of its own."""
         self._write_json(f"{self._separator}{text}")
         self._separator = ",\n"
-
-    @property
-    def problems(self) -> list[Found]:
-        """What cannot be read."""
-        return self.found["errors"]
-
-    @property
-    def notices(self) -> list[Found]:
-        """The notices, and what keeps nodes of models from DirectML."""
-        return self.found["notices"] + self.found["nodes"]
-
-    @property
-    def passed_over(self) -> list[Found]:
-        """What the check passes over; known at the end."""
-        return self.found["passed_over"]
 
     @abstractmethod
     def item(self, results: Sequence[Result]) -> None:

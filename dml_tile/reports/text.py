@@ -226,10 +226,10 @@ def _lowest(result: Result) -> str:
         nowhere = f"via {result.item.via}" if result.item.via else "both documentation and runtime"
         return f"no feature level passes {nowhere}" if result.is_judged else ""
     is_least = wording.has_a_least_level(result)
-    if wording.says_nothing(level, is_least):
+    shown, _ = wording.run_from_level(level, is_least)
+    if not shown:
         return ""
-    at_least, or_later = (wording.AT_LEAST, " or later") if is_least else ("", "")
-    first = oldest_windows(level)
+    first, or_later = oldest_windows(level), " or later" if is_least else ""
     box = f", in the box from {first}{or_later}" if first else ""
     why = ""
     if result.item.via and not result.ok:
@@ -237,7 +237,7 @@ def _lowest(result: Result) -> str:
 
         why = why_lower(result)
     where = f", where {printable(why)}" if why else ""
-    return f"lowest level {at_least}{level.short}{box}{where}"
+    return f"lowest level {shown}{box}{where}"
 
 
 _LINES_BESIDE_MODELS: Final = 10

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dml_tile.lowering.steps import Lowering, StepBuffer
     from dml_tile.readers.model_tile import UnknownField
 
-NOWHERE: Final = "none"
-AT_LEAST: Final = "at least "
+_NOWHERE: Final = "none"
+_AT_LEAST: Final = "at least "
 """Before a lowest level and a release of Windows where what is open may raise them."""
 UNNOTICED: Final = "documented only: DirectML does not notice"
 IGNORED: Final = "DirectML takes it, and ignores it"
@@ -81,17 +81,12 @@ def run_from_level(lowest: FeatureLevel | None, is_least: bool) -> tuple[str, st
     Both are empty where they say nothing: at least the lowest level that there is.
     """
     if lowest is None:
-        return NOWHERE, NOWHERE
-    if says_nothing(lowest, is_least):
+        return _NOWHERE, _NOWHERE
+    if is_least and lowest == min(FeatureLevel):
         return "", ""
-    at_least = AT_LEAST if is_least else ""
+    at_least = _AT_LEAST if is_least else ""
     release = oldest_windows(lowest)
-    return f"{at_least}{lowest.short}", f"{at_least}{release}" if release else NOWHERE
-
-
-def says_nothing(lowest: FeatureLevel, is_least: bool) -> bool:
-    """Return True for a lower bound of all levels."""
-    return is_least and lowest == min(FeatureLevel)
+    return f"{at_least}{lowest.short}", f"{at_least}{release}" if release else _NOWHERE
 
 
 def kind_of(finding: Finding) -> str:
