@@ -42,7 +42,7 @@ _NAMES = {
     ),
     "device.device": "Device LevelLike",
     "device.dispatchables": "BindingProperties CompiledOperator Dispatchable Operator OperatorInitializer",
-    "device.dispatches": "CommandList CommandRecorder RecordedDispatch",
+    "device.dispatches": "CommandList CommandRecorder",
     "device.table": "Bindings BindingTable BindingTableDesc",
     "directml.data_types": "TensorDataType",
     "directml.dtypes": "data_type_of dtype_of",

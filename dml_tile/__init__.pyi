@@ -61,7 +61,6 @@ from dml_tile.device.dispatchables import Operator as Operator
 from dml_tile.device.dispatchables import OperatorInitializer as OperatorInitializer
 from dml_tile.device.dispatches import CommandList as CommandList
 from dml_tile.device.dispatches import CommandRecorder as CommandRecorder
-from dml_tile.device.dispatches import RecordedDispatch as RecordedDispatch
 from dml_tile.device.table import Bindings as Bindings
 from dml_tile.device.table import BindingTable as BindingTable
 from dml_tile.device.table import BindingTableDesc as BindingTableDesc

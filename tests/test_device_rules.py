@@ -68,11 +68,11 @@ OWNED: Final = tensor(Flags="OWNED_BY_DML")
 ALIGNED: Final = tensor(GuaranteedBaseOffsetAlignment=64)
 FIRST_PLAIN: Final = tensor(FIRST_INPUT, INITIALIZER_INPUT)
 FIRST_OWNED: Final = tensor(FIRST_INPUT, INITIALIZER_INPUT, Flags="OWNED_BY_DML")
-KEPT: Final = Slot.resource(RESOURCE, PERSISTENT, 8)
-TEMPORARY_SLOT: Final = Slot.resource(TEMPORARY_RESOURCE, TEMPORARY, 0)
-INITIALIZER_SLOT: Final = Slot.resource(RESOURCE, INITIALIZER_PERSISTENT, 0)
-FIRST_OUTPUT: Final = Slot.resource(FIRST_RESOURCE, INITIALIZER_OUTPUT, 8)
-FIRST_UNNEEDED: Final = Slot.resource(FIRST_RESOURCE, INITIALIZER_OUTPUT, 0)
+KEPT: Final = Slot.resource(PERSISTENT, 8)
+TEMPORARY_SLOT: Final = Slot.resource(TEMPORARY, 0)
+INITIALIZER_SLOT: Final = Slot.resource(INITIALIZER_PERSISTENT, 0)
+FIRST_OUTPUT: Final = Slot.resource(INITIALIZER_OUTPUT, 8)._replace(name=FIRST_RESOURCE)
+FIRST_UNNEEDED: Final = FIRST_OUTPUT._replace(size_in_bytes=0)
 DIRECT3D_DEVICE: Final = Direct3DDevice()
 TARGET: Final = at("6_4")
 
@@ -164,7 +164,7 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     ],
     "DML-BINDING-initializer-persistent": [
         (bound(INITIALIZER_SLOT, GOOD), bound(FIRST_OUTPUT, GOOD), RESOURCE),
-        (bound(INITIALIZER_SLOT, NONE), bound(Slot.resource(RESOURCE, PERSISTENT, 0), NONE), RESOURCE, R),
+        (bound(INITIALIZER_SLOT, NONE), bound(Slot.resource(PERSISTENT, 0), NONE), RESOURCE, R),
     ],
     "DML-BINDING-initializer-NONE": [
         (bound(FIRST_PLAIN, NONE), bound(OWNED, NONE), f"{FIRST_INPUT}.Type"),

@@ -252,8 +252,10 @@ def binding_desc(binding: BindingLike) -> BindingDesc:
     )
 
 
-def bindings_of(bindings: Iterable[BindingLike]) -> list[BindingDesc]:
-    """Return the DML_BINDING_DESC of each binding. Raises TypeError for anything else."""
+def bindings_of(bindings: Iterable[BindingLike] | None) -> list[BindingDesc] | None:
+    """Return the DML_BINDING_DESC of each binding; None for a null array. Raises TypeError for anything else."""
+    if bindings is None:
+        return None
     if not isinstance(bindings, Iterable):
         raise TypeError(f"a sequence of bindings was expected, not a {type(bindings).__name__}")
     return [binding_desc(binding) for binding in bindings]

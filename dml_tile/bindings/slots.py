@@ -89,9 +89,10 @@ class Slot(NamedTuple):
         return cls(name, kind, desc.total_tensor_size_in_bytes if wanted else 0, alignment, desc.data_type)
 
     @classmethod
-    def resource(cls, name: str, kind: SlotKind, size_in_bytes: int, *, checked_by_runtime: bool = True) -> Slot:
+    def resource(cls, kind: SlotKind, size_in_bytes: int, *, checked_by_runtime: bool = True) -> Slot:
         """Return the slot of a persistent or temporary resource."""
-        return cls(name, kind, size_in_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT, checked_by_runtime=checked_by_runtime)
+        name, alignment = kind.size_is.removesuffix("Size"), DML_PERSISTENT_BUFFER_ALIGNMENT
+        return cls(name, kind, size_in_bytes, alignment, checked_by_runtime=checked_by_runtime)
 
 
 class BoundRange(NamedTuple):

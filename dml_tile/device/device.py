@@ -19,8 +19,7 @@ from dml_tile.device.dispatchables import (
     CompiledOperator,
     Operator,
     OperatorInitializer,
-    plan_of_other,
-    plan_of_tile,
+    plan_of_operator,
     require_tiles,
 )
 from dml_tile.device.dispatches import CommandRecorder
@@ -206,10 +205,7 @@ class Device:
         self._state.refuse(call, findings, op.desc if op else None)
         assert op is not None
         self._state.record(call, op.desc)
-        if isinstance(op.desc, OperatorDesc):
-            plan = plan_of_other(op.desc)
-        else:
-            plan = plan_of_tile(op.desc, self._state.target)
+        plan = plan_of_operator(op.desc, self._state.target)
         return CompiledOperator(self._state, op.desc, ExecutionFlags(flags), plan)
 
     def compile_graph(
@@ -281,17 +277,16 @@ class Device:
         initializer = self.create_operator_initializer((compiled,))
         table = self.create_binding_table(BindingTableDesc(initializer))
         recorder = self.create_command_recorder()
+        persistent = BufferBinding(Buffer(compiled.get_binding_properties().persistent_resource_size))
         if compiled.owns_input:
-            persistent = BufferBinding(Buffer(compiled.get_binding_properties().persistent_resource_size))
             table.bind_inputs([BufferArrayBinding([source])])
             table.bind_outputs([persistent])
-            recorder.record_dispatch(initializer, table)
-            self._state.raise_if_removed()
-            table.reset(BindingTableDesc(compiled))
+        recorder.record_dispatch(initializer, table)
+        self._state.raise_if_removed()
+        table.reset(BindingTableDesc(compiled))
+        if compiled.owns_input:
             table.bind_persistent_resource(persistent)
         else:
-            recorder.record_dispatch(initializer, table)
-            table.reset(BindingTableDesc(compiled))
             table.bind_inputs([source])
         table.bind_outputs([destination])
         recorder.record_dispatch(compiled, table)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import (
@@ -24,9 +24,9 @@ from dml_tile.bindings.slots import (
 )
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
-from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc, described
+from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.device.state import DeviceState
-from dml_tile.directml.enums import ExecutionFlags, OperatorType, TensorFlags
+from dml_tile.directml.enums import ExecutionFlags, OperatorType
 from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
@@ -36,9 +36,6 @@ from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
 from dml_tile.rules.operator_view import tensors_of
 
-DESCRIPTORS_OF_A_TILE: Final = 2
-"""For the input or persistent resource, and for the output."""
-
 
 @dataclass(frozen=True, slots=True)
 class BindingProperties:
@@ -47,11 +44,6 @@ class BindingProperties:
     required_descriptor_count: int
     temporary_resource_size: int
     persistent_resource_size: int
-
-
-_NO_TEMPORARY: Final = Slot.resource("TemporaryResource", TEMPORARY, 0)
-_INITIALIZER_PROPERTIES: Final = BindingProperties(0, 0, 0)
-_INITIALIZER_PERSISTENT_SLOT: Final = Slot.resource("PersistentResource", INITIALIZER_PERSISTENT, 0)
 
 
 Kernel: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], object]
@@ -67,8 +59,6 @@ class CompiledPlan:
     properties: BindingProperties
     input_slots: tuple[Slot, ...]
     output_slots: tuple[Slot, ...]
-    temporary_slot: Slot
-    persistent_slot: Slot
     initial_slots: tuple[Slot, ...]
     """The inputs at initialisation."""
     persistent_offsets: tuple[int, ...] = (0,)
@@ -76,39 +66,22 @@ class CompiledPlan:
 
 
 @lru_cache(maxsize=256)
-def plan_of_tile(desc: TileOperatorDesc, target: Target) -> CompiledPlan:
-    """Return the plan of a tile."""
-    source, _ = described(desc)
-    persistent = source.total_tensor_size_in_bytes if source.flags & TensorFlags.OWNED_BY_DML else 0
-    if target.level.runtime.rounds_persistent_sizes:
-        persistent = round_up_4(persistent)
-    return CompiledPlan(
-        None if why_never_executed(desc, target) else _kernel_of_tile(mover_of_tile(desc)),
-        BindingProperties(DESCRIPTORS_OF_A_TILE, 0, persistent),
-        (Slot.tensor("InputTensor", desc.input_tensor),),
-        (Slot.tensor("OutputTensor", desc.output_tensor),),
-        _NO_TEMPORARY,
-        Slot.resource("PersistentResource", PERSISTENT, persistent),
-        (Slot.tensor("InputTensor", desc.input_tensor, INITIALIZER_INPUT),),
-    )
-
-
-@lru_cache(maxsize=256)
-def plan_of_other(desc: OperatorDesc) -> CompiledPlan:
-    """Return the plan of another operator than Tile, which is bound and initialised, and never executed."""
-    assert isinstance(desc.desc, OperatorFields)
-    inputs, outputs = tensors_of(desc.desc)
+def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> CompiledPlan:
+    """Return the plan of an operator; one other than Tile is bound and initialised, and never executed."""
+    kernel: Kernel | None = None
+    if isinstance(desc, TileOperatorDesc):
+        inputs, outputs = {"InputTensor": desc.input_tensor}, {"OutputTensor": desc.output_tensor}
+        if not why_never_executed(desc, target):
+            kernel = _kernel_of_tile(mover_of_tile(desc))
+    else:
+        assert isinstance(desc.desc, OperatorFields)
+        inputs, outputs = tensors_of(desc.desc)
     initial = _slots(inputs, INITIALIZER_INPUT)
     persistent = sum(slot.size_in_bytes for slot in initial)
-    return CompiledPlan(
-        None,
-        BindingProperties(len(inputs) + len(outputs), 0, persistent),
-        _slots(inputs, TENSOR),
-        _slots(outputs, TENSOR),
-        _NO_TEMPORARY,
-        Slot.resource("PersistentResource", PERSISTENT, persistent),
-        initial,
-    )
+    if isinstance(desc, TileOperatorDesc) and target.level.runtime.rounds_persistent_sizes:
+        persistent = round_up_4(persistent)
+    properties = BindingProperties(len(inputs) + len(outputs), 0, persistent)
+    return CompiledPlan(kernel, properties, _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial)
 
 
 def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Slot, ...]:
@@ -155,8 +128,9 @@ class CompiledOperator:
         self.plan = plan
         self.input_slots = tuple((slot,) for slot in plan.input_slots)  # each takes a binding of its own
         self.output_slots = tuple((slot,) for slot in plan.output_slots)
-        self.persistent_slot = plan.persistent_slot
-        self.temporary_slot = plan.temporary_slot
+        sizes, is_checked = plan.properties, not isinstance(desc, GraphDesc)
+        self.persistent_slot = Slot.resource(PERSISTENT, sizes.persistent_resource_size, checked_by_runtime=is_checked)
+        self.temporary_slot = Slot.resource(TEMPORARY, sizes.temporary_resource_size, checked_by_runtime=is_checked)
 
     @property
     def owns_input(self) -> bool:
@@ -177,12 +151,12 @@ class OperatorInitializer:
     def __init__(self, state: DeviceState, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         self.state = state
         self._set_operators(operators, call)
-        self.persistent_slot = _INITIALIZER_PERSISTENT_SLOT
-        self.temporary_slot = _NO_TEMPORARY
+        self.persistent_slot = Slot.resource(INITIALIZER_PERSISTENT, 0)
+        self.temporary_slot = Slot.resource(TEMPORARY, 0)
 
     def get_binding_properties(self) -> BindingProperties:
         """Return zeros; also works after the device was removed."""
-        return _INITIALIZER_PROPERTIES
+        return BindingProperties(0, 0, 0)
 
     def reset(self, operators: Iterable[CompiledOperator] | None = ()) -> None:
         """Replace the operators. Binding tables keep their bindings; what the new operators need is bound anew.

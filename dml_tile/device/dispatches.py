@@ -6,16 +6,14 @@ https://learn.microsoft.com/en-us/windows/win32/api/d3d12/nn-d3d12-id3d12graphic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from types import NoneType
-from typing import Final, Protocol
+from typing import Final
 
 from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.slots import BoundRange, Slot
-from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.descriptors.operator import OperatorDesc
-from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.descriptors.graph import Descriptor
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer, require_tiles
 from dml_tile.device.state import DeviceState
 from dml_tile.device.table import Bindings, BindingTable
@@ -36,13 +34,6 @@ _CALL: Final = "RecordDispatch"
 _DESCRIPTORS_VOLATILE: Final = int(ExecutionFlags.DESCRIPTORS_VOLATILE)
 
 
-class RecordedDispatch(Protocol):
-    """A dispatch that was recorded."""
-
-    def execute(self, call: str) -> None:
-        """Execute the dispatch; if it removes the device, ``call`` is named as the reason."""
-
-
 class CommandList:
     """An open command list of Direct3D 12, and the queue that it is submitted to.
 
@@ -53,10 +44,10 @@ class CommandList:
     def __init__(self, type: CommandListType | int = CommandListType.DIRECT, *, is_graphics: bool = True) -> None:  # noqa: A002 - C's name
         self.type = require_uint("type", type)
         self.is_graphics = is_graphics
-        self._recorded: list[RecordedDispatch] = []
+        self._recorded: list[Callable[[str], object]] = []
 
-    def append(self, dispatch: RecordedDispatch) -> None:
-        """Record a dispatch, as a CommandRecorder does."""
+    def append(self, dispatch: Callable[[str], object]) -> None:
+        """Record a dispatch, as a CommandRecorder does; it takes the name of the call that executes the list."""
         self._recorded.append(dispatch)
 
     def execute(self) -> None:
@@ -66,7 +57,7 @@ class CommandList:
         buffer is larger than memory.
         """
         for dispatch in self._recorded:
-            dispatch.execute("ExecuteCommandLists")
+            dispatch("ExecuteCommandLists")
 
     def reset(self) -> None:
         """Forget what was recorded."""
@@ -120,8 +111,8 @@ class Execution:
 
     def _accesses(self) -> tuple[list[BoundRange], list[BoundRange]]:
         """Return what is read, the persistent resource last, and what is written, the temporary resource last."""
-        plan, table = self._compiled.plan, self._table
-        is_own_table = table.dispatchable is self._compiled  # unless it was reset since
+        compiled, table = self._compiled, self._table
+        is_own_table = table.dispatchable is compiled  # unless it was reset since
         why_unnoticed = "DirectML does not notice: the descriptors are volatile" if self.is_volatile else ""
 
         def accesses(slots: Iterable[Slot], bound: Bindings) -> Iterator[BoundRange]:
@@ -129,8 +120,14 @@ class Execution:
                 if slot.size_in_bytes:
                     yield BoundRange(slot, binding, why_unnoticed)
 
-        reads = [*accesses(plan.input_slots, table.inputs), *accesses([plan.persistent_slot], [table.persistent])]
-        writes = [*accesses(plan.output_slots, table.outputs), *accesses([plan.temporary_slot], [table.temporary])]
+        reads = [
+            *accesses(compiled.plan.input_slots, table.inputs),
+            *accesses([compiled.persistent_slot], [table.persistent]),
+        ]
+        writes = [
+            *accesses(compiled.plan.output_slots, table.outputs),
+            *accesses([compiled.temporary_slot], [table.temporary]),
+        ]
         return reads, writes
 
 
@@ -202,7 +199,7 @@ def _may_write(
     findings: list[Finding],
     reads: Sequence[BoundRange],
     writes: Sequence[BoundRange],
-    desc: OperatorDesc | TileOperatorDesc | GraphDesc | None = None,
+    desc: Descriptor | None = None,
 ) -> bool:
     """Return True if there are no findings and no overlaps; findings remove the device."""
     overlaps = list(_overlaps(reads, writes))
@@ -249,7 +246,12 @@ class CommandRecorder:
         not fit into memory; NotImplementedError for another operator than Tile.
         """
         state = self.state
-        _require_kinds(dispatchable, bindings, command_list)
+        if isinstance(dispatchable, Operator):
+            raise TypeError("a dispatchable was expected, not an Operator; compile it first")
+        if not isinstance(dispatchable, Dispatchable | None):
+            raise TypeError(f"a dispatchable was expected, not a {type(dispatchable).__name__}")
+        require_instance(bindings, BindingTable, NoneType)
+        require_instance(command_list, CommandList, NoneType)
         if state.is_removed(_CALL):
             return
         dispatch = Dispatch(
@@ -281,17 +283,6 @@ class CommandRecorder:
         else:
             state.record(_CALL, desc)
             if command_list is not IMMEDIATE:
-                command_list.append(recorded)
+                command_list.append(recorded.execute)
                 if isinstance(recorded, Execution) and not recorded.is_volatile:
                     bindings.recorded.add(recorded)
-
-
-def _require_kinds(
-    dispatchable: Dispatchable | None, bindings: BindingTable | None, command_list: CommandList | None
-) -> None:
-    if isinstance(dispatchable, Operator):
-        raise TypeError("a dispatchable was expected, not an Operator; compile it first")
-    if dispatchable is not None and not isinstance(dispatchable, Dispatchable):
-        raise TypeError(f"a dispatchable was expected, not a {type(dispatchable).__name__}")
-    require_instance(bindings, BindingTable, NoneType)
-    require_instance(command_list, CommandList, NoneType)

@@ -12,17 +12,20 @@ from math import prod
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.bindings.slots import INITIALIZER_INPUT, PERSISTENT, TEMPORARY, TENSOR, Slot, SlotKind
+from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Slot, SlotKind
 from dml_tile.descriptors.graph import GraphDesc, IntermediateGraphEdge
 from dml_tile.descriptors.operator import tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
-from dml_tile.device.dispatchables import DESCRIPTORS_OF_A_TILE, BindingProperties, CompiledPlan, Kernel
+from dml_tile.device.dispatchables import BindingProperties, CompiledPlan, Kernel
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, OWNED_BY_DML
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.graph import graph_view, order_of_nodes, sizes_of
+
+DESCRIPTORS_OF_A_COPY: Final = 2
+"""For a copy's input, and for its output."""
 
 MAX_SLOTS: Final = 2**16
 """The most inputs, and the most outputs, of a compiled graph: each takes memory, used or not."""
@@ -93,11 +96,9 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     scratch = temporary + sum(_rounded(prod(sizes_of(tensor)) * ELEMENT_SIZES[tensor.data_type]) for tensor in turned)
     return CompiledPlan(
         _kernel(tiles, target) if len(tiles) == len(order) else None,
-        BindingProperties(len(all_of_them) + DESCRIPTORS_OF_A_TILE * len(turned), scratch, persistent),
+        BindingProperties(len(all_of_them) + DESCRIPTORS_OF_A_COPY * len(turned), scratch, persistent),
         inputs,
         outputs,
-        Slot.resource("TemporaryResource", TEMPORARY, scratch, checked_by_runtime=False),
-        Slot.resource("PersistentResource", PERSISTENT, persistent, checked_by_runtime=False),
         initial,
         tuple(owned_offsets.values()),
     )

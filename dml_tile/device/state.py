@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import NoReturn, TypeVar
@@ -59,10 +59,7 @@ class DeviceState:
         with self.lock:
             reason = self.direct3d_device.removed_reason
             if self._removal is None and reason:
-                creation = Creation(0, None, reason)
-                self._removal = Removal(
-                    "ID3D12Device", tuple(self.findings((direct3d_device_is_present,), creation)), reason
-                )
+                self._removal = Removal("ID3D12Device", tuple(filter(self.enforces, self._lost_direct3d())), reason)
         removal = self.removal
         return removal.reason if removal is not None else HRESULT.S_OK
 
@@ -111,12 +108,12 @@ class DeviceState:
 
     def count_dispatch(self) -> None:
         """Count an executed dispatch, after which a test may have asked to remove the Direct3D device."""
-        direct3d = self.direct3d_device
-        if direct3d.count_dispatch():
-            removed = apply_rules(
-                (direct3d_device_is_present,), Creation(0, None, direct3d.removed_reason), self.target
-            )
-            self.record("RemoveDevice", None, removed)
+        if self.direct3d_device.count_dispatch():
+            self.record("RemoveDevice", None, self._lost_direct3d())
+
+    def _lost_direct3d(self) -> Iterator[Finding]:
+        """Yield the finding of a Direct3D device that is removed."""
+        return direct3d_device_is_present.findings(Creation(0, None, self.direct3d_device.removed_reason), self.target)
 
     def is_removed(self, call: str) -> bool:
         """Return True if the device is removed, and the call does nothing. Raises DmlError if removals are raised."""

@@ -6,7 +6,7 @@ ns-directml-dml_binding_table_desc)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from types import NoneType
@@ -24,9 +24,7 @@ from dml_tile.bindings.resources import (
     bindings_of,
 )
 from dml_tile.bindings.slots import BoundRange, Slot, ranges_of
-from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.descriptors.operator import OperatorDesc
-from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.descriptors.graph import Descriptor
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
 from dml_tile.device.state import DeviceState
 from dml_tile.directml.enums import BindingType
@@ -98,8 +96,7 @@ class BindingTable:
         An empty sequence unbinds all inputs; ``None`` is a null array, which removes the device if there are inputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        descs = None if bindings is None else bindings_of(bindings)
-        self.inputs = self._bind("BindInputs", descs, lambda bound_to: bound_to.input_slots, self.inputs)
+        self.inputs = self._bind("BindInputs", bindings_of(bindings), lambda its: its.input_slots, self.inputs)
 
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all outputs: a buffer for each output, or the operators' persistent resources for an initializer.
@@ -107,8 +104,7 @@ class BindingTable:
         An empty sequence unbinds all outputs; ``None`` is a null array, which removes the device if there are outputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        descs = None if bindings is None else bindings_of(bindings)
-        self.outputs = self._bind("BindOutputs", descs, lambda bound_to: bound_to.output_slots, self.outputs)
+        self.outputs = self._bind("BindOutputs", bindings_of(bindings), lambda its: its.output_slots, self.outputs)
 
     def bind_temporary_resource(self, binding: BindingLike | None) -> None:
         """Bind the temporary resource of a compiled graph; no tile needs one.
@@ -116,7 +112,7 @@ class BindingTable:
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
         call, descs = "BindTemporaryResource", [None if binding is None else binding_desc(binding)]
-        (self.temporary,) = self._bind(call, descs, lambda bound_to: [[bound_to.temporary_slot]], [self.temporary])
+        (self.temporary,) = self._bind(call, descs, lambda its: [[its.temporary_slot]], [self.temporary])
 
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
         """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
@@ -124,7 +120,7 @@ class BindingTable:
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
         call, descs = "BindPersistentResource", [None if binding is None else binding_desc(binding)]
-        (self.persistent,) = self._bind(call, descs, lambda bound_to: [[bound_to.persistent_slot]], [self.persistent])
+        (self.persistent,) = self._bind(call, descs, lambda its: [[its.persistent_slot]], [self.persistent])
 
     def _set_desc(self, desc: BindingTableDesc | None, call: str) -> None:
         require_instance(desc, BindingTableDesc, NoneType)
@@ -182,20 +178,16 @@ class BindingTable:
             return before
         bindings = [each.binding if each.buffer is not None else None for each in bound]
         if self.recorded and bindings != before:
-            findings = self._rebindings(chain.from_iterable(slots), before, bindings)
+            names = (s.name for s, old, new in zip_longest(chain.from_iterable(slots), before, bindings) if old != new)
+            findings = [found for name in names for found in apply_rules(REBINDING_RULES, name, self.state.target)]
             if any(map(self.state.enforces, findings)):
                 self.state.remove(call, findings, self._desc)
                 return before
         self.state.record(call, self._desc, findings)
         return bindings
 
-    def _rebindings(self, slots: Iterable[Slot], before: Bindings, after: Bindings) -> list[Finding]:
-        """Return the findings on slots whose bindings change, of any basis."""
-        changed = (slot.name for slot, old, new in zip_longest(slots, before, after) if old != new)
-        return [found for name in changed for found in apply_rules(REBINDING_RULES, name, self.state.target)]
-
     @property
-    def _desc(self) -> OperatorDesc | TileOperatorDesc | GraphDesc | None:
+    def _desc(self) -> Descriptor | None:
         """The descriptor of the operator that the table was made for."""
         return self.dispatchable.desc if isinstance(self.dispatchable, CompiledOperator) else None
 
