@@ -27,7 +27,7 @@ from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, BufferTensorDesc,
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DXGI_FORMATS, UINT_MAX, ExecutionFlags, OperatorType
 from dml_tile.directml.operators import Field as OperatorField
-from dml_tile.directml.operators import Operator
+from dml_tile.directml.operators import Operator, operators
 from dml_tile.dxdispatch.documents import is_dxdispatch_model
 from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, desc_of, known_operator_of, operator_of
 from dml_tile.errors import InputError, input_error
@@ -204,25 +204,14 @@ BoundSources = Annotated[
 ]
 
 
-_TILE_FIELDS, _TENSOR_FIELDS, _BUFFER_FIELDS = (
-    tuple(c_names(struct).values()) for struct in (TileOperatorDesc, TensorDesc, BufferTensorDesc)
-)
+_TENSOR_FIELDS, _BUFFER_FIELDS = (tuple(c_names(struct).values()) for struct in (TensorDesc, BufferTensorDesc))
 _TYPES_OF_4_BITS: Final = ("UINT4", "INT4", "DML_TENSOR_DATA_TYPE_UINT4", "DML_TENSOR_DATA_TYPE_INT4")
 
 
-def known_fields_of_tile(desc: Any) -> Any:
-    """Return a tile's fields as DxDispatch takes them, without unknown keys."""
-    if not isinstance(desc, dict):
-        return desc
-    tile = pick(desc, _TILE_FIELDS)
-    if "RepeatsCount" not in tile:
+def _known_fields_of_tile(desc: Any) -> Any:
+    if isinstance(desc, dict) and "RepeatsCount" not in desc:
         raise PydanticCustomError("required", "RepeatsCount is missing; DxDispatch requires it")
-    for name in TENSORS:
-        if name in tile:
-            tile[name] = _known_fields_of_tensor(tile[name])
-    if tile.get("Repeats") == []:
-        tile["Repeats"] = None
-    return tile
+    return known_fields_of_operator(operators()[OperatorType.TILE], desc)
 
 
 def _known_fields_of_tensor(tensor: Any) -> Any:
@@ -277,7 +266,7 @@ class TileDispatchable(JsonObject):
         bindings = data.get("bindings")  # anything but an object is ignored there
         bound = {"bindings": bindings} if isinstance(bindings, dict) else {}
         options = pick(data, ("dmlCompileType", "executionFlags"))
-        return {"type": operator_of(data), "desc": known_fields_of_tile(desc_of(data)), **options, **bound}
+        return {"type": operator_of(data), "desc": _known_fields_of_tile(desc_of(data)), **options, **bound}
 
 
 class OtherDispatchable(JsonObject):
@@ -295,7 +284,7 @@ _SPECIAL_FLOATS: Final = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 
 
 def known_fields_of_operator(operator: Operator, desc: Any) -> Any:
-    """Return the fields of another operator than Tile as DxDispatch takes them, for an OperatorDesc."""
+    """Return an operator's fields as DxDispatch takes them, without unknown keys."""
     if not isinstance(desc, dict):
         return desc
     return {field.name: _known_field(field, desc[field.name]) for field in operator.fields if field.name in desc}
@@ -399,6 +388,11 @@ class Model(JsonObject):
     dispatchables: dict[str, _Dispatchable]
     commands: tuple[Command, ...]
 
+    @property
+    def tiles(self) -> dict[str, TileDispatchable]:
+        """The dispatchables that are tiles."""
+        return {name: each for name, each in self.dispatchables.items() if isinstance(each, TileDispatchable)}
+
 
 class _Outline(JsonObject):
     """A model whose parts are not looked at: making a validator of a whole model takes longer than reading one."""
@@ -463,9 +457,8 @@ def _validated_parts(values: Any, name: str, problems: ProblemList) -> dict[str 
 
 
 def _dangling_names(model: Model) -> Iterator[Finding]:
-    for name, dispatchable in model.dispatchables.items():
-        if isinstance(dispatchable, TileDispatchable):
-            yield from _dangling_resources(dispatchable.bindings, model, ["dispatchables", name])
+    for name, tile in model.tiles.items():
+        yield from _dangling_resources(tile.bindings, model, ["dispatchables", name])
     for i, command in enumerate(model.commands):
         if isinstance(command, DispatchCommand):
             if command.dispatchable not in model.dispatchables:
@@ -492,13 +485,14 @@ def _dangling_resources(bindings: BoundSources, model: Model, steps: list[str | 
 
 def resource_counts(model: Model) -> Iterator[tuple[str, int]]:
     """Yield the JSON pointer of each binding of a tile's tensor, and how many resources it names."""
-    tiles = {name: each for name, each in model.dispatchables.items() if isinstance(each, TileDispatchable)}
-    for name, tile in tiles.items():
-        yield from _counted(tile.bindings, INITIALIZED, ["dispatchables", name])
+    tiles = model.tiles
+    bound: list[tuple[list[str | int], BoundSources, tuple[str, ...]]] = [
+        (["dispatchables", name], tile.bindings, INITIALIZED) for name, tile in tiles.items()
+    ]
     for i, command in enumerate(model.commands):
         if isinstance(command, DispatchCommand) and command.dispatchable in tiles:
-            yield from _counted(command.bindings, TENSORS, ["commands", i])
-
-
-def _counted(bindings: BoundSources, points: tuple[str, ...], steps: list[str | int]) -> Iterator[tuple[str, int]]:
-    return ((json_pointer([*steps, "bindings", point]), len(bindings[point])) for point in points if point in bindings)
+            bound.append((["commands", i], command.bindings, TENSORS))
+    for steps, bindings, points in bound:
+        for point in points:
+            if point in bindings:
+                yield json_pointer([*steps, "bindings", point]), len(bindings[point])

@@ -12,6 +12,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,13 +57,18 @@ class _CheckedValues:
 
 def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Contents]:
     """Allocate all resources. Raises InputError for values that do not fit their type, and for unusable files."""
-    values = {name: _initial_values(resource, resource_pointer(name), folders) for name, resource in resources.items()}
-    sizes = {
-        name: resource_size(resource, values[name].nbytes, resource_pointer(name))
-        for name, resource in resources.items()
-    }
+    values, sizes = dict[str, _CheckedValues](), dict[str, int]()
+    for name, resource in resources.items():
+        values[name] = _initial_values(resource, resource_pointer(name), folders)
+    for name, resource in resources.items():
+        sizes[name] = resource_size(resource, values[name].nbytes, resource_pointer(name))
     require_memory(sum(sizes.values()), "/resources")
-    return {name: _contents(values[name], sizes[name]) for name in resources}
+    contents = {}
+    for name, checked in values.items():
+        memory = np.zeros(sizes[name], np.uint8)
+        checked.write(memory[: checked.nbytes])  # DxDispatch checks initialValuesOffsetInBytes, and does not use it
+        contents[name] = Contents(checked.data_type, checked.nbytes, memory)
+    return contents
 
 
 def require_memory(needed: int, pointer: str) -> None:
@@ -73,43 +79,27 @@ def require_memory(needed: int, pointer: str) -> None:
         )
 
 
-def _contents(values: _CheckedValues, size: int) -> Contents:
-    memory = np.zeros(size, np.uint8)
-    values.write(memory[: values.nbytes])  # DxDispatch checks initialValuesOffsetInBytes, and does not use it
-    return Contents(values.data_type, values.nbytes, memory)
-
-
 def _initial_values(resource: Resource, pointer: str, folders: AllowedFolders) -> _CheckedValues:
     if isinstance(resource.initial_values, FileValues):
         return _file_values(resource, resource.initial_values.source_path, pointer, folders)
-    return _literal_values(resource, f"{pointer}/initialValues")
-
-
-def _literal_values(resource: Resource, pointer: str) -> _CheckedValues:
-    literal = literal_values(resource, pointer)
+    literal = literal_values(resource, f"{pointer}/initialValues")
     arrays = [_array(numbers, DTYPES[data_type]) for data_type, numbers in literal.parts]
     if isinstance(resource.initial_values, SequenceValues):
-        return _CheckedValues(literal.data_type, literal.nbytes, _sequence(*arrays))
-    if isinstance(resource.initial_values, ConstantValues):
-        (constant,) = arrays
-        return _CheckedValues(
-            literal.data_type, literal.nbytes, lambda place: np.copyto(place.view(constant.dtype), constant)
-        )
-    memory = np.frombuffer(b"".join(array.tobytes() for array in arrays), np.uint8)
-    return _CheckedValues(literal.data_type, literal.nbytes, lambda place: np.copyto(place, memory))
+        return _CheckedValues(literal.data_type, literal.nbytes, partial(_write_sequence, *arrays))
+    if not isinstance(resource.initial_values, ConstantValues):
+        arrays = [np.frombuffer(b"".join(array.tobytes() for array in arrays), np.uint8)]
+    (values,) = arrays
+    return _CheckedValues(literal.data_type, literal.nbytes, lambda place: np.copyto(place.view(values.dtype), values))
 
 
-def _sequence(start: NDArray[Any], delta: NDArray[Any]) -> Callable[[Bytes], None]:
-    def write(place: Bytes) -> None:
-        steps = place.view(start.dtype)
-        if start.dtype == np.float16:
-            _fill_halves(steps, start, delta)
-            return
-        steps[:1], steps[1:] = start, delta
-        with np.errstate(all="ignore"):
-            np.cumsum(steps, dtype=steps.dtype, out=steps)  # one by one in the type itself, as DxDispatch adds them up
-
-    return write
+def _write_sequence(start: NDArray[Any], delta: NDArray[Any], place: Bytes) -> None:
+    steps = place.view(start.dtype)
+    if start.dtype == np.float16:
+        _fill_halves(steps, start, delta)
+        return
+    steps[:1], steps[1:] = start, delta
+    with np.errstate(all="ignore"):
+        np.cumsum(steps, dtype=steps.dtype, out=steps)  # one by one in the type itself, as DxDispatch adds them up
 
 
 def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFolders) -> _CheckedValues:
@@ -138,7 +128,14 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
             raise input_error(here, f"{name!r} cannot be read: {error.strerror}") from None
     if nbytes == 0:
         raise input_error(here, f"{name!r} holds no values")
-    return _CheckedValues(data_type, nbytes, _file_reader(path, offset, name, here))
+
+    def write(place: Bytes) -> None:
+        try:
+            read_into(path, place, offset)
+        except (OSError, ValueError) as error:  # it has changed
+            raise input_error(here, f"{name!r} cannot be read: {error}") from None
+
+    return _CheckedValues(data_type, nbytes, write)
 
 
 _HEADER_BYTES: Final = 2**16
@@ -178,18 +175,6 @@ def read_npy_header(path: Path) -> tuple[np.dtype[Any], int, int]:
     if promised != held:
         raise ValueError(f"its header promises {promised} bytes of values, but it has {held}")
     return dtype, start.tell(), promised
-
-
-def _file_reader(path: Path, offset: int, name: str, pointer: str) -> Callable[[Bytes], None]:
-    """Return a function that reads a file to a place, and raises InputError if the file has changed."""
-
-    def write(place: Bytes) -> None:
-        try:
-            read_into(path, place, offset)
-        except (OSError, ValueError) as error:
-            raise input_error(pointer, f"{name!r} cannot be read: {error}") from None
-
-    return write
 
 
 def _array(numbers: list[float], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -101,11 +101,6 @@ class ModelPart:
         return (offset * unit if type(offset) is type(unit) is int else 0), resource.size
 
     @property
-    def operator_fields(self) -> dict[str, Any]:
-        """The fields of a dispatchable's operator; empty where there are none."""
-        return _object(desc_of(self.fields))
-
-    @property
     def fields(self) -> dict[str, Any]:
         """The value, where it is an object; else empty."""
         return _object(self.value)
@@ -130,7 +125,7 @@ class ModelPart:
     def operators(self) -> Iterator[tuple[str, Operator, dict[str, Any]]]:
         """Yield a dispatchable's operator and those fused into it, as ``operators_in`` does."""
         operator = self.operator if self.kind == "dispatchable" else None
-        return operators_in(operator, self.operator_fields) if operator else iter(())
+        return operators_in(operator, _object(desc_of(self.fields))) if operator else iter(())
 
     def tensors(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
         """Yield an operator's tensors: the name, the DML_TENSOR_DESC and the DML_BUFFER_TENSOR_DESC."""

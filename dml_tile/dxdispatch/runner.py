@@ -28,7 +28,6 @@ from dml_tile.dxdispatch.model import (
     Model,
     OtherDispatchable,
     PrintCommand,
-    TileDispatchable,
     WriteFileCommand,
     read_model,
     resource_counts,
@@ -175,12 +174,11 @@ class _BoundTiles:
         self._extents = {
             name: Extent(each.bytes.nbytes, ELEMENT_SIZES.get(each.data_type, 0)) for name, each in memory.items()
         }
-        tiles = {name: each for name, each in model.dispatchables.items() if isinstance(each, TileDispatchable)}
-        self._operators = {name: tile.operator for name, tile in tiles.items()}
+        self._operators = {name: tile.operator for name, tile in model.tiles.items()}
         self._initialised: dict[str, ModelPart] = {}
         self._compiled = cache(lambda name: compile_tile(self._tile(name), target, against))
         owned: dict[str, Bytes] = {}
-        for name in tiles:
+        for name in self._operators:
             # checked before the first command, and never again; other bindings are ignored
             part = replace(parts[pointer := json_pointer(["dispatchables", name])], resources=self._extents)
             if findings := self._findings(part, part, name):
@@ -277,10 +275,10 @@ class RunBounds:
 def _row_lengths(model: Model) -> dict[str, int]:
     """Return the elements of a row of each resource that dispatches bind from its first element on, in like rows."""
     lengths: defaultdict[str, set[int]] = defaultdict(set)
+    tiles = model.tiles
     for command in model.commands:
         if isinstance(command, DispatchCommand):
-            tile = model.dispatchables[command.dispatchable]
-            assert isinstance(tile, TileDispatchable)
+            tile = tiles[command.dispatchable]
             assert tile.desc is not None
             for point, tensor in zip(TENSORS, described(tile.desc), strict=True):
                 for source in command.bindings.get(point, ()):
