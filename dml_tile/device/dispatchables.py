@@ -30,7 +30,6 @@ from dml_tile.directml.enums import ExecutionFlags, OperatorType
 from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
-from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
@@ -72,7 +71,8 @@ def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> C
     if isinstance(desc, TileOperatorDesc):
         inputs, outputs = {"InputTensor": desc.input_tensor}, {"OutputTensor": desc.output_tensor}
         if not why_never_executed(desc, target):
-            kernel = _kernel_of_tile(mover_of_tile(desc))
+            move = mover_of_tile(desc)
+            kernel = lambda reads, writes: move.write(reads[0], writes[0])  # noqa: E731 - typed by its name
     else:
         assert isinstance(desc.desc, OperatorFields)
         inputs, outputs = tensors_of(desc.desc)
@@ -86,10 +86,6 @@ def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> C
 
 def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Slot, ...]:
     return tuple(Slot.tensor(name, tensor, kind) for name, tensor in tensors.items())
-
-
-def _kernel_of_tile(move: Mover) -> Kernel:
-    return lambda reads, writes: move.write(reads[0], writes[0])
 
 
 def require_tiles(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:

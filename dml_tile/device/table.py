@@ -168,7 +168,9 @@ class BindingTable:
             for each in ranges_of(desc, group, direct3d_device)
         ]
         for each in bound:
-            _require_matching_elements(each)
+            buffer, slot = each.binding.buffer if each.binding else None, each.slot
+            if buffer is not None and buffer.dtype is not None and slot.data_type is not None:
+                require_data_type(buffer.dtype, slot.data_type, slot.name)
             findings += self._findings(each)
         if any(found.crash for found in findings):
             malformed = bool(_malformed(descs, self.state.target, direct3d_device))
@@ -225,10 +227,3 @@ def _malformed(
             if wrong := wrong_anywhere(each, direct3d_device, target):
                 return wrong
     return ""
-
-
-def _require_matching_elements(bound: BoundRange) -> None:
-    """Raise TypeError for a buffer that wraps an array of another data type than the tensor's."""
-    buffer = bound.binding.buffer if bound.binding is not None else None
-    if buffer is not None and buffer.dtype is not None and bound.slot.data_type is not None:
-        require_data_type(buffer.dtype, bound.slot.data_type, bound.slot.name)

@@ -53,27 +53,22 @@ def binding_findings(part: ModelPart, dispatchable: ModelPart, desc: Descriptor 
     """
     if not isinstance(desc, OperatorDesc):
         return ()
-    is_graph = dispatchable.fields.get("dmlCompileType") == "DmlCompileGraph"
+    is_graph = dispatchable.fields.get("dmlCompileType") == "DmlCompileGraph"  # of which the runtime compares less
+    kind = TENSOR if part.kind == "command" else INITIALIZER_INPUT
     by_rule: dict[str, list[Finding]] = {}
-    for finding in _unlimited_findings(part, desc, is_graph):
-        by_rule.setdefault(finding.rule, []).append(finding)
+    for point in part.bind_points:
+        sources = part.sources(point)
+        for i, (name, tensor) in enumerate(_tensors(desc, point, None if sources is None else len(sources))):
+            slot = Slot.tensor(name, tensor, kind)._replace(checked_by_runtime=not is_graph)
+            binding = None if sources is None else _binding(slot, *part.place_of(sources[i]))
+            for finding in apply_rules(RANGE_RULES, BoundRange(slot, binding), DEFAULT_TARGET):
+                by_rule.setdefault(finding.rule, []).append(finding)
     found: list[Finding] = []
     for findings in by_rule.values():
         found += findings[:MAX_PROBLEMS]
         if (more := len(findings) - MAX_PROBLEMS) > 0:
             found.append(replace(findings[0], path="bindings", message=f"{more} more are like these"))
     return tuple(found)
-
-
-def _unlimited_findings(part: ModelPart, desc: OperatorDesc, is_graph: bool) -> Iterator[Finding]:
-    """Yield the findings; the runtime compares less where the operator is compiled as a graph."""
-    kind = TENSOR if part.kind == "command" else INITIALIZER_INPUT
-    for point in part.bind_points:
-        sources = part.sources(point)
-        for i, (name, tensor) in enumerate(_tensors(desc, point, None if sources is None else len(sources))):
-            slot = Slot.tensor(name, tensor, kind)._replace(checked_by_runtime=not is_graph)
-            binding = None if sources is None else _binding(slot, *part.place_of(sources[i]))
-            yield from apply_rules(RANGE_RULES, BoundRange(slot, binding), DEFAULT_TARGET)
 
 
 def _binding(slot: Slot, offset: int | None, size: int | None) -> BufferBinding:

@@ -168,14 +168,11 @@ def _list_sources(sources: Any) -> Any:
     """Return a bind point's resources as a list of objects; one may stand alone, by its name."""
     sources = sources if isinstance(sources, list) else [sources]
     _require_few(sources, "resources")
-    return [{"name": source} if isinstance(source, str) else _drop_unused_offset(source) for source in sources]
-
-
-def _drop_unused_offset(source: Any) -> Any:
-    """Drop counterOffsetBytes where there is no counter: DxDispatch does not read it then."""
-    if not isinstance(source, dict) or "counter" in source:
-        return source
-    return {key: value for key, value in source.items() if key != "counterOffsetBytes"}
+    listed = [{"name": source} if isinstance(source, str) else source for source in sources]
+    for i, source in enumerate(listed):
+        if isinstance(source, dict) and "counter" not in source:  # DxDispatch does not read its offset then
+            listed[i] = {key: value for key, value in source.items() if key != "counterOffsetBytes"}
+    return listed
 
 
 def _require_few_points(bindings: Any) -> Any:
@@ -227,18 +224,14 @@ def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
     if kept.get("TotalTensorSizeInBytes") == 0:
         del kept["TotalTensorSizeInBytes"]  # worked out as if it were missing
     if kept.get("DataType") in _TYPES_OF_4_BITS and "TotalTensorSizeInBytes" not in kept:
-        kept["TotalTensorSizeInBytes"] = _size_of_4_bits(kept)
+        # as DxDispatch's helper does; that of the reference page does not know these types
+        try:
+            tensor = BufferTensorDesc.model_validate(kept | {"DataType": "UINT64"}, context=JSON_DOCUMENT)
+            elements = tensor.total_tensor_size_in_bytes // 8
+        except ValidationError:
+            elements = 0  # the tensor itself cannot be read
+        kept["TotalTensorSizeInBytes"] = round_up_4((elements + 1) // 2)
     return kept
-
-
-def _size_of_4_bits(buffer: dict[str, Any]) -> int:
-    """Return the size of 4-bit integers as DxDispatch's helper does; that of the reference page does not know them."""
-    try:
-        tensor = BufferTensorDesc.model_validate(buffer | {"DataType": "UINT64"}, context=JSON_DOCUMENT)
-    except ValidationError:
-        return 0  # the tensor itself cannot be read
-    elements = tensor.total_tensor_size_in_bytes // 8
-    return round_up_4((elements + 1) // 2)
 
 
 def pick(data: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:

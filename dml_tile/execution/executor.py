@@ -27,7 +27,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, descri
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import DmlError
+from dml_tile.errors import DmlError, require_instance
 from dml_tile.execution.mover import BoundTile, Mover, mover_of
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides
@@ -123,7 +123,7 @@ def compile_tile(
     32 bits, and outputs whose elements share addresses, are refused also against ``"runtime"``. For ``padding``, see
     ``execute``.
     """
-    _require_tile(desc)
+    require_instance(desc, TileOperatorDesc)
     named, target = target, resolve(target)
     compiled = _compile("compile_tile", desc, target, against, padding)
     if origin := origin_of("compiled tile", named, target):
@@ -167,7 +167,7 @@ def execute(
     key = id(desc), id(target), against, padding
     kept = _compiled.get(key)
     if kept is None:
-        _require_tile(desc)
+        require_instance(desc, TileOperatorDesc)
         kept = _compile("execute", desc, target, against, padding), desc, target
         if len(_compiled) >= _MAX_COMPILED:
             _compiled.clear()
@@ -194,11 +194,6 @@ def _strides(buffer: BufferTensorDesc, sizes: tuple[int, ...], element_size: int
     if buffer.strides is None:
         return packed_strides(sizes, element_size)
     return tuple(stride * element_size for stride in buffer.strides[: buffer.dimension_count])
-
-
-def _require_tile(desc: object) -> None:
-    if not isinstance(desc, TileOperatorDesc):
-        raise TypeError(f"a TileOperatorDesc was expected, not a {type(desc).__name__}")
 
 
 def require_executable(call: str, desc: TileOperatorDesc, target: Target, against: Against) -> None:

@@ -53,7 +53,10 @@ class LoweringOptions(TypedDict, total=False):
 
 
 class _Task(NamedTuple):
-    """A tile to be lowered. ``own`` is its data type, or None if DirectML has none for it."""
+    """A tile to be lowered. ``own`` is its data type, or None if DirectML has none for it.
+
+    ``accepted`` is its descriptor if that passes as it is, ``notes`` say what a lowering drops of it.
+    """
 
     original: TileOperatorDesc | Request
     data_type: str
@@ -61,6 +64,8 @@ class _Task(NamedTuple):
     walk: TileInBytes
     input: TensorMemory
     output: TensorMemory
+    accepted: TileOperatorDesc | None
+    notes: tuple[str, ...] = ()
 
 
 def lower(
@@ -87,11 +92,11 @@ def lower(
     """
     if max_steps < 1:
         raise ValueError(f"max_steps is {max_steps}; it must be at least 1")
-    options = LoweringOptions(allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps)
     named, target = target, resolve(target)
     desc = None if isinstance(tile, Request) else tile
     try:
-        lowering = _lower_request(tile, target, options) if isinstance(tile, Request) else _lower(desc, target, options)
+        task = _task_of_request(tile, target) if isinstance(tile, Request) else _task_of(desc, target)
+        lowering = _lowered(task, target, max_steps, allow_floats=allow_float_reinterpretation)
     except DmlError as error:
         record("lower", target, desc, error.findings)
         raise
@@ -100,7 +105,7 @@ def lower(
     return replace(lowering, _origin=origin) if origin else lowering
 
 
-def _lower(desc: OperatorDesc | TileOperatorDesc | None, target: Target, options: LoweringOptions) -> Lowering:
+def _task_of(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> _Task:
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
         raise DmlError([not_a_tile(operator_name(desc.type))])
     findings = refusals_of(desc, target)
@@ -114,19 +119,17 @@ def _lower(desc: OperatorDesc | TileOperatorDesc | None, target: Target, options
     repeats = (tile.repeats or ())[: len(sizes)]
     strides = (buffer.strides or packed_strides(buffer.sizes or ()) for buffer in (source, destination))
     walk = TileInBytes.from_elements(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
-    if not findings:
-        return _identity_lowering(tile, tile, target, walk)
-    dropped = [
+    accepted = None if findings else tile
+    dropped = tuple(
         f"{buffer.path('GuaranteedBaseOffsetAlignment')} becomes 0: {alignment} was provided"
         for buffer in (source, destination)
         if 0 < (alignment := buffer.desc.guaranteed_base_offset_alignment) < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-    ]
-    task = _Task(tile, data_type.name, data_type, walk, _memory_of(source), _memory_of(destination))
-    return _lowered(task, target, dropped, options)
+    )
+    memory = _memory_of(source), _memory_of(destination)
+    return _Task(tile, data_type.name, data_type, walk, *memory, accepted, dropped)
 
 
-def _lower_request(request: Request, target: Target, options: LoweringOptions) -> Lowering:
-    own = request.carrier
+def _task_of_request(request: Request, target: Target) -> _Task:
     element_size = NAMED_SIZES.get(request.data_type)
     findings = [*tile_is_not_empty.findings(request, target)]
     if element_size is None:
@@ -134,25 +137,15 @@ def _lower_request(request: Request, target: Target, options: LoweringOptions) -
     if findings:
         raise DmlError(findings)
     if element_size is None:
-        desc = directml.tile_desc(request)  # its elements have 4 bits, which every target refuses
-        return _lower(desc, target, options)
+        return _task_of(directml.tile_desc(request), target)  # its elements have 4 bits, which every target refuses
     strides = packed_strides(request.shape), packed_strides(request.output_shape)
     walk = TileInBytes.from_elements(element_size, request.shape, request.repeats, *strides)
-    if not directml.findings(request) and not refusals_of(desc := directml.tile_desc(request), target):
-        return _identity_lowering(request, desc, target, walk)
+    desc = None if directml.findings(request) else directml.tile_desc(request)
+    accepted = None if desc is None or refusals_of(desc, target) else desc
     input, output = (  # noqa: A001
         TensorMemory(round_up_4(math.prod(shape) * element_size)) for shape in (request.shape, request.output_shape)
     )
-    task = _Task(request, request.data_type, own, walk, input, output)
-    return _lowered(task, target, (), options)
-
-
-def _identity_lowering(
-    original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: TileInBytes
-) -> Lowering:
-    """Return the lowering whose only step is the tile itself."""
-    step = LoweringStep(desc, "input", "output")
-    return Lowering(original, target, (step,), (), (), walk.bytes_read, walk.bytes_written, is_original=True)
+    return _Task(request, request.data_type, request.carrier, walk, input, output, accepted)
 
 
 def _is_repairable(finding: Finding, *buffers: TensorView | None) -> bool:
@@ -194,26 +187,30 @@ def carriers(
     return tuple(by_size[size] for size in sizes)
 
 
-def _lowered(task: _Task, target: Target, notes: Sequence[str], options: LoweringOptions) -> Lowering:
-    allow_floats, max_steps = options["allow_float_reinterpretation"], options["max_steps"]
-    types = carriers(task.walk.element_size, task.own, target, allow_floats=allow_floats)
-    choice = CarrierChoice(task.data_type, task.walk.axes, types)
+def _lowered(task: _Task, target: Target, max_steps: int, *, allow_floats: bool) -> Lowering:
+    """Return the lowering of the cheapest chain that DirectML's limits allow."""
+    walk = task.walk
+    if task.accepted is not None:
+        step = LoweringStep(task.accepted, "input", "output")
+        return Lowering(task.original, target, (step,), (), (), walk.bytes_read, walk.bytes_written, is_original=True)
+    types = carriers(walk.element_size, task.own, target, allow_floats=allow_floats)
+    choice = CarrierChoice(task.data_type, walk.axes, types)
     if findings := list(apply_rules(CARRIER_RULES, choice, target)):
         raise DmlError(findings)
-    chains = chains_of(task.walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
+    chains = chains_of(walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
     shortest = min((len(chain.tiles) for chain in chains), default=None)
     if findings := list(steps_are_few_enough.findings(ChainLength(choice, shortest, max_steps), target)):
         raise DmlError(findings)
     refusals: list[DmlError] = []
     for chain in chains:
         try:
-            return _lowering(task, target, notes, chain)
+            return _lowering(task, target, chain)
         except DmlError as error:
             refusals.append(error)
     raise refusals[0]
 
 
-def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -> Lowering:
+def _lowering(task: _Task, target: Target, chain: Chain) -> Lowering:
     """Return the lowering of a chain. Raises DmlError if a step exceeds a limit of DirectML."""
     tiles = chain.tiles
     if len(tiles) == 1:
@@ -231,9 +228,8 @@ def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -
         LoweringStep(step_desc(tile, source, destination, target), reads, writes)
         for tile, (reads, source), (writes, destination) in zip(tiles, sources, scratch + destinations, strict=True)
     )
-    notes = [*notes, *_notes(task, chain, steps)]
-    walk = task.walk
-    return Lowering(task.original, target, steps, tuple(sizes), tuple(notes), walk.bytes_read, walk.bytes_written)
+    notes, walk = (*task.notes, *_notes(task, chain, steps)), task.walk
+    return Lowering(task.original, target, steps, tuple(sizes), notes, walk.bytes_read, walk.bytes_written)
 
 
 _BFLOATS: Final = ("bfloat16", "bf16")
