@@ -170,14 +170,12 @@ class TileNode:
     def type_name(self) -> str | None:
         """DirectML's name of the data type or, if there is none, the dialect's; None if it is unknown."""
         carrier = CARRIERS.get(self.data_type or "")
-        return carrier.name if carrier is not None else self.data_type
+        return carrier.name if carrier else self.data_type
 
     @property
     def output_sizes(self) -> tuple[Dimension, ...] | None:
         """The output's sizes; one that is computed from an unknown size has its name, or is None without one."""
-        if self.shape is None or self.repeats is None:
-            return None
-        return tuple(map(_product, self.shape, self.repeats))
+        return None if self.repeats is None else tuple(map(_product, self.shape or (), self.repeats))
 
     @property
     def unknown(self) -> tuple[UnknownField, ...]:
@@ -189,31 +187,28 @@ class TileNode:
             fields.append(UnknownField("InputTensor.DataType", "", _origin(self.input_origins, 0)))
         if self.shape is None:
             fields.append(UnknownField("InputTensor.DimensionCount", "", _origin(self.input_origins, 0)))
-        rank = len(self.shape or ())
+        rank, repeats = len(self.shape or ()), self.repeats
         for i, size in enumerate(self.shape or ()):
             if not isinstance(size, int):
                 origin = NO_ORIGIN if size else _origin(self.input_origins, i - rank)
                 fields.append(UnknownField(f"InputTensor.Sizes[{i}]", size or "", origin))
-        if self.repeats is None and len(set(self.repeats_origins)) > 1:
-            first = max(0, rank - len(self.repeats_origins))  # the dialect's repeats of 1 come first
-            fields += [
-                UnknownField(f"Repeats[{i}]", "", origin) for i, origin in enumerate(self.repeats_origins, first)
-            ]
-        elif self.repeats is None:
+        if repeats is None and len(set(self.repeats_origins)) > 1:
+            repeats = (None,) * len(self.repeats_origins)
+            repeats = (1,) * (rank - len(repeats)) + repeats  # the dialect's repeats of 1 come first
+        if repeats is None:
             fields.append(UnknownField("Repeats", "", _origin(self.repeats_origins, 0)))
-        for i, repeat in enumerate(self.repeats or ()):
+        for i, repeat in enumerate(repeats or ()):
             if repeat is None:
-                fields.append(UnknownField(f"Repeats[{i}]", "", _origin(self.repeats_origins, i - rank)))
+                fields.append(UnknownField(f"Repeats[{i}]", "", _origin(self.repeats_origins, i - len(repeats or ()))))
         return tuple(fields)
 
     @property
     def request(self) -> Request:
         """The tile; float32, sizes of 1 and repeats of 1, which break no rule, stand for unknown parts."""
         sizes = _assumed(self.shape)
-        repeats = (None,) * len(sizes) if self.repeats is None else self.repeats
-        known = tuple(1 if repeat is None else repeat for repeat in repeats)
-        given = tuple(1 if repeat is None else repeat for repeat in self.given_repeats)
-        return Request(self.dialect, _assumed_type(self.dialect, self.data_type), sizes, known, given)
+        repeats = (1,) * len(sizes) if self.repeats is None else _assumed(self.repeats)
+        data_type = self.data_type or self.dialect.type_name("float32")
+        return Request(self.dialect, data_type, sizes, repeats, _assumed(self.given_repeats))
 
 
 def tile_node(
@@ -236,7 +231,7 @@ def tile_node(
     is_known = sizes is not None and all(argument is not None for argument in arguments)
     given = arguments if is_known else dialect.no_repeats(len(assumed))
     try:
-        request = dialect.request(_assumed_type(dialect, data_type), assumed, *given)
+        request = dialect.request(data_type or dialect.type_name("float32"), assumed, *given)
     except DialectError as error:
         return TileNode(pointer, dialect, data_type, sizes, None, f"{error.field}: {error.message}")
     if sizes is None or not is_known:
@@ -285,7 +280,3 @@ def _product(size: Dimension, repeat: Dimension) -> Dimension:
 
 def _assumed(shape: Sequence[Dimension] | None) -> tuple[int, ...]:
     return _ASSUMED_SHAPE if shape is None else tuple(size if isinstance(size, int) else 1 for size in shape)
-
-
-def _assumed_type(dialect: Dialect, data_type: str | None) -> str:
-    return data_type or dialect.type_name("float32")

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import Final
@@ -25,7 +26,7 @@ from onnx.reference import ReferenceEvaluator
 from dml_tile.readers.onnx.file import MAX_ELEMENTS, subgraphs
 from dml_tile.readers.onnx.nodes import Node
 from dml_tile.readers.onnx.origins import UNSIZED
-from dml_tile.readers.onnx.values import UNKNOWN, Array, Mask, Value, dimensions
+from dml_tile.readers.onnx.values import UNKNOWN, Array, Mask, Value, agree, dimensions, with_sizes
 
 MAX_FOLDED_NODES: Final = 50_000
 """The most nodes of a model that are folded; each takes the reference implementation about half a millisecond."""
@@ -174,12 +175,8 @@ def _is_bounded(node: Node, inputs: Mapping[str, Array], types: Mapping[str, Typ
         return False
     if node.type in UNSIZED:
         return True
-    shapes = [dimensions(types[name]) if name in types else None for name in node.proto.output if name]
-    return all(shape is not None and _size(shape) <= MAX_ELEMENTS for shape in shapes)
-
-
-def _size(shape: Sequence[object]) -> float:
-    return math.prod(size if isinstance(size, int) else math.inf for size in shape)
+    counts = (Value(types.get(name)).count for name in node.proto.output if name)
+    return all(count is not None and count <= MAX_ELEMENTS for count in counts)
 
 
 def _known_elements(node: Node) -> Mapping[str, Mask]:
@@ -205,17 +202,11 @@ def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapp
     """Return the types of the arrays, without those that contradict what was inferred."""
     agreed = {}
     for name, array in arrays.items():
-        inferred = types.get(name)
-        try:
+        inferred = types.get(name, TypeProto())
+        with suppress(KeyError, ValueError):  # no type of ONNX's
             element = helper.np_dtype_to_tensor_dtype(array.dtype)
-        except (KeyError, ValueError):
-            continue
-        if inferred is None or inferred.tensor_type.elem_type != element:
-            continue
-        shape = dimensions(inferred)
-        sizes = zip(shape or (), array.shape, strict=False)
-        if shape is None or (len(shape) == array.ndim and all(not isinstance(a, int) or a == b for a, b in sizes)):
-            agreed[name] = helper.make_tensor_type_proto(element, array.shape)
+            if inferred.tensor_type.elem_type == element and agree(dimensions(inferred), array.shape):
+                agreed[name] = with_sizes(inferred, array.shape)
     return agreed
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from itertools import chain, count
+from itertools import chain, repeat
 from operator import add, floordiv, mul, sub
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from onnx import (
@@ -32,7 +32,7 @@ from dml_tile.readers.model_names import KnownShapes, ModelNames, limited_names
 from dml_tile.readers.model_tile import Dimension
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.nodes import Node, default_opset, place, set_apart
-from dml_tile.readers.onnx.values import Value, common, dimensions, is_made_up, with_sizes
+from dml_tile.readers.onnx.values import Value, agree, common, dimensions, is_made_up, with_sizes, without_shape
 
 DISTRUSTED: Final = {
     "Attention": "gives 0 for a size, or forgets the past, in later outputs, and in the first where a hidden size is "
@@ -170,8 +170,11 @@ def _size_named(name: str, sizes: Mapping[str, int]) -> int | None:
     if name in sizes:
         return sizes[name]
     tree = _expression(name)
-    size = None if tree is None else _computed(tree, sizes)
-    return size if size is not None and 0 <= size <= INT64_MAX else None
+    try:
+        size = -1 if tree is None else _computed(tree, sizes)
+    except (KeyError, ZeroDivisionError):
+        return None
+    return size if 0 <= size <= INT64_MAX else None
 
 
 def _expression(name: str) -> ast.expr | None:
@@ -184,17 +187,15 @@ def _expression(name: str) -> ast.expr | None:
         return None
 
 
-def _computed(tree: ast.expr, sizes: Mapping[str, int]) -> int | None:
-    if isinstance(tree, ast.Constant):
-        return tree.value if type(tree.value) is int else None
-    if isinstance(tree, ast.Name):
-        return sizes.get(tree.id)
-    if not isinstance(tree, ast.BinOp) or type(tree.op) not in _OPERATIONS:
-        return None
-    left, right = _computed(tree.left, sizes), _computed(tree.right, sizes)
-    if left is None or right is None or (isinstance(tree.op, ast.FloorDiv) and not right):
-        return None
-    return _OPERATIONS[type(tree.op)](left, right)
+def _computed(tree: ast.expr, sizes: Mapping[str, int]) -> int:
+    """Compute an expression of integers. Raises KeyError for an unknown name or operation, and ZeroDivisionError."""
+    if isinstance(tree, ast.BinOp):
+        return _OPERATIONS[type(tree.op)](_computed(tree.left, sizes), _computed(tree.right, sizes))
+    if isinstance(tree, ast.Constant) and type(tree.value) is int:
+        return tree.value
+    if not isinstance(tree, ast.Name):
+        raise KeyError(tree)
+    return sizes[tree.id]
 
 
 def names_in(graph: GraphProto, asked: KnownShapes) -> ModelNames:
@@ -238,15 +239,11 @@ def shown(shape: Sequence[Dimension]) -> str:
     return f"({', '.join('?' if size is None else str(size) for size in shape)})"
 
 
-SizesInFile: TypeAlias = Mapping[str, tuple[Dimension, ...] | None]
-"""The sizes that a file states of values, by their names; None for a shape of any rank."""
-
-
 def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
     return (value for each in graphs(graph) for value in chain(each.input, each.output, each.value_info))
 
 
-def sizes_in_file(graph: GraphProto) -> SizesInFile:
+def sizes_in_file(graph: GraphProto) -> dict[str, tuple[Dimension, ...] | None]:
     """Return the sizes that the graph states of its values, at any depth; None if it states several of a name."""
     found: dict[str, tuple[Dimension, ...] | None] = {}
     for value in _values(graph):
@@ -256,13 +253,10 @@ def sizes_in_file(graph: GraphProto) -> SizesInFile:
     return found
 
 
-def contradiction(node: Node, name: str, made: TypeProto | None, sizes_in_file: SizesInFile) -> str:
+def contradiction(node: Node, name: str, made: TypeProto | None, sizes: Sequence[Dimension] | None) -> str:
     """Return what is wrong with the sizes that the file states of a node's output; empty if they may be right."""
-    sizes, known = sizes_in_file.get(name), made and dimensions(made)
-    if sizes is None or known is None:
-        return ""
-    pairs = zip(sizes, known, strict=False)
-    if len(sizes) == len(known) and all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int)):
+    known = made and dimensions(made)
+    if sizes is None or known is None or agree(sizes, known):
         return ""
     known = tuple(None if is_made_up(size) else size for size in known)
     maker = f"{place(node.type)} {place(node.proto.name)!r}"
@@ -272,26 +266,19 @@ def contradiction(node: Node, name: str, made: TypeProto | None, sizes_in_file: 
 FIRST_CARRIED: Final = 2
 """The number of a Loop's, and its body's, inputs before the loop-carried inputs."""
 
-LoopTypes: TypeAlias = Mapping[str, TypeProto]
-"""The types that a Loop's body declares, by the values' names."""
 
-
-def take_loop_types(graph: GraphProto) -> dict[str, LoopTypes]:
-    """Take the declared shapes out of all Loops' bodies, and return them by the bodies' new names.
+def take_loop_types(graph: GraphProto) -> dict[str, Mapping[str, TypeProto]]:
+    """Take the declared shapes out of all Loops' bodies; return the values' types by the bodies' new names.
 
     Otherwise onnx would infer from them what holds in the first iteration only.
     """
-    types: dict[str, LoopTypes] = {}
-    numbers = count()
-    for node in nodes(graph):
-        body = body_of(node)
-        if body is not None:
-            body.name = f"body {next(numbers)}"
-            values = [*body.input[FIRST_CARRIED:], *body.output, *body.value_info]
-            types[body.name] = {value.name: deepcopy(value.type) for value in values}
-            for value in values:
-                if value.type.HasField("tensor_type"):
-                    value.type.tensor_type.ClearField("shape")
+    types: dict[str, Mapping[str, TypeProto]] = {}
+    for body in filter(None, map(body_of, nodes(graph))):
+        body.name = f"body {len(types)}"
+        values = [*body.input[FIRST_CARRIED:], *body.output, *body.value_info]
+        types[body.name] = {value.name: deepcopy(value.type) for value in values}
+        for value in values:
+            value.type.CopyFrom(without_shape(value.type))
     return types
 
 
@@ -300,6 +287,16 @@ def body_of(node: NodeProto) -> GraphProto | None:
     if node.op_type != "Loop":
         return None
     return next((attribute.g for attribute in node.attribute if attribute.name == "body"), None)
+
+
+def loop_carried(node: Node, body: GraphProto) -> list[tuple[Value, str, str, str]]:
+    """Return the loop-carried values: the first, and the names of the body's input and output and of the Loop's output.
+
+    An output that is left out is empty.
+    """
+    inner = [each.name for each in body.input[FIRST_CARRIED:]]
+    updated = [each.name for each in body.output[FIRST_CARRIED - 1 :]]  # the first output is the condition
+    return list(zip(node.inputs[FIRST_CARRIED:], inner, updated, chain(node.proto.output, repeat("")), strict=False))
 
 
 def is_kept(before: Iterable[TypeProto], after: Iterable[TypeProto | None]) -> bool:

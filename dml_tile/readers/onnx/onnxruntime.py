@@ -13,8 +13,8 @@ Source: microsoft/onnxruntime, onnxruntime/core/optimizer/constant_folding.cc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from onnx import GraphProto, TypeProto
 
@@ -26,7 +26,6 @@ from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.folding import is_deterministic
 from dml_tile.readers.onnx.nodes import Node
 from dml_tile.readers.onnx.operators import Resolved, type_name
-from dml_tile.readers.onnx.transposes import transposed_tiles
 from dml_tile.readers.onnx.values import Value
 
 _NEVER_FOLDED: Final = {
@@ -224,23 +223,13 @@ _IDLE: Final[dict[str, Callable[[Node], bool]]] = {
 """Operators that onnxruntime removes where they do nothing."""
 
 
-class Surroundings(NamedTuple):
-    """The nodes around a Tile that onnxruntime removes with it: the type of quantised values, a permutation."""
-
-    quantised: str = ""
-    transposed: tuple[int, ...] = ()
-
-
-def surroundings_of_tiles(nodes: Sequence[Node], uses: Uses) -> dict[Node, Surroundings]:
-    """Return the surroundings of Tiles that run on other values than the file says."""
-    found = {node: Surroundings(transposed=order) for node, order in transposed_tiles(nodes)}
+def quantised_tiles(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, str]]:
+    """Yield the Tiles between a DequantizeLinear and a QuantizeLinear of one scale, with the quantised type."""
     for node in nodes:
         tile = uses.only_maker(node) if node.type == "QuantizeLinear" else None
         before = uses.only_maker(tile) if tile and tile.type == "Tile" else None
         if tile and before and before.inputs and before.type == "DequantizeLinear" and _scale(before) == _scale(node):
-            around = found.get(tile, Surroundings())
-            found[tile] = around._replace(quantised=before.inputs[0].data_type or "")
-    return found
+            yield tile, before.inputs[0].data_type or ""
 
 
 def _scale(node: Node) -> list[object]:

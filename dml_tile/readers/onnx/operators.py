@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -47,10 +46,7 @@ def type_name(type_: TypeProto | None) -> str | None:
 
 def edge_of(value: Value) -> Edge:
     """Return what placing takes of a value."""
-    elements = None
-    if value.is_folded and value.is_static:
-        elements = math.prod(size for size in value.sizes or () if isinstance(size, int))
-    return Edge(type_name(value.type), elements, is_initialiser=value.is_folded)
+    return Edge(type_name(value.type), value.count if value.is_folded else None, is_initialiser=value.is_folded)
 
 
 class Resolved(NamedTuple):

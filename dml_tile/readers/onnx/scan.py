@@ -9,39 +9,38 @@ from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from onnx import GraphProto, TensorProto, TypeProto, helper
+from onnx import GraphProto, ModelProto, TensorProto, TypeProto, helper
 
 from dml_tile.back_ends.placement import Edge, Gone, ModelNode
 from dml_tile.errors import ContradictoryDataError, InputError
 from dml_tile.findings import Finding
-from dml_tile.readers.model_tile import NO_ORIGIN, ValueOrigin, ValueSource
+from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
 from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import (
-    FIRST_CARRIED,
-    LoopTypes,
-    SizesInFile,
     body_of,
     contradiction,
     inferred,
     is_kept,
+    loop_carried,
+    sizes_in_file,
     take_loop_types,
     unbelieved,
+    with_types,
 )
 from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.onnxruntime import (
-    Surroundings,
     Uses,
     drop,
     folded_from,
     is_folded,
     not_taken,
-    surroundings_of_tiles,
+    quantised_tiles,
     why_folded,
 )
 from dml_tile.readers.onnx.operators import (
@@ -54,6 +53,7 @@ from dml_tile.readers.onnx.operators import (
     types_by_formals,
 )
 from dml_tile.readers.onnx.origins import with_origins
+from dml_tile.readers.onnx.transposes import transposed_tiles
 from dml_tile.readers.onnx.values import UNKNOWN, Value, common, merged, with_sizes, without_shape
 
 
@@ -69,12 +69,16 @@ class Scope(ChainMap[str, Value]):
 
 
 class FoundTile(NamedTuple):
-    """A Tile: its place and node, why onnxruntime never runs it, if it does not, and the nodes around it."""
+    """A Tile: its place and node, and why onnxruntime never runs it, if it does not.
+
+    ``quantised`` and ``transposed`` are TileNode's.
+    """
 
     pointer: str
     node: Node
     gone: Gone | None
-    around: Surroundings
+    quantised: str
+    transposed: tuple[int, ...]
 
 
 class ScannedGraph(NamedTuple):
@@ -90,16 +94,12 @@ class ScannedGraph(NamedTuple):
 class GraphScan:
     """Remembers what is known of a model's values.
 
-    ``loop_types`` are the types that Loops' bodies declare, by the bodies' names, ``sizes_in_file`` the sizes that the
-    file declares. ``imports`` are the opsets of other domains than onnx's own, ``overridable`` the numbers of elements
-    of inputs with a default. In the nodes of an operator's ``function``, which has the meaning of ModelNode's,
-    ``outputs`` are the values that the operator computes.
+    ``imports`` are the opsets of other domains than onnx's own, ``overridable`` the elements of inputs with a default.
+    In the nodes of an operator's ``function``, which has the meaning of ModelNode's, ``outputs`` are the operator's.
     """
 
     folder: Path
     inliner: Inliner
-    loop_types: Mapping[str, LoopTypes]
-    sizes_in_file: SizesInFile
     imports: Mapping[str, int]
     overridable: Mapping[str, int] = field(default_factory=dict)
     has_tiles: bool = False
@@ -111,12 +111,18 @@ class GraphScan:
     """Contradictions of the sizes that the file states of values, by the values' names."""
     wrong_data: dict[Finding, None] = field(default_factory=dict, init=False)
     """Problems of tensors with other data than their types and shapes say."""
+    _loop_types: dict[str, Mapping[str, TypeProto]] = field(default_factory=dict, init=False)
+    """The types of values that Loops' bodies declare, by the bodies' names."""
+    _sizes_in_file: dict[str, tuple[Dimension, ...] | None] = field(default_factory=dict, init=False)
     _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
     _changing: set[str] = field(default_factory=set, init=False)
     """The bodies, by name, that return loop-carried values of other shapes than they begin with."""
 
-    def scanned(self, graph: GraphProto) -> ScannedGraph:
+    def scanned(self, model: ModelProto) -> ScannedGraph:
         """Scan the model's graph: its Tiles come in the order in which they run."""
+        self._loop_types.update(take_loop_types(model.graph))
+        self._sizes_in_file.update(sizes_in_file(model.graph))
+        graph = with_types(model).graph
         inputs = {}
         for each in graph.input:
             elements, sizes = (
@@ -166,7 +172,7 @@ class GraphScan:
             node.placed.gone = skipped or why_folded(node)
             nodes.append(node)
             found.append((node, [tile for each in graphs for tile in each.tiles]))
-        around = surroundings_of_tiles(nodes, uses) if self.has_tiles else {}
+        quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes))
         drop(nodes, uses, is_subgraph=bool(where))
         tiles = []
         for node, inside in found:
@@ -174,7 +180,8 @@ class GraphScan:
             passed_on = None if gone and gone.is_unwrapped else gone
             tiles += [tile._replace(gone=tile.gone or passed_on) for tile in inside]
             if node.kind == "Tile":
-                tiles.append(FoundTile(place(where, node.proto.name), node, gone, around.get(node, Surroundings())))
+                around = quantised.get(node, ""), transposed.get(node, ())
+                tiles.append(FoundTile(place(where, node.proto.name), node, gone, *around))
         return ScannedGraph(tiles, scope, [node.placed for node in nodes], implicit)
 
     def _model_node(
@@ -209,8 +216,8 @@ class GraphScan:
                 return ()
             graph = GraphProto(node=self.inliner.body(function, node.proto))
             outputs = {name: edge for name, edge in zip(node.proto.output, placed.outputs, strict=True) if edge}
-            types = take_loop_types(graph)
-            scan = GraphScan(self.folder, self.inliner, types, {}, self.imports, function="onnx", outputs=outputs)
+            scan = GraphScan(self.folder, self.inliner, self.imports, function="onnx", outputs=outputs)
+            scan._loop_types.update(take_loop_types(graph))
             return scan._graph(graph, Scope(dict(node.given)), {}, "", None).nodes
 
         return body
@@ -264,11 +271,8 @@ class GraphScan:
         self, node: Node, body: GraphProto, scope: Scope, where: str, skipped: Gone | None
     ) -> tuple[list[ScannedGraph], Mapping[str, Value]]:
         """Scan a Loop's body: again, without shapes, if an iteration changes one, but never from then on."""
-        declared = self.loop_types[body.name]
-        inner = [each.name for each in body.input[FIRST_CARRIED:]]
-        updated = [each.name for each in body.output[FIRST_CARRIED - 1 :]]  # the first output is the condition
-        outputs = chain(node.proto.output, repeat(""))
-        carried = list(zip(node.inputs[FIRST_CARRIED:], inner, updated, outputs, strict=False))
+        declared = self._loop_types[body.name]
+        carried = loop_carried(node, body)
         types = {name: merged(initial.type, declared[name]) or TypeProto() for initial, name, _, _ in carried}
         inputs = _inputs(body, node)
         if body.name not in self._changing:
@@ -305,10 +309,10 @@ class GraphScan:
         for name in names:
             value = values.get(name, UNKNOWN)
             inferred_type = value.type or types.get(name)
-            if wrong := contradiction(node, name, inferred_type, self.sizes_in_file):
+            if wrong := contradiction(node, name, inferred_type, self._sizes_in_file.get(name)):
                 self.contradictions.setdefault(name, wrong)
             type_ = merged(inferred_type, declared[name])
-            sizes = self.sizes_in_file.get(name)
+            sizes = self._sizes_in_file.get(name)
             in_file = with_sizes(type_, sizes) if type_ and sizes else None
             early = merged(value.early_type or early_types.get(name), in_file)
             value = replace(value, type=type_, is_folded=folds or value.is_folded, early_type=type_ if folds else early)

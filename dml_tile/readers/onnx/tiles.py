@@ -12,18 +12,18 @@ Pages: https://onnx.ai/onnx/operators/onnx__Tile.html and https://onnx.ai/onnx/r
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 try:
     import onnx  # noqa: F401
 except ImportError as error:
     raise ImportError("reading an ONNX model needs onnx: pip install 'onnx>=1.19'") from error
 
-from onnx import GraphProto, ModelProto
+from onnx import ModelProto
 
 from dml_tile.back_ends.dialects import onnx_tile
 from dml_tile.back_ends.placement import LoadedModel, PlacedModel
@@ -34,7 +34,7 @@ from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import Inliner, place_of
-from dml_tile.readers.onnx.inference import fix, names_in, nodes, sizes_in_file, take_loop_types, with_types
+from dml_tile.readers.onnx.inference import fix, names_in, nodes
 from dml_tile.readers.onnx.nodes import place
 from dml_tile.readers.onnx.operators import RUNTIME_DOMAINS
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
@@ -70,19 +70,30 @@ def read_nodes(
     unsized = deepcopy(model)
     fix(model.graph, known_shapes)
     is_sized = model != unsized
-    for_tiles_only = not targets
-    sized = scan(model, path.parent, overridable, for_tiles_only=for_tiles_only)
-    loaded = scan(unsized, path.parent, overridable, for_tiles_only=for_tiles_only) if is_sized else sized
+    sized = scan(model, path.parent, overridable, for_tiles_only=not targets)
+    loaded = scan(unsized, path.parent, overridable, for_tiles_only=not targets) if is_sized else sized
     contradictions = sized.remarks[:MAX_CONTRADICTIONS]
     if targets:
         yield replace(placed_model(loaded.nodes, targets), remarks=contradictions)
         contradictions = ()
     yield from sized.problems
     for found, found_before in zip(sized.tiles, loaded.tiles, strict=True):
-        for part in _parts(found, found_before, sized.origins_of_sizes):
-            if isinstance(part, TileNode):
-                part, contradictions = replace(part, contradictions=contradictions), ()
-            yield part
+        (tile, problems), (before, _) = (_tile(each, sized.origins_of_sizes) for each in (found, found_before))
+        if tile and before:
+            proto = found.node.proto
+            yield replace(
+                _completed(tile, before),
+                folded=found_before.gone.reason if found_before.gone else "",
+                contradictions=contradictions,
+                emptied=_is_empty(tile) and not _is_empty(before),
+                inputs=tuple(map(place, proto.input)),
+                output=place(*proto.output[:1]),
+                place=place_of(proto).pointer,
+                quantised=found.quantised,
+                transposed=found.transposed,
+            )
+            contradictions = ()
+        yield from (unreadable(found.pointer, problem) for problem in problems)
     return names._replace(nodes=sized.node_count)
 
 
@@ -107,72 +118,41 @@ def scan(
     inliner = Inliner(model)
     inliner.expand_graph(model.graph, inliner.opset)
     del model.functions[:]
-    opset = inliner.opset
     imports = {each.domain: each.version for each in model.opset_import if each.domain not in ("", "ai.onnx")}
-    opsets = imports if opset is None else {"": opset, **imports}
-    every = [(node.op_type, node.domain) for node in nodes(model.graph)]
-    has_tiles = any(operator == "Tile" for operator, _ in every)
+    opsets = imports if inliner.opset is None else {"": inliner.opset, **imports}
+    operators = [(node.domain, node.op_type) for node in nodes(model.graph)]
+    has_tiles = any(operator == "Tile" for _, operator in operators)
     if for_tiles_only and not has_tiles:
-        return ScannedModel([], LoadedModel(model.ir_version, opsets, ()), tuple(inliner.unused), (), len(every), {})
-    loop_types = take_loop_types(model.graph)
-    sizes = sizes_in_file(model.graph)
-    graph_scan = GraphScan(folder, inliner, loop_types, sizes, imports, overridable, has_tiles)
-    found = graph_scan.scanned(with_types(model).graph)
-    unimported = sorted({domain for _, domain in every}.intersection(RUNTIME_DOMAINS).difference(imports))
-    loaded = LoadedModel(model.ir_version, opsets, found.nodes, tuple(unimported))
-    remarks = (*inliner.unused, *graph_scan.contradictions.values())
-    problems = tuple(graph_scan.wrong_data)
-    return ScannedModel(found.tiles, loaded, remarks, problems, len(every), graph_scan.origins_of_sizes)
+        model.graph.Clear()
+    graph_scan = GraphScan(folder, inliner, imports, overridable, has_tiles)
+    found = graph_scan.scanned(model)
+    unimported = {domain for domain, _ in operators}.intersection(RUNTIME_DOMAINS).difference(imports)
+    return ScannedModel(
+        found.tiles,
+        LoadedModel(model.ir_version, opsets, found.nodes, tuple(sorted(unimported))),
+        (*inliner.unused, *graph_scan.contradictions.values()),
+        tuple(graph_scan.wrong_data),
+        len(operators),
+        graph_scan.origins_of_sizes,
+    )
 
 
 def prepare(model: ModelProto) -> dict[str, int]:
-    """Give a model what old IR versions leave out; return the elements of the defaults of its inputs, by name."""
+    """Give a model what old IR versions leave out; return the elements of the defaults of its inputs, by name.
+
+    Of inputs and initialisers with one name, those that do not count are dropped.
+    """
     if not model.opset_import:  # none before IR version 3
         model.opset_import.add(version=1)
-    overridable = {} if model.ir_version < FIRST_WITH_DEFAULTS else _defaults(model.graph)
-    _keep_one_of_input_and_initialiser(model)
-    return overridable
-
-
-def _defaults(graph: GraphProto) -> dict[str, int]:
-    names = {value.name for value in graph.input}
-    return {tensor.name: math.prod(tensor.dims) for tensor in graph.initializer if tensor.name in names}
-
-
-def _keep_one_of_input_and_initialiser(model: ModelProto) -> None:
-    """Drop the initialisers or inputs that do not count, where both have one name."""
-    graph = model.graph
-    if model.ir_version < FIRST_WITH_DEFAULTS:
-        initialisers = {tensor.name for tensor in graph.initializer}
-        inputs = [value for value in graph.input if value.name not in initialisers]
-        del graph.input[:]
-        graph.input.extend(inputs)
-        model.ir_version = FIRST_WITH_DEFAULTS
-    else:
-        names = {value.name for value in graph.input}
-        constants = [tensor for tensor in graph.initializer if tensor.name not in names]
-        del graph.initializer[:]
-        graph.initializer.extend(constants)
-
-
-def _parts(found: FoundTile, before: FoundTile, origins: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Finding]:
-    """Yield a Tile with known shapes; onnxruntime folds by what is known ``before`` it gets them."""
-    unsized = next((part for part in _tile(before, origins) if isinstance(part, TileNode)), None)
-    is_empty_before = unsized is not None and _is_empty(unsized)
-    proto = found.node.proto
-    for part in _tile(found, origins):
-        if isinstance(part, TileNode):
-            part = replace(
-                _completed(part, unsized) if unsized else part,
-                folded=before.gone.reason if before.gone else "",
-                emptied=_is_empty(part) and not is_empty_before,
-                inputs=tuple(map(place, proto.input)),
-                output=place(*proto.output[:1]),
-                place=place_of(proto).pointer,
-                quantised=found.around.quantised,
-                transposed=found.around.transposed,
-            )
-        yield part
+    initialisers = {tensor.name: math.prod(tensor.dims) for tensor in model.graph.initializer}
+    shared = {value.name: initialisers[value.name] for value in model.graph.input if value.name in initialisers}
+    has_defaults = model.ir_version >= FIRST_WITH_DEFAULTS
+    values: Any = model.graph.initializer if has_defaults else model.graph.input
+    kept = [value for value in values if value.name not in shared]
+    del values[:]
+    values.extend(kept)
+    model.ir_version = max(model.ir_version, FIRST_WITH_DEFAULTS)
+    return shared if has_defaults else {}
 
 
 _Known = TypeVar("_Known", bound=Dimension)
@@ -202,32 +182,29 @@ def _known_of(values: tuple[_Known, ...] | None, others: tuple[_Known, ...] | No
     return tuple(other if isinstance(other, int) and not isinstance(value, int) else value for value, other in pairs)
 
 
-def _is_empty(part: TileNode | Finding) -> bool:
-    return isinstance(part, TileNode) and 0 in (*(part.shape or ()), *(part.repeats or ()))
+def _is_empty(tile: TileNode) -> bool:
+    return 0 in (*(tile.shape or ()), *(tile.repeats or ()))
 
 
-def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Finding]:
-    pointer, node = found.pointer, found.node
+def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> tuple[TileNode | None, Iterable[str]]:
+    """Return a Tile, and reasons why it or its data cannot be read."""
+    node = found.node
     if node.opset is None or node.opset < 1:
-        yield unreadable(
-            pointer, f"is a Tile; the model imports opset {node.opset} of onnx's operators, which has none"
-        )
-        return
+        return None, [f"is a Tile; the model imports opset {node.opset} of onnx's operators, which has none"]
     dialect = onnx_tile(node.opset)
     expected = ("input", *dialect.arguments)
     value, *others = node.inputs or [UNKNOWN]
     shape = value.shape and tuple(place(size) if isinstance(size, str) else size for size in value.shape)
     if len(node.inputs) != len(expected) or not all(node.proto.input):
         message = f"inputs: there are {sum(map(bool, node.proto.input))}; {', '.join(expected)} were expected"
-        yield TileNode(pointer, dialect, value.data_type, shape, None, message)
-        return
+        return TileNode(found.pointer, dialect, value.data_type, shape, None, message), ()
     unknown = [other for other in others if other.constant is None]
     origins = next((other.origins or (other.elements_origin,) for other in unknown), ())
     sizes = () if value.is_typed else value.sizes or ("",)  # without sizes, of the whole
-    yield replace(
-        tile_node(pointer, dialect, value.data_type, shape, [other.argument for other in others]),
+    tile = replace(
+        tile_node(found.pointer, dialect, value.data_type, shape, [other.argument for other in others]),
         input_origins=tuple(origins_of_sizes.get(str(size), value.sizes_origin) for size in sizes),
         repeats_origins=origins if any(map(str, origins)) else (),
     )
     reasons = [each.unread for each in [*unknown, *[value] * (not value.is_static)]]
-    yield from (unreadable(pointer, reason) for reason in dict.fromkeys(filter(None, reasons)))
+    return tile, dict.fromkeys(filter(None, reasons))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -83,8 +83,13 @@ class Value:
     @property
     def is_static(self) -> bool:
         """True if each size is known."""
-        sizes = self.sizes
-        return sizes is not None and all(isinstance(size, int) for size in sizes)
+        return self.count is not None
+
+    @property
+    def count(self) -> int | None:
+        """The number of elements; None if it is unknown."""
+        known = [size for size in self.sizes or () if isinstance(size, int)]
+        return None if self.sizes is None or len(known) < len(self.sizes) else math.prod(known)
 
     @property
     def is_typed(self) -> bool:
@@ -129,9 +134,14 @@ def with_sizes(type_: TypeProto, sizes: Sequence[Dimension] | None) -> TypeProto
 
 def without_shape(type_: TypeProto) -> TypeProto:
     """Return the type of tensors of any rank, if it is one of tensors."""
-    shapeless = deepcopy(type_)
-    shapeless.tensor_type.ClearField("shape")
-    return shapeless
+    return with_sizes(type_, None) if type_.HasField("tensor_type") else type_
+
+
+def agree(one: Sequence[Dimension] | None, other: Sequence[Dimension] | None) -> bool:
+    """Return True if no size that is known of both differs; None is a shape of any rank."""
+    pairs = zip(one or (), other or (), strict=False)
+    is_of_one_rank = one is None or other is None or len(one) == len(other)
+    return is_of_one_rank and all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int))
 
 
 def merged(inferred: TypeProto | None, declared: TypeProto | None) -> TypeProto | None:
