@@ -23,8 +23,8 @@ from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.readers.onnx import functions
 from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
-from dml_tile.readers.onnx.inference import names_in
 from dml_tile.readers.onnx.scan import GraphScan
+from dml_tile.readers.onnx.sizes import names_in
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.costs import at_most
 from tests.helpers.onnx_graphs import (

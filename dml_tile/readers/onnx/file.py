@@ -168,6 +168,11 @@ def graphs(graph: GraphProto) -> Iterator[GraphProto]:
             yield from graphs(inner)
 
 
+def nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """Yield the nodes of a graph, at any depth."""
+    return (node for each in graphs(graph) for node in each.node)
+
+
 def _external(tensor: TensorProto, folder: Path) -> Array:
     """Read external data. Raises InputError if they are outside the folder, missing, or of another length."""
     entries = {entry.key: entry.value for entry in tensor.external_data}

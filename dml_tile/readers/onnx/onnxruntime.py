@@ -57,7 +57,7 @@ class Uses:
         return self.makers.get(name) if self.counts[name] == 1 else None
 
 
-def folded_from(node: Node, uses: Uses) -> Collection[Value]:
+def _folded_from(node: Node, uses: Uses) -> Collection[Value]:
     """Return the values that have to be constant so that onnxruntime folds a node: its inputs.
 
     For a QuantizeLinear of dequantised values it is what these are computed from. Between the two nodes may be
@@ -73,20 +73,21 @@ def folded_from(node: Node, uses: Uses) -> Collection[Value]:
     return node.given.values()
 
 
-def is_folded(node: Node, sources: Collection[Value], types: Mapping[str, TypeProto], resolved: Resolved) -> bool:
+def is_folded(node: Node, operator: Resolved, types: Mapping[str, TypeProto], uses: Uses) -> bool:
     """Return True if onnxruntime has the node's outputs, whose early types are ``types``, as constants."""
     is_sized = all(Value(types.get(name)).is_typed for name in node.proto.output if name)
     if node.type in _NEVER_FOLDED or not is_sized or not is_deterministic(node):
         return False
+    sources = _folded_from(node, uses)
     if node.type == "Constant" or (node.type == "Shape" and all(Value(each.early_type).is_static for each in sources)):
         return True
     if not all(value.is_folded for value in sources):
         return False
     computed = ModelNode(
-        *("", "", node.domain, node.type, resolved.version),
+        *("", "", node.domain, node.type, operator.version),
         tuple(value.edge if value.is_folded else None for value in node.inputs),
         tuple(Edge(type_name(types.get(name))) if name else None for name in node.proto.output),
-        resolved.formals,
+        operator.formals,
     )
     return any(cpu_provider_has(computed, release) for release in reversed([*releases()]))
 
@@ -112,11 +113,6 @@ def why_folded(node: Node) -> Gone | None:
 def _has_folded(node: Node) -> bool:
     """Return True if onnxruntime has all outputs of a node as constants."""
     return all(value.is_folded for value in node.outputs.values())
-
-
-def not_taken(node: Node, attribute: str) -> Gone:
-    """Return why a graph of an If, whose condition is known, does not run."""
-    return Gone(f"the condition of If {node.proto.name!r} is known; its {attribute} does not run", since=(1, 17))
 
 
 def drop(nodes: Sequence[Node], uses: Uses, *, is_subgraph: bool) -> None:

@@ -50,7 +50,10 @@ def edge_of(value: Value) -> Edge:
 
 
 class Resolved(NamedTuple):
-    """The version of a node's operator, its inputs and outputs, and what is wrong with it, if anything is."""
+    """The version of a node's operator, its inputs and outputs, and what is wrong with it, if anything is.
+
+    ``schema`` is onnx's, of an operator that has a function.
+    """
 
     version: int = 0
     formals: Formals = Formals()
@@ -76,12 +79,14 @@ def _resolved(domain: str, operator: str, opset: int | None) -> Resolved:
         if opset > (newest := _newest_opset(domain)):
             text = f"the installed onnx {onnx.__version__} knows {named} up to opset {newest}, not {opset}"
             return Resolved(fault=Reason(Placement.UNKNOWN, "ORT-UNKNOWN-opset", text))
-        schema = schema_of(domain, operator, opset)
+        schema: Any = schema_of(domain, operator, opset)
         if schema is not None and not schema.deprecated:
             inputs, outputs = (
                 tuple((each.name, each.type_str) for each in given) for given in (schema.inputs, schema.outputs)
             )
-            return Resolved(schema.since_version, Formals(inputs, outputs, is_exact=True), schema=schema)
+            has_function = schema.has_function or schema.has_context_dependent_function
+            formals = Formals(inputs, outputs, is_exact=True)
+            return Resolved(schema.since_version, formals, schema=schema if has_function else None)
     if is_runtime_operator(domain, operator):
         rows = runtime_formals()[domain, operator]
         inputs, outputs = (tuple((name, type_) for letter, name, type_ in rows if letter == wanted) for wanted in "io")
@@ -111,7 +116,7 @@ def _queried() -> frozenset[tuple[str, str]]:
     return frozenset(key for each in kernels for key, rows in each.items() if any(row.query for row in rows))
 
 
-def queried_attributes(node: Node) -> dict[str, Any]:
+def attributes_of(node: Node) -> dict[str, Any]:
     """Return the values of a node's attributes if a support query may look at them."""
     if (node.domain, node.type) not in _queried():
         return {}

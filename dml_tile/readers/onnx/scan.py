@@ -6,9 +6,9 @@ In a model with Tiles, shapes and repeats are followed element by element; in an
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,37 +22,12 @@ from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, Value
 from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner, place_of
-from dml_tile.readers.onnx.inference import (
-    body_of,
-    contradiction,
-    inferred,
-    is_kept,
-    loop_carried,
-    sizes_in_file,
-    take_loop_types,
-    unbelieved,
-    with_types,
-)
+from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
 from dml_tile.readers.onnx.nodes import Node, place
-from dml_tile.readers.onnx.onnxruntime import (
-    Uses,
-    drop,
-    folded_from,
-    is_folded,
-    not_taken,
-    quantised_tiles,
-    why_folded,
-)
-from dml_tile.readers.onnx.operators import (
-    Resolved,
-    edge_of,
-    function_of,
-    queried_attributes,
-    resolved,
-    type_name,
-    types_by_formals,
-)
+from dml_tile.readers.onnx.onnxruntime import Uses, drop, is_folded, quantised_tiles, why_folded
+from dml_tile.readers.onnx.operators import Resolved, attributes_of, edge_of, function_of, resolved, types_by_formals
 from dml_tile.readers.onnx.origins import with_origins
+from dml_tile.readers.onnx.sizes import contradiction, sizes_in_file
 from dml_tile.readers.onnx.transposes import transposed_tiles
 from dml_tile.readers.onnx.values import UNKNOWN, Value, common, merged, with_sizes, without_shape
 
@@ -104,7 +79,7 @@ class GraphScan:
     overridable: Mapping[str, int] = field(default_factory=dict)
     has_tiles: bool = False
     function: str = ""
-    outputs: Mapping[str, Edge] = field(default_factory=dict)
+    outputs: Mapping[str, Edge | None] = field(default_factory=dict)
     origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
@@ -149,9 +124,10 @@ class GraphScan:
         for name, type_ in (declared or {}).items():
             scope[name] = Value(merged(scope.get(name, UNKNOWN).type, type_))
         for name, value in inputs.items():
-            elements = self.overridable.get(name)
-            edge = Edge(type_name(value.type), elements, elements is None, elements is not None)
+            edge = edge_of(value)
             scope[name] = replace(value, edge=edge)
+            edge.elements = self.overridable.get(name)
+            edge.is_input, edge.is_initialiser = name not in self.overridable, name in self.overridable
         for tensor in chain(graph.initializer, map(dense, graph.sparse_initializer)):
             scope[tensor.name] = self._with_edge(tensor.name, self._tensor_value(tensor))
         uses = Uses(graph)
@@ -165,7 +141,7 @@ class GraphScan:
             used = used_inside | {name: value.edge for name, value in node.given.items() if value.edge}
             implicit |= {name: edge for name, edge in used.items() if name not in scope.maps[0]}
             operator = resolved(node, self.imports)
-            node.outputs = self._outputs(node, operator, known, scope, folded_from(node, uses))
+            node.outputs = self._outputs(node, operator, known, scope, uses)
             scope.update(node.outputs)
             uses.makers |= dict.fromkeys(node.outputs, node)
             node.placed = self._model_node(node, operator, used_inside, graphs)
@@ -195,53 +171,44 @@ class GraphScan:
             tuple(each.edge or Edge() if name else None for name, each in inputs),
             tuple(node.outputs[name].edge if name else None for name in node.proto.output),
             operator.formals,
-            queried_attributes(node),
+            attributes_of(node),
             tuple(implicit.values()),
             tuple(each.nodes for each in graphs),
             function=self.function or ("model" if is_of_function else ""),
             fault=operator.fault,
         )
-        schema = operator.schema
-        if schema and (schema.has_function or schema.has_context_dependent_function):
-            placed.body = self._body(node, placed, schema)
+        if operator.schema:
+            placed.body = cache(partial(self._body, operator.schema, node))
         return placed
 
-    def _body(self, node: Node, placed: ModelNode, schema: Any) -> Callable[[], Sequence[ModelNode]]:
-        """Return what finds the nodes of the operator's own function."""
-
-        @cache
-        def body() -> Sequence[ModelNode]:
-            function = function_of(schema, node)
-            if function is None:
-                return ()
-            graph = GraphProto(node=self.inliner.body(function, node.proto))
-            outputs = {name: edge for name, edge in zip(node.proto.output, placed.outputs, strict=True) if edge}
-            scan = GraphScan(self.folder, self.inliner, self.imports, function="onnx", outputs=outputs)
-            scan._loop_types.update(take_loop_types(graph))
-            return scan._graph(graph, Scope(dict(node.given)), {}, "", None).nodes
-
-        return body
+    def _body(self, schema: Any, node: Node) -> Sequence[ModelNode]:
+        """Return the nodes of the operator's own function; none if it has none for the node."""
+        function = function_of(schema, node)
+        if function is None:
+            return ()
+        graph = GraphProto(node=self.inliner.body(function, node.proto))
+        outputs = {name: value.edge for name, value in node.outputs.items()}
+        scan = GraphScan(self.folder, self.inliner, self.imports, function="onnx", outputs=outputs)
+        scan._loop_types.update(take_loop_types(graph))
+        return scan._graph(graph, Scope(dict(node.given)), {}, "", None).nodes
 
     def _inside(
         self, node: Node, scope: Scope, where: str, skipped: Gone | None
     ) -> tuple[list[ScannedGraph], Mapping[str, Value]]:
         """Scan the graphs inside a node; return them, and the node's outputs as these graphs tell them."""
-        graphs = list(subgraphs(node.proto))
+        graphs = dict(subgraphs(node.proto))
         if not graphs:
             return [], {}
         where = place(where, node.proto.name)
         if node.kind == "If":
             return self._if(node, graphs, scope, where, skipped)
-        body = body_of(node.proto)
-        if node.kind == "Loop" and body is not None:
-            return self._loop(node, body, scope, place(where, "body"), skipped)
-        return [
-            self._graph(graph, scope, _inputs(graph, node), place(where, attribute), skipped)
-            for attribute, graph in graphs
-        ], {}
+        if node.kind == "Loop" and "body" in graphs:
+            return self._loop(node, graphs["body"], scope, place(where, "body"), skipped)
+        inside = ((graph, _inputs(graph, node), place(where, attribute)) for attribute, graph in graphs.items())
+        return [self._graph(graph, scope, inputs, each, skipped) for graph, inputs, each in inside], {}
 
     def _if(
-        self, node: Node, graphs: Sequence[tuple[str, GraphProto]], scope: Scope, where: str, skipped: Gone | None
+        self, node: Node, graphs: Mapping[str, GraphProto], scope: Scope, where: str, skipped: Gone | None
     ) -> tuple[list[ScannedGraph], Mapping[str, Value]]:
         condition = node.inputs[0] if node.inputs else UNKNOWN
         taken = None
@@ -249,10 +216,11 @@ class GraphScan:
             taken = "then_branch" if condition.constant.any() else "else_branch"
         found: list[ScannedGraph] = []
         branches: dict[str, list[Value]] = {}
-        for attribute, graph in graphs:
+        for attribute, graph in graphs.items():
             is_skipped = taken not in (None, attribute) and condition.is_folded
-            reason = skipped or (not_taken(node, attribute) if is_skipped else None)
-            inside = self._graph(graph, scope, {}, place(where, attribute), reason)
+            reason = f"the condition of If {node.proto.name!r} is known; its {attribute} does not run"
+            gone = skipped or (Gone(reason, since=(1, 17)) if is_skipped else None)
+            inside = self._graph(graph, scope, {}, place(where, attribute), gone)
             found.append(inside)
             branches[attribute] = [inside.values.get(value.name, UNKNOWN) for value in graph.output]
         outputs: list[Value] = []
@@ -286,12 +254,9 @@ class GraphScan:
         return [found], {output: Value(types[name]) for _, name, _, output in carried if output}
 
     def _outputs(
-        self, node: Node, operator: Resolved, known: Mapping[str, Value], scope: Scope, sources: Collection[Value]
+        self, node: Node, operator: Resolved, known: Mapping[str, Value], scope: Scope, uses: Uses
     ) -> dict[str, Value]:
-        """Return the known value of each output of a node; some may be ``known`` by the graphs inside it.
-
-        onnxruntime folds the node if the values of the ``sources`` are constant.
-        """
+        """Return the known value of each output of a node; some may be ``known`` by the graphs inside it."""
         names = [name for name in node.proto.output if name]
         declared = {name: scope.get(name, UNKNOWN).type for name in names}
         is_followed = self.has_tiles or node.type in _MEASURING or all(value.is_folded for value in node.inputs)
@@ -303,7 +268,7 @@ class GraphScan:
         early_types = self._early_types(node, types)
         constants = self._constant_values(node)
         values = constants or known or self._folding.folded(node, types)
-        folds = bool(constants) or is_folded(node, sources, early_types, operator)
+        folds = bool(constants) or is_folded(node, operator, early_types, uses)
         doubted = unbelieved(node)
         found = {}
         for name in names:

@@ -32,12 +32,12 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_node
-from dml_tile.readers.onnx.file import load
+from dml_tile.readers.onnx.file import load, nodes
 from dml_tile.readers.onnx.functions import Inliner, place_of
-from dml_tile.readers.onnx.inference import fix, names_in, nodes
 from dml_tile.readers.onnx.nodes import place
 from dml_tile.readers.onnx.operators import RUNTIME_DOMAINS
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
+from dml_tile.readers.onnx.sizes import fix, names_in
 from dml_tile.readers.onnx.values import UNKNOWN
 
 FIRST_WITH_DEFAULTS: Final = 4
