@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, print_stderr
-from dml_tile.cli.formats import console_of, print_bytes, print_text, rich_console
+from dml_tile.cli.formats import console_of, print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _NO_DXDISPATCH_MODEL: Final = (
     "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
 )
-_MIN_BYTES_FOR_PROGRESS: Final = 2**28
 
 
 def run(
@@ -80,19 +79,12 @@ def run(
 
 
 def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
-    """Run a tile; a large one has a progress bar on a terminal. ``explain_plan`` prints its plan on stderr first."""
+    """Run a tile; ``explain_plan`` prints its plan on standard error first."""
     if explain_plan:
         from dml_tile.text import printable_line_start
 
         print_stderr(f"{printable_line_start(name)}: {tile}")
-    if tile.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
-        tile.run()
-        return
-    from rich.progress import Progress
-
-    with Progress(console=rich_console(stderr=True), transient=True) as shown:
-        task = shown.add_task("tiling", total=tile.size)
-        tile.run(progress=lambda done, of: shown.update(task, completed=done))
+    tile.run()
 
 
 def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite: bool) -> AllowedFolders:
