@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -174,43 +175,33 @@ def _remote_files(url: Url, leaves_out: Callable[[str], bool], pass_over: Callab
     remote = RemoteFiles()
     found, are_of_folder = remote.found_in(url)
     root = url.file.strip("/")
-    paths = [PurePosixPath(file.file.strip("/").removeprefix(root)) for file in found]
-    for file, path in zip(found, paths, strict=True):
+    for file in found:
+        path = PurePosixPath(file.file.strip("/").removeprefix(root))
         kind = kind_of(path.name)
         if are_of_folder and (kind is None or kind.reader is None):
             continue
-        is_hidden = any(part.startswith(".") for part in path.parent.parts)
+        reason = ""
         if leaves_out(file):
-            pass_over(passing_over(file, EXCLUDED))
-        elif not are_of_folder:
-            yield file
-        elif is_hidden:
-            pass_over(passing_over(file, _HIDDEN))
-        else:
-            reason = ""
+            reason = EXCLUDED
+        elif are_of_folder and any(part.startswith(".") for part in path.parent.parts):
+            reason = _HIDDEN
+        elif are_of_folder and kind and kind.content:
             with suppress(InputError):  # reading it says why
-                if kind and kind.content:
-                    reason = remote.asked(file, partial(why_nothing, kind))
-            if reason:
-                pass_over(passing_over(file, reason))
-            else:
-                yield file
+                reason = remote.asked(file, partial(why_nothing, kind))
+        if reason:
+            pass_over(passing_over(file, reason))
+        else:
+            yield file
 
 
+@dataclass
 class _Walk:
     """Finds the files in a folder and below it, as ``expanded`` describes."""
 
-    def __init__(
-        self,
-        walked: set[PurePath],
-        ignores_none: bool,
-        leaves_out: Callable[[str], bool],
-        pass_over: Callable[[Found], object],
-    ) -> None:
-        self._walked = walked
-        self._ignores_none = ignores_none
-        self._leaves_out = leaves_out
-        self._pass_over = pass_over
+    walked: set[PurePath]
+    ignores_none: bool
+    leaves_out: Callable[[str], bool]
+    pass_over: Callable[[Found], object]
 
     def files(self, folder: Path) -> Iterator[str]:
         """Yield the names of files that may have tiles, and of files and folders that cannot be opened."""
@@ -221,62 +212,53 @@ class _Walk:
             yield str(folder)
             return
         unopened: list[Path] = []
-        left = [(folder, whole, () if self._ignores_none else ignores_above(str(folder)))]
+        left = [(folder, whole, () if self.ignores_none else ignores_above(str(folder)))]
         while left:
             path, whole, ignores = left.pop()
-            self._walked.add(whole)
+            self.walked.add(whole)
             try:
                 folders, files, links = _entries(str(path))
             except OSError:
                 unopened.append(path)
                 continue
-            if not self._ignores_none and _ENVIRONMENT in files and path is not folder:
-                self._not_entered(path, "with a virtual environment")
+            if not self.ignores_none and _ENVIRONMENT in files and path is not folder:
+                self._is_taken(f"{path}/", "with a virtual environment")
                 continue
-            if not self._ignores_none and GITIGNORE in files:
+            if not self.ignores_none and GITIGNORE in files:
                 ignores = ignores_within(str(whole), ignores)
             for name in files:
                 kind = kind_of(name)
-                if kind and kind.reader and self._is_taken(path / name, whole / name, kind, root, ignores):
-                    yield str(path / name)
+                if kind and kind.reader:
+                    file = path / name
+                    left_out = self._why_left_out(str(file), name, str(whole / name), ignores)
+                    if self._is_taken(str(file), left_out or _why_nothing(kind, file, root)):
+                        yield str(file)
             for name in links:
-                self._not_entered(path / name, "linked")
-            left += [
-                (path / name, whole / name, ignores)
-                for name in reversed(folders)
-                if self._is_entered(path / name, whole / name, ignores)
-            ]
+                self._is_taken(f"{path / name}/", "linked")
+            for name in reversed(folders):
+                is_passed_in_silence = name == _REPOSITORY and not self.ignores_none
+                within, inside = f"{path / name}/", f"{whole / name}/"
+                if not is_passed_in_silence and self._is_taken(
+                    within, self._why_left_out(within, name, inside, ignores)
+                ):
+                    left.append((path / name, whole / name, ignores))
         yield from map(str, unopened)
 
-    def _is_taken(self, file: Path, whole: Path, kind: FileKind, root: Path, ignores: Ignores) -> bool:
-        name = str(file)
-        if self._leaves_out(name):
-            self._pass_over(passing_over(name, EXCLUDED))
-        elif is_ignored(str(whole), ignores):
-            self._pass_over(passing_over(name, _IGNORED))
-        elif reason := _why_nothing(kind, file, root):
-            self._pass_over(passing_over(name, reason))
-        else:
-            return True
-        return False
+    def _why_left_out(self, path: str, name: str, whole: str, ignores: Ignores) -> str:
+        """Return why a file, or a folder whose path ends with a slash, is not opened; ``""`` if it is."""
+        if self.leaves_out(path):
+            return EXCLUDED
+        if path.endswith("/") and not self.ignores_none and name.startswith("."):
+            return "hidden"
+        if path.endswith("/") and not self.ignores_none and name == _PACKAGES:
+            return f"called {_PACKAGES}"
+        return _IGNORED if is_ignored(whole, ignores) else ""
 
-    def _is_entered(self, folder: Path, whole: Path, ignores: Ignores) -> bool:
-        if folder.name == _REPOSITORY and not self._ignores_none:
-            return False
-        if self._leaves_out(f"{folder}/"):
-            self._not_entered(folder, EXCLUDED)
-        elif not self._ignores_none and folder.name.startswith("."):
-            self._not_entered(folder, "hidden")
-        elif not self._ignores_none and folder.name == _PACKAGES:
-            self._not_entered(folder, f"called {_PACKAGES}")
-        elif is_ignored(f"{whole}/", ignores):
-            self._not_entered(folder, _IGNORED)
-        else:
-            return True
-        return False
-
-    def _not_entered(self, folder: Path, reason: str) -> None:
-        self._pass_over(passing_over(f"{folder}/", reason))
+    def _is_taken(self, path: str, reason: str) -> bool:
+        """Return True without a reason against it; else pass over a file or a folder."""
+        if reason:
+            self.pass_over(passing_over(path, reason))
+        return not reason
 
 
 def _entries(folder: str) -> tuple[list[str], list[str], list[str]]:
