@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from dml_tile.errors import ConfigError, InputError
-from dml_tile.files.paths import STANDARD_INPUT, ListedPath, Matches, ProjectPath, why_refused
+from dml_tile.files.paths import STANDARD_INPUT, ListedPath, Matches, ProjectPath, WrittenPath, why_refused
 from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import list_root, path_from
 from dml_tile.files.whole import read_whole
@@ -107,7 +107,7 @@ def names_in(file: str, settings_file: str = "") -> list[str]:
         text = os.fsencode(text.decode("utf-16", "replace"))
     text = text.removeprefix(codecs.BOM_UTF8)
     names = text.split(b"\0") if b"\0" in text else text.splitlines()
-    return [ListedPath(os.fsdecode(name), root) for name in dict.fromkeys(names) if name]
+    return [ListedPath(os.fsdecode(name), *root) for name in dict.fromkeys(names) if name]
 
 
 class NamedFiles(NamedTuple):
@@ -148,7 +148,7 @@ def files_named(
                 continue
             if name in patterns:
                 matched.add(match)
-            if isinstance(name, ListedPath | ProjectPath) and (refused := why_refused(match)):
+            if isinstance(name, WrittenPath) and (refused := why_refused(match)):
                 complain(match, unreadable("", refused))
                 continue
             passed: list[Found] = []

@@ -158,26 +158,32 @@ def not_standard_input(path: str) -> str:
     return join(os.curdir, path) if path == STANDARD_INPUT else path
 
 
-class ListRoot(NamedTuple):
-    """The folder that no name in a list of files leads out of, and what messages call it."""
+class WrittenPath(str):
+    """A path that stands in a file, and the ``folder`` that it does not lead out of; messages call that ``label``."""
 
-    folder: str
-    title: str
+    __slots__ = ("folder", "label")
+    folder: str | Path
+    label: str
 
-
-class ListedPath(str):
-    """A path in a list of files: neither a pattern, nor a URL, nor standard input."""
-
-    __slots__ = ("root",)
-    root: ListRoot
-
-    def __new__(cls, path: str, root: ListRoot) -> Self:
+    def __new__(cls, path: str, folder: str | Path, label: str = "") -> Self:
         made = super().__new__(cls, not_standard_input(path))
-        made.root = root
+        made.folder, made.label = folder, label
         return made
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return str(self), self.root
+        return str(self), self.folder, self.label
+
+
+class ListedPath(WrittenPath):
+    """A path in a list of files: neither a pattern, nor a URL, nor standard input."""
+
+    __slots__ = ()
+
+
+class ProjectPath(WrittenPath):
+    """A path or a pattern in pyproject.toml."""
+
+    __slots__ = ()
 
 
 class NoPath(str):
@@ -186,29 +192,14 @@ class NoPath(str):
     __slots__ = ()
 
 
-class ProjectPath(str):
-    """A path or a pattern in pyproject.toml; nothing that it stands for leads out of the folder ``project``."""
-
-    __slots__ = ("project",)
-    project: Path
-
-    def __new__(cls, path: str, project: Path) -> Self:
-        made = super().__new__(cls, not_standard_input(path))
-        made.project = project
-        return made
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return str(self), self.project
-
-
 def why_refused(path: str) -> str:
     """Return why nothing at a path that stands in a file is read: it is special, or leads out; ``""`` if it is read."""
     try:
         if isinstance(path, ListedPath):
             if (count := part_count(path)) > MAX_PARTS:
                 return f"has {count} parts; a path may have {MAX_PARTS}"
-            if not Path(realpath(path)).is_relative_to(path.root.folder):
-                return f"leads out of {path.root.title}"
+            if not Path(realpath(path)).is_relative_to(path.folder):
+                return f"leads out of {path.label}"
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         return ""  # its reader says so
@@ -246,7 +237,7 @@ class Matches:
         self._found: dict[str, dict[tuple[int, int, str], str]] = {pattern: {} for pattern in patterns}
         self._looked_for: dict[tuple[int, int], set[int]] = {}
         self._awaited = lru_cache(_SETS_REMEMBERED)(self._awaited_at)
-        self._project = next((each.project.resolve() for each in patterns if isinstance(each, ProjectPath)), None)
+        self._project = next((Path(each.folder).resolve() for each in patterns if isinstance(each, ProjectPath)), None)
         self.outside: dict[str, list[str]] = {pattern: [] for pattern in patterns}
         self.problems: dict[str, Finding] = {}
         starts: dict[str, set[int]] = {}

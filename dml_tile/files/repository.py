@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
-from dml_tile.files.paths import MAX_PARTS, STANDARD_INPUT, ListRoot, NoPath, part_count
+from dml_tile.files.paths import MAX_PARTS, STANDARD_INPUT, NoPath, part_count
 from dml_tile.files.patterns import Patterns
 from dml_tile.files.whole import open_regular
 
@@ -50,18 +50,20 @@ def repository_root(names: Iterable[str] = ()) -> str:
     return root_above(common) or root_above(here) or next(holding, here)
 
 
-def list_root(settings_file: str) -> ListRoot:
+def list_root(settings_file: str) -> tuple[str, str]:
     """Return the repository's root; without a repository the folder of the ``settings_file``, else the current one.
+
+    The second text is what messages call it.
 
     Raises OSError if the current folder was removed.
     """
     here = os.path.realpath(os.curdir)
     if root := root_above(here):
-        return ListRoot(root, "the repository")
+        return root, "the repository"
     if settings_file:
         folder, name = os.path.split(os.path.realpath(settings_file))
-        return ListRoot(folder, f"the folder of {name}")
-    return ListRoot(here, "the current folder")
+        return folder, f"the folder of {name}"
+    return here, "the current folder"
 
 
 def path_from(folder: str, source: str) -> str:
