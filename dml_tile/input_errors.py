@@ -128,7 +128,7 @@ class ProblemList:
         if len(self._problems) == MAX_PROBLEMS:
             self._more += error.error_count()
             return
-        found = [_found(self._data, location, details) for details in error.errors(include_url=False)]
+        found = [(details, *self._followed(details, location)) for details in error.errors(include_url=False)]
         unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
         misspelt = {(*path[:-1], *nearest(str(path[-1]), self._keys_at(path[:-1]))) for path in unknown[:MAX_PROBLEMS]}
         relevant = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
@@ -139,6 +139,22 @@ class ProblemList:
                 path = path[2:] or path[-1:]
             self.add(unreadable(self._pointer + json_pointer(steps), _described(details, path, keys, self._names)))
         self._more += max(0, len(relevant) - room)
+
+    def _followed(
+        self, details: ErrorDetails, location: tuple[str | int, ...]
+    ) -> tuple[list[str | int], list[str | int]]:
+        """Return the steps to the wrong value, and the path to the field, which may be missing."""
+        data, steps, rest = self._data, list[str | int](), list[str | int]()
+        for step in location + details["loc"]:
+            name = str(step)
+            known = data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
+            key = next((key for key in (step, name[:1].upper() + name[1:]) if key in known), None)
+            if key is None:
+                rest.append(step)
+            else:
+                data, rest = data[key], []
+                steps.append(key)
+        return steps, [*steps, *rest[-1:]] if details["type"] == "missing" else steps
 
     @property
     def is_full(self) -> bool:
@@ -160,35 +176,6 @@ def problems_of(
     problems = ProblemList(data, pointer, names, keys_at)
     problems.add_error(error)
     return problems.reported()
-
-
-def _found(
-    data: Any, location: tuple[str | int, ...], details: ErrorDetails
-) -> tuple[ErrorDetails, list[str | int], list[str | int]]:
-    """Return pydantic's error, the steps to the wrong value, and the path to the field, which may be missing."""
-    steps, rest = _followed(data, location + details["loc"])
-    return details, steps, [*steps, *rest] if details["type"] == "missing" else steps
-
-
-def _followed(data: Any, location: Sequence[str | int]) -> tuple[list[str | int], list[str | int]]:
-    """Return the steps of a location that exist in the data, and the steps after them, without unions' tags."""
-    steps: list[str | int] = []
-    rest: list[str | int] = []
-    for step in location:
-        name = str(step)
-        key = next((key for key in (step, name[:1].upper() + name[1:]) if _has(data, key)), None)
-        if key is None:
-            rest.append(step)
-        else:
-            data, rest = data[key], []
-            steps.append(key)
-    return steps, rest[-1:]
-
-
-def _has(data: Any, key: str | int) -> bool:
-    return (
-        key in data if isinstance(data, dict) else isinstance(data, list) and isinstance(key, int) and key < len(data)
-    )
 
 
 def _described(details: ErrorDetails, path: Sequence[str | int], keys: Sequence[str], names: Sequence[str]) -> str:

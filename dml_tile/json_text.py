@@ -26,6 +26,8 @@ _STRING_OR_COMMENT: Final = f"(?s){STRING}|{COMMENT}".encode()
 _STRING_OR_TRAILING_COMMA: Final = rf"(?s){STRING}|,(?=\s*[\]}}])".encode()
 _REPEATED_NAME: Final = r'(?s)Detected duplicate key "(.*)" at (line \d+ column \d+)\Z'
 _SHORT: Final = 2**20
+"""The bytes of a text from which on it is asked whether its values fit into memory."""
+
 _SIZES: Final = {b"[": 88, b"{": 232, b",": 40, b'"': 32}
 """The bytes that Python takes for a value that each of these begins or separates."""
 
@@ -66,7 +68,8 @@ def parse_json(text: bytes) -> Any:
     first value, other readers the last.
     """
     text = text.removeprefix(codecs.BOM_UTF8)
-    _require_memory(text)
+    if len(text) > _SHORT:  # jiter may abort the process where the values do not fit
+        bytes(len(text) + sum(size * text.count(token) for token, size in _SIZES.items()))  # no page of it is used
     try:
         return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
@@ -86,13 +89,6 @@ def require_utf_8(text: bytes) -> None:
     encoding = json.detect_encoding(text)
     if not encoding.startswith("utf-8"):
         raise ValueError(f"the text is {encoding[: len('utf-16')].upper()}; UTF-8 was expected")
-
-
-def _require_memory(text: bytes) -> None:
-    """Raise MemoryError if the values of a long text would not fit: jiter may abort the process instead."""
-    if len(text) > _SHORT:
-        taken = len(text) + sum(size * text.count(token) for token, size in _SIZES.items())
-        bytes(taken)  # freed before a page of it is used
 
 
 def position_of_error(text: bytes, error: ValueError, first: int = 1) -> Position | None:
@@ -211,14 +207,9 @@ class SourceText:
 
 def _children_of(text: str, offset: int) -> dict[str, int]:
     """Return the offsets of a container's values by name or index; none for another value."""
-    return _shallow(text, offset) or dict(_scanned(text, offset))
-
-
-def _shallow(text: str, offset: int) -> dict[str, int]:
-    """Return the offsets of a shallow object's values, by name; none for another value."""
-    whole = re.compile(_SHALLOW_OBJECT).match(text, offset)
-    members = re.compile(_MEMBER).finditer(text, offset + 1, whole.end()) if whole else ()
-    return {_name(member[1]): member.start(2) for member in members}
+    shallow = re.compile(_SHALLOW_OBJECT).match(text, offset)
+    members = re.compile(_MEMBER).finditer(text, offset + 1, shallow.end()) if shallow else ()
+    return {_name(member[1]): member.start(2) for member in members} or dict(_scanned(text, offset))
 
 
 def _scanned(text: str, offset: int) -> Iterator[tuple[str, int]]:

@@ -131,17 +131,6 @@ class TensorPicture:
         last = self.cells[-1].offset + 1
         return max(last, -(-self.total // self.element_size)) if self.is_whole else last
 
-    @property
-    def pitches(self) -> tuple[int, ...]:
-        """The strides, in elements, beyond the reach of all smaller strides, smallest first: rows, planes."""
-        found = []
-        reach = 0
-        for stride, size in sorted(zip(self.strides, self.sizes, strict=True)):
-            if stride > reach > 0 and size > 1:
-                found.append(stride)
-            reach += (size - 1) * stride
-        return tuple(found)
-
     def byte(self, offset: int) -> int:
         """Return the first byte of the cell at an offset."""
         return offset * self.element_size
@@ -213,7 +202,12 @@ def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow]:
 
 def row_length(tensor: TensorPicture, most: int) -> int:
     """Return the cells in a row of a picture: one row of the tensor, or several short rows."""
-    pitches = tensor.pitches
+    pitches = []  # the strides beyond the reach of all smaller ones, smallest first: rows, planes
+    reach = 0
+    for stride, size in sorted(zip(tensor.strides, tensor.sizes, strict=True)):
+        if stride > reach > 0 and size > 1:
+            pitches.append(stride)
+        reach += (size - 1) * stride
     fitting = [pitch for pitch in pitches if pitch <= most]
     rows = {pitch: len({cell.offset // pitch for cell in tensor.cells}) for pitch in fitting}
     few = (pitch for pitch, count in rows.items() if count <= min(_MAX_ROWS, 2 * pitch))

@@ -36,7 +36,6 @@ _TILE_KEYS: Final = frozenset((*_TILE_FIELDS, *_TILE_FIELDS.values()))
 _REPEATS: Final = frozenset(("Repeats", "RepeatsCount", "repeats", "repeats_count"))
 _CAPTURE: Final = "dml_tile_capture"
 """The key of a captured line."""
-_NO_TYPE: Final = "Type is missing; a descriptor without it is a tile's, which has no {}"
 
 
 def read_source(name: str, called: str = "") -> Iterator[ItemOrProblem]:
@@ -153,27 +152,24 @@ def _count_nulls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a file, of at most MAX_DOCUMENT_BYTES and one byte. Raises InputError."""
-    is_first = True
-    while line := file.readline(MAX_DOCUMENT_BYTES + 1):
-        if is_first:
-            is_first = False
-            _require_lines(line)
+    """Yield the lines of a file, of at most MAX_DOCUMENT_BYTES and one byte.
+
+    Raises InputError if the first shows a pointer of Git LFS, or another encoding than UTF-8.
+    """
+    line = file.readline(MAX_DOCUMENT_BYTES + 1)
+    if line.startswith(LFS_POINTER):
+        raise input_error("", IS_A_POINTER)
+    try:
+        require_utf_8(line)
+    except ValueError as error:
+        raise input_error("", f"unreadable JSON: {error}") from None
+    while line:
         if len(line) > MAX_DOCUMENT_BYTES:
             rest = line
             while rest and not rest.endswith(b"\n"):
                 rest = file.readline(_SKIPPED_AT_ONCE)
         yield line
-
-
-def _require_lines(first: bytes) -> None:
-    """Raise InputError if a file's first line shows a pointer of Git LFS, or another encoding than UTF-8."""
-    if first.startswith(LFS_POINTER):
-        raise input_error("", IS_A_POINTER)
-    try:
-        require_utf_8(first)
-    except ValueError as error:
-        raise input_error("", f"unreadable JSON: {error}") from None
+        line = file.readline(MAX_DOCUMENT_BYTES + 1)
 
 
 def _read_line(text: SourceText, pointer: str) -> ItemOrProblem:
@@ -229,8 +225,10 @@ def _read_descriptor(data: Any, pointer: str, text: SourceText) -> ItemOrProblem
             return _read_typed(data, key, pointer, text)
     if data.keys().isdisjoint(_TILE_KEYS):
         return unreadable(pointer, _no_descriptor_message(data))
-    if foreign := _fields_of_another_operator(data):
-        return unreadable(pointer, _NO_TYPE.format(foreign[0]))
+    if not (data.keys() <= _TILE_KEYS or data.keys() & _REPEATS):
+        foreign = next((key for key in data if key not in _TILE_KEYS and key in _fields_of_all_operators()), None)
+        if foreign is not None:
+            return unreadable(pointer, f"Type is missing; a descriptor without it is a tile's, which has no {foreign}")
     return validated(TileOperatorDesc, data, pointer, text)
 
 
@@ -319,13 +317,6 @@ def _is_like_an_operator(data: dict[str, Any], kind: Any) -> bool:
     if not isinstance(kind, str) or data.keys() & {"Desc", "desc"} or kind.startswith(OPERATOR_TYPE.prefix):
         return True
     return len(data) == 1 or not data.keys().isdisjoint(_fields_of_all_operators())
-
-
-def _fields_of_another_operator(data: dict[str, Any]) -> list[str]:
-    """Return the keys of a descriptor without a type that an operator other than Tile has, if it is no tile."""
-    if data.keys() <= _TILE_KEYS or data.keys() & _REPEATS:
-        return []
-    return [key for key in data if key not in _TILE_KEYS and key in _fields_of_all_operators()]
 
 
 @cache

@@ -130,14 +130,11 @@ def why_unread(name: str, beginning: bytes) -> str:
         return IS_A_POINTER
     kind = kind_of(name)
     if kind is None or kind.reader:
-        kind = next((kind for kind in KINDS if _begins_as(kind, beginning)), None)
+        begun = (kind for kind in KINDS if kind.begins and beginning.startswith(kind.begins[1], kind.begins[0]))
+        kind = next(begun, None)
     if kind is None:
         return ""
     if kind.reader:
         suffix = kind.suffixes[0]
         return f"is {kind.name}; models are read from files: save it as a file named *{suffix}, and name that"
     return f"is {kind.name}, which is not read; these are: {read_kinds()}{f'; {kind.advice}' if kind.advice else ''}"
-
-
-def _begins_as(kind: FileKind, beginning: bytes) -> bool:
-    return kind.begins is not None and beginning.startswith(kind.begins[1], kind.begins[0])

@@ -65,7 +65,10 @@ class RemoteFiles:
             copy = Path(folder, PureWindowsPath(url.file).name[-_MAX_NAME_LENGTH:] or "file")  # safe on any system
 
             def fetched(system: Any, path: str) -> Path:
-                _fetch(system, _copies(system, path, copy))
+                copies, weights = {path: copy}, f"{path[:-4]}.bin"
+                if copy.suffix.lower() == ".xml" and system.isfile(weights):
+                    copies[weights] = copy.with_suffix(".bin")
+                _fetch(system, copies)
                 return copy
 
             yield self._in_time(url, url.time_left, fetched)
@@ -108,11 +111,3 @@ def _fetch(system: Any, copies: dict[str, Path]) -> None:
                 is_too_large = left < 0
         if is_too_large:
             raise input_error("", f"has more than {MAX_FETCHED_BYTES} bytes with its weights, the most that is fetched")
-
-
-def _copies(system: Any, path: str, copy: Path) -> dict[str, Path]:
-    """Return the paths of a model and of the weights beside an IR, each with its copy's path."""
-    weights = f"{path[:-4]}.bin"
-    if copy.suffix.lower() == ".xml" and system.isfile(weights):
-        return {path: copy, weights: copy.with_suffix(".bin")}
-    return {path: copy}
