@@ -335,7 +335,8 @@ class TextReport(Report):
             return
         notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
         notes += [_HOW_TO_FIX] * self._lacks_sizes
-        notes += [f"{_AS_HANDED_ON}{self._back_ends_to_ask()}"] * bool(self._unchanged)
+        if self._unchanged:
+            notes.append(f"{_AS_HANDED_ON}{self._back_ends_to_ask()}")
         self._print(Line(0, (f"note: {note}", "dim")) for note in notes)
         if self.passed_over:
             self._print([Line(0, wording.passed_over(self.passed_over))])
