@@ -95,11 +95,6 @@ _INTERRUPTED: Final = 130
 """The exit status after Ctrl-C, as a shell's."""
 
 
-def _says_out_of_memory(error: BaseException) -> bool:
-    """Return True for a MemoryError, and for what jiter raises instead, which no module exports."""
-    return isinstance(error, MemoryError) or type(error).__name__ == "PanicException"
-
-
 def main() -> None:
     """Run the command line."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as __main__ has set it
@@ -129,7 +124,8 @@ def main() -> None:
         drop_output()
         raise SystemExit(UNREADABLE) from None
     except BaseException as error:
-        if not _says_out_of_memory(error):
+        is_of_jiter = type(error).__name__ == "PanicException"  # raised instead of MemoryError, and exported nowhere
+        if not (isinstance(error, MemoryError) or is_of_jiter):
             raise
         error.__context__ = error.__traceback__ = None  # whose frames hold what took the memory
         print_stderr("dml-tile: there is not enough memory")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from inspect import Parameter
+from inspect import Parameter, Signature
 from typing import Any, Final, get_type_hints
 
 import typer
 
-from dml_tile.cli.console import let_typer_take
 from dml_tile.cli.options import CheckOptions
 
 
@@ -25,10 +24,10 @@ def check(context: typer.Context, **options: Any) -> None:
 
 _ANNOTATIONS: Final = {"context": typer.Context, **get_type_hints(CheckOptions, include_extras=True)}
 _DEFAULTS: Final = {"context": Parameter.empty, **CheckOptions._field_defaults}
-let_typer_take(
-    check,
+check.__signature__ = Signature(  # type: ignore[attr-defined]  # typer takes the function for one of these parameters
     [
         Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=_DEFAULTS[name], annotation=annotation)
         for name, annotation in _ANNOTATIONS.items()
-    ],
+    ]
 )
+check.__annotations__ = _ANNOTATIONS

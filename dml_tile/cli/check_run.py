@@ -179,10 +179,9 @@ class CheckRun:
     def setting_lines(self) -> str:
         """Return all settings in force, and their origins, as text."""
         is_by_variable = PROCESS.outside is not None and "targets" not in self.config.options
-        targets = [target.name for target in self.questions.targets]
         in_force: dict[str, tuple[object, str]] = {
             "paths": (self.names, self.config.origin("paths") if not self.options.files_from else "option"),
-            "targets": (targets, TARGET_VARIABLE if is_by_variable else self.config.origin("targets")),
+            "targets": (self._target_names, TARGET_VARIABLE if is_by_variable else self.config.origin("targets")),
             "root": (self.root, "default" if self.options.root is None else "option"),
         }
         return "".join(self.config.lines(in_force))
@@ -214,13 +213,10 @@ class CheckRun:
                 if number not in exclusion.patterns.met:
                     complain("check", [unreadable("", f"{excluding}: {pattern!r} matches nothing")])
         if self.questions.is_strict:
-            kept: list[Found] = []
             for name, finding in self._passed_over:
-                if is_left_out(name, finding.message):
-                    kept.append((name, finding))
-                else:
+                if not is_left_out((name, finding)):
                     self.status.complain(name, forbidden(finding.message))
-            self._passed_over = kept
+            self._passed_over = [*filter(is_left_out, self._passed_over)]
         return files
 
     def check(self, files: Sequence[str], command: str) -> None:

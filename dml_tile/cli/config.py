@@ -135,15 +135,12 @@ class Config:
         except ValueError as error:
             if name in self.options:
                 raise typer.BadParameter(str(error), param_hint=f"--{_KEYS[name]}") from None
-            raise self._error(name, str(error)) from None
+            raise ConfigError(self.file, f"{_TABLE}.{_KEYS[name]}: {error}") from None
 
     def selection(self) -> Selection:
         """Return the rules whose findings count. Raises ValueError for an unknown rule."""
-
-        def named(rules: Sequence[str]) -> frozenset[str]:
-            return frozenset(known_rules(split(rules)))
-
-        return Selection(self.parsed("select", named), self.parsed("ignore", named))
+        select, ignore = (self.parsed(name, lambda rules: known_rules(split(rules))) for name in ("select", "ignore"))
+        return Selection(frozenset(select), frozenset(ignore))
 
     def known_shapes(self) -> KnownShapes:
         """Return the sizes and shapes of models."""
@@ -189,9 +186,6 @@ class Config:
         for key, (value, origin) in in_force.items():
             yield f"{key} = {json.dumps(value)}  # {origin}\n"
 
-    def _error(self, name: str, message: str) -> ConfigError:
-        return ConfigError(self.file, f"{_TABLE}.{_KEYS[name]}: {message}")
-
 
 def nearest_config() -> Config:
     """Return the configuration of the nearest pyproject.toml that has the table, else none. Raises ConfigError.
@@ -207,18 +201,14 @@ def nearest_config() -> Config:
             file = os.path.relpath(folder / _FILE)
             table = _table(folder / _FILE, file)
             if table is not None:
-                return Config(file, _settings(table, folder, file))
+                try:
+                    return Config(file, Settings.model_validate(table, context=folder))
+                except ValidationError as error:
+                    first, *_ = problems_of(error, table, names=[*_KEYS.values()])
+                    raise ConfigError(file, f"{_TABLE}.{first.message}") from None
         if os.path.exists(folder / GIT):  # noqa: PTH110
             break
     return Config()
-
-
-def _settings(table: dict[str, Any], folder: Path, file: str) -> Settings:
-    try:
-        return Settings.model_validate(table, context=folder)
-    except ValidationError as error:
-        first, *_ = problems_of(error, table, names=[*_KEYS.values()])
-        raise ConfigError(file, f"{_TABLE}.{first.message}") from None
 
 
 def _table(path: Path, file: str) -> dict[str, Any] | None:

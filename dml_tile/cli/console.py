@@ -6,9 +6,8 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from inspect import Parameter, Signature
 from types import FrameType
-from typing import Any, Final, Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 import typer
 
@@ -94,12 +93,6 @@ def ending_by_exceptions() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def let_typer_take(command: Any, parameters: Sequence[Parameter]) -> None:
-    """Let typer take a function for one that has these parameters."""
-    command.__signature__ = Signature(parameters)
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:

@@ -132,7 +132,15 @@ def _named(name: str) -> Iterator[None]:
 
 def wanted_formats(values: Sequence[str] | None) -> list[Format]:
     """Return the formats that values of ``--format`` ask for, the first of all without one. Raises BadParameter."""
-    wanted = [_wanted(value) for value in values or [*FORMATS][:1]]
+    wanted = list[Format]()
+    for value in values or [*FORMATS][:1]:
+        name, colon, file = value.partition(":")
+        if name not in FORMATS or (colon and not file):
+            raise typer.BadParameter(
+                f"{value!r} is not one of {', '.join(FORMATS)}, nor one with a file, such as sarif:report.sarif",
+                param_hint="--format",
+            )
+        wanted.append(FORMATS[name]._replace(file=file))
     printed = [one for one in wanted if not one.file]
     if len(printed) > 1:
         names = " and ".join(one.name for one in printed)
@@ -216,13 +224,3 @@ def reports_in(wanted: Sequence[Format], options: Callable[..., ReportOptions]) 
         ]
         for output in outputs:
             output.flush()
-
-
-def _wanted(value: str) -> Format:
-    name, colon, file = value.partition(":")
-    if name not in FORMATS or (colon and not file):
-        raise typer.BadParameter(
-            f"{value!r} is not one of {', '.join(FORMATS)}, nor one with a file, such as sarif:report.sarif",
-            param_hint="--format",
-        )
-    return FORMATS[name]._replace(file=file)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import suppress
 from io import UnsupportedOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,7 +16,6 @@ from dml_tile.cli.formats import console_of, print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption
 
 if TYPE_CHECKING:
-    from dml_tile.directml.targets import Target
     from dml_tile.execution.mover import BoundTile
     from dml_tile.files.paths import AllowedFolders
 
@@ -54,15 +51,22 @@ def run(
     """
     from dml_tile.cli.config import one_target
     from dml_tile.dxdispatch.runner import run_model
-    from dml_tile.errors import input_error
+    from dml_tile.errors import InputError, RefusedModelError, input_error
+    from dml_tile.findings import unreadable
     from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
     from dml_tile.readers.urls import source_named
     from dml_tile.reports.text import print_refusals
+    from dml_tile.text import printable_line_start
+
+    def dispatch(name: str, tile: BoundTile) -> None:
+        if explain_plan:
+            print_stderr(f"{printable_line_start(name)}: {tile}")
+        tile.run()
 
     target = one_target(targets, "a model is run at one target")
     model = source_named(model)
-    with _exit_on_errors(model, target):
+    try:
         if is_model_file(model):
             raise input_error("", _NO_DXDISPATCH_MODEL)
         found = run_model(
@@ -71,42 +75,11 @@ def run(
             print_bytes if dxdispatch_output else print_text,
             target,
             against or "both",
-            dispatch=partial(run_tile, explain_plan=explain_plan),
+            dispatch=dispatch,
             as_dxdispatch=dxdispatch_output,
             in_rows=sys.stdout.isatty(),
         )
         print_refusals(console_of(stderr=True), model, found, target)
-
-
-def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
-    """Run a tile; ``explain_plan`` prints its plan on standard error first."""
-    if explain_plan:
-        from dml_tile.text import printable_line_start
-
-        print_stderr(f"{printable_line_start(name)}: {tile}")
-    tile.run()
-
-
-def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite: bool) -> AllowedFolders:
-    """Return the folders that the model may use, but for its own file."""
-    from dml_tile.files.paths import STANDARD_INPUT, AllowedFolders
-
-    folder = Path() if model == STANDARD_INPUT else Path(model).parent
-    folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
-    with suppress(UnsupportedOperation):  # by a stream that is no file
-        folders.protect(os.fstat(sys.stdin.fileno()) if model == STANDARD_INPUT else Path(model).stat())
-    return folders
-
-
-@contextmanager
-def _exit_on_errors(model: str, target: Target) -> Iterator[None]:
-    """Print why a model was not run, or not to its end, and exit with the status for that."""
-    from dml_tile.errors import InputError, RefusedModelError
-    from dml_tile.findings import unreadable
-    from dml_tile.reports.text import print_refusals
-
-    try:
-        yield
     except RefusedModelError as error:
         print_refusals(console_of(stderr=True), model, error.results, target)
         raise typer.Exit(FINDINGS) from None
@@ -118,3 +91,14 @@ def _exit_on_errors(model: str, target: Target) -> Iterator[None]:
             raise  # it is standard output's
         complain(model, [unreadable("", f"{error.filename}: {error.strerror}")])
         raise typer.Exit(UNREADABLE) from None
+
+
+def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite: bool) -> AllowedFolders:
+    """Return the folders that the model may use, but for its own file."""
+    from dml_tile.files.paths import STANDARD_INPUT, AllowedFolders
+
+    folder = Path() if model == STANDARD_INPUT else Path(model).parent
+    folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
+    with suppress(UnsupportedOperation):  # by a stream that is no file
+        folders.protect(os.fstat(sys.stdin.fileno()) if model == STANDARD_INPUT else Path(model).stat())
+    return folders

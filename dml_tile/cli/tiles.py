@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dml_tile.checks.files import ChosenTiles
     from dml_tile.checks.result import Result
     from dml_tile.directml.targets import Target
-    from dml_tile.emit.source import CodeName, Names
+    from dml_tile.emit.source import Names
     from dml_tile.pictures.labels import TilePicture
     from dml_tile.readers.item import Item
     from dml_tile.reports.lines import Line
@@ -181,6 +181,7 @@ def lower(
     from dml_tile.checks.files import chosen_tiles
     from dml_tile.checks.lowerings import lower_item
     from dml_tile.cli.config import Config, one_target, require_models
+    from dml_tile.emit.source import lowering_source
     from dml_tile.lowering.lower import LoweringOptions
     from dml_tile.readers.urls import source_named
     from dml_tile.reports.lowering import print_lowered
@@ -200,8 +201,9 @@ def lower(
         status.count_findings(are_failing=print_lowered(console_of(), tiles))
     elif output_format == "json":
         _print_model(file, list(tiles), status)
-    else:
-        _print_steps(output_format, list(tiles), status, names)
+    elif lowerings := _lowered_tiles(list(tiles), status):
+        for text in lowering_source(output_format, lowerings, names):
+            print_text(text)
     raise typer.Exit(status.code)
 
 
@@ -224,15 +226,6 @@ def _print_model(name: str, tiles: list[Result], status: ExitStatus) -> None:
             print_stderr(
                 f"dml-tile: DxDispatch runs no model at {tile.target.name}: it needs IDMLDevice1, of 2_1 and later"
             )
-
-
-def _print_steps(language: CodeName, tiles: list[Result], status: ExitStatus, names: Names) -> None:
-    """Print source text that builds the steps of all tiles that have a lowering."""
-    from dml_tile.emit.source import lowering_source
-
-    if lowerings := _lowered_tiles(tiles, status):
-        for text in lowering_source(language, lowerings, names):
-            print_text(text)
 
 
 def _lowered_tiles(tiles: list[Result], status: ExitStatus) -> list[Result]:
