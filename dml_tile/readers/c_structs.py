@@ -401,6 +401,7 @@ def _structure(source: object, struct: type[_Struct]) -> _Struct | None:
 
 def _address(source: object, struct: type[Structure]) -> int:
     """Return the address meant by ``source``, with room for the structure there; 0 for a null pointer."""
+    held: Structure | Union
     match source:
         case None:
             return 0
@@ -412,21 +413,18 @@ def _address(source: object, struct: type[Structure]) -> int:
         case c_void_p():
             return source.value or 0
         case Structure() | Union():
-            return _address_within(source, addressof(source), struct)
+            held, address = source, addressof(source)
         case Pointer():
-            return _address_within(source.contents, addressof(source.contents), struct) if bool(source) else 0
+            if not bool(source):
+                return 0
+            held, address = source.contents, addressof(source.contents)
         case ByReference():
-            held: Structure = source._obj  # type: ignore[attr-defined]
-            return _address_within(held, ctypes.cast(source, c_void_p).value or 0, struct)
+            held, address = source._obj, ctypes.cast(source, c_void_p).value or 0  # type: ignore[attr-defined]
         case _:
             raise TypeError(
                 f"the address of a {struct.__name__}, a ctypes structure or a pointer to one was expected, not "
                 f"{type(source).__name__}"
             )
-
-
-def _address_within(held: Structure | Union, address: int, struct: type[Structure]) -> int:
-    """Return ``address``, if ``held`` has room for the structure from there on."""
     size = addressof(held) + sizeof(held) - address
     if size < sizeof(struct):
         raise TypeError(f"{type(held).__name__} gives {size} bytes, but {struct.__name__} takes {sizeof(struct)}")

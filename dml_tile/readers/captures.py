@@ -103,7 +103,7 @@ def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
             yield _problem(part, f"call is {line.call}, which an earlier line of the session has begun")
         begun.add(key)
         desc = part.desc if isinstance(part.desc, OperatorDesc) and not is_again else None
-        operators.add(*key, desc)
+        operators.descs[key] = desc
         if line.graph is not None:
             described = _captured_graph(part, key[0], line.graph, operators)
         else:
@@ -141,11 +141,8 @@ class _Operators:
     """The operators that a capture describes, by session and call."""
 
     def __init__(self) -> None:
-        self._descs: dict[tuple[str, int], OperatorDesc | None] = {}
+        self.descs: dict[tuple[str, int], OperatorDesc | None] = {}
         self._digests: dict[tuple[str, int], str] = {}
-
-    def add(self, session: str, call: int, desc: OperatorDesc | None) -> None:
-        self._descs[session, call] = desc
 
     def graph(self, session: str, graph: dict[str, Any]) -> tuple[dict[str, Any], str]:
         """Return a graph with its nodes' operators in place, and its content, independent of the calls' numbers.
@@ -163,7 +160,7 @@ class _Operators:
         call = node.get("Operator") if isinstance(node, dict) else None
         if type(call) is not int:
             return node, node
-        desc = self._descs.get((session, call))
+        desc = self.descs.get((session, call))
         if desc is None:
             return node | {"Operator": UNKNOWN_OPERATOR}, node | {"Operator": 0}
         return node | {"Operator": desc}, node | {"Operator": self._digest(session, call, desc)}

@@ -63,9 +63,10 @@ def passing_over(name: str, reason: str) -> Found:
     return name, own_finding(PASSED_OVER, reason)
 
 
-def is_left_out(name: str, reason: str) -> bool:
+def is_left_out(passed_over: Found) -> bool:
     """Return True for folders that are passed over, and for files that are not opened."""
-    return name.endswith("/") or reason in _LEFT_OUT
+    name, finding = passed_over
+    return name.endswith("/") or finding.message in _LEFT_OUT
 
 
 def is_model_file(name: str) -> bool:

@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -123,8 +123,9 @@ def own_streams() -> tuple[BinaryIO, BinaryIO]:
 def bounds(seconds: float, memory: int) -> Iterator[None]:
     """Bound memory, in bytes, and, in case the parent dies, time; suppress core files."""
     if resource is not None:
-        _limit(resource.RLIMIT_CORE, 0)
-        _limit(resource.RLIMIT_DATA, memory)
+        for kind, most in (resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, memory):
+            hard = resource.getrlimit(kind)[1]
+            resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     if hasattr(signal, "alarm"):
         signal.alarm(int(seconds) + _GRACE)
     try:
@@ -133,11 +134,6 @@ def bounds(seconds: float, memory: int) -> Iterator[None]:
         os._exit(OUT_OF_MEMORY)
     if hasattr(signal, "alarm"):
         signal.alarm(0)
-
-
-def _limit(kind: int, most: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def main() -> None:
@@ -160,20 +156,16 @@ def main() -> None:
 
 def answer(order: Order) -> Iterator[Part | End]:
     """Yield the parts of a file, and the end of the answer."""
-    names = yield from _parts(order)
-    yield End(tuple(sorted(names.dimensions)), tuple(sorted(names.inputs)), names.nodes)
-
-
-def _parts(order: Order) -> Generator[Part, None, ModelNames]:
-    """Yield the parts of a file; return the names by which sizes may be given."""
+    names = ModelNames()
     try:
         if order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes
 
-            return (yield from read_nodes(Path(order.path), order.known_shapes, order.targets))
-        from dml_tile.readers import openvino
+            names = yield from read_nodes(Path(order.path), order.known_shapes, order.targets)
+        else:
+            from dml_tile.readers import openvino
 
-        return (yield from openvino.read_nodes(Path(order.path), order.known_shapes))
+            names = yield from openvino.read_nodes(Path(order.path), order.known_shapes)
     except InputError as error:
         yield from error.problems
     except ImportError as error:
@@ -183,7 +175,7 @@ def _parts(order: Order) -> Generator[Part, None, ModelNames]:
     except Exception as error:  # of any class: a hostile file may make a library raise anything
         reason = f"{type(error).__name__}: {shortened(str(error), _MAX_MESSAGE_LENGTH)}"
         yield unreadable("", f"{order.reader}'s reader failed: {reason}")
-    return ModelNames()
+    yield End(tuple(sorted(names.dimensions)), tuple(sorted(names.inputs)), names.nodes)
 
 
 if __name__ == "__main__":
