@@ -11,7 +11,6 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from dml_tile.back_ends import kernels
 from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, releases, version_text
 from dml_tile.back_ends.placement import Placement
-from dml_tile.back_ends.placer import runtime_at
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
@@ -344,11 +343,13 @@ def test_a_model_is_not_loaded_by_a_release_below_its_opset_or_ir_version() -> N
 
 
 def test_levels_and_other_targets_mean_the_newest_release_that_was_read() -> None:
-    assert runtime_at(Target.parse("6_4")).release == (1, 24)
-    assert runtime_at(Target.parse("windows-11-24h2")).release == (1, 24)
-    assert runtime_at(Target.parse("onnxruntime-directml-1.13.1")).release == (1, 13)
-    later = runtime_at(Target(FeatureLevel.parse("6_4"), "onnxruntime-directml-1.28.0"))
-    assert (later.release, later.read, later.is_read) == ((1, 28), (1, 24), False)
+    made = of("Relu", F, opset=26)
+    for name, release in (("6_4", "1.24"), ("windows-11-24h2", "1.24"), ("onnxruntime-directml-1.13.1", "1.13")):
+        (error,), _ = placed(made, Target.parse(name))
+        assert error.text.startswith(f"opset 26: onnxruntime {release} loads up to ")
+    later = Target(FeatureLevel.parse("6_4"), "onnxruntime-directml-1.28.0")
+    (error,), _ = placed(made, later)
+    assert error.text == "opset 26: 1.24 loads up to 25, and what 1.28 loads is not known"
 
 
 def test_the_kernels_of_later_releases_are_not_known_where_1_24_has_none() -> None:

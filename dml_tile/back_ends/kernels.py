@@ -35,23 +35,19 @@ class RuntimeRelease(NamedTuple):
     """
 
     version: Version
+    name: str
     opsets: Mapping[str, int]
     ir: int
     device_level: FeatureLevel
     cpu_preferred: bool
     int64: str
 
-    @property
-    def name(self) -> str:
-        """The release, as in ``1.24``."""
-        return version_text(self.version)
-
 
 class Kernel(NamedTuple):
     """A kernel: the operator's versions that it takes, and the types that it takes by the names of constraints.
 
     ``cpu_inputs`` are read on the CPU, ``query`` names the support query. ``int64`` is how 1.9 and 1.10 take 64-bit
-    integers. A ``shader`` is a custom one; ``runs_on_cpu`` marks a CPU kernel that is registered for DirectML.
+    integers. A ``shader`` is a custom one; ``sequences`` marks a kernel that may have them as inputs and outputs.
     """
 
     since: int
@@ -61,10 +57,10 @@ class Kernel(NamedTuple):
     query: str = ""
     int64: str = ""
     shader: bool = False
-    runs_on_cpu: bool = False
+    sequences: bool = False
 
 
-Kernels: TypeAlias = Mapping[tuple[str, str], tuple[Kernel, ...]]
+Kernels: TypeAlias = Mapping[tuple[str, str], Sequence[Kernel]]
 """Kernels by domain and operator."""
 
 
@@ -103,6 +99,7 @@ def releases() -> Mapping[Version, RuntimeRelease]:
     return {
         version_of(name): RuntimeRelease(
             version_of(name),
+            name,
             {"": row["opset"], **dict(_of(table["domain_opsets"], version_of(name)))},
             row["ir"],
             FeatureLevel.parse(row["device_level"]),
@@ -111,6 +108,22 @@ def releases() -> Mapping[Version, RuntimeRelease]:
         )
         for name, row in table["releases"].items()
     }
+
+
+def limits_at(release: Version) -> RuntimeRelease:
+    """Return the limits of a release, or of the nearest whose tables were read."""
+    oldest, *_, newest = releases()
+    return releases()[min(max(release, oldest), newest)]
+
+
+@cache
+def _type_sets(table: str) -> Mapping[str, frozenset[str]]:
+    return {name: frozenset(_COMMA_BETWEEN_TYPES.split(types)) for name, types in _table(table)["types"].items()}
+
+
+def _constraints(types: str, table: str) -> dict[str, frozenset[str]]:
+    """Return the types of a row by the names of constraints: ``T:fh T1:l`` names sets of the table."""
+    return {name: _type_sets(table)[types] for name, _, types in (each.partition(":") for each in types.split())}
 
 
 @cache
@@ -122,27 +135,25 @@ def directml_kernels(version: Version) -> Kernels:
         kernel = Kernel(
             since,
             since,
-            {name: _lettered(letters) for name, letters in _constraints(types)},
+            _constraints(types, "registrations.json"),
             frozenset(map(int, filter(None, given.get("cpu", "").split(",")))),
             given.get("query", ""),
             given.get("int64", ""),
             shader="shader" in given,
-            runs_on_cpu="cpukernel" in given,
+            sequences="sequences" in given,
         )
         found.setdefault((domain, operator), []).append(kernel)
-    return {key: tuple(kernels) for key, kernels in found.items()}
+    return found
 
 
 @cache
 def cpu_kernels(version: Version) -> Kernels:
     """Return the CPU provider's kernels of a release; those without an end take exactly the version ``since``."""
-    table = _table("cpu_kernels.json")
-    sets = {name: frozenset(_COMMA_BETWEEN_TYPES.split(types)) for name, types in table["types"].items()}
     found: dict[tuple[str, str], list[Kernel]] = {}
-    for domain, operator, since, to, types in _of(table["rows"], version):
-        kernel = Kernel(since, to or since, {name: sets[types] for name, types in _constraints(types)})
+    for domain, operator, since, to, types in _of(_table("cpu_kernels.json")["rows"], version):
+        kernel = Kernel(since, to or since, _constraints(types, "cpu_kernels.json"))
         found.setdefault((domain, operator), []).append(kernel)
-    return {key: tuple(kernels) for key, kernels in found.items()}
+    return found
 
 
 @cache
@@ -156,16 +167,10 @@ def registrations() -> Mapping[tuple[str, str], Mapping[int, Version]]:
 
 
 @cache
-def _versions() -> Mapping[tuple[str, str], set[int]]:
-    found = {key: set(versions) for key, versions in registrations().items()}
-    for domain, operator, since, *_ in _table("cpu_kernels.json")["rows"]:
-        found.setdefault((domain, operator), set()).add(since)
-    return found
-
-
-def known_versions(domain: str, operator: str, version: int) -> set[int]:
-    """Return the versions of an operator for which any provider has had a kernel, and this one."""
-    return _versions().get((domain, operator), set()) | {version}
+def known_versions(domain: str, operator: str) -> frozenset[int]:
+    """Return the versions of an operator for which any provider has had a kernel."""
+    rows = (*_table("registrations.json")["rows"], *_table("cpu_kernels.json")["rows"])
+    return frozenset(row[2] for row in rows if row[:2] == [domain, operator])
 
 
 @cache
@@ -178,16 +183,3 @@ def formals() -> Mapping[tuple[str, str], tuple[tuple[str, str, str], ...]]:
 def is_runtime_operator(domain: str, operator: str) -> bool:
     """Return True for an operator that ONNX Runtime has and onnx lacks."""
     return (domain, operator) in formals()
-
-
-def _constraints(types: str) -> list[tuple[str, str]]:
-    return [(name, listed) for name, _, listed in (each.partition(":") for each in types.split())]
-
-
-@cache
-def _lettered(letters: str) -> frozenset[str]:
-    """Return the types of a row's letters; ``*`` stands for all, ``+seq`` adds the sequences of them."""
-    names: dict[str, str] = _table("registrations.json")["types"]
-    tensors, _, sequences = letters.partition("+")
-    types = frozenset(names.values() if tensors == "*" else map(names.__getitem__, tensors))
-    return types | {f"seq({name})" for name in types} if sequences else types

@@ -7,10 +7,10 @@ PlacedModel   the placements of a model's nodes at several targets, as ``dml_til
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from dml_tile.back_ends.kernels import Version
 
@@ -64,22 +64,6 @@ class Formals(NamedTuple):
     outputs: tuple[tuple[str, str], ...] = ()
     is_exact: bool = False
 
-    def places(self, constraint: str) -> list[tuple[bool, int]]:
-        """Return the places, of inputs (True) and outputs, of a type variable, else of the value of that name."""
-        for column in (1, 0):
-            found = [
-                (is_input, i)
-                for is_input, formals in ((True, self.inputs), (False, self.outputs))
-                for i, formal in enumerate(formals)
-                if formal[column] == constraint
-            ]
-            if found:
-                return found
-        return []
-
-
-_NO_FORMALS: Final = Formals()
-
 
 class Gone(NamedTuple):
     """The reason why level 1 removes a node, from a release on.
@@ -111,7 +95,7 @@ class ModelNode:
     version: int
     inputs: tuple[Edge | None, ...]
     outputs: tuple[Edge | None, ...]
-    formals: Formals = _NO_FORMALS
+    formals: Formals
     attributes: Mapping[str, Any] = field(default_factory=dict)
     implicit: tuple[Edge, ...] = ()
     graphs: tuple[Sequence[ModelNode], ...] = ()
@@ -119,20 +103,6 @@ class ModelNode:
     gone: Gone | None = None
     function: str = ""
     fault: Reason | None = None
-
-    @property
-    def input_types(self) -> tuple[str | None, ...]:
-        """The types of the inputs: None if left out, "" if unknown."""
-        return _types(self.inputs)
-
-    @property
-    def output_types(self) -> tuple[str | None, ...]:
-        """The types of the outputs, alike."""
-        return _types(self.outputs)
-
-
-def _types(edges: Iterable[Edge | None]) -> tuple[str | None, ...]:
-    return tuple(None if edge is None else edge.type or "" for edge in edges)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 place()          the errors of a model and the placement of each node: load, functions, level 1, subgraphs, DirectML,
                  CPU, casts of float16
 placed_model()   the same at several targets, for reports
-runtime_at()     the release of ONNX Runtime at a target
 
 The shapes of values never matter; the sources are those of ``dml_tile.back_ends.kernels``, and
 onnxruntime/core/framework/fallback_cpu_capability.cc and DmlExecutionProvider/src/ExecutionProvider.cpp there.
@@ -13,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from dml_tile.back_ends.kernels import (
     Kernel,
@@ -21,77 +20,54 @@ from dml_tile.back_ends.kernels import (
     cpu_kernels,
     directml_kernels,
     known_versions,
+    limits_at,
     registrations,
-    releases,
     version_text,
 )
 from dml_tile.back_ends.placement import Edge, LoadedModel, ModelNode, NamedNode, PlacedModel, Placement, Reason
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
-from dml_tile.directml.packages import provider_release
+from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
 from dml_tile.directml.targets import Target
-
-
-class Runtime(NamedTuple):
-    """The release of ONNX Runtime that a target names, ``read`` where its kernels were; the newest for no release."""
-
-    release: Version
-    read: Version
-
-    @property
-    def is_read(self) -> bool:
-        """False for a release after the last whose tables were read."""
-        return self.release == self.read
-
-
-def runtime_at(target: Target) -> Runtime:
-    """Return the release of ONNX Runtime at a target, which is the newest that was read unless the name says it."""
-    oldest, *_, newest = releases()
-    asked = provider_release(target.name) or newest
-    return Runtime(asked, min(max(asked, oldest), newest))
-
 
 NodePlacements: TypeAlias = list[tuple[ModelNode, Reason]]
 
 
 def placed_model(model: LoadedModel, targets: Sequence[Target]) -> PlacedModel:
     """Return the placements of a model's nodes at targets."""
-    nodes: dict[str, tuple[int, NamedNode]] = {}
+    nodes: dict[str, ModelNode] = {}
     reasons: dict[Reason, int] = {}
     errors: list[tuple[int, ...]] = []
-    columns: list[dict[int, int]] = []
+    columns: list[dict[str, int]] = []
     for target in targets:
         refused, found = place(model, target)
         errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in refused))
-        column = {}
-        for node, reason in found:
-            if node.pointer not in nodes:
-                named = NamedNode(node.pointer, node.name, node.domain, node.operator, node.version)
-                nodes[node.pointer] = len(nodes), named
-            column[nodes[node.pointer][0]] = reasons.setdefault(reason, len(reasons))
-        columns.append(column)
+        columns.append({node.pointer: reasons.setdefault(reason, len(reasons)) for node, reason in found})
+        for node, _ in found:
+            nodes.setdefault(node.pointer, node)
     return PlacedModel(
-        tuple(node for _, node in nodes.values()),
+        tuple(NamedNode(each.pointer, each.name, each.domain, each.operator, each.version) for each in nodes.values()),
         tuple(reasons),
         tuple(errors),
-        tuple(tuple(column.get(i, -1) for i in range(len(nodes))) for column in columns),
+        tuple(tuple(column.get(pointer, -1) for pointer in nodes) for column in columns),
     )
 
 
 def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlacements]:
     """Return the errors of the model, and the placement of each node, in the order of the file.
 
-    Where a model is not loaded because of its IR version or its opset, none of its nodes is placed.
+    A target that names no release means the newest that was read. Where a model is not loaded because of its IR version
+    or its opset, none of its nodes is placed.
     """
-    runtime = runtime_at(target)
-    refused = list(_limits(model, runtime))
+    release = provider_release(target.name) or NEWEST_PROVIDER
+    refused = list(_limits(model, release))
     if refused:
         return refused, [(node, refused[0]) for node in _all(model.nodes)]
     errors = [
         Reason(Placement.NONE, "ORT-MODEL-opset-import", f"the model imports no opset of the domain {domain}")
         for domain in model.unimported
     ]
-    return errors, list(_Placer(runtime, target).placed(model.nodes))
+    return errors, list(_Placer(release, target).placed(model.nodes))
 
 
 def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
@@ -101,21 +77,19 @@ def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
             yield from _all(graph)
 
 
-def _limits(model: LoadedModel, runtime: Runtime) -> Iterator[Reason]:
-    limits = releases()[runtime.read]
+def _limits(model: LoadedModel, release: Version) -> Iterator[Reason]:
+    limits = limits_at(release)
     bounds = [("ORT-MODEL-ir-version", "IR version", "", model.ir, limits.ir)]
     for domain, opset in model.opsets.items():
         of_domain = f" of {domain}" if domain else ""
         bounds.append(("ORT-MODEL-opset", "opset", of_domain, opset, limits.opsets.get(domain, opset)))
     for rule, what, of_domain, has, most in bounds:
-        if has <= most:
-            continue
-        if runtime.is_read:
-            text = f"{what} {has}{of_domain}: onnxruntime {limits.name} loads up to {most}"
+        text = f"{what} {has}{of_domain}"
+        if has > most and release == limits.version:
+            text = f"{text}: onnxruntime {limits.name} loads up to {most}"
             yield Reason(Placement.NONE, rule, text, f"export at {what} {most}{of_domain} or below")
-        else:
-            later = version_text(runtime.release)
-            text = f"{what} {has}{of_domain}: {limits.name} loads up to {most}, and what {later} loads is not known"
+        elif has > most:
+            text = f"{text}: {limits.name} loads up to {most}, and what {version_text(release)} loads is not known"
             yield Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
 
 
@@ -127,7 +101,6 @@ Measured with wheels of 1.9 to 1.24: before, functions are replaced when the mod
 _NEVER_DIRECTML: Final = frozenset({"string", "complex64", "complex128", "bfloat16"})
 _64_BITS: Final = frozenset({"int64", "uint64"})
 _TYPES_SINCE: Final = {"double": (1, 10), "int4": (1, 20), "uint4": (1, 20)}
-_SEQUENCES_OF_DIRECTML: Final = "ConcatFromSequence"
 _CONSTRAINTS_THROW_SINCE: Final = (1, 13)
 MAX_SMALL_ELEMENTS: Final = 100
 """The most elements of an initialiser that a node on the CPU may read."""
@@ -135,26 +108,36 @@ _STAYS_ON_DIRECTML: Final = ("float16", "bfloat16", "float8", "float4")
 _ON_CPU: Final = {("", "Shape"), ("", "Size"), ("", "SequenceLength")}
 """Operators whose results DirectML's kernels leave in the CPU's memory."""
 _CONTROL_FLOW: Final = {("", "Loop"), ("", "Scan")}
-_THROWING: Final = dict.fromkeys(("RNN", "GRU", "LSTM"), ("layout",))
-"""Attributes of onnx's own operators at which the CPU provider's kernels throw, unless they are 0."""
+_THROWING: Final = dict.fromkeys((("", "RNN"), ("", "GRU"), ("", "LSTM")), "layout")
+"""Attributes at which the CPU provider's kernels throw, unless they are 0."""
+_SEVEREST: Final = (Placement.NONE, Placement.UNKNOWN, Placement.CPU)
+_NUMPY_NAMES: Final = {"float": "float32", "double": "float64"}
+"""NumPy's names of the types that ONNX's protobuf calls otherwise."""
 
 _ON_DIRECTML: Final = Reason(Placement.DIRECTML)
+_UNKNOWN_TYPE: Final = Reason(
+    Placement.UNKNOWN,
+    "ORT-UNKNOWN-type",
+    "the type of one of its values is not known: an operator before it is custom, or its inference fails",
+)
+
+_Answer: TypeAlias = tuple[Kernel | None, Reason, Reason | None]
+"""DirectML's kernel of a node, whether DirectML takes the node (on the CPU means that it does not), and why the CPU
+provider does not take it as it is; None if it does."""
 
 
 class _Placer:
     """Places the nodes of one model at one target."""
 
-    def __init__(self, runtime: Runtime, target: Target) -> None:
-        self._runtime = runtime
-        self._release = runtime.read
-        self._limits = releases()[runtime.read]
+    def __init__(self, release: Version, target: Target) -> None:
+        self._limits = limits_at(release)
+        self._release = self._limits.version
+        self._is_read = release == self._release
         # a device that does not come into being is taken to be the least that would
-        level = max(target.feature_level, self._limits.device_level)
-        self._target = replace(target, feature_level=level)
-        self._directml = directml_kernels(runtime.read)
-        self._cpu = cpu_kernels(runtime.read)
-        self._known: dict[tuple[object, ...], tuple[Kernel | None, Reason]] = {}
-        self._known_cpu: dict[tuple[object, ...], Reason | None] = {}
+        level = self._limits.device_level
+        self._target = replace(target, feature_level=level) if target.feature_level < level else target
+        self._directml = directml_kernels(self._release)
+        self._answers: dict[tuple[object, ...], _Answer] = {}
         self._made_by_directml: set[Edge] = set()
         self._computed: set[Edge] = set()
         """Values that other releases fold, and this one computes as the model runs."""
@@ -165,8 +148,8 @@ class _Placer:
         preferred = self._cpu_preferred(found) if self._limits.cpu_preferred else set()
         for node, _, reason in found:
             if node in preferred and reason.placement is Placement.DIRECTML:
-                text = "all that it needs is in the CPU's memory"
-                reason = self._on_cpu(node, Reason(Placement.CPU, "ORT-CPU-preferred", text))
+                reason = Reason(Placement.CPU, "ORT-CPU-preferred", "all that it needs is in the CPU's memory")
+                reason = self._on_cpu(node, reason, self._answer(node)[2])
             yield node, reason
             for graph in () if reason.placement is Placement.GONE else node.graphs:
                 yield from self.placed(graph)
@@ -186,14 +169,18 @@ class _Placer:
                 for graph in node.graphs:
                     yield from self._claimed(graph, "" if is_unwrapped else gone)
                 continue
-            kernel, reason = self._directml_reason(node)
+            kernel, reason, lacking = self._answer(node)
+            if kernel and kernel.query:
+                reason = self._query(node, kernel.query) or reason
             if reason.placement is Placement.CPU:
-                if self._is_replaced(node) and node.body is not None and (body := node.body()):
+                # the CPU provider has the node cast, or not at all
+                is_replaced = self._is_read and lacking and lacking.placement is not Placement.UNKNOWN
+                if is_replaced and node.body is not None and (body := node.body()):
                     yield from self._claimed(body)
                     continue
-                reason = self._on_cpu(node, reason)
+                reason = self._on_cpu(node, reason, lacking)
             if reason.placement is Placement.DIRECTML:
-                self._made_by_directml.update(edge for edge in node.outputs if edge)
+                self._made_by_directml.update(filter(None, node.outputs))
             yield node, kernel, reason
 
     def _why_gone(self, node: ModelNode) -> str:
@@ -208,32 +195,27 @@ class _Placer:
         )
         if is_optimised and is_computed and gone.since <= self._release:
             return gone.reason
-        self._computed.update(edge for edge in node.outputs if edge)
+        self._computed.update(filter(None, node.outputs))
         return ""
 
-    def _is_replaced(self, node: ModelNode) -> bool:
-        """Return True if the body replaces a node that DirectML does not take: the CPU has it cast, or not at all."""
-        found = self._on_cpu_as_is(node)
-        return self._runtime.is_read and found is not None and found.placement is not Placement.UNKNOWN
+    def _query(self, node: ModelNode, query: str) -> Reason | None:
+        """Return why a support query refuses a node; None if it does not."""
+        try:
+            refused = QUERIES[query](node, self._release)
+        except ValueError as error:
+            return Reason(Placement.NONE, "ORT-NODE-query", f"{error}: the session does not load")
+        return Reason(Placement.CPU, "ORT-CPU-query", f"DirectML does not take it: {refused}") if refused else None
 
-    def _directml_reason(self, node: ModelNode) -> tuple[Kernel | None, Reason]:
-        """Return DirectML's kernel of a node, and whether DirectML takes it; on the CPU means that it does not."""
+    def _answer(self, node: ModelNode) -> _Answer:
+        """Return what the providers' tables, and the device, say of a node's version and types."""
         if node.fault is not None:
-            return None, node.fault
-        key = (node.domain, node.operator, node.version, node.input_types, node.output_types)
-        if key not in self._known:
-            self._known[key] = self._kernel(node)
-        kernel, reason = self._known[key]
-        if kernel is None or (not kernel.query and not node.implicit and self._limits.int64 == "direct"):
-            return kernel, reason
-        if kernel.query:
-            try:
-                refused = QUERIES[kernel.query](node, self._release)
-            except ValueError as error:
-                return kernel, Reason(Placement.NONE, "ORT-NODE-query", f"{error}: the session does not load")
-            if refused:
-                return kernel, Reason(Placement.CPU, "ORT-CPU-query", f"DirectML does not take it: {refused}")
-        return kernel, self._device_reason(node, kernel) or _ON_DIRECTML
+            return None, node.fault, None
+        strided = self._limits.int64 != "direct" and tuple(edge in self._made_by_directml for edge in node.inputs)
+        types = tuple(map(_types, (node.inputs, node.outputs, node.implicit)))
+        key = (node.domain, node.operator, node.version, types, strided)
+        if key not in self._answers:
+            self._answers[key] = *self._kernel(node), self._why_not_on_cpu(node)
+        return self._answers[key]
 
     def _kernel(self, node: ModelNode) -> tuple[Kernel | None, Reason]:
         """Return DirectML's kernel by version and types, and whether the device has the types."""
@@ -245,131 +227,109 @@ class _Placer:
         for kernel in fitting:
             mismatch = _mismatch(node, kernel, throws=self._release >= _CONSTRAINTS_THROW_SINCE)
             if mismatch is None:
-                return kernel, self._device_reason(node, kernel) or _ON_DIRECTML
+                return kernel, self._device_reason(node, kernel)
             mismatches.append(mismatch)
         # the look-up throws before another kernel is tried; what is unknown may yet fit
-        worst = min(mismatches, key=lambda reason: _SEVEREST.index(reason.placement))
-        return None, worst
+        return None, min(mismatches, key=lambda reason: _SEVEREST.index(reason.placement))
 
     def _unregistered(self, node: ModelNode, kernels: Sequence[Kernel]) -> Reason:
-        name, release = f"{node.operator}-{node.version}", self._limits.name
-        if (node.domain, node.operator) in _CONTROL_FLOW:
+        """Return the reason why the release has none of its kernels for the node's version."""
+        operator, name = (node.domain, node.operator), f"{node.operator}-{node.version}"
+        if operator in _CONTROL_FLOW:
             return Reason(Placement.CPU, "ORT-CPU-control-flow", f"{node.operator} is always the CPU provider's")
-        known = registrations().get((node.domain, node.operator), {})
-        later = known.get(node.version)
-        since = f"onnxruntime {version_text(later)}" if later and later > self._release else ""
-        if not kernels:
-            if not known:
-                text = f"{name}: no release registers {node.operator}"
-                return Reason(Placement.CPU, "ORT-CPU-unregistered", text, subject=name)
+        known = registrations().get(operator, {})
+        later = known.get(node.version, self._release)
+        ways = [f"use onnxruntime {version_text(later)} or later"] if later > self._release else []
+        if not known:
+            text = f"no release registers {node.operator}"
+        elif not kernels:
             first = version_text(min(known.values()))
-            text = f"{name}: not registered in onnxruntime {release}; {node.operator} is from {first} on"
-            return Reason(Placement.CPU, "ORT-CPU-unregistered", text, f"use {since} or later" if since else None, name)
-        versions = sorted({kernel.since for kernel in kernels})
-        below = max((version for version in versions if version < node.version), default=None)
-        ways = [f"use {since} or later"] if since else []
-        if below is not None and not node.domain:
-            next_version = min(
-                version for version in known_versions("", node.operator, node.version) if version > below
-            )
-            ways.append(f"export at opset {next_version - 1} or below")
-        text = f"{name}: registered at {', '.join(map(str, versions))}"
-        return Reason(Placement.CPU, "ORT-CPU-version", text, ", or ".join(ways) or None, name)
+            text = f"not registered in onnxruntime {self._limits.name}; {node.operator} is from {first} on"
+        else:
+            versions = sorted({kernel.since for kernel in kernels})
+            text = f"registered at {', '.join(map(str, versions))}"
+            below = [version for version in versions if version < node.version]
+            if below and not node.domain:
+                later_versions = (each for each in known_versions(*operator) | {node.version} if each > below[-1])
+                ways.append(f"export at opset {min(later_versions) - 1} or below")
+        rule = "ORT-CPU-version" if kernels else "ORT-CPU-unregistered"
+        return Reason(Placement.CPU, rule, f"{name}: {text}", ", or ".join(ways) or None, name)
 
-    def _device_reason(self, node: ModelNode, kernel: Kernel) -> Reason | None:
-        """Return the reason why the device's data types keep a node from DirectML; None if they do not."""
-        given = [
-            *((edge, i not in kernel.cpu_inputs, True) for i, edge in enumerate(node.inputs)),
-            *((edge, True, True) for edge in node.implicit),
-            *((edge, True, False) for edge in node.outputs),
-        ]
-        for edge, is_of_device, is_input in given:
+    def _device_reason(self, node: ModelNode, kernel: Kernel) -> Reason:
+        """Return whether the device's data types keep a node from DirectML."""
+        inputs = ((edge, i in kernel.cpu_inputs) for i, edge in enumerate(node.inputs))
+        others = ((edge, False) for edge in (*node.implicit, *node.outputs))
+        for edge, is_on_cpu in (*inputs, *others):
             if edge is None:
                 continue
             if not edge.type:
-                return _unknown_type()
-            if refused := self._refused_type(edge.type, edge, node, kernel, is_of_device, is_input):
+                return _UNKNOWN_TYPE
+            is_made = edge in node.outputs or edge in self._made_by_directml
+            if refused := self._refused_type(edge.type, kernel, is_on_cpu=is_on_cpu, is_made=is_made):
                 return Reason(Placement.CPU, "ORT-CPU-device-type", f"{edge.type}: {refused}")
-        return None
+        return _ON_DIRECTML
 
-    def _refused_type(
-        self, name: str, edge: Edge, node: ModelNode, kernel: Kernel, is_of_device: bool, is_input: bool
-    ) -> str:
-        """Return why DirectML does not take a value of this type; empty if it does."""
+    def _refused_type(self, name: str, kernel: Kernel, *, is_on_cpu: bool, is_made: bool) -> str:
+        """Return why DirectML does not take a value of this type; empty if it does.
+
+        A value ``is_on_cpu`` if the kernel reads it there; it ``is_made`` by this node of DirectML's or another.
+        """
         if name.startswith("seq("):
-            if kernel.runs_on_cpu or node.operator == _SEQUENCES_OF_DIRECTML:
-                return ""
-            return "DirectML takes no sequences here"
+            return "" if kernel.sequences else "DirectML takes no sequences here"
         carrier = CARRIERS.get(_NUMPY_NAMES.get(name, name))
         if carrier is None or name in _NEVER_DIRECTML:
             return "DirectML has no such type"
         if name == "float16" and kernel.shader and not self._target.native_16_bit_ops:
             return "the device lacks Native16BitShaderOpsSupported, which the shader needs"
-        if not is_of_device:
+        if is_on_cpu:
             return ""
         if self._release < (since := _TYPES_SINCE.get(name, (0, 0))):
             return f"not taken before onnxruntime {version_text(since)}"
-        if name in _64_BITS and self._limits.int64 != "direct":
-            return self._refused_strided(name, edge, kernel, is_input)
-        return "" if self._target.supports_data_type(carrier) else f"the device at {self._target.name} lacks it"
-
-    def _refused_strided(self, name: str, edge: Edge, kernel: Kernel, is_input: bool) -> str:
-        """Return why 1.9 and 1.10 do not take 64-bit integers, as such or as strided ones of 32 bits."""
+        has_type = self._target.supports_data_type(carrier)
+        if name not in _64_BITS or self._limits.int64 == "direct":
+            return "" if has_type else f"the device at {self._target.name} lacks it"
+        # 1.9 and 1.10 take 64-bit integers as such, or as strided ones of 32 bits
         way, _, direct = kernel.int64.partition("+")
-        may_be_direct = self._limits.int64 != "strided" and (direct or not kernel.int64)
-        if may_be_direct and self._target.supports_data_type(CARRIERS[name]):
+        if has_type and self._limits.int64 != "strided" and (direct or not kernel.int64):
             return ""
         if not way:
             return f"taken neither as such nor by strides at onnxruntime {self._limits.name}"
-        if way == "dml" and is_input and edge not in self._made_by_directml:
-            return "taken by 32-bit strides, but only of another DirectML node's result"
-        return ""
+        is_taken = way != "dml" or is_made
+        return "" if is_taken else "taken by 32-bit strides, but only of another DirectML node's result"
 
-    def _on_cpu(self, node: ModelNode, reason: Reason) -> Reason:
+    def _on_cpu(self, node: ModelNode, reason: Reason, lacking: Reason | None) -> Reason:
         """Return the placement of a node that DirectML does not take, for this reason."""
-        found = self._on_cpu_as_is(node)
-        if found is None:
-            thrown = next((name for name in _THROWING.get(node.operator, ()) if node.attributes.get(name)), "")
-            if not thrown or node.domain:
+        if lacking is None:
+            attribute = _THROWING.get((node.domain, node.operator), "")
+            if not node.attributes.get(attribute):
                 return reason
-            text = f"the CPU provider's kernel throws where {thrown} is set, and the session does not load"
-            return Reason(Placement.CPU, "ORT-NODE-kernel", f"{reason.text}; {text}", f"export with {thrown} 0")
-        if found.placement is not Placement.CPU:
-            return self._nobody(node, reason, found)
-        return reason._replace(text=f"{reason.text}; {found.text}")
+            text = f"the CPU provider's kernel throws where {attribute} is set, and the session does not load"
+            return Reason(Placement.CPU, "ORT-NODE-kernel", f"{reason.text}; {text}", f"export with {attribute} 0")
+        if lacking.placement is Placement.UNKNOWN:
+            return lacking
+        text = f"{reason.text}; {lacking.text}"
+        if lacking.placement is Placement.CPU:
+            return reason._replace(text=text)
+        if not self._is_read:
+            text = f"{text} in {self._limits.name}, later ones are not known"
+            return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text, subject=reason.subject)
+        is_bfloat16 = any(edge.type == "bfloat16" for edge in node.inputs if edge)
+        advice = "Cast to float32 before it and back to bfloat16 behind it, which is exact" if is_bfloat16 else None
+        return Reason(Placement.NONE, "ORT-NODE-no-kernel", text, reason.suggestion or advice, reason.subject)
 
-    def _on_cpu_as_is(self, node: ModelNode) -> Reason | None:
-        key = (node.domain, node.operator, node.version, node.input_types, node.output_types)
-        if key not in self._known_cpu:
-            self._known_cpu[key] = self._cpu_reason(node)
-        return self._known_cpu[key]
-
-    def _cpu_reason(self, node: ModelNode) -> Reason | None:
+    def _why_not_on_cpu(self, node: ModelNode) -> Reason | None:
         """Return None if the CPU provider takes a node as it is; else whether it takes it cast, or why not."""
-        kernels = self._cpu.get((node.domain, node.operator), ())
-        fitting = [kernel for kernel in kernels if kernel.since <= node.version <= kernel.to]
-        mismatches = [_mismatch(node, kernel, throws=False) for kernel in fitting]
+        mismatches = _cpu_mismatches(node, self._release)
         if None in mismatches:
             return None
-        if unknown := next((each for each in mismatches if each and each.placement is Placement.UNKNOWN), None):
-            return unknown
-        if "float16" in node.input_types and not node.graphs:
+        if _UNKNOWN_TYPE in mismatches:
+            return _UNKNOWN_TYPE
+        if not node.graphs and any(edge.type == "float16" for edge in node.inputs if edge):
             cast = replace(node, inputs=_cast(node.inputs), outputs=_cast(node.outputs))
-            if None in [_mismatch(cast, kernel, throws=False) for kernel in fitting]:
+            if cpu_provider_has(cast, self._release):
                 return Reason(Placement.CPU, text="its float16 values are cast to float32 and back")
-        return Reason(Placement.NONE, text="of these types" if fitting else "")
-
-    def _nobody(self, node: ModelNode, reason: Reason, found: Reason) -> Reason:
-        if found.placement is Placement.UNKNOWN:
-            return found
-        lacks = f"the CPU provider has none{f' {found.text}' if found.text else ''}"
-        if not self._runtime.is_read:
-            text = f"{reason.text}; {lacks} in {self._limits.name}, later ones are not known"
-            return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text, subject=reason.subject)
-        is_bfloat16 = "bfloat16" in node.input_types
-        advice = "Cast to float32 before it and back to bfloat16 behind it, which is exact" if is_bfloat16 else None
-        text, tries = f"{reason.text}; {lacks}", reason.suggestion or advice
-        return Reason(Placement.NONE, "ORT-NODE-no-kernel", text, tries, reason.subject)
+        of_types = " of these types" if mismatches else ""
+        return Reason(Placement.NONE, text=f"the CPU provider has none{of_types}")
 
     def _cpu_preferred(self, found: Iterable[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
         """Return the nodes that stay on the CPU, since all that they need is there: what follows from shapes."""
@@ -379,68 +339,61 @@ class _Placer:
             if reason.placement is Placement.GONE:
                 continue
             follows = bool(there) and not there.isdisjoint((*node.inputs, *node.implicit))
-            if follows and (kernel is None or self._needs_only(node, kernel, there)):
-                if kernel is not None:
+            stays_there = follows
+            if kernel:
+                if follows and all(self._is_there(i, edge, kernel, there) for i, edge in enumerate(node.inputs)):
                     preferred.add(node)
-            elif kernel is None or (node.domain, node.operator) not in _ON_CPU:
-                continue
-            there.update(filter(None, node.outputs))
+                stays_there = node in preferred or (node.domain, node.operator) in _ON_CPU
+            if stays_there:
+                there.update(filter(None, node.outputs))
         return preferred
 
-    def _needs_only(self, node: ModelNode, kernel: Kernel, there: Set[Edge | None]) -> bool:
-        """Return True if DirectML leaves a node to the CPU: its inputs are ``there`` and not for its kernel alone."""
-        for i, edge in enumerate(node.inputs):
-            if edge is None or (edge.type or "").startswith(_STAYS_ON_DIRECTML):
-                return False
-            is_small = edge.is_initialiser and edge.elements is not None and edge.elements <= MAX_SMALL_ELEMENTS
-            is_there = (is_small and edge not in self._computed) or edge.is_input
-            if not is_there and (edge not in there or i in kernel.cpu_inputs):
-                return False
-        return True
+    def _is_there(self, i: int, edge: Edge | None, kernel: Kernel, there: Set[Edge | None]) -> bool:
+        """Return True if an input is ``there``, in the CPU's memory, and not for the kernel alone."""
+        if edge is None or (edge.type or "").startswith(_STAYS_ON_DIRECTML):
+            return False
+        is_small = edge.is_initialiser and edge.elements is not None and edge.elements <= MAX_SMALL_ELEMENTS
+        is_constant = is_small and edge not in self._computed
+        return is_constant or edge.is_input or (edge in there and i not in kernel.cpu_inputs)
 
 
 def cpu_provider_has(node: ModelNode, release: Version) -> bool:
     """Return True if the CPU provider of a release that was read has a node as it is."""
+    return None in _cpu_mismatches(node, release)
+
+
+def _cpu_mismatches(node: ModelNode, release: Version) -> list[Reason | None]:
+    """Return a mismatch, or None, for each of the CPU provider's kernels that take the node's version."""
     kernels = cpu_kernels(release).get((node.domain, node.operator), ())
-    fitting = (kernel for kernel in kernels if kernel.since <= node.version <= kernel.to)
-    return any(_mismatch(node, kernel, throws=False) is None for kernel in fitting)
+    return [_mismatch(node, kernel) for kernel in kernels if kernel.since <= node.version <= kernel.to]
 
 
-_SEVEREST: Final = (Placement.NONE, Placement.UNKNOWN, Placement.CPU)
-
-_NUMPY_NAMES: Final = {"float": "float32", "double": "float64"}
-"""NumPy's names of the types that ONNX's protobuf calls otherwise."""
-
-
-def _unknown_type() -> Reason:
-    text = "the type of one of its values is not known: an operator before it is custom, or its inference fails"
-    return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-type", text)
-
-
-def _mismatch(node: ModelNode, kernel: Kernel, *, throws: bool) -> Reason | None:
+def _mismatch(node: ModelNode, kernel: Kernel, *, throws: bool = False) -> Reason | None:
     """Return the first constraint of a kernel that a node's types do not meet; None if they meet all.
 
-    Of a constraint the first value that is there counts. A constraint that the operator lacks ``throws``, or is passed.
+    A constraint names a type variable, or else a value. The first value of it that is there counts. A constraint that
+    the operator lacks ``throws``, or is passed.
     """
-    unknown = None
+    formals, name, unknown = node.formals, f"{node.operator}-{node.version}", None
+    values = [*zip(formals.inputs, node.inputs, strict=False), *zip(formals.outputs, node.outputs, strict=False)]
     for constraint, types in kernel.types.items():
-        places = node.formals.places(constraint)
-        if not places and throws and node.formals.is_exact:
-            name = f"{node.operator}-{node.version}"
+        if throws and formals.is_exact and not any(constraint in each for each in (*formals.inputs, *formals.outputs)):
             text = f"{name} has no type {constraint}, which its registration names: the look-up throws, and the session"
             return Reason(Placement.NONE, "ORT-NODE-look-up", f"{text} does not load", subject=name)
-        for is_input, i in places:
-            edges = node.inputs if is_input else node.outputs
-            edge = edges[i] if i < len(edges) else None
-            if edge is None:
-                continue
-            if not edge.type:
-                unknown = _unknown_type()
-            elif edge.type not in types:
-                text = f"{constraint} is {edge.type}; {node.operator}-{node.version} is registered for "
-                return Reason(Placement.CPU, "ORT-CPU-type", f"{text}{', '.join(sorted(types)) or 'no type'}")
-            break
+        of_variable = (edge for (_, variable), edge in values if variable == constraint)
+        of_name = (edge for (value, _), edge in values if value == constraint)
+        edge = next(filter(None, (*of_variable, *of_name)), None)
+        if edge and not edge.type:
+            unknown = _UNKNOWN_TYPE
+        elif edge and edge.type not in types:
+            text = f"{constraint} is {edge.type}; {name} is registered for {', '.join(sorted(types)) or 'no type'}"
+            return Reason(Placement.CPU, "ORT-CPU-type", text)
     return unknown
+
+
+def _types(edges: Iterable[Edge | None]) -> tuple[str | None, ...]:
+    """Return the types of values: empty if left out, None if unknown."""
+    return tuple("" if edge is None else edge.type for edge in edges)
 
 
 def _cast(edges: Iterable[Edge | None]) -> tuple[Edge | None, ...]:

@@ -10,164 +10,97 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.back_ends.kernels import Version
 
-
-class QueriedNode(Protocol):
-    """A node's attributes, and the types of its inputs and outputs: None if left out, "" if unknown."""
-
-    @property
-    def attributes(self) -> Mapping[str, Any]: ...
-    @property
-    def input_types(self) -> tuple[str | None, ...]: ...
-    @property
-    def output_types(self) -> tuple[str | None, ...]: ...
+if TYPE_CHECKING:
+    from dml_tile.back_ends.placement import Edge, ModelNode
 
 
-QUERIES: Final[dict[str, Callable[[QueriedNode, Version], str]]] = {}
-"""The queries by the names that registrations.json gives them."""
-
-
-def _query(name: str) -> Callable[[Callable[[QueriedNode, Version], str]], Callable[[QueriedNode, Version], str]]:
-    def add(query: Callable[[QueriedNode, Version], str]) -> Callable[[QueriedNode, Version], str]:
-        QUERIES[name] = query
-        return query
-
-    return add
-
-
-def _set(node: QueriedNode, *names: str) -> str:
+def _set(node: ModelNode, *names: str) -> str:
     """Return the first of these attributes that is not 0."""
     return next((f"{name} is {node.attributes[name]}" for name in names if node.attributes.get(name)), "")
 
 
-def _is_there(types: tuple[str | None, ...], i: int) -> bool:
-    return i < len(types) and types[i] is not None
+def _given(values: Sequence[Edge | None], names: Mapping[int, str], state: str = "is given") -> str:
+    """Return the first of these inputs or outputs, named by their places, that the node has."""
+    return next((f"{name} {state}" for i, name in names.items() if i < len(values) and values[i]), "")
 
 
-@_query("MaxPool")
-def _max_pool(node: QueriedNode, release: Version) -> str:
-    return _set(node, "storage_order")
+def _beyond(values: Sequence[Edge | None], kind: str, most: int) -> str:
+    """Return the number of inputs or outputs if there are too many of them."""
+    limit = f"at most {most} are" if most > 1 else "1 is"
+    return f"there are {len(values)} {kind}; {limit} taken" if len(values) > most else ""
 
 
-@_query("Slice")
-def _slice(node: QueriedNode, release: Version) -> str:
-    return f"there are {len(node.input_types)} inputs; at most 5 are taken" if len(node.input_types) > 5 else ""
+def _lacks_inputs(node: ModelNode) -> str:
+    return f"there are {len(node.inputs)} inputs; 5 are needed" if len(node.inputs) < 5 else ""
 
 
-@_query("Resize")
-def _resize(node: QueriedNode, release: Version) -> str:
-    if node.attributes.get("mode") == "cubic":
-        return "mode is cubic"
-    return _set(node, "exclude_outside", "extrapolation_value")
-
-
-@_query("Scatter")
-def _scatter(node: QueriedNode, release: Version) -> str:
-    reduction = node.attributes.get("reduction", "none")
-    return "" if reduction == "none" else f"reduction is {reduction}"
-
-
-@_query("RecurrentNeuralNetwork")
-def _recurrent(node: QueriedNode, release: Version) -> str:
-    return _set(node, "layout")
-
-
-@_query("BatchNormalization")
-def _batch_normalization(node: QueriedNode, release: Version) -> str:
-    if refused := _set(node, "training_mode"):
+def _batch_normalization(node: ModelNode, release: Version) -> str:
+    if refused := _set(node, "training_mode") or _lacks_inputs(node):
         return refused
-    if len(node.input_types) < 5:
-        return f"there are {len(node.input_types)} inputs; 5 are needed"
-    types = dict.fromkeys(type_ for type_ in node.input_types[:5] if type_)
+    types = dict.fromkeys(edge.type for edge in node.inputs[:5] if edge and edge.type)
     return f"its inputs are of {' and '.join(types)}; one type is needed" if len(types) > 1 else ""
 
 
-@_query("Pad")
-def _pad(node: QueriedNode, release: Version) -> str:
-    pads = node.attributes.get("pads", ())
-    return next((f"pads[{i}] is {pad}" for i, pad in enumerate(pads) if pad < 0), "")
+def _attention(node: ModelNode, release: Version) -> str:
+    if release >= (1, 15):
+        refused = _given(node.inputs, {4: "past", 6: "past_sequence_length"})
+        refused = refused or _given(node.outputs, {1: "present"}, "is asked for")
+        return refused or _set(node, "unidirectional", "do_rotary", "past_present_share_buffer")
+    refused = _beyond(node.inputs, "inputs", 4) or _beyond(node.outputs, "outputs", 1)
+    has_sizes = "qkv_hidden_sizes" in node.attributes
+    return refused or ("qkv_hidden_sizes is given" if has_sizes else _set(node, "unidirectional"))
 
 
-@_query("LayerNormalization")
-def _layer_normalization(node: QueriedNode, release: Version) -> str:
-    return f"there are {len(node.output_types)} outputs; 1 is taken" if len(node.output_types) > 1 else ""
+def _quantised_attention(node: ModelNode, release: Version) -> str:
+    past = node.attributes.get("unidirectional") and _given(node.inputs, {8: "past"})
+    return f"unidirectional is 1, and {past}" if past else _set(node, "do_rotary", "past_present_share_buffer")
 
 
-@_query("SkipLayerNormalization")
-def _skip_layer_normalization(node: QueriedNode, release: Version) -> str:
-    return next((f"output {i} is asked for" for i in (1, 2) if _is_there(node.output_types, i)), "")
-
-
-@_query("QLinearSigmoid")
-def _quantised_sigmoid(node: QueriedNode, release: Version) -> str:
-    return f"there are {len(node.input_types)} inputs; 5 are needed" if len(node.input_types) < 5 else ""
-
-
-@_query("Attention")
-def _attention(node: QueriedNode, release: Version) -> str:
-    if release < (1, 15):
-        if len(node.input_types) > 4:
-            return f"there are {len(node.input_types)} inputs; at most 4 are taken"
-        if len(node.output_types) > 1:
-            return f"there are {len(node.output_types)} outputs; 1 is taken"
-        return "qkv_hidden_sizes is given" if "qkv_hidden_sizes" in node.attributes else _set(node, "unidirectional")
-    inputs = {4: "past", 6: "past_sequence_length"}
-    if given := next((name for i, name in inputs.items() if _is_there(node.input_types, i)), ""):
-        return f"{given} is given"
-    if _is_there(node.output_types, 1):
-        return "present is asked for"
-    return _set(node, "unidirectional", "do_rotary", "past_present_share_buffer")
-
-
-@_query("QAttention")
-def _quantised_attention(node: QueriedNode, release: Version) -> str:
-    if node.attributes.get("unidirectional") and _is_there(node.input_types, 8):
-        return "unidirectional is 1, and past is given"
-    return _set(node, "do_rotary", "past_present_share_buffer")
-
-
-@_query("MatMulNBits")
-def _matmul_n_bits(node: QueriedNode, release: Version) -> str:
+def _matmul_n_bits(node: ModelNode, release: Version) -> str:
     columns, block, bits = (node.attributes.get(name, 0) for name in ("K", "block_size", "bits"))
     if bits not in (0, 4, 8):
         return f"bits is {bits}; 4 and 8 are taken"
     return f"K is {columns}, no multiple of block_size {block}" if block and columns % block else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Product:
-    """Equations of two inputs, their labels numbered in order, that are recognised from a release on."""
+def _pad(node: ModelNode, release: Version) -> str:
+    return next((f"pads[{i}] is {pad}" for i, pad in enumerate(node.attributes.get("pads", ())) if pad < 0), "")
 
-    since: Version
-    equations: frozenset[str]
+
+def _resize(node: ModelNode, release: Version) -> str:
+    is_cubic = node.attributes.get("mode") == "cubic"
+    return "mode is cubic" if is_cubic else _set(node, "exclude_outside", "extrapolation_value")
+
+
+def _scatter(node: ModelNode, release: Version) -> str:
+    reduction = node.attributes.get("reduction", "none")
+    return "" if reduction == "none" else f"reduction is {reduction}"
 
 
 _PRODUCTS: Final = (
-    _Product(
+    # equations of two inputs, their labels numbered in order, that are recognised from a release on
+    (
         (1, 9),
-        frozenset(
+        {
             # plain, the first transposed, the second transposed; of 2 to 4 labels
-            {
-                *("ab,bc->ac", "abc,acd->abd", "abcd,abde->abce"),
-                *("ab,ac->bc", "abc,abd->acd", "abcd,abce->abde"),
-                *("ab,cb->ac", "abc,adc->abd", "abcd,abed->abce", "a,a->"),
-            }
-        ),
+            *("ab,bc->ac", "abc,acd->abd", "abcd,abde->abce"),
+            *("ab,ac->bc", "abc,abd->acd", "abcd,abce->abde"),
+            *("ab,cb->ac", "abc,adc->abd", "abcd,abed->abce", "a,a->"),
+        },
     ),
-    _Product((1, 14), frozenset({"abcd,adce->abce", "abcd,abce->adce", "abcd,aecd->abce"})),
-    _Product((1, 16), frozenset({"a,b->ab"})),
+    ((1, 14), {"abcd,adce->abce", "abcd,abce->adce", "abcd,aecd->abce"}),
+    ((1, 16), {"a,b->ab"}),
 )
 _ANY_EQUATION: Final = (1, 19)
 """The release that takes any equation of one or two inputs."""
 
 
-@_query("EinSum")
-def _einsum(node: QueriedNode, release: Version) -> str:
+def _einsum(node: ModelNode, release: Version) -> str:
     """Raise ValueError for an unknown character."""
     equation = re.sub(r"\s", "", str(node.attributes.get("equation", "")))
     if unknown := re.sub(r"[A-Za-z,.]|->", "", equation):
@@ -192,10 +125,31 @@ def _is_recognised(inputs: list[str], result: str, release: Version) -> bool:
         return True
     numbers: dict[str, str] = {}
     text = "".join(_numbered(f"{inputs[0]},{inputs[1]}->{result}", numbers))
-    return any(text in product.equations for product in _PRODUCTS if product.since <= release)
+    return any(text in equations for since, equations in _PRODUCTS if since <= release)
 
 
 def _numbered(equation: str, numbers: dict[str, str]) -> Iterator[str]:
     """Yield the equation with the labels a, b, c, … in the order of their first appearance."""
     for character in equation:
         yield numbers.setdefault(character, chr(ord("a") + len(numbers))) if character.isalpha() else character
+
+
+QUERIES: Final[dict[str, Callable[[ModelNode, Version], str]]] = {
+    "Attention": _attention,
+    "BatchNormalization": _batch_normalization,
+    "EinSum": _einsum,
+    "LayerNormalization": lambda node, release: _beyond(node.outputs, "outputs", 1),
+    "MatMulNBits": _matmul_n_bits,
+    "MaxPool": lambda node, release: _set(node, "storage_order"),
+    "Pad": _pad,
+    "QAttention": _quantised_attention,
+    "QLinearSigmoid": lambda node, release: _lacks_inputs(node),
+    "RecurrentNeuralNetwork": lambda node, release: _set(node, "layout"),
+    "Resize": _resize,
+    "Scatter": _scatter,
+    "SkipLayerNormalization": lambda node, release: _given(
+        node.outputs, {1: "output 1", 2: "output 2"}, "is asked for"
+    ),
+    "Slice": lambda node, release: _beyond(node.inputs, "inputs", 5),
+}
+"""The queries by the names that registrations.json gives them."""

@@ -12,12 +12,11 @@ from dml_tile.back_ends.chromium import CHROMIUM, may_use_onnx_runtime
 from dml_tile.back_ends.dialects import Request
 from dml_tile.back_ends.directml import sizes_fit
 from dml_tile.back_ends.onnxruntime import QUANTISED_SINCE, TRANSPOSES_MOVE_SINCE
-from dml_tile.back_ends.placer import runtime_at
 from dml_tile.checking import check
 from dml_tile.checks.result import CheckedFile, Result, verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
-from dml_tile.directml.packages import provider_release
+from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.findings import (
@@ -71,7 +70,7 @@ def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
     """Return the Tile that ONNX Runtime's release leaves of a model's: on quantised values, before Transposes."""
     if not (via.places_nodes and (node.quantised or node.transposed)):
         return node
-    release = runtime_at(target).release
+    release = provider_release(target.name) or NEWEST_PROVIDER
     if node.quantised and release >= QUANTISED_SINCE:
         node = replace(node, data_type=node.quantised)
     order = [node.transposed.index(i) for i in range(len(node.transposed))]
