@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, starmap
 from typing import Final
 
-from dml_tile.checks.placements import PLACED, ModelNodes
+from dml_tile.checks.placements import PLACED
 from dml_tile.checks.result import CheckedFile
 from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, Severity, location_of
 from dml_tile.reports.bounds import clipped
-from dml_tile.reports.overview import SIGNS, DepartureRow, OverviewReport, OverviewRow, PlacedModels, placed_at
-from dml_tile.reports.report import ReportOptions
+from dml_tile.reports.overview import SIGNS, DepartureRow, OverviewReport, OverviewRow, PlacedCell, PlacedModels
 from dml_tile.reports.rows import FindingRow
 from dml_tile.reports.wording import counted, headline, kind_of, passed_over
 from dml_tile.text import plural
@@ -45,7 +44,7 @@ def _lines(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str
     if report.passed_over:
         yield from ("", f"{_escaped(passed_over(report.passed_over))}.")
     yield from _list(report.notices, _notice, "notices")
-    yield from _nodes(PlacedModels(files, report.options, MAX_IN_A_COMMENT), report.options)
+    yield from _nodes(PlacedModels(files, report.options, MAX_IN_A_COMMENT))
     rows = report.rows
     if rows:
         heads = ["Operator", *report.targets, "Lowest level", "Oldest Windows"]
@@ -70,14 +69,14 @@ def _table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]
         yield f"| {' | '.join(cells)} |"
 
 
-def _nodes(placed: PlacedModels, options: ReportOptions) -> Iterator[str]:
+def _nodes(placed: PlacedModels) -> Iterator[str]:
     """Yield the models by targets, then the kinds of departure."""
-    if not placed.models:
+    if not placed.count:
         return
     heads = ["Model", *(target.label for target in placed.targets)]
-    yield from _table(heads, (_placements(nodes, options) for nodes in placed.models[:MAX_IN_A_COMMENT]))
-    if len(placed.models) > MAX_IN_A_COMMENT:
-        yield from ("", f"and {len(placed.models) - MAX_IN_A_COMMENT} more models")
+    yield from _table(heads, ([_cell_code(source), *map(_placements, cells)] for source, cells in placed.rows))
+    if placed.count > len(placed.rows):
+        yield from ("", f"and {placed.count - len(placed.rows)} more models")
     known = f"{plural(placed.known, 'kind')} of departure from DirectML" if placed.known else ""
     if not (placed.departures or placed.left_out):
         yield from ("", f"Nothing is new against the baseline, which has {known}.") if known else ()
@@ -96,13 +95,10 @@ def _nodes(placed: PlacedModels, options: ReportOptions) -> Iterator[str]:
         yield from ("", f"and {placed.left_out} more")
 
 
-def _placements(nodes: ModelNodes, options: ReportOptions) -> Iterator[str]:
-    """Yield a model's name and, for each target, whether it loads there, and the numbers of its nodes."""
-    yield _cell_code(clipped(options.path(nodes.source)))
-    for i in range(len(nodes.targets)):
-        outcome, counts = placed_at(nodes, i)
-        numbers = ", ".join(f"{count:,} {PLACED[placement]}" for placement, count in counts.items())
-        yield ": ".join(filter(None, (outcome, numbers)))
+def _placements(cell: PlacedCell) -> str:
+    outcome, counts = cell
+    numbers = ", ".join(f"{count:,} {PLACED[placement]}" for placement, count in counts.items())
+    return ": ".join(filter(None, (outcome, numbers)))
 
 
 def _departure(row: DepartureRow) -> Iterator[str]:

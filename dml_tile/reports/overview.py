@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import PLACED, Departure, ModelNodes
@@ -115,44 +115,48 @@ class DepartureRow(NamedTuple):
     finding: Finding
 
 
+PlacedCell: TypeAlias = tuple[str, Mapping[Placement, int]]
+"""Whether a model loads at a target, in words, and the numbers of its nodes by placement.
+
+The words are empty if that is not known; without a device there are no numbers.
+"""
+
+
 class PlacedModels:
     """The models whose nodes ONNX Runtime placed, and the kinds of departure of them, the worst first.
 
-    Of a severity ``max_listed`` kinds are listed; ``left_out`` counts the others, ``known`` those that the baseline
-    has.
+    Of the models ``max_listed`` are listed, with a cell for each target, and of each severity as many kinds;
+    ``left_out`` counts the other kinds, ``known`` those that the baseline has.
     """
 
     def __init__(self, files: Sequence[CheckedFile], options: ReportOptions, max_listed: int) -> None:
-        self.models = [each.nodes for each in files if each.nodes]
-        self.targets: Sequence[Target] = self.models[0].targets if self.models else ()
-        self.known = sum(len({kind[:2] for kind in nodes.known}) for nodes in self.models)
+        models = [(clipped(options.path(each.source)), each.nodes) for each in files if each.nodes]
+        self.count = len(models)
+        self.targets: Sequence[Target] = models[0][1].targets if models else ()
+        self.rows = [(source, [*_placed_cells(nodes)]) for source, nodes in models[:max_listed]]
+        self.known = sum(len({kind[:2] for kind in nodes.known}) for _, nodes in models)
         kinds: dict[Severity, list[tuple[str, Departure]]] = {each: [] for each in sorted(Severity, reverse=True)}
-        for nodes in self.models:
+        for source, nodes in models:
             for departure in nodes.counted:
-                kinds[OWN[departure.reason.rule].severity].append((nodes.source, departure))
+                kinds[OWN[departure.reason.rule].severity].append((source, departure))
         self.left_out = sum(len(found[max_listed:]) for found in kinds.values())
-        self.departures = [
-            DepartureRow(clipped(options.path(source)), departure, _short_finding(departure.finding))
-            for found in kinds.values()
-            for source, departure in found[:max_listed]
-        ]
+        listed = [each for found in kinds.values() for each in found[:max_listed]]
+        self.departures = [DepartureRow(*each, _short_finding(each[1].finding)) for each in listed]
 
 
 def _short_finding(finding: Finding) -> Finding:
     return replace(finding, message=clipped(finding.message), tries=clipped_tries(finding.tries))
 
 
-def placed_at(nodes: ModelNodes, target: int) -> tuple[str, dict[Placement, int]]:
-    """Return whether a model loads at a target, in words, and the numbers of its nodes by placement.
-
-    The words are empty if that is not known; without a device there are no numbers.
-    """
-    if not nodes.has_device(target):
-        return "no device", {}
-    counts = {placement: count for placement in PLACED if (count := nodes.counts[target][placement])}
-    if not nodes.loads(target):
-        return "does not load", counts
-    return "" if Placement.UNKNOWN in counts else "loads", counts
+def _placed_cells(nodes: ModelNodes) -> Iterator[PlacedCell]:
+    for i, numbers in enumerate(nodes.counts):
+        counts = {placement: count for placement in PLACED if (count := numbers[placement])}
+        if not nodes.has_device(i):
+            yield "no device", {}
+        elif not nodes.loads(i):
+            yield "does not load", counts
+        else:
+            yield "" if Placement.UNKNOWN in counts else "loads", counts
 
 
 class OverviewReport(Report):

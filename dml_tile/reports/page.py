@@ -9,13 +9,14 @@ from typing import Final
 from dml_tile import __version__
 from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.placements import PLACED, ModelNodes
+from dml_tile.checks.placements import PLACED
 from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import OWN, Finding, Found, location_of
-from dml_tile.reports import markup, overview, wording
+from dml_tile.reports import markup, wording
 from dml_tile.reports.bounds import clipped
 from dml_tile.reports.markup import Cell, Markup, Row, choices_of, count_cell, element, joined, left_out, name, table
+from dml_tile.reports.overview import SIGNS, DepartureRow, OverviewReport, OverviewRow, PlacedCell, PlacedModels
 from dml_tile.reports.rows import FindingRow
 from dml_tile.text import plural
 
@@ -34,7 +35,7 @@ _AGAINST: Final = {
 }
 
 
-class PageReport(overview.OverviewReport):
+class PageReport(OverviewReport):
     """One self-contained HTML page, written at the end; the same results of the same command make the same page."""
 
     max_listed = MAX_ON_A_PAGE
@@ -45,15 +46,15 @@ class PageReport(overview.OverviewReport):
             self._write(piece)
 
 
-def _page(report: overview.OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str]:
+def _page(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str]:
     """Yield the body of the page, in pieces; a section for each kind of thing that there is."""
-    rows, placed = report.rows, overview.PlacedModels(files, report.options, MAX_ON_A_PAGE)
+    rows, placed = report.rows, PlacedModels(files, report.options, MAX_ON_A_PAGE)
     models = [each for each in files if each.is_model and (each.operators or not each.nodes)]
     departures = len(placed.departures) + placed.left_out
     every: tuple[tuple[str, int, Iterator[str]], ...] = (
         ("Not read", len(report.problems), _list("problem", report.problems)),
         ("Notices", len(report.notices), _list("notice", report.notices)),
-        ("Nodes", len(placed.models), _node_table(report, placed)),
+        ("Nodes", placed.count, _node_table(placed)),
         ("Departures from DirectML", departures, _departure_table(placed)),
         ("Operators", report.counted.operators.total() or len(rows), _operators(report, rows)),
         ("Findings", sum(row.has_details for row in rows), _details(rows)),
@@ -80,7 +81,7 @@ def _page(report: overview.OverviewReport, files: Sequence[CheckedFile]) -> Iter
     yield element("footer", element("p", f"dml-tile {__version__}"), *typed, commands)
 
 
-def _header(report: overview.OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str]:
+def _header(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str]:
     yield "<header>\n"
     yield element("h1", _TITLE)
     yield element("ul", *_counts(report), class_="counts")
@@ -96,7 +97,7 @@ def _header(report: overview.OverviewReport, files: Sequence[CheckedFile]) -> It
         yield element("p", f"{wording.passed_over(report.passed_over)}.")
 
 
-def _counts(report: overview.OverviewReport) -> Iterator[Markup]:
+def _counts(report: OverviewReport) -> Iterator[Markup]:
     if report.problems:
         (count, words), *others = wording.unread_counts(report.problems)
         words = "; ".join([words, *(f"{number} {more}" for number, more in others)])
@@ -119,43 +120,35 @@ def _found(source: str, finding: Finding) -> Markup:
     return element("li", element("b", name(where)), ": ", *kind, name(message))
 
 
-def _node_table(report: overview.OverviewReport, placed: overview.PlacedModels) -> Iterator[Markup]:
+def _node_table(placed: PlacedModels) -> Iterator[Markup]:
     """Yield the models by targets, with a bar and the numbers of nodes in each cell, then notes on targets."""
-    rows = (_placed_row(clipped(report.options.path(nodes.source)), nodes) for nodes in placed.models[:MAX_ON_A_PAGE])
+    rows = (Row([Cell(name(source), source), *map(_placements, cells)]) for source, cells in placed.rows)
     columns = ("Model", *(target.label for target in placed.targets))
     yield from markup.region("Nodes by target", table(columns, rows))
-    yield from left_out("model", len(placed.models) - MAX_ON_A_PAGE)
+    yield from left_out("model", placed.count - len(placed.rows))
     for target in placed.targets:
         if target.note:
             yield element("p", f"{target.name}: {target.note}", class_="note")
 
 
-def _placed_row(source: str, nodes: ModelNodes) -> Row:
-    cells = [Cell(name(source), source)]
-    for i in range(len(nodes.targets)):
-        outcome, counts = overview.placed_at(nodes, i)
-        share = 1000 * counts.get(Placement.DIRECTML, 0) // (sum(counts.values()) or 1)
-        cells.append(Cell(joined(*_placements(counts, outcome)), str(share)))
-    return Row(cells)
-
-
-def _placements(counts: dict[Placement, int], outcome: str) -> Iterator[Markup]:
-    """Yield whether a model loads, a bar, and the numbers that it shows, in its order."""
-    if outcome:
-        yield element("span", outcome, class_="loads" if outcome == "loads" else "loads not")
-    if not counts:
-        return
+def _placements(cell: PlacedCell) -> Cell:
+    """Return whether a model loads, a bar, and the numbers that it shows, in its order."""
+    outcome, counts = cell
+    shown = [element("span", outcome, class_="loads" if outcome == "loads" else "loads not")] if outcome else []
     bars, numbers, start = [], [], 0
     for placement, count in counts.items():
         bars.append(element("rect", x=str(start), width=str(count), height="1", class_=placement))
         numbers.append(element("li", element("b", f"{count:,}"), f" {PLACED[placement]}", class_=placement))
         start += count
-    box = f"0 0 {start} 1"  # attributes: the page's security policy allows no style of an element
-    yield element("svg", *bars, viewBox=box, preserveAspectRatio="none", aria_hidden="true", class_="bar")
-    yield element("ul", *numbers, class_="placed")
+    if counts:
+        box = f"0 0 {start} 1"  # attributes: the page's security policy allows no style of an element
+        bar = element("svg", *bars, viewBox=box, preserveAspectRatio="none", aria_hidden="true", class_="bar")
+        shown += [bar, element("ul", *numbers, class_="placed")]
+    share = 1000 * counts.get(Placement.DIRECTML, 0) // (start or 1)
+    return Cell(joined(*shown), str(share))
 
 
-def _departure_table(placed: overview.PlacedModels) -> Iterator[Markup]:
+def _departure_table(placed: PlacedModels) -> Iterator[Markup]:
     """Yield the kinds of departure, with filters."""
     if placed.known:
         yield element("p", f"The baseline has {placed.known} more, which are not listed.")
@@ -166,12 +159,12 @@ def _departure_table(placed: overview.PlacedModels) -> Iterator[Markup]:
     rules = [row.finding.rule for row in rows]
     yield from markup.filters("node-filters", "Nodes", words, [*labels.values()], rules)
     columns = ("Operator", "Nodes", "Placed", "Why", "First node", "Targets")
-    shown = (_departure(row, labels, with_source=len(placed.models) > 1) for row in rows)
+    shown = (_departure(row, labels, with_source=placed.count > 1) for row in rows)
     yield from markup.region("Departures from DirectML", table(columns, shown))
     yield from left_out("kind", placed.left_out)
 
 
-def _departure(row: overview.DepartureRow, labels: dict[str, str], *, with_source: bool) -> Row:
+def _departure(row: DepartureRow, labels: dict[str, str], *, with_source: bool) -> Row:
     departure, finding, first = row.departure, row.finding, row.departure.first
     operator = clipped(departure.operator)
     shown = element("code", name(operator)) if first else element("b", "the model")
@@ -193,7 +186,7 @@ def _departure(row: overview.DepartureRow, labels: dict[str, str], *, with_sourc
     return Row(cells, choices_of(dict.fromkeys(targets, placement), [finding.rule]))
 
 
-def _operators(report: overview.OverviewReport, rows: Sequence[overview.OverviewRow]) -> Iterator[str]:
+def _operators(report: OverviewReport, rows: Sequence[OverviewRow]) -> Iterator[str]:
     if report.left_out:
         listed = f"The page lists the first {MAX_ON_A_PAGE} operators with findings, and as many without. "
         others = f"Counted above but not listed: {wording.counted(report.left_out)}. "
@@ -205,7 +198,7 @@ def _operators(report: overview.OverviewReport, rows: Sequence[overview.Overview
     yield from markup.region("Operators by target", table(columns, shown))
 
 
-def _operator(row: overview.OverviewRow, identifier: str, targets: Sequence[str]) -> Row:
+def _operator(row: OverviewRow, identifier: str, targets: Sequence[str]) -> Row:
     tile = _shown_name(row)
     if row.has_details:
         tile = element("a", tile, href=f"#{identifier}")
@@ -224,17 +217,17 @@ def _level_cells(lowest: FeatureLevel | None, level: str, windows: str, *, is_wh
     return [Cell(level, key), Cell(windows, key)]
 
 
-def _shown_name(row: overview.OverviewRow) -> Markup:
+def _shown_name(row: OverviewRow) -> Markup:
     return joined(name(row.source), "#", name(row.pointer)) if row.pointer else name(row.source)
 
 
 def _verdict(word: str) -> Markup:
     """Return a verdict; its word and its sign say all that its colour does."""
-    sign = element("span", overview.SIGNS[word], aria_hidden="true")
+    sign = element("span", SIGNS[word], aria_hidden="true")
     return element("span", sign, " ", word, class_=f"verdict {word.replace(' ', '-')}")
 
 
-def _details(rows: Sequence[overview.OverviewRow]) -> Iterator[Markup]:
+def _details(rows: Sequence[OverviewRow]) -> Iterator[Markup]:
     opened = "" if sum(row.has_details for row in rows) <= _MAX_OPEN else None
     for number, row in enumerate(rows, start=1):
         if row.has_details:
@@ -244,7 +237,7 @@ def _details(rows: Sequence[overview.OverviewRow]) -> Iterator[Markup]:
             yield Markup("\n")
 
 
-def _content(row: overview.OverviewRow) -> Iterator[Markup]:
+def _content(row: OverviewRow) -> Iterator[Markup]:
     if row.operator:
         yield element("p", element("code", name(row.operator)))
     for what, fields in row.facts.items():
@@ -255,11 +248,18 @@ def _content(row: overview.OverviewRow) -> Iterator[Markup]:
         yield element("div", *_finding(group, row), class_=f"finding of-{wording.kind_of(group.finding)}")
     if row.findings_left_out:
         yield element("p", f"and {plural(row.findings_left_out, 'more finding')}")
-    for lowering in row.lowerings:
-        yield element("div", *_lowering(lowering), class_="lowering")
+    for tiles, costs, targets, commands in row.lowerings:
+        heading = element("p", element("strong", "Lowering"), f" for {', '.join(targets)}")
+        items = (
+            element("li", element("b", step), " ", element("code", tile), f" {reads} → {writes}")
+            for step, tile, reads, writes in tiles
+        )
+        lines = (element("p", line) for line in costs)
+        shown = (element("pre", element("code", command)) for command in commands)
+        yield element("div", heading, element("ol", *items), *lines, *shown, class_="lowering")
 
 
-def _finding(group: FindingRow, row: overview.OverviewRow) -> Iterator[Markup]:
+def _finding(group: FindingRow, row: OverviewRow) -> Iterator[Markup]:
     finding, kind = group.finding, wording.kind_of(group.finding)
     shown = element("b", kind, class_=f"is-{kind}")
     yield element("p", shown, " ", element("strong", finding.rule), f" {wording.outcome_of(finding)}")
@@ -277,20 +277,7 @@ def _finding(group: FindingRow, row: overview.OverviewRow) -> Iterator[Markup]:
         yield element("p", element("strong", "Try:"), " ", name(suggestion))
 
 
-def _lowering(lowering: overview.RowLowering) -> Iterator[Markup]:
-    yield element("p", element("strong", "Lowering"), f" for {', '.join(lowering.targets)}")
-    items = (
-        element("li", element("b", heading), " ", element("code", tile), f" {reads} → {writes}")
-        for heading, tile, reads, writes in lowering.tiles
-    )
-    yield element("ol", *items)
-    for line in lowering.costs:
-        yield element("p", line)
-    for command in lowering.commands:
-        yield element("pre", element("code", command))
-
-
-def _target_table(report: overview.OverviewReport, placed: overview.PlacedModels) -> Iterator[Markup]:
+def _target_table(report: OverviewReport, placed: PlacedModels) -> Iterator[Markup]:
     """Yield the targets, with how many operators came to which verdict there, and what is inferred of them."""
     counted = report.verdicts.items()
     rows = (Row([target.label, *(count_cell(counts[word]) for word in report.words)]) for target, counts in counted)
@@ -300,7 +287,7 @@ def _target_table(report: overview.OverviewReport, placed: overview.PlacedModels
             yield element("p", f"{target.name}: {target.note}", class_="note")
 
 
-def _model_table(report: overview.OverviewReport, models: Sequence[CheckedFile]) -> Iterator[Markup]:
+def _model_table(report: OverviewReport, models: Sequence[CheckedFile]) -> Iterator[Markup]:
     """Yield the models, and where all of their tiles run."""
     rows = []
     for model in models[:MAX_ON_A_PAGE]:
@@ -311,7 +298,7 @@ def _model_table(report: overview.OverviewReport, models: Sequence[CheckedFile])
     yield from left_out("model", len(models) - MAX_ON_A_PAGE)
 
 
-def _rule_table(report: overview.OverviewReport) -> Iterator[Markup]:
+def _rule_table(report: OverviewReport) -> Iterator[Markup]:
     counted = wording.greatest_first(report.rules).items()
     rows = (
         Row([element("code", rule), count_cell(count), RULES[rule].says, markup.link(RULES[rule].url)])
