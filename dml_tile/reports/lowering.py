@@ -19,7 +19,6 @@ from dml_tile.reports.text import detail_lines, verdict
 from dml_tile.reports.wording import buffer_name, cost_of
 from dml_tile.text import braced
 
-_TENSORS: Final = ("InputTensor", "OutputTensor")
 _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "GuaranteedBaseOffsetAlignment": "0"}
 """Values that get no row where all tiles have them."""
 
@@ -68,15 +67,11 @@ def lowering_table(lowering: Lowering) -> Table:
     columns = [_fields(lowering.original), *(_fields(step.desc) for step in lowering.steps)]
     for heading in ("before", *(f"step {i}" for i, _ in enumerate(lowering.steps, start=1))):
         table.add_column(heading, overflow="fold")
-    for field in ("DataType", "Repeats"):
-        table.add_row(field, *(column[field] for column in columns))
-    for tensor in _TENSORS:
-        table.add_row(tensor)
-        for path in columns[-1]:
-            name, _, field = path.partition(".")
-            values = [column.get(path, "") for column in columns]
-            if name == tensor and set(values) - {"", _USUAL.get(field)}:
-                table.add_row(f"  {field}", *values)
+    for path in columns[-1]:
+        _, _, field = path.partition(".")
+        values = [column.get(path, "") for column in columns]
+        if not field or set(values) - {"", _USUAL.get(field)}:
+            table.add_row(f"  {field}" if field else path, *values)
     table.add_section()
     steps = lowering.steps
     table.add_row("reads", "input", *(buffer_name(step.reads) for step in steps))
@@ -103,8 +98,9 @@ def _fields(tile: TileOperatorDesc | Request) -> Mapping[str, str]:
         return {"DataType": tile.data_type, "Repeats": braced(tile.repeats), **sizes}
     buffers = described(tile)
     fields = {"DataType": type_name(buffers[0].data_type), "Repeats": braced(tile.repeats or ())}
-    for name, buffer in zip(_TENSORS, buffers, strict=True):
+    for name, buffer in zip(("InputTensor", "OutputTensor"), buffers, strict=True):
         fields |= {
+            name: "",
             f"{name}.Flags": str(TensorFlags(buffer.flags).name),
             f"{name}.Sizes": braced(buffer.sizes or ()),
             f"{name}.Strides": "packed" if buffer.strides is None else braced(buffer.strides),

@@ -300,16 +300,12 @@ class TextReport(Report):
     def finding(self, source: str, finding: Finding) -> None:
         """Print a notice, of those with one id the first few."""
         key = OWN[finding.rule].key
-        if key == "nodes":
-            return  # the lines of the model have it
-        if key != "notices":
+        if key not in ("notices", "nodes"):
             super().finding(source, finding)
-            return
-        if self.options.is_quiet and finding.passes(self.options.fail_on):
-            return
-        self._notices[finding.rule] += 1
-        if self._notices[finding.rule] <= MAX_IN_A_LINE:
-            self._print(notice_lines(source, finding))
+        elif key == "notices" and not (self.options.is_quiet and finding.passes(self.options.fail_on)):
+            self._notices[finding.rule] += 1  # the lines of a model have the findings about its nodes
+            if self._notices[finding.rule] <= MAX_IN_A_LINE:
+                self._print(notice_lines(source, finding))
 
     def nodes(self, nodes: ModelNodes) -> None:
         """Print a model's nodes by placement, target by target, each node if that is asked for; then the departures."""
