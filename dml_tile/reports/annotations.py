@@ -111,7 +111,7 @@ class LimitedReport(RowReport):
 
     @abstractmethod
     def line(self, row: FindingRow) -> str:
-        """Return the line from which the server makes an row."""
+        """Return the line of a row, which the server shows."""
 
     def _location(self, row: FindingRow, *names: str) -> dict[str, str]:
         """Return the path, line and column under these names; none of standard input."""
