@@ -34,22 +34,17 @@ def results(
 
     Without ``lists_all``, descriptors have no lowest level; with ``locates_all``, each has its position.
     """
-    if (node := item.node) is None:
-        return _document_results(source, item, targets, against, lists_all=lists_all, locates_all=locates_all)
-    from dml_tile.checks.via import node_results
+    if (node := item.node) is not None:
+        from dml_tile.checks.via import node_results
 
-    return node_results(source, node, targets, against, None if node.error else via)
-
-
-def _document_results(
-    source: str, item: Item, targets: Sequence[Target], against: Against, *, lists_all: bool, locates_all: bool
-) -> Iterator[Result]:
+        yield from node_results(source, node, targets, against, None if node.error else via)
+        return
     own: tuple[Finding, ...] = ()
     desc, other, part = item.desc, item.other, item.part
     if item.capture:
         from dml_tile.rules.capture import CAPTURE_RULES
 
-        own += tuple(apply_rules(CAPTURE_RULES, item.capture, DEFAULT_TARGET))
+        own = tuple(apply_rules(CAPTURE_RULES, item.capture, DEFAULT_TARGET))
     is_read = other is None and item.is_operator
     if other is not None:
         own += (not_checked(other),)

@@ -61,10 +61,7 @@ class GitlabReport(RowReport):
     """Code Quality, a JSON array: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format"""
 
     taken = ("errors", "notices", "nodes")
-
-    def __init__(self, options: ReportOptions) -> None:
-        super().__init__(options)
-        self._separator = "[\n"
+    _separator = "[\n"
 
     def _take(self, row: FindingRow) -> None:
         path = self.options.path(row.source)

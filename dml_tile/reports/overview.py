@@ -141,7 +141,7 @@ class PlacedModels:
                 kinds[OWN[departure.reason.rule].severity].append((source, departure))
         self.left_out = sum(len(found[max_listed:]) for found in kinds.values())
         listed = [each for found in kinds.values() for each in found[:max_listed]]
-        self.departures = [DepartureRow(*each, _short_finding(each[1].finding)) for each in listed]
+        self.departures = [DepartureRow(source, each, _short_finding(each.finding)) for source, each in listed]
 
 
 def _short_finding(finding: Finding) -> Finding:

@@ -55,6 +55,9 @@ class ReportOptions:
 class Report(ABC):
     """Writes results in one format, as they come."""
 
+    _separator = "\n"
+    """What precedes the next item of an array of JSON."""
+
     def __init__(self, options: ReportOptions) -> None:
         self.options = options
         self._write = options.write
@@ -63,8 +66,6 @@ class Report(ABC):
         self.problems, self.notices = self.found["errors"], self.found["notices"]
         self.passed_over = self.found["passed_over"]
         """The files that the check passes over; known at the end."""
-        self._separator = "\n"
-        """What precedes the next item of an array of JSON."""
 
     def _write_json(self, text: str) -> None:
         self._write(printable_json(text))
