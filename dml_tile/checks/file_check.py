@@ -95,9 +95,7 @@ class FileCheck:
                 continue
             if not isinstance(part, Item):
                 contradictions += part.remarks
-                nodes = self._placed(checked, part)
-                checked.place(nodes)
-                yield nodes
+                yield self._placed(checked, part)
                 continue
             part, targets = checked.nodes.taken(part) if checked.nodes else (part, self.targets)
             options = {"lists_all": self.lists_all, "locates_all": self.locates_all}
@@ -138,14 +136,26 @@ class FileCheck:
         yield checked
 
     def _placed(self, checked: CheckedFile, placed: PlacedModel) -> ModelNodes:
-        """Return the placements of a model's nodes, with the departures that do not count."""
+        """Return the placements of a model's nodes, with the departures that count, and the level of a device."""
+        from dml_tile.back_ends.onnxruntime import ORT
+        from dml_tile.back_ends.placement import Placement
         from dml_tile.checks.placements import ModelNodes
 
         nodes = ModelNodes(checked.source, tuple(self.targets), placed, self.max_cpu_nodes)
-        departures = {(each.operator, each.reason.rule, name) for each in nodes.departures for name in each.targets}
-        nodes.known = {each for each in departures if self.baseline and self.baseline.has_node(checked.source, *each)}
-        ignored = {each for each in departures if self._leaves_out(each[1], checked)}
-        nodes.ignored = nodes.known | ignored | nodes.allowed
+        allowed = {target.name for i, target in enumerate(self.targets) if nodes.allows_cpu_nodes(i)}
+        counted = []
+        for each in nodes.departures:
+            rule, at = each.reason.rule, set(each.targets)
+            if self.baseline:
+                known = {name for name in at if self.baseline.has_node(checked.source, each.operator, rule, name)}
+                nodes.known |= {(each.operator, rule, name) for name in known}
+                at -= known
+            if each.reason.placement is Placement.CPU:
+                at -= allowed
+            if not self._leaves_out(rule, checked) and at:
+                counted.append(replace(each, targets=tuple(name for name in each.targets if name in at)))
+        nodes.counted = counted
+        checked.nodes, checked.lowest_level = nodes, max(map(ORT.minimum_level, self.targets))
         return nodes
 
     def _leaves_out(self, rule: str, checked: CheckedFile) -> bool:

@@ -226,13 +226,6 @@ class CheckedFile:
         """True if operators of the file were checked, or a model's nodes placed."""
         return bool(self.operators or (self.nodes and self.nodes.placed.nodes))
 
-    def place(self, nodes: ModelNodes) -> None:
-        """Take the placements of a model's nodes: no level is lower than that of a device."""
-        from dml_tile.back_ends.onnxruntime import ORT
-
-        self.nodes = nodes
-        self.lowest_level = max(map(ORT.minimum_level, nodes.targets))
-
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count an operator by its results, one for each target."""
         first = results[0]
