@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,7 @@ from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.file_check import FileCheck, checked_here
 from dml_tile.checks.lowerings import lower_item
 from dml_tile.checks.result import CheckedFile
+from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.emit.schemas import schemas
 from dml_tile.errors import InputError
@@ -114,11 +116,13 @@ def test_an_input_shape_that_contradicts_the_model_is_an_error_on_that_model(che
     assert "tokens" in errors
 
 
-def test_what_is_read_is_told_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on_a_terminal", [True, False])
+def test_what_is_read_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_terminal: bool) -> None:
     files = [str(tmp_path / f"{i}.json") for i in range(31)]
     for file in files:
         Path(file).write_text(page_tile().model_dump_json(by_alias=True))
-    events = checked_here(FileCheck([DEFAULT_TARGET], "both"), files)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: on_a_terminal, raising=False)
+    events = counted_files(checked_here(FileCheck([DEFAULT_TARGET], "both"), files), len(files))
     assert isinstance(next(events)[1], tuple)
     Path(files[-1]).write_text('{"InputTensor"')
     kinds = [type(event) for _, event in events]

@@ -153,6 +153,18 @@ def test_a_missing_extra_is_all_that_a_terminal_shows(tmp_path: Path) -> None:
     assert not rest
 
 
+def test_a_progress_bar_of_many_files_leaves_piped_output_alone(tmp_path: Path) -> None:
+    for i in range(30):
+        (tmp_path / f"{i}.json").write_text(json.dumps(TILE))
+    assert "checking" not in on_a_terminal("check", str(tmp_path / "0.json"), str(tmp_path / "1.json"))
+    with (tmp_path / "out.txt").open("wb") as output:
+        assert "checking" in on_a_terminal("check", str(tmp_path), stdout=output)
+    text = (tmp_path / "out.txt").read_text()
+    assert "\x1b" not in text
+    assert text.count(": accepted") == 30
+    assert text.endswith("30 operators: 30 accepted\n")
+
+
 @pytest.mark.parametrize(
     ("lines", "command", "status"),
     [

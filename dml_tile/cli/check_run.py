@@ -31,7 +31,7 @@ from dml_tile.cli.formats import (
     shows_passed_over,
     wanted_formats,
 )
-from dml_tile.cli.jobs import chosen_workers
+from dml_tile.cli.jobs import chosen_workers, counted_files
 from dml_tile.cli.options import CheckOptions
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.files.paths import STANDARD_INPUT
@@ -238,7 +238,7 @@ class CheckRun:
             for found in self.status.problems:
                 self._report(*found)
             events = workers.events(questions, files) if workers else checked_here(questions, files)
-            for file, event in events:
+            for file, event in counted_files(events, len(files)):
                 self._take(questions.name_of(file), event)
             self._take_notices()
             self._complain_of_empty_names()

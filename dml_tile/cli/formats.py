@@ -182,14 +182,14 @@ def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal:
     It writes to ``file``, else to standard error or standard output. ``is_terminal`` overrides what the stream says.
     Only what may be a terminal gets rich's.
     """
-    open_rich = partial(_rich_console, stderr=stderr, file=file, is_terminal=is_terminal)
+    open_rich = partial(rich_console, stderr=stderr, file=file, is_terminal=is_terminal)
     output: Any = file or (sys.stderr if stderr else printed_output())
     if output is None or (is_terminal is not False and (output.isatty() or not _ASKED_BY_RICH.isdisjoint(os.environ))):
         return open_rich()
     return PlainConsole(output, _WIDTH_WITHOUT_A_TERMINAL, open_rich)
 
 
-def _rich_console(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:
+def rich_console(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:
     """Return a console of rich; the parameters are those of ``console_of``."""
     from rich.console import Console
 

@@ -1,14 +1,18 @@
-"""The processes of ``--jobs``, and the cluster of ``--dask``."""
+"""The processes of ``--jobs``, the cluster of ``--dask``, and the progress bar of a check of many files."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import typer
 
+from dml_tile.checks.file_check import Event
+from dml_tile.checks.result import CheckedFile
 from dml_tile.cli.console import UNREADABLE, complain
+from dml_tile.cli.formats import rich_console
 from dml_tile.findings import unreadable
 
 if TYPE_CHECKING:  # most checks start no processes
@@ -23,6 +27,8 @@ MAX_JOBS: Final = 8
 
 MAX_SECONDS_TO_CONNECT: Final = 10
 """Seconds that a cluster's scheduler may take to answer."""
+
+_FILES_WORTH_A_PROGRESS_BAR: Final = 20
 
 
 @contextmanager
@@ -69,3 +75,23 @@ def _cluster(address: str) -> Iterator[Workers]:
         raise typer.BadParameter(f"no scheduler answers at {address}: {error}", param_hint="--dask") from None
     with client:
         yield Workers(client.get_executor(pure=False))
+
+
+def counted_files(events: Iterator[tuple[str, Event]], total: int) -> Iterator[tuple[str, Event]]:
+    """Yield events; if they are of many files, show on a terminal how many of the files are checked."""
+    if total < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
+        yield from events
+        return
+    from rich.progress import MofNCompleteColumn, Progress
+
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    kept: list[tuple[str, Event]] = []  # for a terminal, which cannot show results and a bar at once
+    with Progress(*columns, console=rich_console(stderr=True), transient=True, redirect_stdout=False) as progress:
+        task = progress.add_task("checking", total=total)
+        for file, event in events:
+            progress.advance(task, isinstance(event, CheckedFile))
+            if sys.stdout.isatty():
+                kept.append((file, event))
+            else:
+                yield file, event
+    yield from kept
