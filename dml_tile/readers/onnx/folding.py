@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import Final
@@ -121,17 +120,16 @@ def _folded(node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
     elements = {name: value.elements for name, value in node.given.items() if value.elements is not None}
     if len(elements) < len(node.given) or not _is_bounded(node, elements, types) or _is_training(node):
         return {}
-    if all(value.constant is not None for value in node.given.values()):
-        arrays = _evaluated(node, elements)
-        return {name: Value(type_, arrays[name]) for name, type_ in _agreed(arrays, types).items()}
-    # unknown elements become 1, a value that most operators accept
-    known = _known_elements(node)
-    arrays = _evaluated(node, elements) if known else {}
-    return {
-        name: Value(type_, np.where(known[name], arrays[name], np.ones((), arrays[name].dtype)), known[name])
-        for name, type_ in _agreed(arrays, types).items()
-        if arrays[name].shape == known[name].shape and known[name].any()
-    }
+    is_known = all(value.constant is not None for value in node.given.values())
+    masks = {} if is_known else _known_elements(node)
+    found = {}
+    for name, array in (_evaluated(node, elements) if is_known or masks else {}).items():
+        known = np.ones(array.shape, bool) if is_known else masks[name]
+        if known.shape == array.shape and (is_known or known.any()) and _is_of(types.get(name), array):
+            # unknown elements become 1, a value that most operators accept
+            kept = array if is_known else np.where(known, array, np.ones((), array.dtype))
+            found[name] = Value(with_sizes(types[name], array.shape), kept, None if known.all() else known)
+    return found
 
 
 def _with_elements(value: Value) -> Value:
@@ -198,16 +196,13 @@ def _known_elements(node: Node) -> Mapping[str, Mask]:
     return {node.proto.output[0]: mask}
 
 
-def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:
-    """Return the types of the arrays, without those that contradict what was inferred."""
-    agreed = {}
-    for name, array in arrays.items():
-        inferred = types.get(name, TypeProto())
-        with suppress(KeyError, ValueError):  # no type of ONNX's
-            element = helper.np_dtype_to_tensor_dtype(array.dtype)
-            if inferred.tensor_type.elem_type == element and agree(dimensions(inferred), array.shape):
-                agreed[name] = with_sizes(inferred, array.shape)
-    return agreed
+def _is_of(type_: TypeProto | None, array: Array) -> bool:
+    """Return True unless an array contradicts the type that was inferred for it."""
+    try:
+        element = helper.np_dtype_to_tensor_dtype(array.dtype)
+    except (KeyError, ValueError):
+        return False
+    return type_ is not None and type_.tensor_type.elem_type == element and agree(dimensions(type_), array.shape)
 
 
 def _evaluated(node: Node, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -217,11 +212,14 @@ def _evaluated(node: Node, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
     opset = min(node.opset or 1, defs.onnx_opset_version())
     if node.type == "Scatter":  # the reference implementation has another name
         plain.op_type, opset = "ScatterElements", 11
+    # integers raise, floats may become infinite
+    is_float = node.type not in _ROUNDING and all(np.issubdtype(each.dtype, np.floating) for each in inputs.values())
+    errors = np.errstate(all="ignore") if is_float else np.errstate(all="raise", under="ignore")
     sources, results = (
         [helper.make_empty_tensor_value_info(name) for name in names if name] for names in (inputs, plain.output)
     )
     try:
-        with _errors_raised(node, inputs), warnings.catch_warnings(action="ignore"):
+        with errors, warnings.catch_warnings(action="ignore"):
             graph = helper.make_graph([plain], "one node", sources, results)
             given = ReferenceEvaluator(graph, opsets={"": opset}).run(None, dict(inputs))
     except Exception:  # of any class: operators assume sound inputs
@@ -229,10 +227,3 @@ def _evaluated(node: Node, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
     outputs = zip(filter(None, plain.output), given, strict=True)
     arrays = {name: np.asarray(array) for name, array in outputs if isinstance(array, np.ndarray | np.generic)}
     return {name: array for name, array in arrays.items() if array.dtype.kind != "f" or not np.isnan(array).any()}
-
-
-def _errors_raised(node: Node, inputs: Mapping[str, Array]) -> np.errstate:
-    """Return NumPy's error state: integers raise, floats may become infinite."""
-    if node.type not in _ROUNDING and all(np.issubdtype(array.dtype, np.floating) for array in inputs.values()):
-        return np.errstate(all="ignore")
-    return np.errstate(all="raise", under="ignore")
