@@ -18,7 +18,7 @@ import onnx
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
-from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
+from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from dml_tile.errors import ContradictoryDataError, InputError, input_error
 from dml_tile.files.paths import AllowedFolders
@@ -104,10 +104,7 @@ Array = NDArray[Any]
 MAX_ELEMENTS: Final = 2**16
 """The most elements that a tensor may have to be read; shapes and repeats have one for each dimension."""
 
-_EXTERNAL_TYPES: Final[dict[int, np.dtype[Any]]] = {
-    TensorProto.INT64: np.dtype("<i8"),
-    TensorProto.INT32: np.dtype("<i4"),
-}
+_EXTERNAL_TYPES: Final = (TensorProto.INT64, TensorProto.INT32)
 """The types of shapes, repeats and axes; other external data are not read."""
 
 _NUMBER: Final = re.compile("[0-9]{1,24}")
@@ -181,7 +178,7 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
     if PurePath(location).is_absolute() or ".." in PurePath(location).parts:
         raise input_error(where, f"{location!r} is no path below the model's folder")
     path = AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(location, where)
-    dtype = _EXTERNAL_TYPES[tensor.data_type]
+    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type).newbyteorder("<")
     count = math.prod(tensor.dims)
     wanted = count * dtype.itemsize
     numbers = entries.get("offset", "0"), entries.get("length", str(wanted))

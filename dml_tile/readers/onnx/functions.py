@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
@@ -22,21 +22,16 @@ MAX_NODES: Final = 100_000
 """The most nodes that the calls of a model's functions, and of operators' functions, may expand to."""
 
 
-class NodePlace(NamedTuple):
-    """A node's place by numbers and names (``5/FUNCTION/0``), its name in the file, and whether a function has it."""
-
-    pointer: str
-    name: str
-    is_of_function: bool
-
-
 _OF_FUNCTION: Final = "\f"
 
 
-def place_of(node: NodeProto) -> NodePlace:
-    """Return the place of a node that an ``Inliner`` has seen."""
+def place_of(node: NodeProto) -> tuple[str, str, bool]:
+    """Return the place by numbers and names of a node that an ``Inliner`` has seen, such as ``5/FUNCTION/0``.
+
+    Its name in the file comes second, and then whether a function has it.
+    """
     pointer, _, name = node.doc_string.partition("\n")
-    return NodePlace(pointer.removeprefix(_OF_FUNCTION), name, pointer.startswith(_OF_FUNCTION))
+    return pointer.removeprefix(_OF_FUNCTION), name, pointer.startswith(_OF_FUNCTION)
 
 
 class _ValueNames(dict[str, str]):
@@ -116,7 +111,8 @@ class Inliner:
                 values[name] = given
         attributes = {attribute.name: attribute for attribute in chain(function.attribute_proto, call.attribute)}
         body = GraphProto(node=function.node)
-        where = f"{_OF_FUNCTION}{place_of(call).pointer}/{place(function.name)}/"
+        pointer, *_ = place_of(call)
+        where = f"{_OF_FUNCTION}{pointer}/{place(function.name)}/"
         self._adapt(body, values, attributes, where, call.name)
         for i, (name, given) in enumerate(passed_on, len(function.node)):
             own = place(call.name, name)

@@ -36,7 +36,8 @@ class Node:
     """A node, with the known values of its inputs, unknown for one that is left out; they are none before the scan.
 
     ``domain`` is "" for onnx's own operators, ``opset`` the version of these, None if the model imports none. ``kind``
-    is the operator's type, behind its domain if it has one. ``outputs`` and ``placed`` are there once it is scanned.
+    is the operator's type, behind its domain if it has one. ``given`` are the inputs that are not left out, by name.
+    ``outputs`` and ``placed`` are there once the node is scanned.
     """
 
     outputs: Mapping[str, Value]
@@ -45,6 +46,7 @@ class Node:
     def __init__(self, proto: NodeProto, opset: int | None, inputs: Sequence[Value] = ()) -> None:
         moved = _OTHER_OPSET.fullmatch(proto.domain)
         self.proto, self.type, self.inputs = proto, proto.op_type, inputs
+        self.given = {name: value for name, value in zip(proto.input, inputs, strict=False) if name}
         self.domain = "" if moved or proto.domain == "ai.onnx" else proto.domain
         self.opset = int(moved[1]) if moved else opset
         self.kind = f"{self.domain}.{self.type}" if self.domain else self.type
@@ -52,11 +54,6 @@ class Node:
     def seeing(self, view: Callable[[Value], Value]) -> Node:
         """Return the node with each input as it is in another view."""
         return Node(self.proto, self.opset, [view(value) for value in self.inputs])
-
-    @cached_property
-    def given(self) -> Mapping[str, Value]:
-        """The values of the inputs that are not left out, by name."""
-        return {name: value for name, value in zip(self.proto.input, self.inputs, strict=True) if name}
 
     @cached_property
     def attributes(self) -> Mapping[str, AttributeProto]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, helper
 
@@ -31,16 +31,8 @@ from dml_tile.readers.onnx.sizes import contradiction, sizes_in_file
 from dml_tile.readers.onnx.transposes import transposed_tiles
 from dml_tile.readers.onnx.values import UNKNOWN, Value, common, merged, with_sizes, without_shape
 
-
-class Scope(ChainMap[str, Value]):
-    """The values that a graph sees, by name: its own, and those outside."""
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return the value of this name; ChainMap's own takes three times as long."""
-        for names in self.maps:
-            if key in names:
-                return names[key]
-        return default
+Scope: TypeAlias = ChainMap[str, Value]
+"""The values that a graph sees, by name: its own, and those outside."""
 
 
 class FoundTile(NamedTuple):
@@ -117,7 +109,8 @@ class GraphScan:
         declared: Mapping[str, TypeProto] | None = None,
     ) -> ScannedGraph:
         """Scan a graph; ``skipped`` is why onnxruntime never runs it, if it does not."""
-        scope = outer.new_child()
+        own: dict[str, Value] = {}
+        scope = outer.new_child(own)
         for each in chain(graph.value_info, graph.output):
             if each.name not in outer:
                 scope[each.name] = _typed(each.type)
@@ -139,10 +132,10 @@ class GraphScan:
             graphs, known = self._inside(node, scope, where, skipped)
             used_inside = {name: edge for each in graphs for name, edge in each.implicit.items()}
             used = used_inside | {name: value.edge for name, value in node.given.items() if value.edge}
-            implicit |= {name: edge for name, edge in used.items() if name not in scope.maps[0]}
+            implicit |= {name: edge for name, edge in used.items() if name not in own}
             operator = resolved(node, self.imports)
             node.outputs = self._outputs(node, operator, known, scope, uses)
-            scope.update(node.outputs)
+            own.update(node.outputs)
             uses.makers |= dict.fromkeys(node.outputs, node)
             node.placed = self._model_node(node, operator, used_inside, graphs)
             node.placed.gone = skipped or why_folded(node)
@@ -204,7 +197,7 @@ class GraphScan:
             return self._if(node, graphs, scope, where, skipped)
         if node.kind == "Loop" and "body" in graphs:
             return self._loop(node, graphs["body"], scope, place(where, "body"), skipped)
-        inside = ((graph, _inputs(graph, node), place(where, attribute)) for attribute, graph in graphs.items())
+        inside = ((graph, _inputs(graph, node, {}), place(where, attribute)) for attribute, graph in graphs.items())
         return [self._graph(graph, scope, inputs, each, skipped) for graph, inputs, each in inside], {}
 
     def _if(
@@ -242,15 +235,14 @@ class GraphScan:
         declared = self._loop_types[body.name]
         carried = loop_carried(node, body)
         types = {name: merged(initial.type, declared[name]) or TypeProto() for initial, name, _, _ in carried}
-        inputs = _inputs(body, node)
         if body.name not in self._changing:
-            found = self._graph(body, scope, _retyped(inputs, types), where, skipped, declared)
+            found = self._graph(body, scope, _inputs(body, node, types), where, skipped, declared)
             after = [found.values.get(name, UNKNOWN).type for _, _, name, _ in carried]
             if not is_kept(types.values(), after):
                 self._changing.add(body.name)
         if body.name in self._changing:
             types = {name: without_shape(type_) for name, type_ in types.items()}
-            found = self._graph(body, scope, _retyped(inputs, types), where, skipped)
+            found = self._graph(body, scope, _inputs(body, node, types), where, skipped)
         return [found], {output: Value(types[name]) for _, name, _, output in carried if output}
 
     def _outputs(
@@ -326,11 +318,6 @@ def _typed(type_: TypeProto, elements: ValueOrigin = NO_ORIGIN, sizes: ValueOrig
     return Value(type_ if type_.WhichOneof("value") else None, elements_origin=elements, sizes_origin=sizes)
 
 
-def _inputs(graph: GraphProto, node: Node) -> dict[str, Value]:
-    """Return the inputs of a graph inside a node, whose values are unknown."""
-    return {each.name: _typed(each.type, node.origin, node.origin) for each in graph.input}
-
-
-def _retyped(values: Mapping[str, Value], types: Mapping[str, TypeProto]) -> dict[str, Value]:
-    """Return the values with the types that ``types`` has for them."""
-    return {name: replace(value, type=types.get(name, value.type)) for name, value in values.items()}
+def _inputs(graph: GraphProto, node: Node, types: Mapping[str, TypeProto]) -> dict[str, Value]:
+    """Return the inputs of a graph inside a node, whose values are unknown, of the declared types or of ``types``."""
+    return {each.name: _typed(types.get(each.name, each.type), node.origin, node.origin) for each in graph.input}

@@ -33,7 +33,7 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load, nodes
-from dml_tile.readers.onnx.functions import Inliner, place_of
+from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.nodes import place
 from dml_tile.readers.onnx.operators import RUNTIME_DOMAINS
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan
@@ -88,7 +88,7 @@ def read_nodes(
                 emptied=_is_empty(tile) and not _is_empty(before),
                 inputs=tuple(map(place, proto.input)),
                 output=place(*proto.output[:1]),
-                place=place_of(proto).pointer,
+                place=found.node.placed.pointer,
                 quantised=found.quantised,
                 transposed=found.transposed,
             )

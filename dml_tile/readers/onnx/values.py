@@ -88,8 +88,9 @@ class Value:
     @property
     def count(self) -> int | None:
         """The number of elements; None if it is unknown."""
-        known = [size for size in self.sizes or () if isinstance(size, int)]
-        return None if self.sizes is None or len(known) < len(self.sizes) else math.prod(known)
+        sizes = self.sizes
+        known = [size for size in sizes or () if isinstance(size, int)]
+        return math.prod(known) if sizes is not None and len(known) == len(sizes) else None
 
     @property
     def is_typed(self) -> bool:
