@@ -90,7 +90,8 @@ class Buffer:
         self.dtype: np.dtype[Any] | None = None
         """The wrapped array's dtype: only tensors of its data type take the buffer; None for raw memory."""
         self._memory: Bytes | None = None
-        self._address = 0
+        self.address = 0
+        """The address of its memory; 0 while it has none."""
         self._allocating = threading.Lock()
 
     @classmethod
@@ -130,14 +131,9 @@ class Buffer:
             return self._memory
 
     def _take(self, memory: Bytes) -> Bytes:
-        self._address = memory.__array_interface__["data"][0]
+        self.address = memory.__array_interface__["data"][0]
         self._memory = memory
         return memory
-
-    @property
-    def home(self) -> tuple[Buffer | None, int]:
-        """The first byte's place: None and an address, or this buffer and 0 while it has no memory."""
-        return (self, 0) if self._memory is None else (None, self._address)
 
     def __repr__(self) -> str:
         return f"Buffer({self.size}, heap={getattr(self.heap, 'name', self.heap)!r}, flags={self.flags!r})"
@@ -187,8 +183,8 @@ class BufferBinding:
         """Return the place of the first ``count`` bytes; None if the buffer has fewer. Takes no memory."""
         if self.buffer is None or self.offset + count > self.buffer.size:
             return None
-        memory, base = self.buffer.home
-        return Span(memory, base + self.offset, base + self.offset + count)
+        start = self.buffer.address + self.offset
+        return Span(None if self.buffer.address else self.buffer, start, start + count)
 
     def region(self, count: int) -> Bytes | None:
         """Return the bytes of ``span``. Raises MemoryError if memory is too small."""

@@ -117,6 +117,12 @@ class ModelPart:
         return self.kind == "dispatchable" and not self.said_of_no_operator
 
     @property
+    def listed_values(self) -> Iterator[tuple[str, Any]]:
+        """The initial values of a resource that lists them, each behind its path."""
+        values = self.fields.get("initialValues") if self.kind == "resource" else None
+        return ((f"initialValues[{i}]", each) for i, each in enumerate(values if isinstance(values, list) else ()))
+
+    @property
     def fields_with_sizes(self) -> dict[str, Any]:
         """The fields of a resource whose sizes are read: it is not deferred."""
         data = self.fields if self.kind == "resource" else {}
@@ -256,9 +262,8 @@ def _nulls(
 def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind == "resource":
         yield from _unnamed(part.fields, ("initialValuesDataType",))
-        values = part.fields.get("initialValues")
-        for i, value in enumerate(values if isinstance(values, list) else ()):
-            yield from _unnamed(_object(value), ("type",), f"initialValues[{i}].")
+        for path, value in part.listed_values:
+            yield from _unnamed(_object(value), ("type",), f"{path}.")
     if part.kind == "dispatchable":
         yield from _unnamed(part.fields, ("executionFlags",))
         for name, tensor, buffer in part.tensors():
@@ -286,11 +291,10 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], prefix: str = "") -
     "DML-DXDISPATCH-typed-value", says="Values that each have a type are of a type other than FLOAT16."
 )
 def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
-    values = part.fields.get("initialValues") if part.kind == "resource" else None
-    for i, value in enumerate(values if isinstance(values, list) else ()):
+    for path, value in part.listed_values:
         if str(_object(value).get("type")).removeprefix("DML_TENSOR_DATA_TYPE_") == "FLOAT16":
             message = "is FLOAT16, which DxDispatch's parser refuses in a list of typed values"
-            yield Violation(f"initialValues[{i}].type", message, "write its bits as a UINT16")
+            yield Violation(f"{path}.type", message, "write its bits as a UINT16")
 
 
 @DXDISPATCH_RULES.add(
@@ -300,19 +304,14 @@ def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Vio
 def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind != "resource":
         return
-    values = part.fields.get("initialValues")
-    data_type = str(part.fields.get("initialValuesDataType"))
-    numbers: list[tuple[str, Any, str]] = []
-    if isinstance(values, list):
-        for i, value in enumerate(values):
-            typed = isinstance(value, dict)
-            place = (f"initialValues[{i}].value", value.get("value"), str(value.get("type"))) if typed else None
-            numbers.append(place or (f"initialValues[{i}]", value, data_type))
-    else:
-        keys = ("value", "valueStart", "valueDelta")
-        numbers = [(f"initialValues.{key}", _object(values).get(key), data_type) for key in keys]
+    values, data_type = _object(part.fields.get("initialValues")), part.fields.get("initialValuesDataType")
+    keys, numbers = ("value", "valueStart", "valueDelta"), list[tuple[str, Any, Any]]()
+    numbers += ((f"initialValues.{key}", values.get(key), data_type) for key in keys)
+    for path, value in part.listed_values:
+        typed = isinstance(value, dict)
+        numbers.append((f"{path}.value", value.get("value"), value.get("type")) if typed else (path, value, data_type))
     for path, number, of_type in numbers:
-        if type(number) not in (int, float) or "FLOAT" not in of_type:
+        if type(number) not in (int, float) or "FLOAT" not in str(of_type):
             continue
         if not math.isfinite(as_float64(number)):
             yield Violation(path, f"is {shown(number)}, which is beyond a FLOAT64", 'write "inf"')
