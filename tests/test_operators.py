@@ -503,6 +503,24 @@ def test_a_device_creates_any_operator_and_executes_tiles_alone() -> None:
         device.create_command_recorder().record_dispatch(compiled, table)
 
 
+def test_several_inputs_that_directml_owns_are_initialised_side_by_side() -> None:
+    def tensor(flags: str, **fields: Any) -> dict[str, Any]:
+        return {"DataType": "FLOAT32", "Sizes": [1, 1, 1, 3], "Flags": flags} | fields
+
+    owned, output = tensor("OWNED_BY_DML"), tensor("NONE")
+    add = OperatorDesc(type="ELEMENT_WISE_ADD", desc={"ATensor": owned, "BTensor": owned, "OutputTensor": output})
+    device, persistent = Device(raise_on_removal=True), Buffer(28)
+    compiled = device.compile_operator(device.create_operator(add))
+    assert compiled.get_binding_properties().persistent_resource_size == persistent.size
+    initializer = device.create_operator_initializer([compiled])
+    table = device.create_binding_table(BindingTableDesc(initializer))
+    given = [BufferBinding(Buffer.wrap(bytearray([number] * 12))) for number in (1, 2)]
+    table.bind_inputs([BufferArrayBinding(given)])
+    table.bind_outputs([BufferBinding(persistent)])
+    device.create_command_recorder().record_dispatch(initializer, table)
+    assert persistent.memory.tolist() == [1] * 12 + [0] * 4 + [2] * 12
+
+
 def test_what_cannot_be_executed_is_said_before_anything_is_bound() -> None:
     device = Device()
     with pytest.raises(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 from dml_tile.bindings.memory import Bytes
@@ -30,6 +30,7 @@ from dml_tile.directml.enums import ExecutionFlags, OperatorType
 from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
+from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
@@ -60,7 +61,7 @@ class CompiledPlan:
     output_slots: tuple[Slot, ...]
     initial_slots: tuple[Slot, ...]
     """The inputs at initialisation."""
-    persistent_offsets: tuple[int, ...] = (0,)
+    persistent_offsets: tuple[int, ...]
     """The offsets in the persistent resource of inputs that are OWNED_BY_DML."""
 
 
@@ -71,17 +72,25 @@ def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> C
     if isinstance(desc, TileOperatorDesc):
         inputs, outputs = {"InputTensor": desc.input_tensor}, {"OutputTensor": desc.output_tensor}
         if not why_never_executed(desc, target):
-            move = mover_of_tile(desc)
-            kernel = lambda reads, writes: move.write(reads[0], writes[0])  # noqa: E731 - typed by its name
+            kernel = partial(_write_tile, mover_of_tile(desc))
     else:
         assert isinstance(desc.desc, OperatorFields)
         inputs, outputs = tensors_of(desc.desc)
     initial = _slots(inputs, INITIALIZER_INPUT)
-    persistent = sum(slot.size_in_bytes for slot in initial)
-    if isinstance(desc, TileOperatorDesc) and target.level.runtime.rounds_persistent_sizes:
+    offsets, persistent = list[int](), 0
+    for slot in initial:
+        if slot.size_in_bytes:
+            offsets.append(-(-persistent // slot.alignment) * slot.alignment)
+            persistent = offsets[-1] + slot.size_in_bytes
+    if target.level.runtime.rounds_persistent_sizes:
         persistent = round_up_4(persistent)
     properties = BindingProperties(len(inputs) + len(outputs), 0, persistent)
-    return CompiledPlan(kernel, properties, _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial)
+    slots = _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial
+    return CompiledPlan(kernel, properties, *slots, tuple(offsets))
+
+
+def _write_tile(move: Mover, reads: Sequence[Bytes], writes: Sequence[Bytes]) -> None:
+    move.write(reads[0], writes[0])
 
 
 def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Slot, ...]:
@@ -136,7 +145,8 @@ class CompiledOperator:
     def get_binding_properties(self) -> BindingProperties:
         """Return what binding it takes; also works after the device was removed.
 
-        For a graph these are bounds: DirectML needs the same or less, depending on what it fuses.
+        For a graph of tiles these are bounds: DirectML needs the same or less, depending on what it fuses. For another
+        operator than Tile they hold where DirectML makes one dispatch of it; where it makes several, it needs more.
         """
         return self.plan.properties
 
