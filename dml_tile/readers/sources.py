@@ -195,7 +195,7 @@ def _remote_files(url: Url, leaves_out: Callable[[str], bool], pass_over: Callab
             yield file
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Walk:
     """Finds the files in a folder and below it, as ``expanded`` describes."""
 
