@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import ModelNodes
@@ -23,6 +23,7 @@ from dml_tile.text import encodable, printable
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
 _Printable = Annotated[str, BeforeValidator(printable)]
+_Name = Annotated[str, AfterValidator(short_name)]
 
 MAX_NODES_OF_A_MODEL: Final = 200_000
 """The most nodes of a model, counted at each target, that are listed."""
@@ -51,7 +52,7 @@ class FindingRecord(Record):
     column: Line = Field(default=None, description="In that line, in code points.")
 
 
-_Dimension = Annotated[int, Field(ge=0)] | str | None
+_Dimension = Annotated[int, Field(ge=0)] | _Name | None
 
 
 class NodeRecord(Record):
@@ -63,8 +64,8 @@ class NodeRecord(Record):
     )
     repeats: tuple[_Dimension, ...] | None = Field(description="The repeats; null if none is known.")
     output_sizes: tuple[_Dimension, ...] | None = Field(description="The output's sizes; null if none is known.")
-    inputs: tuple[str, ...] = Field(description="The ONNX names of the node's inputs; of other models none.")
-    output: str = Field(description="The ONNX name of the node's output; of other models empty.")
+    inputs: tuple[_Name, ...] = Field(description="The ONNX names of the node's inputs; of other models none.")
+    output: _Name = Field(description="The ONNX name of the node's output; of other models empty.")
 
 
 class ResultRecord(Record):
@@ -279,16 +280,13 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
 def node_record(node: TileNode) -> NodeRecord:
     """Return the record of a model's Tile."""
 
-    def short(values: Sequence[int | str | None] | None) -> tuple[int | str | None, ...] | None:
-        return None if values is None else tuple(short_name(one) if isinstance(one, str) else one for one in values)
-
     return NodeRecord(
         data_type=node.type_name,
-        sizes=short(node.shape),
-        repeats=short(node.repeats),
-        output_sizes=short(node.output_sizes),
-        inputs=tuple(map(short_name, node.inputs)),
-        output=short_name(node.output),
+        sizes=node.shape,
+        repeats=node.repeats,
+        output_sizes=node.output_sizes,
+        inputs=node.inputs,
+        output=node.output,
     )
 
 

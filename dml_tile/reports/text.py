@@ -250,9 +250,6 @@ _MIN_NAME: Final = 12
 _AS_HANDED_ON: Final = (
     "tiles of models were checked as handed to DirectML unchanged, in the model's dimensions, merged only above 8"
 )
-_VIA_CHROMIUM: Final = "; --via chromium checks what WebNN makes of them"
-_VIA_ORT: Final = ", and --via ort what ONNX Runtime does"
-_BELOW_ORT: Final = "; ONNX Runtime makes no device at {}: `dml-tile device --via ort` says what to ship"
 _HOW_TO_FIX: Final = "--dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix sizes that are known at run time only"
 
 
@@ -352,8 +349,10 @@ class TextReport(Report):
         if all(unread_through(source, onnxruntime) for source in self._unchanged):
             return ""
         without = [name for name, target in self._targets.items() if not onnxruntime.creates_a_device(target)]
-        ort = _VIA_ORT if len(without) < len(self._targets) else ""
-        return f"{_VIA_CHROMIUM}{ort}{_BELOW_ORT.format(', '.join(without)) if without else ''}"
+        ort = ", and --via ort what ONNX Runtime does" if len(without) < len(self._targets) else ""
+        advice = f"; --via chromium checks what WebNN makes of them{ort}"
+        needs = f"; ONNX Runtime makes no device at {', '.join(without)}: `dml-tile device --via ort` says what to ship"
+        return advice + needs if without else advice
 
     def _print_models(self, models: Sequence[CheckedFile]) -> None:
         with_tiles = [model for model in models if model.operators or not model.is_whole]
