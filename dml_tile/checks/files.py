@@ -231,22 +231,7 @@ def chosen_tiles(
     Calls ``pass_over`` once, at the end, with what a folder's search passes over, models that the back end ``via`` does
     not read, and files without descriptors.
     """
-    not_read: list[Found] = []
-    files: list[str] = []
-    try:
-        found = list(expanded(name, pass_over=not_read.append))
-    except InputError as error:
-        complain(name, *error.problems)
-        return
-    if not found:
-        complain(name, EMPTY_FOLDER)
-    for file in found:
-        if not (unread := unread_through(file, via)):
-            files.append(file)
-        elif file == name:
-            complain(file, unreadable("", f"is {unread}"))
-        else:
-            not_read.append(passing_over(file, unread))
+    files, not_read, _ = files_named([name], complain, via=via)
     is_readable = bool(files)
     is_found = pointer is None
     passed_over: list[str] = []

@@ -70,26 +70,13 @@ class FileIgnores:
     def __init__(self, files: Exclusion = NO_EXCLUSION, rules: Sequence[Sequence[str]] = ()) -> None:
         self.files = files
         self.rules = tuple(map(tuple, map(dict.fromkeys, rules)))
-        self._by_rule: dict[str, list[int]] = {}
-        """The numbers of the patterns that ignore each rule, or the first words of several."""
-        for number, each in enumerate(self.rules):
-            for rule in each:
-                self._by_rule.setdefault(rule, []).append(number)
-        self._known: dict[tuple[str, frozenset[int]], frozenset[Suppression]] = {}
 
     def suppressions(self, rule_id: str, patterns: frozenset[int]) -> frozenset[Suppression]:
         """Return what suppresses a rule in a file that these patterns match, by their numbers; empty if nothing."""
-        if not patterns:
-            return frozenset()
-        key = rule_id, patterns
-        if key not in self._known:
-            self._known[key] = frozenset(
-                Suppression(rule, pattern)
-                for rule in beginnings(rule_id)
-                for pattern in self._by_rule.get(rule, ())
-                if pattern in patterns
-            )
-        return self._known[key]
+        names = frozenset(beginnings(rule_id)) if patterns else frozenset()
+        return frozenset(
+            Suppression(rule, pattern) for pattern in patterns for rule in names.intersection(self.rules[pattern])
+        )
 
     def notices(self, file: str, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool) -> Iterator[Found]:
         """Yield notices of what a settings file ignores in a file that matches, and suppresses nothing.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named, directml
 from dml_tile.back_ends.back_end import BACK_END_RULES
@@ -75,22 +75,13 @@ def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
         node = replace(node, data_type=node.quantised)
     order = [node.transposed.index(i) for i in range(len(node.transposed))]
     if order and release >= TRANSPOSES_MOVE_SINCE:
-        node = replace(
-            node,
-            shape=_ordered(node.shape, order),
-            repeats=_ordered(node.repeats, order),
-            input_origins=_ordered(node.input_origins, order) or (),
-            repeats_origins=_ordered(node.repeats_origins, order) or (),
-        )
+        moved: dict[str, Any] = {}
+        for name in ("shape", "repeats", "input_origins", "repeats_origins"):
+            values = getattr(node, name)
+            if values and len(values) == len(order):  # one origin may be that of all
+                moved[name] = tuple(values[i] for i in order)
+        node = replace(node, **moved)
     return replace(node, quantised="", transposed=())
-
-
-_Value = TypeVar("_Value")
-
-
-def _ordered(values: tuple[_Value, ...] | None, order: Sequence[int]) -> tuple[_Value, ...] | None:
-    """Return the values in another order, if there are as many."""
-    return tuple(values[i] for i in order) if values is not None and len(values) == len(order) else values
 
 
 def why_lower(result: Result) -> str:
