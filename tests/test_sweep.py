@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -171,7 +170,7 @@ def test_workers_get_of_a_baseline_what_it_has_about_their_files(zoo: list[str])
     results = [event for _, event in checked_here(CHECK, zoo[:20]) if isinstance(event, tuple)]
     entries = set[Entry]().union(*(new_entries(each, "known.json") for each in results))
     others = (Entry(source=f"{i}", operator="", target="6_4", rule="r", field="") for i in range(10_000))
-    check = replace(CHECK, baseline=Baseline(write("known.json", baseline_text(entries.union(others)))))
+    check = CHECK._replace(baseline=Baseline(write("known.json", baseline_text(entries.union(others)))))
     executor = Immediate()
     found = list(Workers(executor).events(check, zoo))
     assert found == list(checked_here(check, zoo))

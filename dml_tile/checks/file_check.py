@@ -7,11 +7,11 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
 from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, CheckedFile, Result, verdict_of
@@ -44,8 +44,7 @@ Event: TypeAlias = "tuple[Result, ...] | ModelNodes | Finding | CheckedFile"
 file; or, at its end, the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileCheck:
+class FileCheck(NamedTuple):
     """The questions asked of each file, and the findings that count. It pickles.
 
     Findings count if the ``selection`` takes them, none of ``file_ignores`` suppresses them, and the ``baseline`` does
@@ -58,12 +57,12 @@ class FileCheck:
 
     targets: Sequence[Target]
     against: Against
-    known_shapes: KnownShapes = field(default_factory=KnownShapes)
+    known_shapes: KnownShapes = KnownShapes()
     via: BackEnd | None = None
     selection: Selection = _ALL_RULES
     baseline: Baseline | None = None
     fail_on: Severity | None = Severity.WARNING
-    file_ignores: FileIgnores = field(default_factory=FileIgnores)
+    file_ignores: FileIgnores = FileIgnores()
     is_strict: bool = False
     max_cpu_nodes: int | None = None
     locates_all: bool = False

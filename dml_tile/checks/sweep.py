@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby, islice
 from multiprocessing import active_children, get_context, parent_process
@@ -118,7 +118,7 @@ class Workers:
 
         Files that no worker can read are checked here. Raises BrokenExecutor if the executor takes no more files.
         """
-        pickled = pickle.dumps((replace(check, baseline=None), self.shared_by, os.urandom(8)))
+        pickled = pickle.dumps((check._replace(baseline=None), self.shared_by, os.urandom(8)))
         setup = _Setup(pickled, check.baseline.by_source() if check.baseline else lambda files: None)
         chunks = _chunks(files)
         sent: deque[_Sent] = deque()
@@ -239,7 +239,7 @@ def check_chunk(setup: bytes, files: list[str], baseline: Baseline | None) -> by
     if getattr(_KEPT, "setup", b"") != setup:
         check, shared_by, _ = pickle.loads(setup)  # noqa: S301  # it was made in this module
         _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by, check.placed_at)
-    check = replace(_KEPT.check, baseline=baseline)
+    check = _KEPT.check._replace(baseline=baseline)
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
         events = [(file, event) for file in files for event in check.events(file, _KEPT.sources)]
     return zlib.compress(pickle.dumps(events), level=1)

@@ -9,10 +9,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 import typer
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
@@ -111,12 +110,11 @@ _KEYS: Final = {name: field.alias or name for name, field in Settings.model_fiel
 """The keys of settings in pyproject.toml, which are the names of options too, by their names here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The settings, the file that they were read from (``""`` without one), and those that an option replaced."""
 
     file: str = ""
-    settings: Settings = field(default_factory=Settings.model_construct)  # which needs no validator
+    settings: Settings = Settings.model_construct()  # which needs no validator
     options: frozenset[str] = frozenset()
 
     def with_options(self, parameters: Mapping[str, object]) -> Config:
@@ -126,7 +124,7 @@ class Config:
             for name, value in parameters.items()
             if name in _KEYS and value not in (None, False, (), [])
         }
-        return replace(self, settings=self.settings.model_copy(update=given), options=frozenset(given))
+        return self._replace(settings=self.settings.model_copy(update=given), options=frozenset(given))
 
     def parsed(self, name: str, parse: Callable[[Any], Parsed]) -> Parsed:
         """Return the value of a setting, parsed by a function that raises ValueError."""

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 MAX_NAMES: Final = 1000
 """The most names of dimensions, and of inputs, that a model is said to have besides those asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownShapes:
+class KnownShapes(NamedTuple):
     """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of inputs by name.
 
     A size of None in an input's shape stays as the model has it.
     """
 
-    dims: Mapping[str, int] = field(default_factory=dict)
-    input_shapes: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
+    dims: Mapping[str, int] = {}
+    input_shapes: Mapping[str, tuple[int | None, ...]] = {}
 
 
 class ModelNames(NamedTuple):

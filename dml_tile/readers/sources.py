@@ -7,10 +7,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
@@ -195,8 +194,7 @@ def _remote_files(url: Url, leaves_out: Callable[[str], bool], pass_over: Callab
             yield file
 
 
-@dataclass(frozen=True)
-class _Walk:
+class _Walk(NamedTuple):
     """Finds the files in a folder and below it, as ``expanded`` describes."""
 
     walked: set[PurePath]

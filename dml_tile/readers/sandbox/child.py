@@ -64,10 +64,10 @@ class Order:
     def read(cls, line: bytes) -> Self:
         """Parse a line made by ``line``."""
         fields = json.loads(line)
-        known_shapes = fields.pop("known_shapes")
-        shapes = {name: tuple(shape) for name, shape in known_shapes["input_shapes"].items()}
+        dims, input_shapes = fields.pop("known_shapes")
+        shapes = {name: tuple(shape) for name, shape in input_shapes.items()}
         targets = tuple(Target(**target) for target in fields.pop("targets"))
-        return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes), targets=targets, **fields)
+        return cls(known_shapes=KnownShapes(dims, shapes), targets=targets, **fields)
 
 
 @dataclass(frozen=True, slots=True)
