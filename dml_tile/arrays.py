@@ -180,8 +180,10 @@ def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]
     DialectError if the specification rejects the tile, ValueError for a result that is too large for an array.
     """
     given = np.asarray(array)
-    request = dialect.request(dialect.type_name(onnx_type(given)), given.shape, *arguments)
-    source, dtype = given.reshape(request.shape), given.dtype
+    dtype = given.dtype
+    name = "string" if dtype.kind in _STRINGS else dtype.name
+    request = dialect.request(dialect.type_name(name), given.shape, *arguments)
+    source = given.reshape(request.shape)
     out = np.empty(request.output_shape, dtype)  # in C order; numpy.tile crashes if a result is too large
     if not out.size:
         return out
@@ -189,8 +191,3 @@ def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]
         return np.tile(source, request.repeats)
     mover_of(dtype.itemsize, request.shape, request.repeats, source.strides, out.strides).tile(source, out)
     return out
-
-
-def onnx_type(array: NDArray[Any]) -> str:
-    """Return ONNX's name of a data type, in NumPy's spelling; strings are arrays of str, bytes or objects."""
-    return "string" if array.dtype.kind in _STRINGS else array.dtype.name

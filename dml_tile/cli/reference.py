@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
@@ -132,19 +132,19 @@ def explain(
     from dml_tile.reports.lines import print_lines
     from dml_tile.reports.text import result_code_lines, rule_lines
 
-    known: Mapping[str, Rule[Any] | OwnId] = RULES if rule is None else {**RULES, **SELECTABLE}
-    rules = [each for rule_id, each in known.items() if rule is None or rule_id.startswith(f"{rule}-")]
-    try:
-        if rule is not None and (code := result_code(rule)):
-            print_lines(console_of(), result_code_lines(code))
-            return
-        if rule is not None and (rule in known or not rules):
-            print_lines(console_of(), rule_lines(rule_named(rule)))
-            return
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="RULE") from None
     console = console_of()
-    for each in rules:
+    explained: Sequence[Rule[Any] | OwnId] = [*RULES.values()]
+    if rule is not None:
+        try:
+            if code := result_code(rule):
+                print_lines(console, result_code_lines(code))
+                return
+            known: Mapping[str, Rule[Any] | OwnId] = {**RULES, **SELECTABLE}
+            family = [] if rule in known else [known[each] for each in known if each.startswith(f"{rule}-")]
+            explained = family or [rule_named(rule)]
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="RULE") from None
+    for each in explained:
         print_lines(console, rule_lines(each))
 
 

@@ -225,7 +225,7 @@ class CellLabels:
         return f"byte {first}" if first == last else f"bytes {first} to {last}"
 
     def _names(self, cell: MemoryCell) -> str:
-        named = ", ".join(f"{self.tensor.name}{list(index)}" for index in cell.indices)
+        named = ", ".join(f"{self.tensor.operand.name}{list(index)}" for index in cell.indices)
         more = cell.count - len(cell.indices)
         return f"{named} and {more} more" if more else named
 

@@ -95,10 +95,6 @@ class TensorPicture:
         )
 
     @property
-    def name(self) -> str:
-        return self.operand.name
-
-    @property
     def elements(self) -> int:
         return math.prod(self.sizes)
 
@@ -111,7 +107,7 @@ class TensorPicture:
     def heading(self) -> str:
         """The tensor in one line: ``InputTensor: FLOAT32, 6 elements of 4 bytes``."""
         size = plural(self.element_size, "byte")
-        return f"{self.name}: {self.data_type}, {plural(self.elements, 'element')} of {size}"
+        return f"{self.operand.name}: {self.data_type}, {plural(self.elements, 'element')} of {size}"
 
     @property
     def part(self) -> str:
