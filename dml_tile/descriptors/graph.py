@@ -116,6 +116,14 @@ ARRAYS: Final = {
 }
 """The arrays of a graph, and the counts of their entries."""
 
+PARTS: Final[dict[str, type[Struct]]] = {
+    "nodes": OperatorGraphNodeDesc,
+    "input_edges": InputGraphEdge,
+    "output_edges": OutputGraphEdge,
+    "intermediate_edges": IntermediateGraphEdge,
+}
+"""The arrays of a graph, and the structs of their entries."""
+
 
 class GraphDesc(Struct):
     """DML_GRAPH_DESC: operators, and what is connected to what. An edge leads from one output to one input.

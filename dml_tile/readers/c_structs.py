@@ -32,13 +32,9 @@ from functools import cache
 from struct import calcsize
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from dml_tile.descriptors.graph import (
-    GraphDesc,
-    InputGraphEdge,
-    IntermediateGraphEdge,
-    OperatorGraphNodeDesc,
-    OutputGraphEdge,
-)
+from pydantic.alias_generators import to_pascal
+
+from dml_tile.descriptors.graph import PARTS, GraphDesc, OperatorGraphNodeDesc
 from dml_tile.descriptors.numbers import SCALAR_FORMATS, ScaleBias, Size2D
 from dml_tile.descriptors.operator import KINDS, UNKNOWN_STRUCT, OperatorDesc, OperatorFields
 from dml_tile.descriptors.structs import Struct, c_names
@@ -152,18 +148,14 @@ class DML_GRAPH_DESC(Structure):  # noqa: N801
     )
 
 
-def _described(part: type[Struct], **fields: Any) -> type[Structure]:
-    """Return the structure of a node or an edge: the mirror's indices, or other fields, and a name."""
+def _described(part: type[Struct]) -> type[Structure]:
+    """Return the structure of a node or an edge: a node's operator, or the mirror's indices, and a name."""
     indices = {c_name: c_uint32 for name, c_name in c_names(part).items() if name not in ("name", "type")}
-    return type(part.__name__, (Structure,), {"_fields_": [*(fields or indices).items(), ("Name", c_char_p)]})
+    fields = {"Operator": c_void_p} if part is OperatorGraphNodeDesc else indices
+    return type(part.__name__, (Structure,), {"_fields_": [*fields.items(), ("Name", c_char_p)]})
 
 
-GRAPH_PARTS: Final = {
-    "Nodes": _described(OperatorGraphNodeDesc, Operator=c_void_p),
-    "InputEdges": _described(InputGraphEdge),
-    "OutputEdges": _described(OutputGraphEdge),
-    "IntermediateEdges": _described(IntermediateGraphEdge),
-}
+GRAPH_PARTS: Final = {to_pascal(array): _described(part) for array, part in PARTS.items()}
 """The structure behind the Desc of each entry of a graph's arrays."""
 
 _Struct = TypeVar("_Struct", bound=Structure)

@@ -9,14 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from dml_tile.descriptors.graph import (
-    Descriptor,
-    GraphDesc,
-    InputGraphEdge,
-    IntermediateGraphEdge,
-    OperatorGraphNodeDesc,
-    OutputGraphEdge,
-)
+from dml_tile.descriptors.graph import PARTS, Descriptor, GraphDesc
 from dml_tile.descriptors.operator import KINDS, OperatorDesc
 from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
@@ -55,7 +48,7 @@ def _keys_at(model: type[Descriptor], data: Any, path: Sequence[str | int]) -> S
 def _struct_at(place: type[Struct] | Operator, key: str, data: Any) -> type[Struct] | Operator:
     """Return what describes the object, or the objects, under a key."""
     if not isinstance(place, Operator):
-        return _GRAPH_PARTS.get(to_snake(key)) or _operator_of(data)
+        return PARTS.get(to_snake(key)) or _operator_of(data)
     kind = next((field.kind for field in place.fields if to_snake(field.name) == to_snake(key)), "t")
     struct = KINDS[kind].struct if kind in KINDS else None
     return _operator_of(data) if struct is OperatorDesc else struct or TensorDesc
@@ -66,11 +59,3 @@ def _operator_of(data: Any) -> Operator:
     kind = data.get("Type", data.get("type")) if isinstance(data, dict) else None
     named = operator_named(kind) if isinstance(kind, str) else operators().get(kind) if type(kind) is int else None
     return named or operators()[OperatorType.TILE]
-
-
-_GRAPH_PARTS: Final[dict[str, type[Struct]]] = {
-    "nodes": OperatorGraphNodeDesc,
-    "input_edges": InputGraphEdge,
-    "output_edges": OutputGraphEdge,
-    "intermediate_edges": IntermediateGraphEdge,
-}
