@@ -41,7 +41,7 @@ _SPELLED_ONE_WAY: Final = re.compile(r"[\w.-]*[\w-]", re.ASCII)
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class AllowedFolders:
     """The folders that a model may read from, in order, and the folder that it may write to.
 
