@@ -13,19 +13,16 @@ Reader: TypeAlias = Literal["ONNX", "OpenVINO", "JSON", "JSON lines"]
 class Content(NamedTuple):
     """The content that a file of a kind has if it may hold tiles.
 
-    ``pattern`` matches the content, ``name`` names it for messages. Each match has one of the ``words``, of four bytes,
-    which are found much faster. Text is decoded by its byte order mark.
+    ``pattern`` matches the content, ``name`` names it for messages. Text is decoded by its byte order mark.
     """
 
     name: str
-    words: tuple[bytes, ...]
     pattern: bytes
     is_text: bool = True
 
 
 _KEYS: Final = Content(
     "a tile's keys",
-    (b"Tens", b"_ten", b"Edge", b"_edg", b"tcha", b"ialV", b"_cap", b"ERAT"),
     # A comma or a closing bracket follows no key; any other character may replace a missing colon.
     (
         rb'"(?:(?:In|Out)put(?:Tensor|Edges|GradientTensor)|(?:in|out)put_(?:tensor|edges|gradient_tensor)'
@@ -35,8 +32,8 @@ _KEYS: Final = Content(
 )
 """The keys of descriptors (each operator has one), graphs, DxDispatch's models and captures."""
 
-_NETWORK: Final = Content("a network", (b"<net",), rb"<net(?![\w.:-])")
-_GRAPH: Final = Content("a TensorFlow graph", (b"Plac", b"Cons"), b"Placeholder|Const", False)
+_NETWORK: Final = Content("a network", rb"<net(?![\w.:-])")
+_GRAPH: Final = Content("a TensorFlow graph", b"Placeholder|Const", False)
 
 
 class FileKind(NamedTuple):
