@@ -117,7 +117,9 @@ def _folded(node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
     if node.type in ("Shape", "Size"):
         return {name: _measured(node, types[name]) for name in node.proto.output if name in types and node.inputs}
     node = node.seeing(_with_elements)
-    elements = {name: value.elements for name, value in node.given.items() if value.elements is not None}
+    # unknown elements become 1, a value that most operators accept
+    given = node.given.items()
+    elements = {name: np.ma.filled(value.elements, 1) for name, value in given if value.elements is not None}
     if len(elements) < len(node.given) or not _is_bounded(node, elements, types) or _is_training(node):
         return {}
     is_known = all(value.constant is not None for value in node.given.values())
@@ -126,9 +128,8 @@ def _folded(node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
     for name, array in (_evaluated(node, elements) if is_known or masks else {}).items():
         known = np.ones(array.shape, bool) if is_known else masks[name]
         if known.shape == array.shape and (is_known or known.any()) and _is_of(types.get(name), array):
-            # unknown elements become 1, a value that most operators accept
-            kept = array if is_known else np.where(known, array, np.ones((), array.dtype))
-            found[name] = Value(with_sizes(types[name], array.shape), kept, None if known.all() else known)
+            kept = array if known.all() else np.ma.masked_array(array, ~known)
+            found[name] = Value(with_sizes(types[name], array.shape), kept)
     return found
 
 
@@ -140,7 +141,7 @@ def _with_elements(value: Value) -> Value:
     if math.prod(size or 1 for size in shape) > MAX_COMPUTED_ELEMENTS:  # NumPy takes no large size beside a 0
         return value
     dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-    return replace(value, elements=np.ones(shape, dtype), known=np.zeros(shape, bool))
+    return replace(value, elements=np.ma.masked_array(np.ones(shape, dtype), mask=True))
 
 
 def _measured(node: Node, type_: TypeProto) -> Value:
@@ -153,8 +154,8 @@ def _measured(node: Node, type_: TypeProto) -> Value:
     if node.type == "Size":
         total = math.prod(sizes)
         return Value(type_, np.array(total)) if known.all() and total < 2**63 else Value(type_)
-    known = known[node.bounds]
-    return Value(type_, np.array(sizes, np.int64)[node.bounds], None if known.all() else known)
+    part = np.ma.masked_array(np.array(sizes, np.int64), ~known)[node.bounds]
+    return Value(type_, part if np.ma.is_masked(part) else part.data)
 
 
 def _is_training(node: Node) -> bool:

@@ -81,7 +81,7 @@ def inferred(node: Node) -> dict[str, TypeProto]:
     sizes that depend on no other elements.
     """
     types: dict[str, TypeProto] = {}
-    if node.type in _SIZED_BY_ELEMENTS and any(value.known is not None for value in node.inputs):
+    if node.type in _SIZED_BY_ELEMENTS and any(np.ma.is_masked(value.elements) for value in node.inputs):
         one, two = (_inferred(node.seeing(partial(_with_unknown, unknown))) for unknown in (1, 2))
         shared = {name: common(type_, two.get(name)) for name, type_ in one.items()}
         types = {name: type_ for name, type_ in shared.items() if type_}
@@ -93,8 +93,7 @@ def inferred(node: Node) -> dict[str, TypeProto]:
 
 
 def _with_unknown(unknown: int, value: Value) -> Value:
-    elements = value.elements
-    return value if elements is None else replace(value, elements=np.where(value.mask, elements, unknown), known=None)
+    return value if value.elements is None else replace(value, elements=np.ma.filled(value.elements, unknown))
 
 
 def _inferred(node: Node) -> dict[str, TypeProto]:

@@ -188,10 +188,8 @@ def _expands_nothing(node: Node) -> bool:
     if shape.constant is None or not shape.is_folded or sizes is None:
         return False
     wanted = shape.constant.ravel().tolist()
-    return len(wanted) <= len(sizes) and all(
-        size == 1 or (isinstance(have, int) and have == size)
-        for have, size in zip(reversed(sizes), reversed(wanted), strict=False)
-    )
+    pairs = zip(reversed(sizes), reversed(wanted), strict=False)
+    return len(wanted) <= len(sizes) and all(size in (1, have) for have, size in pairs)
 
 
 def _slices_nothing(node: Node) -> bool:

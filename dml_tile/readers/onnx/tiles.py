@@ -202,7 +202,7 @@ def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> tupl
     origins = next((other.origins or (other.elements_origin,) for other in unknown), ())
     sizes = () if value.is_typed else value.sizes or ("",)  # without sizes, of the whole
     tile = replace(
-        tile_node(found.pointer, dialect, value.data_type, shape, [other.argument for other in others]),
+        tile_node(found.pointer, dialect, value.data_type, shape, [other.elements for other in others]),
         input_origins=tuple(origins_of_sizes.get(str(size), value.sizes_origin) for size in sizes),
         repeats_origins=origins if any(map(str, origins)) else (),
     )

@@ -31,17 +31,15 @@ _WHOLE: Final = frozenset({TensorProto.BOOL, TensorProto.INT32, TensorProto.INT6
 class Value:
     """A tensor: its type, None if unknown; its elements, None if there are many or no element is known.
 
-    ``known`` is True for each known element, and None if all are known; unknown elements are 1. ``is_folded`` says that
-    onnxruntime, too, has the value as a constant before it runs, and ``early_type`` is the type that it has by then:
-    from declared types and constants, not from single elements. ``unread`` says why external data are missing, if more
-    would be known with them. The origins say what computes the unknown elements, and the unknown type or sizes;
-    ``origins`` what computes each element of a vector, if they differ. ``edge`` is the value as placing sees it, None
-    before a node computes it.
+    Unknown elements are masked. ``is_folded`` says that onnxruntime, too, has the value as a constant before it runs,
+    and ``early_type`` is the type that it has by then: from declared types and constants, not from single elements.
+    ``unread`` says why external data are missing, if more would be known with them. The origins say what computes the
+    unknown elements, and the unknown type or sizes; ``origins`` what computes each element of a vector, if they differ.
+    ``edge`` is the value as placing sees it, None before a node computes it.
     """
 
     type: TypeProto | None = None
     elements: Array | None = None
-    known: Mask | None = None
     is_folded: bool = False
     early_type: TypeProto | None = None
     unread: str = ""
@@ -54,20 +52,12 @@ class Value:
     def mask(self) -> Mask:
         """The mask of the known elements; the value has elements."""
         assert self.elements is not None
-        return np.ones(self.elements.shape, bool) if self.known is None else self.known
-
-    @property
-    def argument(self) -> Array | None:
-        """The elements, masked if unknown; None if there are none."""
-        if self.elements is None or self.known is None:
-            return self.elements
-        masked: Array = np.ma.masked_array(self.elements, ~self.known)
-        return masked
+        return ~np.ma.getmaskarray(self.elements)
 
     @property
     def constant(self) -> Array | None:
         """The elements, if all are known."""
-        return self.elements if self.known is None or self.known.all() else None
+        return None if np.ma.is_masked(self.elements) else self.elements
 
     @property
     def sizes(self) -> tuple[Dimension, ...] | None:
