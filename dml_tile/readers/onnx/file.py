@@ -205,7 +205,16 @@ MAX_MODEL_BYTES: Final = 2**31 - 1
 def load(path: Path) -> onnx.ModelProto:
     """Load a model without its external data. Raises InputError for a file that is not a readable ONNX model."""
     try:
-        model = onnx.load_model_from_string(_light(path))
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise input_error("", "is not a regular file")
+        if not status.st_size:
+            raise _no_model("it is empty")
+        if status.st_size > MAX_MODEL_BYTES:
+            raise input_error("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            light = _stripped(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)
+        model = onnx.load_model_from_string(light)
     except OSError as error:
         raise input_error("", f"cannot be read: {error.strerror}") from None
     except DecodeError:
@@ -233,15 +242,3 @@ def _texts(message: Message) -> Iterator[object]:
                 yield from _texts(part)
         elif field.type == field.TYPE_STRING:
             yield from (value,) if isinstance(value, str | bytes) else value
-
-
-def _light(path: Path) -> bytes:
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise input_error("", "is not a regular file")
-    if not status.st_size:
-        raise _no_model("it is empty")
-    if status.st_size > MAX_MODEL_BYTES:
-        raise input_error("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return _stripped(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)

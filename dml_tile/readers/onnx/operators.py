@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import onnx
 from onnx import FunctionProto, TensorProto, TypeProto, defs, helper
 
-from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, is_runtime_operator, releases
+from dml_tile.back_ends.kernels import directml_kernels, is_runtime_operator, releases
 from dml_tile.back_ends.kernels import formals as runtime_formals
 from dml_tile.back_ends.placement import Edge, Formals, Placement, Reason
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
@@ -25,6 +25,13 @@ RUNTIME_DOMAINS: Final = frozenset(
 
 _TYPE_NAMES: Final = {number: name.lower() for name, number in TensorProto.DataType.items() if number}
 _TENSORS: Final = {f"tensor({name})": number for number, name in _TYPE_NAMES.items()}
+
+_ONLY_TYPES: Final = {
+    "com.microsoft.DynamicTimeWarping": TensorProto.INT32,
+    "com.microsoft.GridSample": TensorProto.FLOAT,
+    "com.microsoft.MatMulInteger16": TensorProto.INT32,
+}
+"""The type of outputs whose variable no input has, where all kernels of the providers give one alone."""
 
 
 def type_name(type_: TypeProto | None) -> str | None:
@@ -125,10 +132,7 @@ def attributes_of(node: Node) -> dict[str, Any]:
 
 
 def types_by_formals(node: Node, formals: Formals) -> dict[str, TypeProto]:
-    """Return the outputs' types, without sizes, as far as the operator's inputs and outputs share variables.
-
-    A variable of which all kernels of a provider take one type alone has that type.
-    """
+    """Return the outputs' types, without sizes, as far as the operator's inputs and outputs share variables."""
     variables: dict[str, TypeProto] = {}
     for (_, variable), value in zip(formals.inputs, node.inputs, strict=False):
         if value.type is not None:
@@ -137,18 +141,9 @@ def types_by_formals(node: Node, formals: Formals) -> dict[str, TypeProto]:
     for name, (_, variable) in zip(node.proto.output, formals.outputs, strict=False):
         if variable in variables:
             found[name] = without_shape(variables[variable])
-        elif element := _TENSORS.get(variable) or _TENSORS.get(_only_type(node.domain, node.type, variable)):
+        elif element := _TENSORS.get(variable, _ONLY_TYPES.get(node.kind)):
             found[name] = helper.make_tensor_type_proto(element, None)
     return found
-
-
-@cache
-def _only_type(domain: str, operator: str, variable: str) -> str:
-    """Return the only type of a variable that any kernel of ONNX Runtime's own operator takes; empty if several."""
-    newest = list(releases())[-1]
-    kernels = (table.get((domain, operator), ()) for table in (cpu_kernels(newest), directml_kernels(newest)))
-    types = {name for rows in kernels for kernel in rows for name in kernel.types.get(variable, ())}
-    return f"tensor({types.pop()})" if len(types) == 1 and domain else ""
 
 
 def function_of(schema: Any, node: Node) -> FunctionProto | None:

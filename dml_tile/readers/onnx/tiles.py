@@ -36,7 +36,7 @@ from dml_tile.readers.onnx.file import load, nodes
 from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.nodes import place
 from dml_tile.readers.onnx.operators import RUNTIME_DOMAINS
-from dml_tile.readers.onnx.scan import FoundTile, GraphScan
+from dml_tile.readers.onnx.scan import FoundTile, GraphScan, ScannedGraph
 from dml_tile.readers.onnx.sizes import fix, names_in
 from dml_tile.readers.onnx.values import UNKNOWN
 
@@ -72,13 +72,13 @@ def read_nodes(
     is_sized = model != unsized
     sized = scan(model, path.parent, overridable, for_tiles_only=not targets)
     loaded = scan(unsized, path.parent, overridable, for_tiles_only=not targets) if is_sized else sized
-    contradictions = sized.remarks[:MAX_CONTRADICTIONS]
+    contradictions = (*sized.scan.inliner.unused, *sized.scan.contradictions.values())[:MAX_CONTRADICTIONS]
     if targets:
         yield replace(placed_model(loaded.nodes, targets), remarks=contradictions)
         contradictions = ()
-    yield from sized.problems
-    for found, found_before in zip(sized.tiles, loaded.tiles, strict=True):
-        (tile, problems), (before, _) = (_tile(each, sized.origins_of_sizes) for each in (found, found_before))
+    yield from sized.scan.wrong_data
+    for found, found_before in zip(sized.graph.tiles, loaded.graph.tiles, strict=True):
+        (tile, problems), (before, _) = (_tile(each, sized.scan.origins_of_sizes) for each in (found, found_before))
         if tile and before:
             proto = found.node.proto
             yield replace(
@@ -98,17 +98,12 @@ def read_nodes(
 
 
 class ScannedModel(NamedTuple):
-    """A model's Tiles and nodes, what is to be said of the file, its wrong data, and the origins of unknown sizes.
+    """A model's graph and nodes, the number of the nodes, of functions those of each call, and what the scan found."""
 
-    ``node_count`` is the number of its nodes, of functions those of each call.
-    """
-
-    tiles: list[FoundTile]
+    graph: ScannedGraph
     nodes: LoadedModel
-    remarks: tuple[str, ...]
-    problems: tuple[Finding, ...]
     node_count: int
-    origins_of_sizes: Mapping[str, ValueOrigin]
+    scan: GraphScan
 
 
 def scan(
@@ -127,14 +122,8 @@ def scan(
     graph_scan = GraphScan(folder, inliner, imports, overridable, has_tiles)
     found = graph_scan.scanned(model)
     unimported = {domain for domain, _ in operators}.intersection(RUNTIME_DOMAINS).difference(imports)
-    return ScannedModel(
-        found.tiles,
-        LoadedModel(model.ir_version, opsets, found.nodes, tuple(sorted(unimported))),
-        (*inliner.unused, *graph_scan.contradictions.values()),
-        tuple(graph_scan.wrong_data),
-        len(operators),
-        graph_scan.origins_of_sizes,
-    )
+    loaded = LoadedModel(model.ir_version, opsets, found.nodes, tuple(sorted(unimported)))
+    return ScannedModel(found, loaded, len(operators), graph_scan)
 
 
 def prepare(model: ModelProto) -> dict[str, int]:
