@@ -3,8 +3,6 @@
 With --before, also JSON lines of operators and tiles, to another checkout of the package; the processes take turns.
 
     python benchmarks/bench_check.py [--before FOLDER] [--goals]
-
-Times are of the processor, those of processes with their children's, so that other programs count for little.
 """
 
 from __future__ import annotations
@@ -18,15 +16,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
+from harness import ROOT, Measure, median_ratio, process, show_measures
 
 import dml_tile
 from dml_tile import TileOperatorDesc
@@ -39,7 +35,6 @@ SHORT: Final = """{
     "Repeats": [1, 1, 3, 3]
 }"""
 SAMPLES: Final = 9
-ROOT: Final = Path(__file__).resolve().parents[1]
 FIVE_TARGETS: Final = ("3_0", "4_0", "5_0", "6_2", "6_4")
 CHECK_LINES: Final = """
 import re, sys, time
@@ -61,23 +56,6 @@ print(taken, int(largest[1]) / 1024, file=sys.stderr)
 
 Linux counts in a process's ru_maxrss what the process that started it had.
 """
-
-
-def median_ratio(ours: Callable[[], object], theirs: Callable[[], object], calls: int, samples: int) -> float:
-    """The median time of ``ours`` over that of ``theirs``, whose samples take turns."""
-    taken: dict[Callable[[], object], list[float]] = {ours: [], theirs: []}
-    for _ in range(samples):
-        for call, times in taken.items():
-            start = processor_time()
-            for _ in range(calls):
-                call()
-            times.append(processor_time() - start)
-    return statistics.median(taken[ours]) / statistics.median(taken[theirs])
-
-
-def processor_time() -> float:
-    times = os.times()
-    return time.process_time() + times.children_user + times.children_system
 
 
 def descriptor(width: int) -> str:
@@ -136,15 +114,12 @@ def refused(samples: int) -> float:
 
 def importing(samples: int) -> float:
     """Importing dml_tile with what check() takes, to importing NumPy, each in a process of its own."""
-
-    def process(code: str) -> Callable[[], object]:
-        return lambda: subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
-
-    nothing = median_ratio(process("import numpy"), process("pass"), 1, samples)
-    both = median_ratio(
-        process("import dml_tile; dml_tile.check, dml_tile.TileOperatorDesc"), process("pass"), 1, samples
+    nothing, of_numpy, ours = (
+        process("-c", code)
+        for code in ("pass", "import numpy", "import dml_tile; dml_tile.check, dml_tile.TileOperatorDesc")
     )
-    return (both - 1) / (nothing - 1)
+    numpy, both = (median_ratio(each, nothing, 1, samples) for each in (of_numpy, ours))
+    return (both - 1) / (numpy - 1)
 
 
 def checking_a_file(samples: int) -> float:
@@ -152,13 +127,8 @@ def checking_a_file(samples: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "tile.json")
         path.write_text(descriptor(3))
-        command = [sys.executable, "-m", "dml_tile", "check", str(path)]
-        imports = [sys.executable, "-c", "import numpy, pydantic"]
-
-        def run(arguments: list[str]) -> object:
-            return subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
-
-        return median_ratio(lambda: run(command), lambda: run(imports), 1, samples)
+        ours = process("-m", "dml_tile", "check", str(path))
+        return median_ratio(ours, process("-c", "import numpy, pydantic"), 1, samples)
 
 
 def write_lines(folder: Path) -> None:
@@ -196,9 +166,9 @@ def check_lines(folder: Path, name: str, checkout: Path, *options: str) -> tuple
     return seconds, megabytes
 
 
-def lines_measures(before: Path, samples: int) -> list[tuple[str, float, float]]:
+def lines_measures(before: Path, samples: int) -> list[Measure]:
     """What JSON lines take, to another checkout; a further target and the memory of this one alone."""
-    found = list[tuple[str, float, float]]()
+    found = list[Measure]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_lines(folder)
@@ -211,7 +181,7 @@ def lines_measures(before: Path, samples: int) -> list[tuple[str, float, float]]
             options = "--format", form, "--target", "6_2"
             turns = [[check_lines(folder, lines, at, *options)[0] for at in (ROOT, before)] for _ in range(samples)]
             ours, theirs = (statistics.median(times) for times in zip(*turns, strict=True))
-            found.append((f"different {lines} in JSON lines, {form} / --before", most, ours / theirs))
+            found.append(Measure(f"different {lines} in JSON lines, {form} / --before", most, ours / theirs))
         targets = [["--target=6_4"], [f"--target={each}" for each in FIVE_TARGETS]]
         turns = [
             [check_lines(folder, "operators", ROOT, "--format=concise", *at)[0] for at in targets]
@@ -219,9 +189,9 @@ def lines_measures(before: Path, samples: int) -> list[tuple[str, float, float]]
         ]
         one, five = (statistics.median(times) for times in zip(*turns, strict=True))
         count = len((folder / "operators.jsonl").read_text().splitlines())
-        found.append(("each further target of an operator, ms", 0.05, (five - one) / 4 / count * 1000))
+        found.append(Measure("each further target of an operator, ms", 0.05, (five - one) / 4 / count * 1000))
         memory = check_lines(folder, "all", ROOT, "--format=concise", "--target=6_2")[1]
-        found.append(("memory of 10,000 operators, MB", 46, memory))
+        found.append(Measure("memory of 10,000 operators, MB", 46, memory))
     return found
 
 
@@ -231,25 +201,20 @@ def main(
     samples: int = SAMPLES,
 ) -> None:
     """Measure validation."""
-    table = Table("what", "at most", "measured")
-    measures = (
-        ("from_input, known / numpy.tile", 2.0, from_input(samples)),
-        ("from_input, new / numpy.tile", 2.0, new_from_input(samples)),
-        ("check / numpy.tile", 0.8, checking(samples)),
+    measures = [
+        Measure("from_input, known / numpy.tile", 2.0, from_input(samples)),
+        Measure("from_input, new / numpy.tile", 2.0, new_from_input(samples)),
+        Measure("check / numpy.tile", 0.8, checking(samples)),
         *(
-            (f"one JSON descriptor, {spelling} spelling / numpy.tile", 2.5, one_descriptor(spelling, samples))
+            Measure(f"one JSON descriptor, {spelling} spelling / numpy.tile", 2.5, one_descriptor(spelling, samples))
             for spelling in SPELLINGS
         ),
-        ("a refused check / an accepted one", 6.0, refused(samples)),
-        ("import dml_tile / import numpy", 1.8, importing(samples)),
-        ("dml-tile check / import numpy, pydantic", 2.0, checking_a_file(samples)),
+        Measure("a refused check / an accepted one", 6.0, refused(samples)),
+        Measure("import dml_tile / import numpy", 1.8, importing(samples)),
+        Measure("dml-tile check / import numpy, pydantic", 2.0, checking_a_file(samples)),
         *(lines_measures(before.resolve(), samples) if before else ()),
-    )
-    for what, most, ratio in measures:
-        table.add_row(what, f"{most:.2f}", f"{ratio:.2f}{'' if ratio <= most else ', not reached'}")
-    Console(width=None if sys.stdout.isatty() else 100).print(table)
-    if goals and any(ratio > most for _, most, ratio in measures):
-        raise typer.Exit(1)
+    ]
+    show_measures(measures, goals=goals)
 
 
 if __name__ == "__main__":

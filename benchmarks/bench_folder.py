@@ -10,18 +10,12 @@ python benchmarks/bench_folder.py [--count 1000] [--megabytes 100] [--before FOL
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from bench_check import median_ratio
-from rich.console import Console
-from rich.table import Table
+from harness import ROOT, Measure, median_ratio, process, show_measures
 
 from dml_tile import TileOperatorDesc
 
@@ -61,23 +55,6 @@ def other(folder: Path, number: int, size: int) -> None:
     (folder / f"other{number:06}.json").write_text(f"[{text}]")
 
 
-def process(*command: str, statuses: Sequence[int] = (0,), checkout: str = "") -> Callable[[], object]:
-    """Runs a command, of another checkout of the package if there is one; its output goes nowhere."""
-    environment = os.environ | ({"PYTHONPATH": checkout} if checkout else {})
-
-    def run() -> None:
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, *command],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            check=False,
-        )
-        assert done.returncode in statuses
-
-    return run
-
-
 def folder_ratio(count: int, refused: int, output_format: str, samples: int) -> float:
     """The command's time, to that of the process that only loads and checks."""
     with tempfile.TemporaryDirectory() as name:
@@ -104,7 +81,7 @@ def ratio_to(before: str, count: int, samples: int) -> float:
         for i in range(count // 2):
             other(Path(name), i, 0)
         command = "-P", "-m", "dml_tile", "check", name, "--jobs", "1"
-        ours, theirs = (process(*command, checkout=folder) for folder in (str(Path(__file__).parents[1]), before))
+        ours, theirs = (process(*command, checkout=folder) for folder in (ROOT, Path(before)))
         return median_ratio(ours, theirs, 1, samples)
 
 
@@ -115,21 +92,19 @@ def main(
     samples: int = SAMPLES,
 ) -> None:
     """Measure the check of a folder."""
-    table = Table("what", "at most", "measured")
-
-    def add(what: str, most: float, ratio: float) -> None:
-        table.add_row(what, f"{most:.2f}", f"{ratio:.2f}{'' if ratio <= most else ', not reached'}")
-
-    for what, refused, output_format, most in (
-        (f"{count} descriptors, all accepted, as text", 0, "text", 3.0),
-        (f"{count} descriptors, every tenth refused, as text", 10, "text", 3.0),
-        (f"{count} descriptors, every tenth refused, as sarif", 10, "sarif", 3.0),
-    ):
-        add(what, most, folder_ratio(count, refused, output_format, samples))
-    add(f"ten files of {megabytes} MB of other JSON, to reading them", 6.0, other_ratio(10, megabytes, samples))
+    measures = [
+        Measure(what, 3.0, folder_ratio(count, refused, output_format, samples))
+        for what, refused, output_format in (
+            (f"{count} descriptors, all accepted, as text", 0, "text"),
+            (f"{count} descriptors, every tenth refused, as text", 10, "text"),
+            (f"{count} descriptors, every tenth refused, as sarif", 10, "sarif"),
+        )
+    ]
+    others = f"ten files of {megabytes} MB of other JSON, to reading them"
+    measures.append(Measure(others, 6.0, other_ratio(10, megabytes, samples)))
     if before:
-        add(f"10,000 small files, to {before}", 1.1, ratio_to(before, 10_000, samples))
-    Console(width=None if sys.stdout.isatty() else 100).print(table)
+        measures.append(Measure(f"10,000 small files, to {before}", 1.1, ratio_to(before, 10_000, samples)))
+    show_measures(measures)
 
 
 if __name__ == "__main__":

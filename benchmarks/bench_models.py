@@ -15,10 +15,8 @@ from typing import Annotated, Final
 
 import onnx
 import typer
-from bench_check import processor_time
-from bench_folder import process
+from harness import ROOT, process, processor_time, show
 from onnx import TensorProto, helper
-from rich.console import Console
 from rich.table import Table
 
 TARGETS: Final = [
@@ -41,7 +39,7 @@ def save(count: int, name: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), name)
 
 
-def seconds(model: Path, targets: int, checkout: str, samples: int) -> float:
+def seconds(model: Path, targets: int, checkout: Path, samples: int) -> float:
     """The median time of a check, by a checkout of the package."""
     options = [each for target in TARGETS[:targets] for each in ("-t", target)]
     run = process(
@@ -61,17 +59,16 @@ def main(
     samples: Annotated[int, typer.Option(help="Runs of each, of which the median counts.")] = 5,
 ) -> None:
     """Print what a node costs at one target, and each further target."""
-    here = str(Path(__file__).parents[1])
     table = Table("nodes", "one target, s", "before, s", "µs a node", "µs a node and further target")
     with tempfile.TemporaryDirectory() as folder:
         for count in nodes or (1000, 10_000):
             model = Path(folder, f"{count}.onnx")
             save(count, model)
-            one, eight = (seconds(model, targets, here, samples) for targets in (1, 8))
-            old = seconds(model, 1, before, samples) if before else 0.0
+            one, eight = (seconds(model, targets, ROOT, samples) for targets in (1, 8))
+            old = seconds(model, 1, Path(before), samples) if before else 0.0
             cells = one, old, (one - old) / count * 1e6, (eight - one) / count / 7 * 1e6
             table.add_row(f"{count:,}", *(f"{cell:.2f}" for cell in cells))
-    Console().print(table)
+    show(table)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ from typing import Final
 import numpy as np
 import onnx
 import typer
+from harness import show
 from onnx import TensorProto, helper, numpy_helper
-from rich.console import Console
 from rich.table import Table
 
 from dml_tile import TileOperatorDesc
@@ -91,12 +91,12 @@ def samples_of(seconds: float) -> int:
     return 5 if seconds < 3 else 2 if seconds < 20 else 1
 
 
-def show(title: str, rows: Iterator[tuple[int, float, float]], start: float) -> None:
+def show_rows(title: str, rows: Iterator[tuple[int, float, float]], start: float) -> None:
     """Print a table of counts, seconds and megabytes."""
     table = Table("items", "seconds", "microseconds an item", "peak MB", title=title)
     for count, seconds, peak in rows:
         table.add_row(f"{count:,}", f"{seconds:.2f}", f"{(seconds - start) / (count - 1) * 1e6:.1f}", f"{peak:.0f}")
-    Console(width=None if sys.stdout.isatty() else 100).print(table)
+    show(table)
 
 
 @app.command()
@@ -117,7 +117,7 @@ def descriptors(most: int = 1_000_000, form: str = "jsonl") -> None:
                 file.unlink()
                 count *= 10
 
-        show(f"descriptors, as {form}", rows(), start)
+        show_rows(f"descriptors, as {form}", rows(), start)
 
 
 @app.command()
@@ -136,7 +136,7 @@ def models(most: int = 10_000, form: str = "jsonl") -> None:
                 yield count, seconds, peak
                 count *= 10
 
-        show(f"models, as {form}", rows(), start)
+        show_rows(f"models, as {form}", rows(), start)
 
 
 @app.command()
@@ -156,7 +156,7 @@ def jobs(most: int = 1600) -> None:
                 alone, together = (best(3, str(folder), "--jobs", str(number))[0] for number in (1, JOBS))
                 table.add_row(f"{count:,}", kind, f"{alone:.2f}", f"{together:.2f}", f"{alone / together:.2f}")
             count *= 2
-    Console(width=None if sys.stdout.isatty() else 100).print(table)
+    show(table)
 
 
 @contextmanager
@@ -190,7 +190,7 @@ def engines(count: int = 10_000) -> None:
             is_same = filecmp.cmp(Path(name, "one process.jsonl"), output, shallow=False)
             row = (engine, f"{seconds:.1f}", f"{count / seconds:.0f}", f"{alone / seconds:.2f}", f"{peak:.0f}")
             table.add_row(*row, "yes" if is_same else "no")
-        Console(width=None if sys.stdout.isatty() else 100).print(table)
+        show(table)
 
 
 if __name__ == "__main__":

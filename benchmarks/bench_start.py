@@ -10,26 +10,18 @@ the processor, the user's and the system's; the processes take turns.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from bench_check import median_ratio
-from rich.console import Console
+from bench_check import SHORT
+from harness import ROOT, Measure, median_ratio, process, show
 from rich.table import Table
 
 SAMPLES: Final = 15
-ROOT: Final = Path(__file__).resolve().parents[1]
-DESCRIPTOR: Final = """{
-    "InputTensor": {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 3]},
-    "OutputTensor": {"DataType": "FLOAT32", "Sizes": [1, 1, 6, 9]},
-    "Repeats": [1, 1, 3, 3]
-}"""
 WORKFLOW: Final = """name: tests
 on: push
 jobs:
@@ -57,46 +49,33 @@ PEERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def process(folder: str, *command: str, checkout: Path = ROOT) -> Callable[[], object]:
-    """Runs Python in a folder, with a checkout of the package; its output goes nowhere."""
-    environment = os.environ | {"PYTHONPATH": str(checkout), "OPENBLAS_NUM_THREADS": "1"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-
-    def run() -> None:
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, *command], cwd=folder, env=environment, capture_output=True, check=False
-        )
-        assert done.returncode in (0, 1), done.stderr.decode()
-
-    return run
-
-
 def main(
     before: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A checkout to compare with.")] = None,
     samples: int = SAMPLES,
     goals: Annotated[bool, typer.Option("--goals", help="Exit with 1 where a goal is missed.")] = False,
 ) -> None:
     """Measure the start of commands."""
-    table = Table("command", "beside", "at most", "measured", *(["beside --before"] if before else []))
+    table = Table("command", "beside", "goal", "measured", *(["beside --before"] if before else []))
     missed = False
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "descriptor.json").write_text(DESCRIPTOR)
+        Path(folder, "descriptor.json").write_text(SHORT)
         Path(folder, "model.json").write_bytes((ROOT / "examples/int64.json").read_bytes())
         Path(folder, "workflow.yml").write_text(WORKFLOW)
         for what, (arguments, peer, most) in COMMANDS.items():
-            ours = process(folder, "-P", "-m", "dml_tile", *arguments)
-            theirs = process(folder, *PEERS[peer])
+            here = partial(process, folder=folder, OPENBLAS_NUM_THREADS="1")
+            ours = here("-P", "-m", "dml_tile", *arguments, statuses=(0, 1))
+            theirs = here(*PEERS[peer])
             for run in (ours, theirs):
                 run()  # once, so that bytecode and files are in the caches
-            ratio = median_ratio(ours, theirs, 1, samples)
-            missed |= ratio > most
-            row = [what, peer, f"{most:.2f}", f"{ratio:.2f}{'' if ratio <= most else ', not reached'}"]
+            measure = Measure(what, most, median_ratio(ours, theirs, 1, samples))
+            missed |= not measure.is_reached
+            row = [what, peer, *measure.cells]
             if before:
-                earlier = process(folder, "-P", "-m", "dml_tile", *arguments, checkout=before.resolve())
+                earlier = here("-P", "-m", "dml_tile", *arguments, checkout=before.resolve(), statuses=(0, 1))
                 earlier()
                 row.append(f"{median_ratio(ours, earlier, 1, samples):.2f}")
             table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 100).print(table)
+    show(table)
     raise typer.Exit(goals and missed)
 
 

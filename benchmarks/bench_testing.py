@@ -1,15 +1,10 @@
 """Measures what tests feel, as ratios side by side in one run: drawing tiles, a device's whole life, and the marker.
 
-    python benchmarks/bench_testing.py [--goals]
-
-Times are of the processor, those of processes with their children's, so that other programs count for little.
+python benchmarks/bench_testing.py [--goals]
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +12,10 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
-from bench_check import LOWEST, median_ratio, tiling
+from bench_check import LOWEST, tiling
+from harness import Measure, median_ratio, process, show_measures
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
-from rich.table import Table
 
 from dml_tile import Device, TileOperatorDesc
 from dml_tile.testing import strategies
@@ -65,9 +59,8 @@ def marked(count: int, samples: int) -> float:
             path = Path(folder, name)
             path.write_text(text)
             options = ["-p", "no:cacheprovider", "--rootdir", folder, "-qq"]
-            command = [sys.executable, "-m", "pytest", "-p", "dml_tile.pytest_plugin", *options, str(path)]
-            environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-            return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)  # noqa: S603
+            command = ["-m", "pytest", "-p", "dml_tile.pytest_plugin", *options, str(path)]
+            return process(*command, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
 
         tests = TESTS.format(count=count)
         return median_ratio(run("test_marked.py", MARKED + tests), run("test_unmarked.py", tests), 1, samples)
@@ -81,20 +74,13 @@ def main(
     """Measure what tests feel."""
     tiles = strategies.tiles(LOWEST)
     buffers = tiles.flatmap(strategies.tile_buffers)
-    life, plugin = whole_life(samples), marked(count, samples)
-    drawn, filled = draws(tiles, samples), draws(buffers, samples)
     measures = (
-        ("tiles drawn a second / lists of integers", "at least", 0.8, drawn, drawn >= 0.8),
-        ("tiles with buffers drawn a second / lists of integers", "at least", 0.5, filled, filled >= 0.5),
-        ("a device's whole life / numpy.tile", "at most", 25.0, life, life <= 25.0),
-        (f"{count} trivial tests, marked / unmarked", "at most", 1.2, plugin, plugin <= 1.2),
+        Measure("tiles drawn a second / lists of integers", 0.8, draws(tiles, samples), is_least=True),
+        Measure("tiles with buffers drawn a second / lists of integers", 0.5, draws(buffers, samples), is_least=True),
+        Measure("a device's whole life / numpy.tile", 25.0, whole_life(samples)),
+        Measure(f"{count} trivial tests, marked / unmarked", 1.2, marked(count, samples)),
     )
-    table = Table("what", "goal", "measured")
-    for what, side, goal, ratio, reached in measures:
-        table.add_row(what, f"{side} {goal:.2f}", f"{ratio:.2f}{'' if reached else ', not reached'}")
-    Console(width=None if sys.stdout.isatty() else 100).print(table)
-    if goals and not all(reached for *_, reached in measures):
-        raise typer.Exit(1)
+    show_measures(measures, goals=goals)
 
 
 if __name__ == "__main__":
