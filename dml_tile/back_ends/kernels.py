@@ -47,7 +47,8 @@ class Kernel(NamedTuple):
     """A kernel: the operator's versions that it takes, and the types that it takes by the names of constraints.
 
     ``cpu_inputs`` are read on the CPU, ``query`` names the support query. ``int64`` is how 1.9 and 1.10 take 64-bit
-    integers. A ``shader`` is a custom one; ``sequences`` marks a kernel that may have them as inputs and outputs.
+    integers. A ``shader`` is a custom one; ``sequences`` marks a kernel that may have them as inputs and outputs. The
+    look-up ``throws`` where a constraint is that of no input or output.
     """
 
     since: int
@@ -58,6 +59,7 @@ class Kernel(NamedTuple):
     int64: str = ""
     shader: bool = False
     sequences: bool = False
+    throws: bool = False
 
 
 Kernels: TypeAlias = Mapping[tuple[str, str], Sequence[Kernel]]
@@ -141,6 +143,7 @@ def directml_kernels(version: Version) -> Kernels:
             given.get("int64", ""),
             shader="shader" in given,
             sequences="sequences" in given,
+            throws="throws" in given,
         )
         found.setdefault((domain, operator), []).append(kernel)
     return found

@@ -33,7 +33,7 @@ _TENSOR_DESC: Final = f"{_SOURCES}TensorDesc.cpp"
 MIN_DIMENSIONS: Final = 4
 """The fewest dimensions of a tensor that the provider describes."""
 
-_FORMALS: Final = Formals((("input", "T"), ("repeats", "T1")), (("output", "T"),), is_exact=True)
+_FORMALS: Final = Formals((("input", "T"), ("repeats", "T1")), (("output", "T"),))
 _DIALECTS: Final = (ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE)
 _ONNX_NAMES: Final = {"float32": "float", "float64": "double"}
 """The names of data types in ONNX's protobuf, where they differ from NumPy's."""

@@ -55,14 +55,10 @@ class Edge:
 
 
 class Formals(NamedTuple):
-    """The names of an operator's inputs and outputs, each with that of its type: a variable or a type.
-
-    They are of the node's version of the operator if ``is_exact``, else of the newest.
-    """
+    """The names of an operator's inputs and outputs, each with that of its type: a variable or a type."""
 
     inputs: tuple[tuple[str, str], ...] = ()
     outputs: tuple[tuple[str, str], ...] = ()
-    is_exact: bool = False
 
 
 class Gone(NamedTuple):

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from dml_tile.back_ends.kernels import (
     Kernel,
+    Kernels,
     Version,
     cpu_kernels,
     directml_kernels,
@@ -101,7 +102,6 @@ Measured with wheels of 1.9 to 1.24: before, functions are replaced when the mod
 _NEVER_DIRECTML: Final = frozenset({"string", "complex64", "complex128", "bfloat16"})
 _64_BITS: Final = frozenset({"int64", "uint64"})
 _TYPES_SINCE: Final = {"double": (1, 10), "int4": (1, 20), "uint4": (1, 20)}
-_CONSTRAINTS_THROW_SINCE: Final = (1, 13)
 MAX_SMALL_ELEMENTS: Final = 100
 """The most elements of an initialiser that a node on the CPU may read."""
 _STAYS_ON_DIRECTML: Final = ("float16", "bfloat16", "float8", "float4")
@@ -110,7 +110,6 @@ _ON_CPU: Final = {("", "Shape"), ("", "Size"), ("", "SequenceLength")}
 _CONTROL_FLOW: Final = {("", "Loop"), ("", "Scan")}
 _THROWING: Final = dict.fromkeys((("", "RNN"), ("", "GRU"), ("", "LSTM")), "layout")
 """Attributes at which the CPU provider's kernels throw, unless they are 0."""
-_SEVEREST: Final = (Placement.NONE, Placement.UNKNOWN, Placement.CPU)
 _NUMPY_NAMES: Final = {"float": "float32", "double": "float64"}
 """NumPy's names of the types that ONNX's protobuf calls otherwise."""
 
@@ -219,22 +218,15 @@ class _Placer:
 
     def _kernel(self, node: ModelNode) -> tuple[Kernel | None, Reason]:
         """Return DirectML's kernel by version and types, and whether the device has the types."""
-        kernels = self._directml.get((node.domain, node.operator), ())
-        fitting = [kernel for kernel in kernels if kernel.since == node.version]
-        if not fitting:
-            return None, self._unregistered(node, kernels)
-        mismatches = []
-        for kernel in fitting:
-            mismatch = _mismatch(node, kernel, throws=self._release >= _CONSTRAINTS_THROW_SINCE)
-            if mismatch is None:
-                return kernel, self._device_reason(node, kernel)
-            mismatches.append(mismatch)
-        # the look-up throws before another kernel is tried; what is unknown may yet fit
-        return None, min(mismatches, key=lambda reason: _SEVEREST.index(reason.placement))
+        kernel, mismatch = _fitting(node, self._directml)
+        if kernel:
+            return kernel, self._device_reason(node, kernel)
+        return None, mismatch or self._unregistered(node)
 
-    def _unregistered(self, node: ModelNode, kernels: Sequence[Kernel]) -> Reason:
-        """Return the reason why the release has none of its kernels for the node's version."""
+    def _unregistered(self, node: ModelNode) -> Reason:
+        """Return the reason why the release has no kernel for the node's version."""
         operator, name = (node.domain, node.operator), f"{node.operator}-{node.version}"
+        kernels = self._directml.get(operator, ())
         if operator in _CONTROL_FLOW:
             return Reason(Placement.CPU, "ORT-CPU-control-flow", f"{node.operator} is always the CPU provider's")
         known = registrations().get(operator, {})
@@ -319,17 +311,14 @@ class _Placer:
 
     def _why_not_on_cpu(self, node: ModelNode) -> Reason | None:
         """Return None if the CPU provider takes a node as it is; else whether it takes it cast, or why not."""
-        mismatches = _cpu_mismatches(node, self._release)
-        if None in mismatches:
-            return None
-        if _UNKNOWN_TYPE in mismatches:
-            return _UNKNOWN_TYPE
+        kernel, mismatch = _fitting(node, cpu_kernels(self._release))
+        if kernel or mismatch is _UNKNOWN_TYPE:
+            return mismatch
         if not node.graphs and any(edge.type == "float16" for edge in node.inputs if edge):
             cast = replace(node, inputs=_cast(node.inputs), outputs=_cast(node.outputs))
             if cpu_provider_has(cast, self._release):
                 return Reason(Placement.CPU, text="its float16 values are cast to float32 and back")
-        of_types = " of these types" if mismatches else ""
-        return Reason(Placement.NONE, text=f"the CPU provider has none{of_types}")
+        return Reason(Placement.NONE, text=f"the CPU provider has none{' of these types' if mismatch else ''}")
 
     def _cpu_preferred(self, found: Iterable[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
         """Return the nodes that stay on the CPU, since all that they need is there: what follows from shapes."""
@@ -359,27 +348,38 @@ class _Placer:
 
 def cpu_provider_has(node: ModelNode, release: Version) -> bool:
     """Return True if the CPU provider of a release that was read has a node as it is."""
-    return None in _cpu_mismatches(node, release)
+    return _fitting(node, cpu_kernels(release))[0] is not None
 
 
-def _cpu_mismatches(node: ModelNode, release: Version) -> list[Reason | None]:
-    """Return a mismatch, or None, for each of the CPU provider's kernels that take the node's version."""
-    kernels = cpu_kernels(release).get((node.domain, node.operator), ())
-    return [_mismatch(node, kernel) for kernel in kernels if kernel.since <= node.version <= kernel.to]
+def _fitting(node: ModelNode, table: Kernels) -> tuple[Kernel | None, Reason | None]:
+    """Return a provider's kernel for a node's version and types; else why none fits, None if there is none at all."""
+    kernels = table.get((node.domain, node.operator), ())
+    mismatches = []
+    for kernel in kernels:
+        if kernel.since <= node.version <= kernel.to:
+            mismatch = _mismatch(node, kernel)
+            if mismatch is None:
+                return kernel, None
+            mismatches.append(mismatch)
+    # what is unknown may yet fit
+    return None, _UNKNOWN_TYPE if _UNKNOWN_TYPE in mismatches else next(iter(mismatches), None)
 
 
-def _mismatch(node: ModelNode, kernel: Kernel, *, throws: bool = False) -> Reason | None:
+def _mismatch(node: ModelNode, kernel: Kernel) -> Reason | None:
     """Return the first constraint of a kernel that a node's types do not meet; None if they meet all.
 
-    A constraint names a type variable, or else a value. The first value of it that is there counts. A constraint that
-    the operator lacks ``throws``, or is passed.
+    A constraint names a type variable, or else a value. The first value of it that is there counts.
     """
-    formals, name, unknown = node.formals, f"{node.operator}-{node.version}", None
-    values = [*zip(formals.inputs, node.inputs, strict=False), *zip(formals.outputs, node.outputs, strict=False)]
+    name, unknown = f"{node.operator}-{node.version}", None
+    if kernel.throws:
+        text = f"{name} has no type {next(iter(kernel.types))}, which its registration names"
+        text = f"{text}: the look-up throws, and the session does not load"
+        return Reason(Placement.NONE, "ORT-NODE-look-up", text, subject=name)
+    values = [
+        *zip(node.formals.inputs, node.inputs, strict=False),
+        *zip(node.formals.outputs, node.outputs, strict=False),
+    ]
     for constraint, types in kernel.types.items():
-        if throws and formals.is_exact and not any(constraint in each for each in (*formals.inputs, *formals.outputs)):
-            text = f"{name} has no type {constraint}, which its registration names: the look-up throws, and the session"
-            return Reason(Placement.NONE, "ORT-NODE-look-up", f"{text} does not load", subject=name)
         of_variable = (edge for (_, variable), edge in values if variable == constraint)
         of_name = (edge for (value, _), edge in values if value == constraint)
         edge = next(filter(None, (*of_variable, *of_name)), None)

@@ -92,8 +92,7 @@ def _resolved(domain: str, operator: str, opset: int | None) -> Resolved:
                 tuple((each.name, each.type_str) for each in given) for given in (schema.inputs, schema.outputs)
             )
             has_function = schema.has_function or schema.has_context_dependent_function
-            formals = Formals(inputs, outputs, is_exact=True)
-            return Resolved(schema.since_version, formals, schema=schema if has_function else None)
+            return Resolved(schema.since_version, Formals(inputs, outputs), schema=schema if has_function else None)
     if is_runtime_operator(domain, operator):
         rows = runtime_formals()[domain, operator]
         inputs, outputs = (tuple((name, type_) for letter, name, type_ in rows if letter == wanted) for wanted in "io")
