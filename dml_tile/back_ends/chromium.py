@@ -12,7 +12,6 @@ webnn_context_provider_impl.cc; microsoft/onnxruntime, onnxruntime/core/provider
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Final, Literal, get_args
 
 from pydantic import ConfigDict, Field
@@ -45,21 +44,20 @@ def _packed_tile(request: Request, target: Target) -> BackEndResult:
     for field, values in (("InputTensor.Sizes", request.shape), ("Repeats", request.repeats)):
         if 0 in values:
             return _type_error(f"{field}[{values.index(0)}]", "is 0; it must be larger than 0")
-    size = ELEMENT_SIZES[CARRIERS[name]] * math.prod(request.output_shape)
+    data_type = CARRIERS[name]
+    size = ELEMENT_SIZES[data_type] * math.prod(request.output_shape)
     if size > MAX_OPERAND_BYTES:
         return _type_error("OutputTensor.Sizes", f"the output has {size} bytes; the maximum is {MAX_OPERAND_BYTES}")
-    source, destination = _tensor(name, request.shape), _tensor(name, request.output_shape)
+    source, destination = (
+        BufferTensorDesc(data_type=data_type, sizes=sizes, strides=packed_strides(sizes))
+        for sizes in (request.shape or (1,), request.output_shape or (1,))
+    )
     desc = TileOperatorDesc(input_tensor=source, output_tensor=destination, repeats=request.repeats)
     return BackEndResult(Outcome.TILE, desc=desc)
 
 
 def _type_error(path: str, reason: str, url: str = "") -> BackEndResult:
     return BackEndResult(Outcome.REFUSED, path, f"TypeError: {reason}", url=url)
-
-
-def _tensor(name: str, shape: Sequence[int]) -> BufferTensorDesc:
-    sizes = tuple(shape) or (1,)
-    return BufferTensorDesc(data_type=CARRIERS[name], sizes=sizes, strides=packed_strides(sizes))
 
 
 _SOURCES: Final = "https://github.com/chromium/chromium/blob/c80028acacc05ac6687d44d9af5c95851b88b11e/services/webnn/"
@@ -81,9 +79,8 @@ _FIRST_WITH_ONNX_RUNTIME: Final = "windows-11-24h2"
 
 def may_use_onnx_runtime(target: Target) -> bool:
     """Return True for a Windows in which Chromium passes graphs to ONNX Runtime where WebNNOnnxRuntime is on."""
-    names = [release.name for release in WINDOWS_RELEASES]
-    later = names[names.index(_FIRST_WITH_ONNX_RUNTIME) :]
-    return target.name.partition("+")[0] in (name for name in later if name.startswith("windows-11-"))
+    names = [release.name for release in WINDOWS_RELEASES if release.name.startswith("windows-11-")]
+    return target.name.partition("+")[0] in names[names.index(_FIRST_WITH_ONNX_RUNTIME) :]
 
 
 class RankRange(Record):
@@ -138,5 +135,5 @@ def op_support_limits(target: TargetLike | None = None) -> dict[str, Any]:
     )
     ranks = RankRange(min=row.dimension_counts[0], max=row.dimension_counts[-1])
     limits = TensorLimits(data_types=types, rank_range=ranks)
-    whole = OpSupportLimits(tile=SingleInputSupportLimits(input=limits, output=limits))
-    return whole.model_dump(mode="json", by_alias=True)
+    limits_of_tile = SingleInputSupportLimits(input=limits, output=limits)
+    return OpSupportLimits(tile=limits_of_tile).model_dump(mode="json", by_alias=True)

@@ -22,22 +22,18 @@ _ADVICE: Final = {
 }
 
 
-_ACCEPTS: Final = "is 0, which {} accepts"
-
-
 def merged_dimensions(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the same tile in the fewest dimensions.
 
     A dimension is merged into the next inner one if that is not repeated, or if its own size is 1.
     """
-    joined: list[tuple[int, int]] = []
+    sizes, counts = list[int](), list[int]()
     for size, repeat in zip(reversed(shape), reversed(repeats), strict=True):
-        if joined and (joined[-1][1] == 1 or size == 1):
-            inner_size, inner_repeat = joined.pop()
-            joined.append((inner_size * size, inner_repeat * repeat))
-        else:
-            joined.append((size, repeat))
-    return tuple(size for size, _ in reversed(joined)), tuple(repeat for _, repeat in reversed(joined))
+        if sizes and (counts[-1] == 1 or size == 1):
+            size, repeat = sizes.pop() * size, counts.pop() * repeat
+        sizes.append(size)
+        counts.append(repeat)
+    return tuple(reversed(sizes)), tuple(reversed(counts))
 
 
 def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -66,18 +62,13 @@ def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation
     says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
 )
 def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
-    for field, values, given in (("InputTensor.Sizes", request.shape, ()), ("Repeats", request.repeats, request.given)):
-        for i, value in enumerate(values):
-            if value == 0:
-                is_other = bool(given) and given[i] != 0
-                does = (
-                    f"is {given[i]}, which {request.dialect} computes as 0"
-                    if is_other
-                    else _ACCEPTS.format(request.dialect)
-                )
-                yield Violation(
-                    f"{field}[{i}]", f"{does}; DirectML cannot express it", "dispatch nothing: the result is empty"
-                )
+    given = request.given or request.repeats
+    fields = (("InputTensor.Sizes", request.shape, request.shape), ("Repeats", request.repeats, given))
+    for field, values, written in fields:
+        for i in (i for i, value in enumerate(values) if value == 0):
+            verb = "computes as 0" if written[i] else "accepts"
+            message = f"is {written[i]}, which {request.dialect} {verb}; DirectML cannot express it"
+            yield Violation(f"{field}[{i}]", message, "dispatch nothing: the result is empty")
 
 
 @DIALECT_RULES.add(
@@ -86,14 +77,10 @@ def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
     says="The tile has at most 8 dimensions after all that can be merged are merged.",
 )
 def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Violation]:
-    shape, _ = expressed(request)
-    if len(shape) > DML_TENSOR_DIMENSION_COUNT_MAX1:
-        yield Violation(
-            "InputTensor.DimensionCount",
-            f"{len(request.shape)} dimensions merge into {len(shape)}; a descriptor has at most "
-            f"{DML_TENSOR_DIMENSION_COUNT_MAX1}",
-            "tile in two steps",
-        )
+    (shape, _), most = expressed(request), DML_TENSOR_DIMENSION_COUNT_MAX1
+    if len(shape) > most:
+        message = f"{len(request.shape)} dimensions merge into {len(shape)}; a descriptor has at most {most}"
+        yield Violation("InputTensor.DimensionCount", message, "tile in two steps")
 
 
 @DIALECT_RULES.add(
@@ -105,10 +92,8 @@ def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
     shape, repeats = expressed(request)
     for i, (size, repeat, product) in enumerate(zip(shape, repeats, map(mul, shape, repeats), strict=True)):
         if product > UINT_MAX:
-            yield Violation(
-                f"OutputTensor.Sizes[{i}]",
-                f"{size} * {repeat} = {product} does not fit a UINT, which is at most {UINT_MAX}",
-            )
+            message = f"{size} * {repeat} = {product} does not fit a UINT, which is at most {UINT_MAX}"
+            yield Violation(f"OutputTensor.Sizes[{i}]", message)
 
 
 _SPECIFICATION_PAGES: Final[dict[Specification, str]] = {"ONNX": pages.ONNX, "OpenVINO": pages.OPENVINO}

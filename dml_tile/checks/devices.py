@@ -38,26 +38,24 @@ class DeviceOutput(Record):
 
 def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
     """Return whether a target has a device; an application without a back end needs no feature level."""
-    lacks = via is not None and not via.creates_a_device(target)
-    is_exported = target.level.exports_create_device1
+    reason = ship = None
+    if via and not via.creates_a_device(target):
+        without = apply_rules(EXPORT_RULES, Creation(0, via.minimum_level(target)), target)
+        reason = next((finding.message for finding in without), via.needs(target))
+        ship = _what_to_ship(via, target)
     return DeviceOutput(
         target=target.name,
         feature_level=target.feature_level.short,
         directml=directml_of(target),
         via=via.name if via else "",
-        created=not lacks,
+        created=not reason,
         needed=via.minimum_level(target).short if via else None,
-        hresult=HRESULT.DXGI_ERROR_UNSUPPORTED.hex if lacks and is_exported else None,
-        reason=_why_not(via, target) if via and lacks else None,
-        ship=_what_to_ship(via, target) if via and lacks else None,
+        hresult=HRESULT.DXGI_ERROR_UNSUPPORTED.hex if reason and target.level.exports_create_device1 else None,
+        reason=reason,
+        ship=ship,
         url=via.device_page if via else None,
         note=target.note,
     )
-
-
-def _why_not(via: BackEnd, target: Target) -> str:
-    without = apply_rules(EXPORT_RULES, Creation(0, via.minimum_level(target)), target)
-    return next((finding.message for finding in without), via.needs(target))
 
 
 def directml_of(target: Target) -> str:

@@ -201,15 +201,12 @@ def file_check(
     for known in (dims, input_shapes):
         require_instance({} if known is None else known, Mapping)
     shapes = {name: tuple(shape) for name, shape in (input_shapes or {}).items()}
-    return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes), _back_end_named(via))
+    back_end = None
+    if via is not None:
+        from dml_tile.back_ends import back_end_named
 
-
-def _back_end_named(via: str | None) -> BackEnd | None:
-    if via is None:
-        return None
-    from dml_tile.back_ends import back_end_named
-
-    return back_end_named(via)
+        back_end = back_end_named(via)
+    return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes), back_end)
 
 
 def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
@@ -262,18 +259,16 @@ def check_model(
         raise InputError([replace(each, path=location_of(name, each.path)) for each in problems])
     for _, problem in unknown_names(check.known_shapes, names, [file]) if is_model_file(file) else ():
         raise ValueError(f"{name}: {problem}")
-    nodes = None
-    if placed := next((part for part in parts if not isinstance(part, Item | Finding)), None):
-        from dml_tile.checks.placements import ModelNodes
-
-        nodes = ModelNodes(name, tuple(check.targets), placed)
-    remarks = [*(placed.remarks if placed else ())]
-    found: list[Result] = []
+    nodes, remarks, found = None, list[str](), list[Result]()
     for part in parts:
         if isinstance(part, Item):
             remarks += part.node.contradictions if part.node else ()
             part, targets = nodes.taken(part) if nodes else (part, check.targets)
             found += results(name, part, targets, against, check.via)
+        elif not isinstance(part, Finding):
+            from dml_tile.checks.placements import ModelNodes
+
+            nodes, remarks = ModelNodes(name, tuple(check.targets), part), [*part.remarks]
     for text in remarks:
         warnings.warn(f"{name}: {text}", stacklevel=2)
     made = ModelResults(found)

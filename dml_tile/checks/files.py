@@ -6,6 +6,7 @@ import codecs
 import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from glob import has_magic
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -139,6 +140,7 @@ def files_named(
     files: dict[Hashable, str] = {}
     over: dict[Hashable, Found] = {}
     walked: set[PurePath] = set()
+    search = partial(expanded, walked=walked, ignores_none=ignores_none, leaves_out=exclusion.leaves_out)
     patterns = dict.fromkeys(filter(is_pattern, names))
     matches = Matches(*patterns)
     matched: set[str] = set()
@@ -153,15 +155,7 @@ def files_named(
                 continue
             passed: list[Found] = []
             try:
-                found = list(
-                    expanded(
-                        match,
-                        walked,
-                        ignores_none=ignores_none,
-                        leaves_out=exclusion.leaves_out,
-                        pass_over=passed.append,
-                    )
-                )
+                found = list(search(match, pass_over=passed.append))
             except InputError as error:
                 complain(match, *error.problems)
                 continue
