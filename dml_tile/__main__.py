@@ -5,7 +5,6 @@ import gc
 import os
 import signal
 import sys
-from types import ModuleType
 
 from dml_tile import __version__
 
@@ -21,10 +20,7 @@ def main() -> None:
         with contextlib.suppress(OSError):  # which the command line reports
             os.write(1, f"dml-tile {__version__}\n".encode())
             return
-    if os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__") == "__all__":  # else each package's files are read
-        no_plugins = ModuleType("pydantic.plugin._loader")  # which imports email and more before it asks the variable
-        vars(no_plugins)["get_plugins"] = tuple
-        sys.modules[no_plugins.__name__] = no_plugins
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else a file of each installed package is read
     from dml_tile.cli.app import main as run
 
     try:

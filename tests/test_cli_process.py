@@ -42,7 +42,7 @@ finally:
 """The command line, which at its end prints what it has imported."""
 
 OTHER_COMMANDS = "dml_tile.cli.tiles dml_tile.cli.run dml_tile.cli.reference"
-TERMINALS_AND_ARRAYS = "numpy rich importlib.metadata"
+TERMINALS_AND_ARRAYS = "numpy rich"
 MODELS_OF_ONNX = "dml_tile.back_ends.placement dml_tile.readers.sandbox.parent dml_tile.checks.placements"
 ALL_RULES = "dml_tile.checks.catalogue dml_tile.rules.device dml_tile.rules.operator"
 REFUSALS = "dml_tile.lowering.lower dml_tile.readers.refusals dml_tile.checks.baseline"
