@@ -330,6 +330,15 @@ def test_loop_and_scan_are_the_cpu_providers_and_the_nodes_inside_are_placed_lik
     assert found["0"].rule == "ORT-CPU-control-flow"
 
 
+def test_a_sequence_stays_one_in_a_loop_whose_other_values_grow() -> None:
+    body = "body = b (int64 i, bool d, float[2] a, seq(float[]) s) => (bool c, float[] b, seq(float[]) t)"
+    grown = "c = Identity(d) b = Concat<axis=0>(a, a) t = SequenceInsert(s, a)"
+    loop = f"e = SequenceEmpty(); n = 3; go = true; o, p = Loop(n, go, x, e)<{body} {{ {grown} }}>"
+    made = of_nodes(f"{loop}; y = SequenceLength(p)", inputs=[typed("x", [2])], opset=17)
+    found = {node.operator: reason.placement for node, reason in placements(made, target("1.24"))}
+    assert (found["SequenceInsert"], found["SequenceLength"]) == ("directml", "directml")
+
+
 def test_a_model_is_not_loaded_by_a_release_below_its_opset_or_ir_version() -> None:
     made = of("Relu", F, opset=25)
     assert [bool(placed(made, target(each))[0]) for each in ("1.21", "1.23", "1.24")] == [True, True, False]
