@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -73,13 +73,8 @@ def is_operator(domain: str, name: str) -> bool:
     return domain in ONNX_DOMAINS or is_runtime_operator(domain, name)
 
 
-def resolved(node: Node, imports: Mapping[str, int]) -> Resolved:
-    """Return the version of a node's operator, and what else its opset decides."""
-    return _resolved(node.domain, node.type, imports.get(node.domain) if node.domain else node.opset)
-
-
 @cache
-def _resolved(domain: str, operator: str, opset: int | None) -> Resolved:
+def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
     """Return the operator of nodes in a model that imports an opset of their domain, or none."""
     named = place(domain) or "ai.onnx"
     if domain in ONNX_DOMAINS and opset is not None:

@@ -133,7 +133,8 @@ class GraphScan:
             used_inside = {name: edge for each in graphs for name, edge in each.implicit.items()}
             used = used_inside | {name: value.edge for name, value in node.given.items() if value.edge}
             implicit |= {name: edge for name, edge in used.items() if name not in own}
-            operator = resolved(node, self.imports)
+            opset = self.imports.get(node.domain) if node.domain else node.opset
+            operator = resolved(node.domain, node.type, opset)
             node.outputs = self._outputs(node, operator, known, scope, uses)
             own.update(node.outputs)
             uses.makers |= dict.fromkeys(node.outputs, node)

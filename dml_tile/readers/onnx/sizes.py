@@ -8,7 +8,7 @@ from itertools import chain
 from operator import add, floordiv, mul, sub
 from typing import Final
 
-from onnx import GraphProto, TensorShapeProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, TypeProto, ValueInfoProto
 
 from dml_tile.back_ends.dialects import INT64_MAX
 from dml_tile.errors import input_error
@@ -16,7 +16,7 @@ from dml_tile.readers.model_names import KnownShapes, ModelNames, limited_names
 from dml_tile.readers.model_tile import Dimension
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.nodes import Node, place
-from dml_tile.readers.onnx.values import agree, dimensions, is_made_up
+from dml_tile.readers.onnx.values import agree, dimensions, is_made_up, with_sizes
 
 
 def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
@@ -97,14 +97,13 @@ def names_in(graph: GraphProto, asked: KnownShapes) -> ModelNames:
 def _fix_shape(value: ValueInfoProto, shape: Sequence[int | None], sizes: dict[str, int]) -> None:
     if value.type.WhichOneof("value") != "tensor_type":
         raise input_error(value.name, "is no tensor; it has no shape to be fixed")
-    tensor = value.type.tensor_type
-    if not tensor.HasField("shape"):
-        tensor.shape.CopyFrom(TensorShapeProto(dim=[TensorShapeProto.Dimension() for _ in shape]))
+    if not value.type.tensor_type.HasField("shape"):
+        value.type.CopyFrom(with_sizes(value.type, [None] * len(shape)))
     declared = dimensions(value.type) or ()
     if len(declared) != len(shape):
         given = f"{shown(shape)} was given"
         raise input_error(value.name, f"has {len(declared)} dimensions, {shown(declared)}; {given}")
-    for i, (dim, known, size) in enumerate(zip(tensor.shape.dim, declared, shape, strict=True)):
+    for i, (dim, known, size) in enumerate(zip(value.type.tensor_type.shape.dim, declared, shape, strict=True)):
         if size is None:
             continue
         wanted = sizes.setdefault(known, size) if isinstance(known, str) else known
