@@ -181,8 +181,3 @@ def formals() -> Mapping[tuple[str, str], tuple[tuple[str, str, str], ...]]:
     """Return "i" or "o", the name and the type's name of the inputs and outputs of operators that onnx lacks."""
     rows = _table("formals.json")["formals"].items()
     return {(key.partition(":")[0], key.partition(":")[2]): tuple(map(tuple, each)) for key, each in rows}
-
-
-def is_runtime_operator(domain: str, operator: str) -> bool:
-    """Return True for an operator that ONNX Runtime has and onnx lacks."""
-    return (domain, operator) in formals()

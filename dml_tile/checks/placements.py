@@ -130,10 +130,14 @@ class ModelNodes:
             (sum((node.domain, node.operator) != ("", "Tile") for node in each) for each in on_directml), default=0
         )
 
-    def loads(self, target: int) -> bool:
-        """Return True unless something keeps the model from loading."""
+    def outcome(self, target: int) -> str:
+        """Return whether the model has a device at a target, and loads there, in words; empty if that is not known."""
+        if not self.has_device[target]:
+            return "no device"
         rules = {self.placed.reasons[number].rule for number in {*self.placed.placed[target]} - {-1}}
-        return not any(OWN[rule].severity is Severity.ERROR for rule in rules if rule)
+        if any(OWN[rule].severity is Severity.ERROR for rule in rules if rule):
+            return "does not load"
+        return "" if self.counts[target][Placement.UNKNOWN] else "loads"
 
     def taken(self, item: Item) -> tuple[Item, Sequence[Target]]:
         """Return an item with the targets at which it has results: of a Tile, those at which DirectML is asked for it.
@@ -184,12 +188,12 @@ PLACED: Final = {
 
 def summary_of(nodes: ModelNodes, target: int) -> str:
     """Return the placements at a target in one sentence."""
+    outcome = nodes.outcome(target)
     if not nodes.has_device[target]:
-        return "no device"
+        return outcome
     counts = nodes.counts[target]
     there = [placement for placement in PLACED if counts[placement]] or [Placement.DIRECTML]
     first, *others = there
     listed = (f"{counts[placement]:,} {PLACED[placement]}" for placement in others)
     sentence = ", ".join([f"{plural(counts[first], 'node')} {PLACED[first]}", *listed])
-    outcome = "it loads" if nodes.loads(target) else "it does not load"
-    return sentence if counts[Placement.UNKNOWN] and nodes.loads(target) else f"{sentence}; {outcome}"
+    return f"{sentence}; it {outcome}" if outcome else sentence

@@ -151,12 +151,7 @@ def _short_finding(finding: Finding) -> Finding:
 def _placed_cells(nodes: ModelNodes) -> Iterator[PlacedCell]:
     for i, numbers in enumerate(nodes.counts):
         counts = {placement: count for placement in PLACED if (count := numbers[placement])}
-        if not nodes.has_device[i]:
-            yield "no device", {}
-        elif not nodes.loads(i):
-            yield "does not load", counts
-        else:
-            yield "" if Placement.UNKNOWN in counts else "loads", counts
+        yield nodes.outcome(i), counts if nodes.has_device[i] else {}
 
 
 class OverviewReport(Report):

@@ -195,7 +195,7 @@ def headline(files: Iterable[CheckedFile], counted: VerdictCounts, problems: Seq
 def placed_models(files: Iterable[CheckedFile]) -> str:
     """Return the number of models whose nodes were placed, and of those that do not load; empty if there are none."""
     models = [each.nodes for each in files if each.nodes]
-    loads = (all(nodes.has_device[i] and nodes.loads(i) for i, _ in enumerate(nodes.targets)) for nodes in models)
+    loads = (all(nodes.outcome(i) in ("", "loads") for i, _ in enumerate(nodes.targets)) for nodes in models)
     not_loading = len(models) - sum(loads)
     fail = f", {not_loading} not loading at some target" if not_loading else ""
     return f"{plural(len(models), 'model')} placed{fail}" if models else ""

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import onnx
 from onnx import FunctionProto, TensorProto, TypeProto, defs, helper
 
-from dml_tile.back_ends.kernels import directml_kernels, is_runtime_operator, releases
+from dml_tile.back_ends.kernels import directml_kernels, releases
 from dml_tile.back_ends.kernels import formals as runtime_formals
 from dml_tile.back_ends.placement import Edge, Formals, Placement, Reason
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
@@ -70,7 +70,7 @@ class Resolved(NamedTuple):
 
 def is_operator(domain: str, name: str) -> bool:
     """Return True if a name is that of an operator of ONNX Runtime's, or may be that of one of onnx's."""
-    return domain in ONNX_DOMAINS or is_runtime_operator(domain, name)
+    return domain in ONNX_DOMAINS or (domain, name) in runtime_formals()
 
 
 @cache
@@ -88,7 +88,7 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
             )
             has_function = schema.has_function or schema.has_context_dependent_function
             return Resolved(schema.since_version, Formals(inputs, outputs), schema=schema if has_function else None)
-    if is_runtime_operator(domain, operator):
+    if (domain, operator) in runtime_formals():
         rows = runtime_formals()[domain, operator]
         inputs, outputs = (tuple((name, type_) for letter, name, type_ in rows if letter == wanted) for wanted in "io")
         return Resolved(1, Formals(inputs, outputs))
