@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
@@ -285,6 +284,8 @@ def _named_file(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[st
         return
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"a path or an onnx.ModelProto was expected, not a {type(model).__name__}")
+    from tempfile import TemporaryDirectory  # files need none
+
     with TemporaryDirectory() as folder:
         file = Path(folder, "model.onnx")
         file.write_bytes(model.SerializeToString())
