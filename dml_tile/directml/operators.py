@@ -31,11 +31,11 @@ from dml_tile.text import MAX_COMPARED, nearest
 HEADER: Final = Path(__file__).with_name("header.txt")
 OPERATOR_PREFIX: Final = "DML_OPERATOR_"
 _ALIASES: Final = {"SCATTER_ELEMENTS": "SCATTER"}
-_FAMILIES: Final = re.compile("(ACTIVATION|ELEMENT_WISE)_")
+_FAMILIES: Final = "(ACTIVATION|ELEMENT_WISE)_"
 """The beginnings of names that are often left out."""
 _MAX_ALIKE: Final = 8
 """How many names are compared letter by letter, which takes long: those with the most pairs of letters in common."""
-_FIELD: Final = re.compile(r"([a-zA-Z])([0-9]*)(\??) (\w+):?(\w*)")
+_FIELD: Final = r"([a-zA-Z])([0-9]*)(\??) (\w+):?(\w*)"
 
 
 class Field(NamedTuple):
@@ -82,7 +82,7 @@ class Operator:
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """The fields of the struct, in C's order."""
-        found = [_FIELD.fullmatch(each) for each in self.fields_text.split(", ")]
+        found = [re.fullmatch(_FIELD, each) for each in self.fields_text.split(", ")]
         parts = [each.groups() for each in found if each]
         return tuple(
             Field(name, kind, parts[int(count)][3] if count else "", bool(optional), enumeration)
@@ -174,7 +174,7 @@ def nearest_operator_name(name: str) -> str:
     """
     prefix = OPERATOR_PREFIX if name.upper().startswith(OPERATOR_PREFIX) else ""
     short = name.upper().removeprefix(prefix)[:MAX_COMPARED]
-    pairs, known = _pairs(short), _spellings(bool(_FAMILIES.match(short)))
+    pairs, known = _pairs(short), _spellings(bool(re.match(_FAMILIES, short)))
     alike = nlargest(_MAX_ALIKE, known, lambda each: len(pairs & known[each][1]))
     return next((f"{prefix}{known[each][0]}" for each in nearest(short, alike)), "")
 
@@ -184,7 +184,7 @@ def _spellings(has_family: bool) -> dict[str, tuple[str, frozenset[str]]]:
     """Return the operators' names and their pairs of letters, by the name with or without its family."""
     found = {}
     for name in operator_names():
-        spelt = name if has_family else _FAMILIES.sub("", name)
+        spelt = name if has_family else re.sub(_FAMILIES, "", name)
         found[spelt] = name, _pairs(spelt)
     return found
 

@@ -73,7 +73,7 @@ _PROVIDERS: Final = frozenset({_WHEEL, _NODE, "onnxruntime-windowsml"})
 """The packages whose version is that of the provider in them."""
 
 _PACKAGE: Final = "|".join(dict.fromkeys(row.package for row in PACKAGES))
-_NAME: Final = re.compile(rf"({_PACKAGE})-([0-9]{{1,5}})\.([0-9]{{1,5}})(?:\.(0|[1-9][0-9]{{0,4}}))?")
+_NAME: Final = rf"({_PACKAGE})-([0-9]{{1,5}})\.([0-9]{{1,5}})(?:\.(0|[1-9][0-9]{{0,4}}))?"
 _NO_PATCH: Final = 10**5
 """Stands for the patch of a name without one: beyond all, so that the newest is the nearest."""
 
@@ -87,7 +87,7 @@ class PackagedDirectML(NamedTuple):
 
 def packaged_directml(name: str) -> PackagedDirectML | None:
     """Return the row of ``PACKAGE-VERSION``; None for other names, and minor versions of which nothing was read."""
-    if not (parts := _NAME.fullmatch(name)):
+    if not (parts := re.fullmatch(_NAME, name)):
         return None
     version = (int(parts[2]), int(parts[3]), int(parts[4]) if parts[4] else _NO_PATCH)
     near = []
@@ -101,7 +101,7 @@ def packaged_directml(name: str) -> PackagedDirectML | None:
 
 def provider_release(name: str) -> tuple[int, int] | None:
     """Return the release of ONNX Runtime's DirectML provider in ``PACKAGE-VERSION``; None for other names."""
-    parts = _NAME.match(name)
+    parts = re.match(_NAME, name)
     return (int(parts[2]), int(parts[3])) if parts and parts[1] in _PROVIDERS else None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 _ANY_DEPTH: Final = "**"
-_MAGIC: Final = re.compile(r"[*?\[\\]")
+_MAGIC: Final = r"[*?\[\\]"
 _CLASSES: Final = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",
@@ -130,7 +130,7 @@ class Patterns:
             if parts[at] == _ANY_DEPTH:
                 awaited, at = deeper, at + 1
             part = parts[at]
-            of_kind = awaited.wildcards if _MAGIC.search(part) else awaited.names
+            of_kind = awaited.wildcards if re.search(_MAGIC, part) else awaited.names
             of_kind.setdefault(part, set()).add((index, at + 1))
         return _Folder(here, _Awaited(*map(_merged, below, deeper)))
 

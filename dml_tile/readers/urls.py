@@ -30,7 +30,7 @@ _SERVERS: Final = ("https", "http")
 _PROTOCOL: Final = r"[A-Za-z][A-Za-z0-9+.\-]+"  # of two letters or more: one and a colon are a drive of Windows
 _URL: Final = re.compile(rf"(?:{_PROTOCOL}::)*{_PROTOCOL}://")
 _HIDDEN: Final = "***"
-_PASSWORD: Final = re.compile(r"\A([^:]*://)[^/@:]*:(?![0-9]+/).*@")  # digits alone are a port
+_TO_HIDE: Final = r"\A([^:]*://)[^/@:]*:(?![0-9]+/).*@"  # digits alone are a port
 _USER: Final = r"(?<=://)[^/@\s]*@"
 _QUERY: Final = r"(?<=\?)[\w.\-]+=\S*"
 _MAX_REASON_LENGTH: Final = 300
@@ -134,7 +134,7 @@ def _links(typed: str) -> list[str]:
 
 def _without_credentials(link: str) -> str:
     """Return a part of a chain without a password, the user of a server, and a query's values."""
-    link = _PASSWORD.sub(rf"\1{_HIDDEN}@", link)
+    link = re.sub(_TO_HIDE, rf"\1{_HIDDEN}@", link)
     if "::" in link or link.startswith(tuple(f"{protocol}://" for protocol in _SERVERS)):  # or a chain that is refused
         return re.sub(r"[?#].*", f"?{_HIDDEN}", re.sub(_USER, f"{_HIDDEN}@", link))
     return re.sub(_QUERY, _HIDDEN, link)
