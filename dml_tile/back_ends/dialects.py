@@ -11,6 +11,7 @@ https://numpy.org/doc/stable/reference/generated/numpy.tile.html
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import mul
@@ -131,10 +132,14 @@ class Request:
 def _shape_of(dialect: Dialect, shape: Sequence[int]) -> tuple[int, ...]:
     """Return the input's shape. Raises DialectError for a size that is no integer, negative, or exceeds an int64."""
     sizes = _vector(dialect, "shape", tuple(shape))
-    for i, size in enumerate(sizes):
-        if not 0 <= size <= INT64_MAX:
-            raise dialect.error(f"shape[{i}]", f"is {size}; sizes are from 0 to {INT64_MAX}")
+    _require_range(dialect, "shape", sizes, 0, INT64_MAX, f"is {{}}; sizes are from 0 to {INT64_MAX}")
     return sizes
+
+
+def _require_range(dialect: Dialect, field: str, values: Sequence[int], least: int, most: float, message: str) -> None:
+    for i, value in enumerate(values):
+        if not least <= value <= most:
+            raise dialect.error(f"{field}[{i}]", message.format(value))
 
 
 def _vector(
@@ -144,7 +149,15 @@ def _vector(
     if type(values) is tuple and all(type(value) is int for value in values):
         return values
     if not isinstance(values, Sequence):
-        values = _listed(dialect, field, values, wanted)
+        import numpy as np
+
+        if not isinstance(values, np.ndarray):
+            raise dialect.error(field, f"is {values!r}; a sequence of integers was expected")
+        if not (values.dtype == np.int64 if wanted == "int64" else values.dtype.kind in "iu"):
+            raise dialect.error(field, f"is of {values.dtype}; {wanted} was expected")
+        if values.ndim != 1:
+            raise dialect.error(field, f"has {values.ndim} dimensions; 1 was expected")
+        values = list[int](values.tolist())
     integers = []
     for i, value in enumerate(values):
         if (integer := integer_of(value)) is None:
@@ -153,27 +166,13 @@ def _vector(
     return tuple(integers)
 
 
-def _listed(dialect: Dialect, field: str, values: NDArray[Any], wanted: str) -> list[int]:
-    import numpy as np
-
-    if not isinstance(values, np.ndarray):
-        raise dialect.error(field, f"is {values!r}; a sequence of integers was expected")
-    if not (values.dtype == np.int64 if wanted == "int64" else values.dtype.kind in "iu"):
-        raise dialect.error(field, f"is of {values.dtype}; {wanted} was expected")
-    if values.ndim != 1:
-        raise dialect.error(field, f"has {values.ndim} dimensions; 1 was expected")
-    return list(values.tolist())
-
-
 def _onnx(dialect: Dialect, shape: Sequence[int], repeats: Integers) -> ShapeAndRepeats:
     sizes = _shape_of(dialect, shape)
     counts = _vector(dialect, "repeats", repeats, "int64")
     if len(counts) != len(sizes):
         message = f"has {len(counts)} values; the input has {len(sizes)} dimensions, and as many repeats"
         raise dialect.error("repeats", message)
-    for i, count in enumerate(counts):
-        if count < 0:
-            raise dialect.error(f"repeats[{i}]", f"is {count}; repeats must not contain negative values")
+    _require_range(dialect, "repeats", counts, 0, math.inf, "is {}; repeats must not contain negative values")
     return sizes, counts
 
 
@@ -196,7 +195,7 @@ def _integral(dialect: Dialect, field: str, value: float | NDArray[Any]) -> int:
     if array.size != 1 or array.dtype.kind not in "iuf":
         raise dialect.error(field, f"is {value!r}; a single number was expected")
     number = array.reshape(()).item()
-    if number != number or number in (float("inf"), float("-inf")) or number != int(number) or number < 0:
+    if not math.isfinite(number) or number != int(number) or number < 0:
         raise dialect.error(field, f"is {number}; an integer of at least 0 was expected")
     return int(number)
 
@@ -211,9 +210,8 @@ def _webnn(dialect: Dialect, shape: Sequence[int], repetitions: Integers) -> Sha
     sizes = _vector(dialect, "shape", tuple(shape))
     counts = _vector(dialect, "repetitions", repetitions)
     for name, values in (("shape", sizes), ("repetitions", counts)):
-        for i, value in enumerate(values):
-            if not 0 < value <= UINT_MAX:
-                raise dialect.error(f"{name}[{i}]", f"TypeError: is {value}; it must be from 1 to {UINT_MAX}")
+        message = f"TypeError: is {{}}; it must be from 1 to {UINT_MAX}"
+        _require_range(dialect, name, values, 1, UINT_MAX, message)
     if len(counts) != len(sizes):
         message = f"TypeError: has {len(counts)} values; the input has {len(sizes)} dimensions"
         raise dialect.error("repetitions", message)
@@ -223,9 +221,7 @@ def _webnn(dialect: Dialect, shape: Sequence[int], repetitions: Integers) -> Sha
 def _numpy(dialect: Dialect, shape: Sequence[int], repeats: Integers) -> ShapeAndRepeats:
     sizes = _shape_of(dialect, shape)
     counts = _vector(dialect, "reps", repeats)
-    for i, count in enumerate(counts):
-        if count < 0:
-            raise dialect.error(f"reps[{i}]", f"is {count}; negative values are not allowed")
+    _require_range(dialect, "reps", counts, 0, math.inf, "is {}; negative values are not allowed")
     return promoted(sizes, counts)
 
 
