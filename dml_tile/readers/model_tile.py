@@ -16,6 +16,7 @@ from dml_tile.errors import DialectError, input_error
 from dml_tile.geometry.axes import promoted
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 Dimension: TypeAlias = int | str | None
@@ -222,8 +223,13 @@ def tile_node(
 
     ``arguments`` are the dialect's own; None, or a masked element of an array, is computed at run time.
     """
-    unknown = getattr(arguments[0], "mask", False)
-    arguments = [_with_ones(argument) for argument in arguments]
+    import numpy as np  # here, since most checks do not need it
+
+    masks = [np.zeros(0, bool) if each is None else np.ma.getmaskarray(each) for each in arguments]
+    arguments = [  # 1, which breaks no rule, stands for an unknown element
+        None if argument is None or (mask.size and mask.all()) else np.ma.filled(argument, 1)
+        for argument, mask in zip(arguments, masks, strict=True)
+    ]
     sizes = None if shape is None else tuple(shape)
     if sizes is None and dialect.one_repeat_a_dimension and arguments[0] is not None:
         sizes = (None,) * arguments[0].size
@@ -237,26 +243,14 @@ def tile_node(
     if sizes is None or not is_known:
         return TileNode(pointer, dialect, data_type, sizes, None)
     shape, _ = promoted(sizes, request.repeats)
-    repeats, given_repeats = _masked(request.repeats, unknown), _masked(request.given, unknown)
+    repeats, given_repeats = _masked(request.repeats, masks[0]), _masked(request.given, masks[0])
     return TileNode(pointer, dialect, data_type, shape, repeats, given_repeats=given_repeats)
 
 
-def _masked(repeats: tuple[int, ...], unknown: Any) -> tuple[int | None, ...]:
-    """Return the repeats, None if unknown; ``unknown`` has a bool for each, or for the last repeats, or is False."""
-    flags = [False] * len(repeats) if unknown is False or not repeats else unknown.ravel().tolist()
-    padding = [False] * (len(repeats) - len(flags))  # the promotion's repeats of 1 come first
-    return tuple(None if flag else repeat for repeat, flag in zip(repeats, padding + flags, strict=False))
-
-
-def _with_ones(argument: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return the argument with 1, which breaks no rule, for unknown elements; None if nothing is known."""
-    mask = getattr(argument, "mask", None)
-    if argument is None or mask is None:
-        return argument
-    if mask.size and mask.all():
-        return None
-    filled: NDArray[Any] = argument.filled(1)  # type: ignore[attr-defined]  # only a masked array has a mask
-    return filled
+def _masked(repeats: tuple[int, ...], mask: NDArray[np.bool_]) -> tuple[int | None, ...]:
+    """Return the repeats, None if unknown; the mask has an element for each, or for the last."""
+    padding = [False] * (len(repeats) - mask.size)  # the promotion's repeats of 1 come first
+    return tuple(None if flag else repeat for repeat, flag in zip(repeats, [*padding, *mask.flat], strict=False))
 
 
 def _origin(origins: Sequence[ValueOrigin], i: int) -> ValueOrigin:
