@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from dml_tile.dxdispatch.rules import model_findings, model_parts
-from dml_tile.errors import RefusedModelError
 from dml_tile.json_text import Document
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import (
@@ -447,34 +445,3 @@ def test_of_many_findings_of_one_rule_the_rest_is_counted() -> None:
     *_, last = model_findings(dict(model_parts(Document(with_input(halves)))))["/resources/In"]
     assert (last.rule, last.path) == ("DML-DXDISPATCH-typed-value", "initialValues")
     assert last.message == "1 more are like these"
-
-
-def test_what_the_parser_refuses_is_not_run(run: Callable[..., str]) -> None:
-    data = with_input(values(1, 2, sizeInBytes=None))
-    with pytest.raises(RefusedModelError, match="DML-DXDISPATCH-null"):
-        run(data)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            '{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}',
-            "a JSON Schema was provided",
-        ),
-        ('{"name": "package", "type": "module"}', "an object was provided, but a tile"),
-        ('{"Type": "DML_OPERATOR_SLICE"}', "InputTensor is missing"),
-        *(
-            (
-                f'{{"Type": "Tile", {rest}}}',
-                "Type is 'Tile'; an operator of DirectML.h was expected (did you mean TILE?)",
-            )
-            for rest in ('"Desc": {}', '"Desc": null', '"Repeats": []', '"input_tensor": {}')
-        ),
-        ('{"Type": "DML_OPERATOR_NEW"}', "Type is 'DML_OPERATOR_NEW'; an operator of DirectML.h was expected ("),
-    ],
-)
-def test_what_is_no_tile_is_reported_as_what_it_is(check: Call, text: str, message: str) -> None:
-    result = check("-", stdin=text)
-    assert message in result.stdout + result.stderr
-    assert result.exit_code == 2

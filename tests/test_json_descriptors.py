@@ -128,6 +128,9 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
         ({"InputTensor": FLAT, "OutputTensor": FLAT, "Repeat": [1]}, "^Repeat is unknown"),
         (TILE | {"Axis": 0}, "^Axis is unknown"),
         ({"Type": -1}, "Type is -1"),
+        ({"Type": "Tile", "Repeats": []}, r"^Type is 'Tile'; an operator of DirectML.h was .*\(did you mean TILE\?\)$"),
+        ({"name": "package", "type": "module"}, "an object was provided, but a tile"),
+        ({"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {}}, "^a JSON Schema was provided"),
         (
             {"base_code": {"magic": "pir", "version": 1}, "program": {"regions": []}},
             "^is a Paddle 3 model, which is not",
@@ -243,6 +246,7 @@ NO_TYPES: dict[str, tuple[Any, str]] = {
     "an array": (["GATHER"], "an array of 1; input should be a name or an integer"),
     "true": (True, "true; input should be a name or an integer"),
     "no integer": (67.0, r"67\.0; input should be a name or an integer"),
+    "another case": ("Tile", r"'Tile'; .*\(did you mean TILE\?\)"),
     "another operator's beginning": ("RELU", r"'RELU'; .*\(did you mean ACTIVATION_RELU\?\)"),
 }
 

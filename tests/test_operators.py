@@ -164,20 +164,6 @@ def test_an_operator_that_no_level_takes_is_refused_whatever_was_not_looked_at(c
     assert ": refused at 2_0; not looked at: Sizes, QuantizationTensorCount; lowest" in first_line(quantize())
 
 
-def test_a_model_of_dxdispatch_has_its_operators_checked(call: Call) -> None:
-    tensor = {"DataType": "INT64", "Sizes": [3]}
-    add: dict[str, Any] = {
-        "type": "ELEMENT_WISE_ADD",
-        "desc": dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), tensor),
-    }
-    shader = {"type": "hlsl", "sourcePath": "a.hlsl"}
-    model = json.dumps({"resources": {}, "dispatchables": {"add": add, "shader": shader}, "commands": []})
-    lines = call("check", "-", "--target", "3_0", stdin=model).stdout.splitlines()
-    assert any("/dispatchables/add: refused at 3_0" in line for line in lines)
-    assert any("/dispatchables/shader: elsewhere" in line for line in lines)
-    assert "accepted at 6_4" in call("check", "-", "--target", "6_4", stdin=model).stdout
-
-
 @pytest.mark.parametrize(
     ("operator", "tensors", "fields", "lowest"),
     [
@@ -603,9 +589,3 @@ def test_levels_of_an_operator_shows_its_rows(call: Call) -> None:
         refused = call("levels", wrong)
         assert refused.exit_code == 2
         assert f"did you mean {meant}?" in refused.stderr
-
-
-def test_fields_without_rules_are_those_that_hold_a_value() -> None:
-    desc = quantize().desc
-    assert isinstance(desc, OperatorFields)
-    assert fields_without_rules(desc) == ("Sizes", "QuantizationTensorCount")

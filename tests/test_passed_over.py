@@ -113,6 +113,7 @@ def test_a_key_is_found_wherever_a_part_of_the_file_ends(before: int, blanks: in
         ("a.json", json.dumps(SCHEMA)[:-1], ""),
         ("a.json", json.dumps(SCHEMA | TILE), ""),
         ("a.json", json.dumps(SCHEMA | {"$schema": "mine.json"}), ""),
+        ("a.json", json.dumps(SCHEMA | {"$schema": "http://json-schema.org/draft-07/schema#"}), "holding a JSON"),
         ("a.json", json.dumps({"$schema": SITE, "tiles": [BAD]}), ""),
         ("a.json", '{"nodes": [], "input_edges": []}', ""),
         ("a.jsonl", json.dumps(SCHEMA), ""),

@@ -54,21 +54,9 @@ def test_a_name_that_is_no_folder_stands_for_itself(name: str) -> None:
         ),
         ({"readme.md": "InputTensor", "weights.bin": ""}, []),
         ({"config.json": '{"hidden_size": 8}', "truncated.json": DESCRIPTOR[:40]}, ["truncated.json"]),
-        (
-            {
-                "s.json": f'{{"items": {DESCRIPTOR}, "$schema": "https://json-schema.org/draft/2020-12/schema"}}',
-                "s7.json": f'{{"$schema" : "http://json-schema.org/draft-07/schema#", "items": {DESCRIPTOR}}}',
-                "d.json": f'{{"$schema": "https://json-schema.org/draft/2020-12/schema", {DESCRIPTOR[1:]}',
-                "m.json": f'{{"$schema": "dml_operator_desc.schema.json", "properties": 1, {DESCRIPTOR[1:]}',
-            },
-            ["d.json", "m.json"],
-        ),
-        ({"model.json": '{"resources": {"In": {"initialValues": []}}}'}, ["model.json"]),
-        ({"pom.xml": "<project/>", "net.xml": "<?xml version='1.0'?><net/>"}, ["net.xml"]),
-        ({"input.pb": b"\x08\x02\x10\x01J\x08" + bytes(8), "graph.pb": GRAPH}, ["graph.pb"]),
         ({"assets/a.onnx": "", "variables/v.json": DESCRIPTOR}, ["assets/a.onnx", "variables/v.json"]),
     ],
-    ids=["at any depth, by name", "others", "JSON", "schemas", "a model", "XML", "graphs", "what is no saved model"],
+    ids=["at any depth, by name", "others", "JSON", "what is no saved model"],
 )
 def test_a_folder_stands_for_what_may_have_tiles(contents: dict[str, str | bytes], expected: list[str]) -> None:
     assert found(contents) == expected
