@@ -16,14 +16,15 @@ COLLECTED = {
 }
 
 
-@pytest.mark.parametrize("source", COLLECTED.values(), ids=COLLECTED)
 @pytest.mark.parametrize(("arguments", "ini"), [([BOTH], ""), (["-odml_strict=true"], ""), ([], "4_0 6_4")])
 def test_asking_while_tests_are_collected_is_an_error_where_no_one_target_is_chosen(
-    pytester: pytest.Pytester, source: str, arguments: list[str], ini: str
+    pytester: pytest.Pytester, arguments: list[str], ini: str
 ) -> None:
-    result = run(pytester, source, *arguments, ini=ini)
-    assert result.parseoutcomes() == {"errors": 1}
-    says(result, "*the target is asked for in the collection of tests, *: ask in the test, * (asked at *test_it.py:1*")
+    result = run(pytester, COLLECTED, *arguments, ini=ini)
+    assert result.parseoutcomes() == {"errors": len(COLLECTED)}
+    for name in COLLECTED:
+        asked = f"(asked at *test_{name}.py:1*"
+        says(result, f"*the target is asked for in the collection of tests, *: ask in the test, * {asked}")
 
 
 ANSWERED = """

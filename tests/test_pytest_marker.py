@@ -29,19 +29,14 @@ WITHOUT_A_CHOICE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("chosen", "marker", "names"),
-    [
-        *((CHOSEN, marker, names) for marker, names in NARROWED.items()),
-        *(([], marker, names) for marker, names in WITHOUT_A_CHOICE.items()),
-    ],
-)
+@pytest.mark.parametrize(("chosen", "markers"), [(CHOSEN, NARROWED), ([], WITHOUT_A_CHOICE)])
 def test_a_marker_or_a_decorator_narrows_and_needs_no_fixture(
-    pytester: pytest.Pytester, chosen: list[str], marker: str, names: list[str]
+    pytester: pytest.Pytester, chosen: list[str], markers: dict[str, list[str]]
 ) -> None:
-    decorator = marker if marker.startswith("simulate(") else f"pytest.mark.dml({marker})"
-    test = f"@{decorator}\ndef test_it(request): assert is_right(request)"
-    assert passed(run(pytester, test, *chosen)) == [f"test_it[{name}]" for name in names]
+    decorators = [marker if marker.startswith("simulate(") else f"pytest.mark.dml({marker})" for marker in markers]
+    tests = [f"@{each}\ndef test_{i:02}(request): assert is_right(request)" for i, each in enumerate(decorators)]
+    expected = [f"test_{i:02}[{name}]" for i, names in enumerate(markers.values()) for name in names]
+    assert passed(run(pytester, "\n".join(tests), *chosen)) == expected
 
 
 MODULE = "pytestmark = pytest.mark.dml(targets=['2_0'], maximum='5_2')\n"
@@ -224,16 +219,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("before", "text"), WRONG.items())
-def test_what_cannot_hold_is_an_error_that_names_the_test(pytester: pytest.Pytester, before: str, text: str) -> None:
-    test = (
-        "    def test_it(self): pass"
-        if before.endswith("TestIt:")
-        else f"def test_it({'_' * before.count('given(')}): pass"
-    )
-    result = run(pytester, f"{before}\n{test}")
-    result.assert_outcomes(errors=1)
-    says(result, f"*test_it.py::{'TestIt::' * before.endswith('TestIt:')}test_it: {text}")
+def test_what_cannot_hold_is_an_error_that_names_the_test(pytester: pytest.Pytester) -> None:
+    method, function = "    def test_it(self): pass", "def test_it({}): pass"
+    tests = [method if it.endswith("TestIt:") else function.format("_" * it.count("given(")) for it in WRONG]
+    sources = {str(i): f"{before}\n{test}" for i, (before, test) in enumerate(zip(WRONG, tests, strict=True))}
+    result = run(pytester, sources)
+    result.assert_outcomes(errors=len(WRONG))
+    for i, (before, text) in enumerate(WRONG.items()):
+        says(result, f"*test_{i}.py::{'TestIt::' * before.endswith('TestIt:')}test_it: {text}")
     assert "Traceback" not in result.stdout.str()
     assert "pytest_plugin" not in result.stdout.str()
 
