@@ -24,7 +24,6 @@ from dml_tile.checks.lowerings import lower_item
 from dml_tile.checks.result import CheckedFile
 from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
-from dml_tile.emit.schemas import schemas
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.item import item_of
@@ -41,6 +40,7 @@ from tests.helpers.ir_models import MODELS
 from tests.helpers.onnx_graphs import BOOL, FLOAT, INT64, function, if_text, model, nodes_of, save, tile_node, typed
 from tests.helpers.packages import needed
 from tests.helpers.paths import EXAMPLES
+from tests.test_editors import SCHEMAS
 
 MODEL = str(EXAMPLES / "models" / "two_tiles.onnx")
 
@@ -229,15 +229,28 @@ def test_an_unreadable_model_is_an_error(source: Any, options: Any, error: type[
 READ = "these are: an ONNX model (.onnx), OpenVINO IR (.xml), a TensorFlow Lite model (.tflite)"
 
 
-def test_a_dim_that_no_model_has_is_an_error_with_near_names(check: Call, call: Call) -> None:
-    save("a.onnx", inputs=[typed("x", ["batch", 3])])
-    save("b.onnx")
-    errors = errors_of(check, "a.onnx", "b.onnx", "--dim", "bacth=4")
-    assert errors == "dml-tile: --dim: no model names a dimension 'bacth'; did you mean batch?\n"
+@pytest.mark.parametrize(
+    ("wrong", "right", "message"),
+    [
+        ("--dim=bacth=4", "--dim=batch=4", "names a dimension 'bacth'; did you mean batch?"),
+        ("--input-shape=token=2,3", "--input-shape=tokens=2,3", "has an input 'token'; did you mean tokens?"),
+    ],
+)
+def test_a_name_that_no_model_has_is_an_error_with_near_names_and_one_that_some_lack_is_fine(
+    check: Call, call: Call, wrong: str, right: str, message: str
+) -> None:
+    save("a.onnx", inputs=[typed("tokens", [2, 3]), typed("x", ["batch", 3])])
+    save("b.onnx", inputs=[typed("x", [2, 3])])
+    errors = errors_of(check, "a.onnx", "b.onnx", wrong)
+    assert errors == f"dml-tile: {wrong.rpartition('=')[0].rpartition('=')[0]}: no model {message}\n"
     for command in "show", "lower":
-        assert call(command, "a.onnx", "--target", "6_2", "--dim", "bacth=4").stderr == errors
-    assert "there are 'batch'" in check("a.onnx", "--dim", "zzz=4").stderr
-    assert "none has a name" in check("b.onnx", "--dim", "zzz=4").stderr
+        assert call(command, "a.onnx", "--target", "6_2", wrong).stderr == errors
+    assert check("a.onnx", "b.onnx", right).exit_code == 0
+
+
+def test_without_a_near_name_the_names_of_dimensions_are_listed(check: Call) -> None:
+    assert "there are 'batch'" in check(save("a.onnx", inputs=[typed("x", ["batch", 3])]), "--dim", "zzz=4").stderr
+    assert "none has a name" in check(save("b.onnx"), "--dim", "zzz=4").stderr
 
 
 @pytest.mark.parametrize(("option", "kind"), [("--dim=batch=4", "a dimension"), ("--input-shape=batch=4", "an input")])
@@ -252,16 +265,6 @@ def test_a_size_where_no_model_is_checked_is_an_error_but_for_the_hook(
     assert check("in/a.json", "--skip-others", option).exit_code == 0
     write("broken.onnx", "")
     assert "no model was checked" not in check("in", "broken.onnx", option).stderr
-
-
-def test_an_input_that_no_model_has_is_an_error_with_near_names(check: Call, call: Call) -> None:
-    save("a.onnx", inputs=[typed("tokens", [2, 3]), typed("x", ["N", 3])])
-    save("b.onnx", inputs=[typed("x", ["N", 3])])
-    errors = errors_of(check, "a.onnx", "b.onnx", "--input-shape", "token=2,3")
-    assert errors == "dml-tile: --input-shape: no model has an input 'token'; did you mean tokens?\n"
-    for command in "show", "lower":
-        assert call(command, "a.onnx", "--target", "6_2", "--input-shape", "token=2,3").stderr == errors
-    assert check("a.onnx", "b.onnx", "--input-shape", "tokens=2,3").exit_code == 0
 
 
 def test_an_input_of_no_model_of_openvino_is_an_error_too(check: Call) -> None:
@@ -307,8 +310,8 @@ def test_of_a_model_with_many_names_of_dimensions_those_that_were_asked_for_are_
     assert "did you mean n0" in check("a.onnx", "--dim", "n000=4").stderr
 
 
-def test_a_dim_that_some_models_lack_is_fine(check: Call) -> None:
-    assert check(save("a.onnx", inputs=[typed("x", ["batch", 3])]), save("b.onnx"), "--dim", "batch=4").exit_code == 0
+def test_a_dim_of_the_settings_that_no_model_has_is_fine(check: Call) -> None:
+    save("b.onnx")
     write("pyproject.toml", '[tool.dml-tile]\ndim = ["batch=4"]\n')
     assert check("b.onnx").exit_code == 0
 
@@ -550,7 +553,7 @@ def test_device_says_whether_one_comes_into_being_and_what_to_ship(
     if status == 2:
         return
     answers = [json.loads(line) for line in call("device", *options.split(), "--format", "json").stdout.splitlines()]
-    validator = Draft202012Validator(schemas()["device_output"])
+    validator = Draft202012Validator(SCHEMAS["device_output"])
     for answer in answers:
         validator.validate(answer)
         assert answer["created"] == (answer["reason"] is None)

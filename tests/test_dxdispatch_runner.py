@@ -201,17 +201,6 @@ def test_all_refused_tiles_are_reported_at_once(run: Callable[..., str]) -> None
     }
 
 
-def test_a_model_of_another_operator_is_checked_and_not_executed(call: Call, tmp_path: Path) -> None:
-    tensor = {"DataType": "FLOAT32", "Sizes": [1, 1, 1, 2]}
-    desc = {"ATensor": tensor, "BTensor": tensor, "OutputTensor": tensor}
-    data = model(dispatchables={"add": {"type": "DML_OPERATOR_ELEMENT_WISE_ADD", "desc": desc}}, commands=[])
-    (tmp_path / "m.json").write_text(json.dumps(data))
-    result = call("run", str(tmp_path / "m.json"))
-    said = "ELEMENT_WISE_ADD is checked, not executed: run executes Tile operators (DxDispatch executes the others)"
-    assert (result.exit_code, said in result.stderr, "not checked" in result.stderr) == (1, True, False)
-    assert call("check", str(tmp_path / "m.json")).exit_code == 0
-
-
 def test_the_target_and_the_contract_decide(run: Callable[..., str]) -> None:
     with pytest.raises(RefusedModelError, match="a dimension count of 1 needs DML_FEATURE_LEVEL_3_1"):
         run(model(), target="2_1")

@@ -30,7 +30,6 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.graphs import MAX_SLOTS
 from dml_tile.directml.enums import HRESULT
 from dml_tile.emit.cpp import cpp_text
-from dml_tile.emit.schemas import schemas
 from dml_tile.emit.source import python_text
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Basis, Severity
@@ -44,6 +43,7 @@ from tests.helpers.descriptors import page_tile, row
 from tests.helpers.devices import NUMBERS, initialise, removing_rules, table
 from tests.helpers.played_lives import GRAPH_TILES, GRAPHS, graph_of
 from tests.recorder.devices import WrittenGraph
+from tests.test_editors import SCHEMAS
 
 FIRST: Final = row("FLOAT32", [2, 3], [1, 2])
 SECOND: Final = row("FLOAT32", [2, 6], [3, 1])
@@ -407,7 +407,7 @@ def test_a_graph_s_temporary_resource_is_bound_and_its_unused_inputs_are_not(bin
 def test_a_graph_is_written_and_read_back_equal(graph: GraphDesc) -> None:
     assert GraphDesc.model_validate_json(graph.model_dump_json(by_alias=True)) == graph
     document = graph.model_dump(mode="json", by_alias=True)
-    Draft202012Validator(schemas()["dml_graph_desc"]).validate(document)
+    Draft202012Validator(SCHEMAS["dml_graph_desc"]).validate(document)
     (part,) = read_document(json.dumps(document).encode())
     assert isinstance(part, Item)
     assert part.desc == graph
