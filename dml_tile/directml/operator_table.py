@@ -110,13 +110,9 @@ class OperatorTable:
     """The field that chooses a table of its own."""
     page: str = pages.OPERATOR
 
-    def documented(self, level: FeatureLevel) -> Row | None:
-        """Return the newest row that is not above a level; None if there is none."""
-        return _newest(self, level)[0]
-
-    def measured(self, level: FeatureLevel) -> Row | None:
-        """Return the row that the runtime was measured to have, where it is not the documented one."""
-        return _newest(self, level)[1]
+    def at(self, level: FeatureLevel) -> tuple[Row, Row]:
+        """Return the newest row that is not above a level, empty if there is none, and the row that the runtime has."""
+        return _newest(self, level)
 
     def is_output(self, tensor: str) -> bool:
         """Return True for a tensor that the operator writes."""
@@ -124,10 +120,11 @@ class OperatorTable:
 
 
 @cache
-def _newest(table: OperatorTable, level: FeatureLevel) -> list[Row | None]:
-    """Return the documented and the measured row that are in force at a level."""
-    kinds = (table.rows, table.runtime)  # in the order of the levels
-    return [next((rows[since] for since in reversed([*rows]) if since <= level), None) for rows in kinds]
+def _newest(table: OperatorTable, level: FeatureLevel) -> tuple[Row, Row]:
+    documented, measured = (  # in the order of the levels
+        next((rows[since] for since in reversed([*rows]) if since <= level), {}) for rows in (table.rows, table.runtime)
+    )
+    return documented, measured or documented
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
@@ -10,6 +9,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BASES, Against, Finding, Rule, Violation, apply_rules, bases_of
+from dml_tile.rules import tile_findings
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, output_elements_are_apart, total_is_large_enough
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
@@ -19,11 +19,10 @@ from dml_tile.rules.tile import (
     operator_is_checked,
     output_sizes_are_the_products,
 )
-from dml_tile.rules.tile_findings import blocks_creation, findings_of_tile, lowest_level_of_tile
+from dml_tile.rules.tile_findings import blocks_creation
 
 if TYPE_CHECKING:
-    from dml_tile.descriptors.graph import Descriptor, GraphDesc
-    from dml_tile.descriptors.operator import OperatorDesc
+    from dml_tile.descriptors.graph import Descriptor
 
 DESCRIPTOR_RULES: Final[tuple[Rule[Any], ...]] = (
     *TENSOR_RULES,
@@ -45,7 +44,7 @@ RULES_OF_EXECUTION: Final = frozenset(
 def findings_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:
     """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``; raises as it does."""
     bases = bases_of(against)
-    found = findings_of_tile(desc, target) if isinstance(desc, TileOperatorDesc) else _findings_of_other(desc, target)
+    found = _module_of(desc).findings(desc, target)
     return tuple(found if bases == BASES["both"] else (finding for finding in found if finding.basis & bases))
 
 
@@ -70,30 +69,14 @@ def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding,
 
 def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
     """Return the lowest feature level from which on the descriptor passes, against both; None if it does not at 6_4."""
-    if isinstance(desc, TileOperatorDesc):
-        return lowest_level_of_tile(desc)
-    from dml_tile.descriptors.operator import OperatorDesc
-    from dml_tile.rules.operator_findings import lowest_level_of
-
-    if desc is None or isinstance(desc, OperatorDesc):
-        return lowest_level_of(desc)
-    from dml_tile.rules.graph_findings import lowest_level_of_graph
-
-    return lowest_level_of_graph(desc)
+    level: FeatureLevel | None = _module_of(desc).lowest_level(desc)
+    return level
 
 
 def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
     """Return what rules do not cover: fields of an operator other than Tile, or those and edges of a graph."""
-    if desc is None or isinstance(desc, TileOperatorDesc):
-        return ()
-    from dml_tile.descriptors.operator import OperatorDesc
-    from dml_tile.rules.operator_findings import fields_not_looked_at
-
-    if isinstance(desc, OperatorDesc):
-        return fields_not_looked_at(desc)
-    from dml_tile.rules.graph_findings import parts_not_looked_at
-
-    return parts_not_looked_at(desc)
+    parts: tuple[str, ...] = _module_of(desc).not_looked_at(desc)
+    return parts
 
 
 def not_checked(operator: str) -> Finding:
@@ -119,12 +102,15 @@ def not_a_tile(operator: str) -> Finding:
     )
 
 
-def _findings_of_other(desc: OperatorDesc | GraphDesc | None, target: Target) -> Iterable[Finding]:
-    from dml_tile.descriptors.operator import OperatorDesc
-    from dml_tile.rules.operator_findings import findings_of_operator  # most tiles are bare
+def _module_of(desc: Descriptor | None) -> Any:
+    """Return the module with ``findings``, ``lowest_level`` and ``not_looked_at`` of a kind of descriptors."""
+    if isinstance(desc, TileOperatorDesc):
+        return tile_findings
+    from dml_tile.descriptors.operator import OperatorDesc  # most tiles are bare
+    from dml_tile.rules import operator_findings
 
     if desc is None or isinstance(desc, OperatorDesc):
-        return findings_of_operator(desc, target)
-    from dml_tile.rules.graph_findings import findings_of_graph
+        return operator_findings
+    from dml_tile.rules import graph_findings
 
-    return findings_of_graph(desc, target)
+    return graph_findings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
 
 from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, CapturedGraph, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, tile_of
@@ -13,6 +12,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import require_instance
 from dml_tile.findings import BASES, Basis, Finding, apply_rules
+from dml_tile.rules import operator_findings
 from dml_tile.rules.graph import (
     CONNECTION_RULES,
     GRAPH_CALL_RULES,
@@ -22,20 +22,18 @@ from dml_tile.rules.graph import (
     entries_of,
     graph_view,
 )
-from dml_tile.rules.operator_findings import fields_not_looked_at, findings_of_operator
-from dml_tile.rules.tile_findings import TARGETS, passes
+from dml_tile.rules.tile_findings import lowest_passing
 
 
-def findings_of_graph(graph: GraphDesc, target: Target) -> Iterator[Finding]:
+def findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
     """Yield the findings of a graph at a target. Raises TypeError for what is no descriptor."""
     return _findings(_view_of(graph), target)
 
 
-def lowest_level_of_graph(graph: GraphDesc) -> FeatureLevel | None:
+def lowest_level(graph: GraphDesc) -> FeatureLevel | None:
     """Return the lowest feature level from which on a graph passes; None if it does not at the newest."""
     view = _view_of(graph)
-    passing = takewhile(lambda level: passes(_findings(view, TARGETS[level])), reversed(FeatureLevel))
-    return min(passing, default=None)  # a higher level may refuse an operator that a lower level takes
+    return lowest_passing(lambda target: _findings(view, target), FeatureLevel)
 
 
 def _view_of(graph: GraphDesc) -> GraphView:
@@ -44,13 +42,14 @@ def _view_of(graph: GraphDesc) -> GraphView:
     return graph_view(graph)
 
 
-def parts_not_looked_at(graph: GraphDesc) -> tuple[str, ...]:
+def not_looked_at(graph: GraphDesc) -> tuple[str, ...]:
     """Return the fields of a graph's operators, and the edges, that rules do not cover."""
     nodes = [(i, node.operator) for i, node in enumerate(entries_of(graph, "nodes")) if node is not None]
     if isinstance(graph, CapturedGraph):
         fields = [*_operators_elsewhere([(i, operator) for i, operator in nodes if operator is not None])]
     else:
-        fields = [f"Nodes[{i}].Operator.{field}" for i, operator in nodes for field in fields_not_looked_at(operator)]
+        unseen = [(i, operator_findings.not_looked_at(operator)) for i, operator in nodes]
+        fields = [f"Nodes[{i}].Operator.{field}" for i, names in unseen for field in names]
     has_others = any(not tile_of(operator) for _, operator in nodes)
     return (*fields, *(edges_without_rules(graph_view(graph)) if has_others else ()))
 
@@ -73,7 +72,7 @@ def _findings(view: GraphView, target: Target) -> Iterator[Finding]:
         if operator is None:
             continue
         if not isinstance(graph, CapturedGraph) or target not in operator.refused:
-            found = tuple(findings_of_operator(node.operator, target))
+            found = tuple(operator_findings.findings(node.operator, target))
             operator.refused[target] = any(finding.basis & BASES["runtime"] for finding in found)
             for finding in found if not isinstance(graph, CapturedGraph) else ():
                 yield replace(finding, path=f"Nodes[{i}].Operator.{finding.path}".rstrip("."))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import chain, groupby, takewhile
-from typing import Final
+from itertools import chain, groupby
+from typing import Any, Final
 
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.descriptors.tile import type_name
@@ -16,7 +16,7 @@ from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import Column, OperatorTable, Row
 from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
+from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Violation, apply_rules
 from dml_tile.rules.activations import ACTIVATION_RULES
 from dml_tile.rules.operator_fields import (
     OPERATOR_FIELD_RULES,
@@ -28,9 +28,9 @@ from dml_tile.rules.operator_fields import (
 )
 from dml_tile.rules.operator_view import INT_MAX, OperatorView, basis, viewed
 from dml_tile.rules.shapes import holds
-from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand
+from dml_tile.rules.tensor import TensorView, findings_of_tensor
 from dml_tile.rules.tile import count_outside_row, lacking_capability, level_needed, upgrade_advice
-from dml_tile.rules.tile_findings import NEWEST, TARGETS
+from dml_tile.rules.tile_findings import NEWEST, lowest_passing
 
 _INFERRED: Final = {
     Basis.DOCUMENTED: Basis.DOCUMENTED,
@@ -72,34 +72,43 @@ def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violatio
             yield Violation(field.name, message, upgrade_advice(since), rests_on)
 
 
+def _outside_the_row(
+    op: OperatorView, target: Target, field: str, column: str
+) -> Iterator[tuple[TensorView, Collection[Any], FeatureLevel | None, Basis]]:
+    """Yield each tensor whose field has a value that its column of the level lacks, if the column has any.
+
+    Behind it are the column's values, the next level whose row has the value, and the basis.
+    """
+    documented, taken = op.table.at(target.feature_level)
+    for tensor, views in op.by_field.items() if documented else ():
+        expected, accepted = getattr(documented[tensor], column), getattr(taken[tensor], column)
+        for view in views:
+            value = getattr(view.desc, field)
+            is_documented, is_taken = (not values or value in values for values in (expected, accepted))
+            if not (is_documented and is_taken):
+                later = (level for level, row in op.table.rows.items() if value in getattr(row[tensor], column))
+                since = next((level for level in later if level > target.feature_level), None)
+                yield view, expected, since, basis(not is_documented, not is_taken)
+
+
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType", says="A tensor's data type is in the operator's row of the level.")
 def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
-    documented, measured = op.documented(target.feature_level), op.taken(target.feature_level)
-    for name, view in op.views.items():
-        tensor, data_type = name.partition("[")[0], view.desc.data_type
+    for view, expected, since, rests_on in _outside_the_row(op, target, "data_type", "data_types"):
+        data_type = view.desc.data_type
         if not isinstance(data_type, TensorDataType) or data_type == TensorDataType.UNKNOWN:
             continue  # a rule of buffers has it
-        column, taken = documented.get(tensor), measured.get(tensor)
-        is_documented = not column or not column.data_types or data_type in column.data_types
-        is_taken = not taken or not taken.data_types or data_type in taken.data_types
-        if column is None or (is_documented and is_taken):
-            continue
-        later = (level for level, row in op.table.rows.items() if data_type in row[tensor].data_types)
-        since = next((level for level in later if level > target.feature_level), None)
-        names = ", ".join(type_name(each) for each in sorted(column.data_types))
-        expected = f"{'one of ' if len(column.data_types) > 1 else ''}{names} was expected"
+        names = ", ".join(type_name(each) for each in sorted(expected))
         message = (
-            level_needed(type_name(data_type), since, target)
-            if since
-            else f"{type_name(data_type)} was provided, but {expected}"
+            f"{type_name(data_type)} was provided, but {'one of ' if len(expected) > 1 else ''}{names} was expected"
         )
-        cast = _cast(data_type, column.data_types)
-        suggestions = [*([f"cast it to {cast.name}"] if cast else []), *([upgrade_advice(since)] if since else [])]
-        rests_on = basis(not is_documented, not is_taken)
-        yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, rests_on)
+        advice = [f"cast it to {cast.name}"] if (cast := _cast(data_type, expected)) else []
+        if since:
+            message = level_needed(type_name(data_type), since, target)
+            advice.append(upgrade_advice(since))
+        yield Violation(view.path("DataType"), message, ", or ".join(advice) or None, rests_on)
 
 
-def _cast(data_type: TensorDataType, documented: Collection[TensorDataType]) -> TensorDataType | None:
+def _cast(data_type: TensorDataType, documented: Iterable[TensorDataType]) -> TensorDataType | None:
     """Return the type to cast to: a float for a float, else an integer, if possible of its sign.
 
     It is the smallest that is as wide, else the largest.
@@ -127,18 +136,9 @@ def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Ite
     "DML-OPERATOR-DimensionCount", says="A tensor's dimension count is in the operator's row of the level."
 )
 def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
-    documented, measured = op.documented(target.feature_level), op.taken(target.feature_level)
-    for name, view in op.views.items():
-        tensor, count = name.partition("[")[0], view.desc.dimension_count
-        column, taken = documented.get(tensor), measured.get(tensor)
-        if column is None or taken is None or not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
-            continue
-        is_documented, is_taken = count in column.dimension_counts, count in taken.dimension_counts
-        if is_documented and is_taken:
-            continue
-        later = (level for level, row in op.table.rows.items() if count in row[tensor].dimension_counts)
-        since = next((level for level in later if level > target.feature_level), None)
-        yield count_outside_row(view, column.dimension_counts, since, target, basis(not is_documented, not is_taken))
+    for view, expected, since, rests_on in _outside_the_row(op, target, "dimension_count", "dimension_counts"):
+        if 1 <= view.desc.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1:  # else a rule of buffers has it
+            yield count_outside_row(view, expected, since, target, rests_on)
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -176,13 +176,14 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
             yield Violation(view.path("Flags"), message, basis=basis())
 
 
+_RULES_WITHOUT_ACTIVATIONS: Final = (*OPERATOR_LEVEL_RULES,)
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)
 
 
 def _level_rules_of(op: OperatorView, target: Target) -> Sequence[Rule[OperatorView]]:
     if is_within_the_row(op, target):
         return ()
-    return _rules_of(op.table, bool(op.activations), target.double_precision and target.typed_uav_loads)
+    return OPERATOR_LEVEL_RULES if op.activations else _RULES_WITHOUT_ACTIVATIONS
 
 
 def is_within_the_row(op: OperatorView, target: Target) -> bool:
@@ -221,24 +222,13 @@ def _common_columns(operator: Operator, table: OperatorTable, target: Target) ->
         return None
     if not (target.double_precision and target.typed_uav_loads):
         return None
-    documented, found = table.documented(level) or {}, dict[str, Column]()
-    for tensor, column in documented.items():
-        taken = (table.measured(level) or documented).get(tensor, column)
-        types = [frozenset(each.data_types or TensorDataType) for each in (column, taken)]
-        found[tensor] = Column(column.dimension_counts & taken.dimension_counts, types[0] & types[1])
+    documented, taken = table.at(level)
+    found = dict[str, Column]()
+    for tensor in documented:
+        columns = documented[tensor], taken[tensor]
+        types = [frozenset(each.data_types or TensorDataType) for each in columns]
+        found[tensor] = Column(columns[0].dimension_counts & columns[1].dimension_counts, types[0] & types[1])
     return found
-
-
-@cache
-def _rules_of(table: OperatorTable, has_activations: bool, has_capabilities: bool) -> list[Rule[OperatorView]]:
-    """Return the rules of a level that an operator can break: those of activations only if it has any, and so on."""
-    can_break = {
-        needed_tensors_are_given: bool(table.given or table.null),
-        inputs_may_be_owned: table.never_owned,
-        data_types_are_supported_by_adapter: not has_capabilities,
-        **dict.fromkeys(ACTIVATION_RULES, has_activations),
-    }
-    return [rule for rule in OPERATOR_LEVEL_RULES if can_break.get(rule, True)]
 
 
 @cache
@@ -272,24 +262,15 @@ def _violations(
 
 
 def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
-    level = target.feature_level
-    for operand, findings in _unusual_operands(op, target) if op.unusual_operands else ():
-        if operand.tensor is not None or op.table.optional_from.get(operand.name, level + 1) > level:
-            yield from findings
-
-
-def _unusual_operands(op: OperatorView, target: Target) -> list[tuple[Operand, list[Finding]]]:
-    """Return the operands that may break a rule of tensors, with their findings, which depend on the build alone."""
-    known, build = op.findings_of_tensors, target.level.runtime
-    if build not in known:
-        known[build] = [(operand, [*_of_tensor(operand, op, target)]) for operand in op.unusual_operands]
-    return known[build]
-
-
-def _of_tensor(operand: Operand, op: OperatorView, target: Target) -> Iterator[Finding]:
-    yield from apply_rules(TENSOR_RULES, operand, target)
-    if view := op.views.get(operand.name):
-        yield from apply_rules(BUFFER_RULES, view, target)
+    """Yield the findings of the tensors, which depend on the build alone."""
+    level, build = target.feature_level, target.level.runtime
+    for operand in op.unusual_operands:
+        if operand.tensor is None and op.table.optional_from.get(operand.name, level + 1) <= level:
+            continue
+        at = operand.name, build
+        if at not in op.findings_of_tensors:
+            op.findings_of_tensors[at] = [*findings_of_tensor(operand, op.views.get(operand.name), target)]
+        yield from op.findings_of_tensors[at]
 
 
 @lru_cache(maxsize=8)
@@ -308,7 +289,7 @@ def _violations_of_fields(op: OperatorView) -> list[tuple[Rule[OperatorView], Vi
     return found
 
 
-_RUNTIME_CHANGES: Final = tuple(next(levels) for _, levels in groupby(FeatureLevel, lambda at: LEVELS[at].runtime))
+_RUNTIME_CHANGES: Final = {next(levels) for _, levels in groupby(FeatureLevel, lambda at: LEVELS[at].runtime)}
 
 
 def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
@@ -319,35 +300,20 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
     op = viewed(fields)
     if _violations_of_fields(op):
         return None
-    levels = sorted(_distinct_levels(op), reverse=True)
-    return min(takewhile(lambda level: _passes(op, TARGETS[level]), levels), default=None)
 
+    def of_level(target: Target) -> Iterator[Finding]:
+        return chain(_findings_of_tensors(op, target), apply_rules(_level_rules_of(op, target), op, target))
 
-def _passes(op: OperatorView, target: Target) -> bool:
-    rules = _level_rules_of(op, target)
-    if not (rules or op.unusual_operands):
-        return True
-    found = chain(_findings_of_tensors(op, target), apply_rules(rules, op, target))
-    return all(finding.severity is Severity.NOTE for finding in found)
-
-
-def _distinct_levels(op: OperatorView) -> set[FeatureLevel]:
-    """Return the levels at which the answer to an operator can differ from the next older level's."""
-    levels = {*_levels_of(op.operator, op.table)}
-    if op.unusual_operands:
-        levels.update(op.table.optional_from.values(), _RUNTIME_CHANGES)
-    for name, levels_of_values in _enumerator_levels(op.operator):
-        value = op.fields[name]
-        levels.update(levels_of_values[value : value + 1])
-    if op.activations:
-        levels.update(op.table.fused_from.values())
-        levels.update(known.level for _, each in op.activations if (known := operators().get(each.type)))
-    return levels
+    levels = _levels_of(op.operator, op.table)
+    return lowest_passing(of_level, levels | _RUNTIME_CHANGES if op.unusual_operands else levels)
 
 
 @cache
 def _levels_of(operator: Operator, table: OperatorTable) -> frozenset[FeatureLevel]:
-    """Return the levels at which an operator, or its row, changes."""
-    return frozenset(
-        [operator.level, *table.rows, *table.runtime, *(given.below for given in table.given if given.below)]
-    )
+    """Return the levels at which the answer to an operator can differ from the next older level's."""
+    levels = {operator.level, *table.rows, *table.runtime, *table.optional_from.values()}
+    levels.update(given.below for given in table.given if given.below)
+    levels.update(*(of_values for _, of_values in _enumerator_levels(operator)))
+    if operator.fuses:
+        levels.update(table.fused_from.values(), (each.level for each in operators().values()))
+    return frozenset(levels)

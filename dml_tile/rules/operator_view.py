@@ -8,9 +8,9 @@ from typing import Final
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel
+from dml_tile.directml.enums import OWNED_BY_DML
 from dml_tile.directml.levels import Runtime
-from dml_tile.directml.operator_table import OperatorTable, Row, operator_table
+from dml_tile.directml.operator_table import OperatorTable, operator_table
 from dml_tile.directml.operators import Field
 from dml_tile.findings import BOTH, Basis, Finding
 from dml_tile.rules.tensor import Operand, TensorView, ordinary_buffer, view_of
@@ -34,8 +34,8 @@ class OperatorView:
         self.by_field = dict[str, list[TensorView]]()
         self.sizes = dict[str, list[tuple[int, ...]]]()
         self.unusual_operands = list[Operand]()
-        self.findings_of_tensors = dict[Runtime, list[tuple[Operand, list[Finding]]]]()
-        """The unusual operands with their findings, once they are known, by what the rules of tensors depend on."""
+        self.findings_of_tensors = dict[tuple[str, Runtime], list[Finding]]()
+        """The findings of unusual operands, once they are known, by name and what the rules of tensors depend on."""
         for field, name, tensor in _tensors(described):
             if tensor is None and field.is_optional:
                 continue
@@ -64,14 +64,6 @@ class OperatorView:
     def of(self, tensor: str) -> list[TensorView]:
         """Return the tensors of a field that are not null: none, one, or an array's."""
         return self.by_field.get(tensor, [])
-
-    def documented(self, level: FeatureLevel) -> Row:
-        """Return a level's documented row."""
-        return self.table.documented(level) or {}
-
-    def taken(self, level: FeatureLevel) -> Row:
-        """Return the row that the runtime takes: measured, or else documented."""
-        return self.table.measured(level) or self.documented(level)
 
 
 def basis(is_documented: bool = True, is_checked: bool = True) -> Basis:

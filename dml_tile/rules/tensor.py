@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TensorDesc
@@ -17,7 +17,7 @@ from dml_tile.directml.enums import (
     TensorType,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Rules, Violation
+from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Violation, apply_rules
 from dml_tile.geometry.layout import extent, minimum_size_in_bytes, packed_strides, round_up_4, shares_addresses
 from dml_tile.text import braced
 
@@ -308,6 +308,15 @@ def alignment_is_a_power_of_two(view: TensorView, target: Target) -> Iterator[Vi
             "set it to 0",
             basis=Basis.RUNTIME,
         )
+
+
+def findings_of_tensor(
+    operand: Operand, view: TensorView | None, target: Target, buffer_rules: Iterable[Rule[TensorView]] = BUFFER_RULES
+) -> Iterator[Finding]:
+    """Yield the findings of a tensor, then those of its buffer."""
+    yield from apply_rules(TENSOR_RULES, operand, target)
+    if view is not None:
+        yield from apply_rules(buffer_rules, view, target)
 
 
 _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it

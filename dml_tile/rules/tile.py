@@ -88,9 +88,8 @@ def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iter
 
 def _basis_of(data_type: int, target: Target) -> Basis:
     """Return the basis of a finding on a data type that the level's row lacks; below 5_0 nothing was measured."""
-    measured = operator_table("TILE", ("InputTensor", "OutputTensor")).measured(target.feature_level)
-    is_taken = measured is not None and data_type in measured["InputTensor"].data_types
-    return Basis.DOCUMENTED if is_taken else Basis.DOCUMENTED | Basis.INFERRED
+    _, taken = operator_table("TILE", ("InputTensor", "OutputTensor")).at(target.feature_level)
+    return Basis.DOCUMENTED if data_type in taken["InputTensor"].data_types else Basis.DOCUMENTED | Basis.INFERRED
 
 
 _RUNTIME_ALONE: Final = 'go by the runtime alone (against="runtime", --against runtime)'

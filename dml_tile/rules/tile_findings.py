@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import groupby
+from itertools import groupby, takewhile
 from operator import mul
 from typing import Final
 
@@ -12,7 +12,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel, TensorFlags
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.findings import Finding, Severity, apply_rules
-from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, ordinary_buffer, view_of
+from dml_tile.rules.tensor import BUFFER_RULES, Operand, findings_of_tensor, ordinary_buffer, view_of
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
     MAX_TEXELS,
@@ -47,21 +47,33 @@ def _lowest_level_of(data_type: int, dimension_count: int) -> FeatureLevel | Non
 _NO_FLAGS: Final = int(TensorFlags.NONE)
 
 
-def findings_of_tile(tile: TileOperatorDesc, target: Target) -> Iterable[Finding]:
+def findings(tile: TileOperatorDesc, target: Target) -> Iterable[Finding]:
     """Return the findings of a tile at a target."""
     return () if is_ordinary_tile(tile, target) else _found_by_rules(tile, target)
 
 
-def lowest_level_of_tile(tile: TileOperatorDesc) -> FeatureLevel | None:
+def lowest_level(tile: TileOperatorDesc) -> FeatureLevel | None:
     """Return the lowest feature level from which on the tile passes; None if it does not at the newest."""
     if is_ordinary_tile(tile, NEWEST) and (source := view_of(Operand("", tile.input_tensor))):
         return _lowest_level_of(source.desc.data_type, source.desc.dimension_count)
-    return next((level for level in DISTINCT_LEVELS if passes(findings_of_tile(tile, TARGETS[level]))), None)
+    return lowest_passing(lambda target: findings(tile, target))
 
 
-def passes(findings: Iterable[Finding]) -> bool:
-    """Return True if no finding prevents creating an operator or compiling a graph."""
-    return not any(map(blocks_creation, findings))
+def not_looked_at(tile: TileOperatorDesc) -> tuple[str, ...]:
+    """Return nothing: the rules cover all of a tile."""
+    return ()
+
+
+def lowest_passing(
+    find: Callable[[Target], Iterable[Finding]], levels: Iterable[FeatureLevel] = DISTINCT_LEVELS
+) -> FeatureLevel | None:
+    """Return the lowest of some levels from which on no finding prevents creation; None if one does at the newest.
+
+    A higher level may refuse what a lower level takes.
+    """
+    newest_first = sorted(levels, reverse=True)
+    passing = takewhile(lambda level: not any(map(blocks_creation, find(TARGETS[level]))), newest_first)
+    return min(passing, default=None)
 
 
 def blocks_creation(finding: Finding) -> bool:
@@ -72,12 +84,10 @@ def blocks_creation(finding: Finding) -> bool:
 def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]:
     """Yield the findings of all rules of tiles."""
     operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor, is_output=True)
-    whole = TileView(tile, view_of(operands[0]), view_of(operands[1]))
-    for operand, view in zip(operands, (whole.input, whole.output), strict=True):
-        yield from apply_rules(TENSOR_RULES, operand, target)
-        if view is not None:
-            yield from apply_rules(_OF_BUFFERS, view, target)
-    yield from apply_rules(_OF_WHOLE, whole, target)
+    views = [view_of(operand) for operand in operands]
+    for operand, view in zip(operands, views, strict=True):
+        yield from findings_of_tensor(operand, view, target, _OF_BUFFERS)
+    yield from apply_rules(_OF_WHOLE, TileView(tile, *views), target)
 
 
 def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:

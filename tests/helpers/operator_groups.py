@@ -24,7 +24,7 @@ def tables(operator: Operator) -> list[tuple[OperatorTable, dict[str, Any]]]:
 
 def tied_columns(operator: Operator, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:
     """Return the groups of tensors that share their data type, and those that share their dimension count."""
-    row = table.measured(level) or table.documented(level) or {}
+    _, row = table.at(level)
     ties = (*table.same, *filter(None, [TIED.get(operator.name)]))
 
     def grouped(field: str, column: Callable[[Column], frozenset[int]]) -> Groups:
