@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from onnx import GraphProto, TypeProto
 
 from dml_tile.back_ends.dialects import INT64_MAX
-from dml_tile.back_ends.kernels import releases
+from dml_tile.back_ends.kernels import Version, releases
 from dml_tile.back_ends.placement import Edge, Gone, ModelNode
 from dml_tile.back_ends.placer import cpu_provider_has
 from dml_tile.readers.onnx.file import graphs
@@ -152,9 +152,11 @@ def _removed(nodes: Sequence[Node], uses: Uses, *, is_subgraph: bool) -> Iterato
         )
         is_output = not uses.outputs.isdisjoint(node.outputs)
         is_idle = bool(inputs) and node.kind in _IDLE and _IDLE[node.kind](node)
-        if is_idle and (not is_output or (node.kind == "Identity" and uses.only_maker(node))):
-            yield node, Gone(f"the {node.type} does nothing")
-            aliases[node.proto.output[0]] = inputs[0]
+        passed_on = 0 if is_idle else _operand_of_neutral(node, uses)
+        if passed_on is not None and (not is_output or (node.kind == "Identity" and uses.only_maker(node))):
+            since = (1, 0) if is_idle else _NEUTRAL[node.kind].since
+            yield node, Gone(f"the {node.type} does nothing", since)
+            aliases[node.proto.output[0]] = inputs[passed_on]
             continue
         if not is_deterministic(node):
             continue
@@ -215,6 +217,42 @@ _IDLE: Final[dict[str, Callable[[Node], bool]]] = {
     "Slice": _slices_nothing,
 }
 """Operators that onnxruntime removes where they do nothing."""
+
+
+class _Neutral(NamedTuple):
+    """The number that makes a node return its other input, as any of these inputs, and the release that removes it."""
+
+    number: int
+    inputs: tuple[int, ...]
+    since: Version
+
+
+_NEUTRAL: Final = {
+    "Add": _Neutral(0, (0, 1), (1, 0)),
+    "Sub": _Neutral(0, (1,), (1, 14)),
+    "Mul": _Neutral(1, (0, 1), (1, 14)),
+    "Div": _Neutral(1, (1,), (1, 14)),
+}
+_NEUTRAL_TYPES: Final = frozenset({"float16", "float32", "float64", "int32", "int64"})
+
+
+def _operand_of_neutral(node: Node, uses: Uses) -> int | None:
+    """Return the input that a node returns unchanged because the other is a neutral number; None if it is none.
+
+    A node of the same graph computes that input, which has at least the number's dimensions.
+    """
+    neutral = _NEUTRAL.get(node.kind)
+    if neutral is None or len(node.inputs) != len("AB"):
+        return None
+    for i in neutral.inputs:
+        given, shape = node.inputs[i], Value(node.inputs[1 - i].early_type).shape
+        number = given.constant if given.is_folded else None
+        if number is None or shape is None or number.size != 1 or number.ndim > len(shape):
+            continue
+        is_neutral = number.dtype.name in _NEUTRAL_TYPES and number.item() == neutral.number
+        if is_neutral and node.proto.input[1 - i] in uses.makers:
+            return 1 - i
+    return None
 
 
 def quantised_tiles(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, str]]:
