@@ -32,7 +32,9 @@ def accepts(name: str, instance: Any) -> bool:
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_is_one_and_says_what_it_is(name: str) -> None:
     schema = SCHEMAS[name]
-    Draft202012Validator.check_schema(schema)
+    of_graphs = SCHEMAS["dml_graph_desc"]["$defs"] if name == "dml_operator_desc" else {}  # which takes seconds
+    own = {key: definition for key, definition in schema.get("$defs", {}).items() if of_graphs.get(key) != definition}
+    Draft202012Validator.check_schema(schema | {"$defs": own})
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["$id"] == f"urn:dml-tile:{name}"
     assert schema["description"]
