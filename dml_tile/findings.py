@@ -101,6 +101,10 @@ class Violation(NamedTuple):
     hresult: HRESULT | None = None
     ships: bool = False
 
+    def unless(self, noticed: object, remark: str = "DirectML does not notice") -> Violation:
+        """Return the violation; unless the runtime notices it, as one of the documentation alone, with a remark."""
+        return self if noticed else self._replace(message=f"{self.message} ({remark})", basis=Basis.DOCUMENTED)
+
 
 Subject = TypeVar("Subject")
 Subject_contra = TypeVar("Subject_contra", contravariant=True)

@@ -68,14 +68,11 @@ def tensor_is_bound_once(bound: BoundRange, target: Target) -> Iterator[Violatio
 def range_is_large_enough(bound: BoundRange, target: Target) -> Iterator[Violation]:
     slot, binding = bound.slot, bound.binding
     if bound.buffer is not None and binding is not None and binding.size_in_bytes < slot.size_in_bytes:
-        noticed = slot.checked_by_runtime
         yield Violation(
             slot.name,
             f"the value of SizeInBytes is too small. {binding.size_in_bytes} was provided, but at least "
-            f"{slot.size_in_bytes} was expected ({slot.kind.size_is})"
-            f"{'' if noticed else ' (DirectML does not notice)'}",
-            basis=None if noticed else Basis.DOCUMENTED,
-        )
+            f"{slot.size_in_bytes} was expected ({slot.kind.size_is})",
+        ).unless(slot.checked_by_runtime)
 
 
 @RANGE_RULES.add(
@@ -87,13 +84,8 @@ def offset_is_aligned(bound: BoundRange, target: Target) -> Iterator[Violation]:
     slot, binding = bound.slot, bound.binding
     if bound.buffer is not None and binding is not None and binding.offset % slot.alignment:
         multiple = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT if slot.is_tensor else DML_PERSISTENT_BUFFER_ALIGNMENT
-        noticed = slot.checked_by_runtime or binding.offset % multiple
-        yield Violation(
-            slot.name,
-            f"the value of Offset is misaligned. {binding.offset} is not a multiple of {slot.alignment}"
-            f"{'' if noticed else ' (DirectML does not notice)'}",
-            basis=None if noticed else Basis.DOCUMENTED,
-        )
+        message = f"the value of Offset is misaligned. {binding.offset} is not a multiple of {slot.alignment}"
+        yield Violation(slot.name, message).unless(slot.checked_by_runtime or binding.offset % multiple)
 
 
 @BINDING_COUNT_RULES.add(
@@ -192,10 +184,8 @@ def binding_type_fits(bound: BoundRange, target: Target) -> Iterator[Violation]:
         )
         yield Violation(
             f"{bound.name}.Type",
-            f"{name} was provided, but DML_BINDING_TYPE_{expected.name} was expected"
-            f"{' (DirectML takes an array of 0 bindings for nothing)' if nothing else ''}",
-            basis=Basis.DOCUMENTED if nothing else None,
-        )
+            f"{name} was provided, but DML_BINDING_TYPE_{expected.name} was expected",
+        ).unless(not nothing, "DirectML takes an array of 0 bindings for nothing")
 
 
 @BINDING_DESC_RULES.add(
@@ -300,14 +290,11 @@ def range_is_within_its_buffer(bound: BoundRange, target: Target) -> Iterator[Vi
         return
     end = binding.offset + binding.size_in_bytes
     if end > buffer.size:
-        wraps = end & UINT64_MAX <= buffer.size
-        unnoticed = " (DirectML adds modulo 2^64, and does not notice)" if wraps else ""
         yield Violation(
             bound.name,
             f"the range ends at Offset {binding.offset} + SizeInBytes {binding.size_in_bytes} = {end}, but the buffer "
-            f"has {buffer.size} bytes{unnoticed}",
-            basis=Basis.DOCUMENTED if wraps else None,
-        )
+            f"has {buffer.size} bytes",
+        ).unless(end & UINT64_MAX > buffer.size, "DirectML adds modulo 2^64, and does not notice")
 
 
 @BINDING_DESC_RULES.add("DML-BINDING-Dimension", url=pages.BUFFER_BINDING, says="A bound resource is a buffer.")
@@ -356,14 +343,10 @@ def buffer_allows_unordered_access(bound: BoundRange, target: Target) -> Iterato
 def heap_is_allowed(bound: BoundRange, target: Target) -> Iterator[Violation]:
     kind, buffer = bound.slot.kind, bound.buffer
     if buffer is not None and buffer.heap not in kind.documented_heaps:
-        noticed = buffer.heap not in kind.accepted_heaps
         heap = f"of type {buffer.heap.name}" if isinstance(buffer.heap, HeapType) else f"of unknown type {buffer.heap}"
         expected = " or ".join(sorted(heap.name for heap in kind.documented_heaps))
-        yield Violation(
-            bound.name,
-            f"the buffer is on a heap {heap}, but {expected} was expected{'' if noticed else ' (DirectML accepts it)'}",
-            basis=None if noticed else Basis.DOCUMENTED,
-        )
+        message = f"the buffer is on a heap {heap}, but {expected} was expected"
+        yield Violation(bound.name, message).unless(buffer.heap not in kind.accepted_heaps, "DirectML accepts it")
 
 
 _BUFFER_DIMENSION: Final = int(ResourceDimension.BUFFER)  # an enumerator takes longer to look up than to compare

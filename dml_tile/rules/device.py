@@ -112,11 +112,8 @@ def create_device1_is_exported(creation: Creation, target: Target) -> Iterator[V
 def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Violation]:
     if unknown := creation.flags & ~_DEBUG:
         accepted = creation.flags == _HIGHEST_BIT and target.level.runtime.takes_highest_flag
-        yield Violation(
-            "flags",
-            f"{creation.flags:#x} has the unknown bits {unknown:#x}{' (DirectML accepts them)' if accepted else ''}",
-            basis=Basis.DOCUMENTED if accepted else None,
-        )
+        message = f"{creation.flags:#x} has the unknown bits {unknown:#x}"
+        yield Violation("flags", message).unless(not accepted, "DirectML accepts them")
 
 
 @CREATION_RULES.add(
@@ -144,13 +141,9 @@ def debug_layers_are_installed(creation: Creation, target: Target) -> Iterator[V
 def minimum_feature_level_is_supported(creation: Creation, target: Target) -> Iterator[Violation]:
     minimum = creation.minimum_feature_level
     if minimum is not None and minimum > target.feature_level:
-        noticed = minimum < _HIGHEST_BIT
-        yield Violation(
-            "minimumFeatureLevel",
-            f"{_level(minimum)} was provided, but {target.name} has {target.feature_level.name}"
-            f"{'' if noticed else ' (DirectML compares signed integers, and accepts it)'}",
-            basis=None if noticed else Basis.DOCUMENTED,
-        )
+        message = f"{_level(minimum)} was provided, but {target.name} has {target.feature_level.name}"
+        remark = "DirectML compares signed integers, and accepts it"
+        yield Violation("minimumFeatureLevel", message).unless(minimum < _HIGHEST_BIT, remark)
     elif minimum is not None and minimum > target.highest_minimum:
         yield Violation(
             "minimumFeatureLevel",
