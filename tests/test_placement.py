@@ -308,6 +308,7 @@ REASONS: Final = {
     "ORT-NODE-look-up": (of("Identity", F, opset=14), of("Identity", F, opset=13), "1.13"),
     "ORT-NODE-domain": (of("Mine", F, domain="own"), of("Relu", F), "1.24"),
     "ORT-MODEL-operator": (of("Mine", F), of("Relu", F), "1.24"),
+    "ORT-MODEL-attribute": (of("MaxPool", F, storage_order="x"), of("MaxPool", F, storage_order=0), "1.24"),
     "ORT-UNKNOWN-type": (
         of_nodes("a = own.Mine(x); y = Neg(a)", inputs=[typed("x", [2, 3])], domains={"own": 1}),
         of("Neg", F),
@@ -321,6 +322,19 @@ def test_each_reason_is_given_where_it_holds_and_only_there(reason: str) -> None
     with_it, without, release = REASONS[reason]
     assert reason in {found.rule for _, found in placements(with_it, target(release))}
     assert words(without, target(release)) == ["directml"]
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (of("Pad", F, opset=10, pads="x"), "pads is of STRING; INTS was expected"),
+        (of("MatMulNBits", F, domain=MICROSOFT, K="x"), "K is of STRING; INT was expected"),
+    ],
+    ids=["Pad", "MatMulNBits"],
+)
+def test_an_attribute_of_another_type_keeps_a_model_from_loading(made: onnx.ModelProto, text: str) -> None:
+    ((_, reason),) = placements(made, target("1.24"))
+    assert (str(reason.placement), reason.text) == ("none", f"the attribute {text}")
 
 
 def test_loop_and_scan_are_the_cpu_providers_and_the_nodes_inside_are_placed_like_others() -> None:

@@ -79,7 +79,7 @@ class ModelNode:
     """A node of a model, or of the body of one of its functions.
 
     ``pointer`` is its place by numbers and names: ``3``, ``3/then_branch/0``, ``5/FUNCTION/0``. ``version`` is the
-    opset that introduced its operator; 0 if ``fault`` says why it has none. ``implicit`` are the values from outside
+    opset that introduced its operator; 0 if it has none, as ``fault`` says. ``implicit`` are the values from outside
     that its ``graphs`` use. ``body`` returns the nodes that may replace it; None if it has none. ``function`` names the
     kind of function whose body it is in: "model" for the model's own, "onnx" for an operator's, or neither.
     """

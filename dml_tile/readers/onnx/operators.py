@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 import onnx
-from onnx import FunctionProto, TensorProto, TypeProto, defs, helper
+from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, defs, helper
 
 from dml_tile.back_ends.kernels import directml_kernels, releases
 from dml_tile.back_ends.kernels import formals as runtime_formals
@@ -32,6 +32,21 @@ _ONLY_TYPES: Final = {
     "com.microsoft.MatMulInteger16": TensorProto.INT32,
 }
 """The type of outputs whose variable no input has, where all kernels of the providers give one alone."""
+
+_QUERIED_ATTRIBUTES: Final = {
+    name: kind
+    for kind, names in {
+        AttributeProto.FLOAT: ("extrapolation_value",),
+        AttributeProto.INT: (
+            *("K", "bits", "block_size", "do_rotary", "exclude_outside", "layout", "past_present_share_buffer"),
+            *("storage_order", "training_mode", "unidirectional"),
+        ),
+        AttributeProto.INTS: ("pads", "qkv_hidden_sizes"),
+        AttributeProto.STRING: ("equation", "mode", "reduction"),
+    }.items()
+    for name in names
+}
+"""The attributes that support queries look at, with their types."""
 
 
 def type_name(type_: TypeProto | None) -> str | None:
@@ -117,12 +132,22 @@ def _queried() -> frozenset[tuple[str, str]]:
     return frozenset(key for each in kernels for key, rows in each.items() if any(row.query for row in rows))
 
 
-def attributes_of(node: Node) -> dict[str, Any]:
-    """Return the values of a node's attributes if a support query may look at them."""
+def attributes_of(node: Node) -> tuple[dict[str, Any], Reason | None]:
+    """Return the attributes of a node that its support query may look at, and the fault that one is of another type."""
+    values: dict[str, Any] = {}
     if (node.domain, node.type) not in _queried():
-        return {}
-    values = {name: helper.get_attribute_value(attribute) for name, attribute in node.attributes.items()}
-    return {name: each.decode(errors="replace") if isinstance(each, bytes) else each for name, each in values.items()}
+        return values, None
+    for name, attribute in node.attributes.items():
+        wanted = _QUERIED_ATTRIBUTES.get(name)
+        if wanted is None or attribute.ref_attr_name:
+            continue
+        if attribute.type != wanted:
+            given, expected = (AttributeProto.AttributeType.Name(each) for each in (attribute.type, wanted))
+            text = f"the attribute {name} is of {given}; {expected} was expected"
+            return {}, Reason(Placement.NONE, "ORT-MODEL-attribute", text)
+        value = helper.get_attribute_value(attribute)
+        values[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
+    return values, None
 
 
 def types_by_formals(node: Node, formals: Formals) -> dict[str, TypeProto]:

@@ -160,16 +160,17 @@ class GraphScan:
         """Return the node as placing takes it."""
         pointer, name, is_of_function = place_of(node.proto)
         inputs = zip(node.proto.input, node.inputs, strict=True)
+        attributes, fault = attributes_of(node)
         placed = ModelNode(
             *(pointer, name, node.domain, node.type, operator.version),
             tuple(each.edge or Edge() if name else None for name, each in inputs),
             tuple(node.outputs[name].edge if name else None for name in node.proto.output),
             operator.formals,
-            attributes_of(node),
+            attributes,
             tuple(implicit.values()),
             tuple(each.nodes for each in graphs),
             function=self.function or ("model" if is_of_function else ""),
-            fault=operator.fault,
+            fault=operator.fault or fault,
         )
         if operator.schema:
             placed.body = cache(partial(self._body, operator.schema, node))
