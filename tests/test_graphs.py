@@ -27,7 +27,7 @@ from dml_tile.descriptors.graph import (
 )
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.graphs import MAX_SLOTS
+from dml_tile.device import graphs
 from dml_tile.directml.enums import HRESULT
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.source import python_text
@@ -428,10 +428,15 @@ def test_nodes_and_edges_are_read_as_they_lie_in_c_too() -> None:
 
 
 @pytest.mark.parametrize(("count", "name"), [("input_count", "InputCount"), ("output_count", "OutputCount")])
-def test_memory_is_taken_for_few_inputs_and_outputs_alone(count: str, name: str) -> None:
-    Device().compile_graph(TWO.replace(**{count: MAX_SLOTS}))
+def test_memory_is_taken_for_few_inputs_and_outputs_alone(
+    monkeypatch: pytest.MonkeyPatch, count: str, name: str
+) -> None:
     with pytest.raises(ValueError, match=f"{name} is 4294967295; graphs of at most 65536 inputs and outputs"):
         Device().compile_graph(TWO.replace(**{count: 2**32 - 1}))
+    monkeypatch.setattr(graphs, "MAX_SLOTS", 16)
+    Device().compile_graph(TWO.replace(**{count: 16}))
+    with pytest.raises(ValueError, match=f"{name} is 17; graphs of at most 16"):
+        Device().compile_graph(TWO.replace(**{count: 17}))
 
 
 def test_a_graph_in_memory_is_read_with_the_descriptors_of_its_operators() -> None:
