@@ -321,7 +321,7 @@ _QUERIES: Final = f"{_PROVIDER}/Operators/OperatorRegistration.cpp"
 _RELEASES: Final = "https://onnxruntime.ai/docs/reference/compatibility.html"
 _DEVICE: Final = "https://onnxruntime.ai/docs/execution-providers/DirectML-ExecutionProvider.html"
 _CUSTOM: Final = "https://onnxruntime.ai/docs/reference/operators/add-custom-op.html"
-_SPECIFICATION: Final = "https://github.com/onnx/onnx/blob/main/docs/IR.md#attributes"
+_SPECIFICATION: Final = "https://github.com/onnx/onnx/blob/main/docs/IR.md"
 _OPSETS: Final = "https://github.com/onnx/onnx/blob/main/docs/Versioning.md"
 _INFERENCE: Final = "https://github.com/onnx/onnx/blob/main/docs/ShapeInference.md"
 
@@ -348,6 +348,7 @@ _PLACEMENTS: Final = (
     ("ORT-MODEL-opset-import", _ERROR, _OPSETS, "The model imports an opset of each domain of its operators."),
     ("ORT-MODEL-operator", _ERROR, _OPSETS, "Each operator is in its domain at the opset that the model imports."),
     ("ORT-MODEL-attribute", _ERROR, _SPECIFICATION, "The attributes that a support query looks at have their types."),
+    ("ORT-MODEL-output", _ERROR, _SPECIFICATION, "No two nodes of a graph have an output of one name."),
     ("ORT-MODEL-ir-version", _ERROR, _RELEASES, "The release loads models of this IR version."),
     ("ORT-MODEL-opset", _ERROR, _RELEASES, "The release loads models of this opset."),
     ("ORT-MODEL-device", _ERROR, _DEVICE, "ONNX Runtime's provider creates a DirectML device."),

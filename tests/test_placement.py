@@ -309,6 +309,11 @@ REASONS: Final = {
     "ORT-NODE-domain": (of("Mine", F, domain="own"), of("Relu", F), "1.24"),
     "ORT-MODEL-operator": (of("Mine", F), of("Relu", F), "1.24"),
     "ORT-MODEL-attribute": (of("MaxPool", F, storage_order="x"), of("MaxPool", F, storage_order=0), "1.24"),
+    "ORT-MODEL-output": (
+        of_nodes("y = Neg(x); y = Relu(x)", inputs=[typed("x", [2, 3])]),
+        of_nodes("y = Neg(x)", inputs=[typed("x", [2, 3])]),
+        "1.24",
+    ),
     "ORT-UNKNOWN-type": (
         of_nodes("a = own.Mine(x); y = Neg(a)", inputs=[typed("x", [2, 3])], domains={"own": 1}),
         of("Neg", F),

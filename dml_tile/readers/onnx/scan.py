@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, helper
 
-from dml_tile.back_ends.placement import Edge, Gone, ModelNode
+from dml_tile.back_ends.placement import Edge, Gone, ModelNode, Placement, Reason
 from dml_tile.errors import ContradictoryDataError, InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
@@ -55,6 +55,9 @@ class ScannedGraph(NamedTuple):
     values: Scope
     nodes: list[ModelNode]
     implicit: dict[str, Edge]
+
+
+_MADE_TWICE: Final = Reason(Placement.NONE, "ORT-MODEL-output", "its output has the name of an earlier node's")
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,8 @@ class GraphScan:
             implicit |= {name: edge for name, edge in used.items() if name not in own}
             opset = self.imports.get(node.domain) if node.domain else node.opset
             operator = resolved(node.domain, node.type, opset)
+            if not uses.makers.keys().isdisjoint(filter(None, proto.output)):
+                operator = operator._replace(fault=operator.fault or _MADE_TWICE)
             node.outputs = self._outputs(node, operator, known, scope, uses)
             own.update(node.outputs)
             uses.makers |= dict.fromkeys(node.outputs, node)
