@@ -281,6 +281,14 @@ def test_a_transpose_before_a_tile_moves_behind_it_from_1_10_on_if_another_takes
         assert expected in described(check, "1.24")
 
 
+@pytest.mark.parametrize("perm", [[1, 0], [0, 1, 3], [0, 0, 1], [-1, 0, 1], [0, 1, 2, 3]], ids=str)
+def test_a_transpose_by_no_permutation_of_its_input_is_not_followed(check: Call, perm: list[int]) -> None:
+    text = f"a = Transpose<perm=[0, 2, 1]>(x); b = Transpose<perm={perm}>(a); [tile] c = Tile(b, r)"
+    inputs, repeats = [typed("x", [2, 3, 4])], [tensor("r", [1, 2, 3])]
+    save(f"{text}; y = Transpose<perm=[0, 2, 1]>(c)", inputs=inputs, initializer=repeats)
+    assert described(check, "1.24").endswith("x ? -> ?" if len(perm) == 2 else "{?,?,?}")
+
+
 def test_a_tile_between_quantised_values_runs_on_their_type_from_1_20_on(check: Call) -> None:
     scalars = [tensor("s", 0.5, "float32"), tensor("z", 3, "uint8"), tensor("o", 0.25, "float32")]
     constants = [tensor("r", [2, 1]), *scalars]

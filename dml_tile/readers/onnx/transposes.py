@@ -51,7 +51,8 @@ def transposed_tiles(nodes: Iterable[Node]) -> Iterator[tuple[Node, Permutation]
         order = next((moved[name] for name, _ in inputs if name in moved), ())
         output = node.proto.output[0]
         if node.type == "Transpose":
-            if own := tuple(node.attributes["perm"].ints):
+            own = tuple(node.attributes["perm"].ints)
+            if own and sorted(own) == [*range(len(order or own))]:
                 moved[output] = tuple(order[j] for j in own) if order else own
             continue
         cost = sum(_cost(value, order, moved.get(name)) for name, value in inputs)
