@@ -486,6 +486,13 @@ def test_arithmetic_with_a_number_that_changes_nothing_is_gone(nodes: str, numbe
     assert found == [bool(first) and i >= tried.index(first) for i in range(len(tried))]
 
 
+def test_nodes_are_equal_from_the_release_on_that_removes_what_is_between_them() -> None:
+    nodes = "m = Neg(x); a = Mul(m, c); b = Abs(a); d = Abs(m); y = Add(b, d)"
+    made = of_nodes(nodes, initializer=[tensor("c", 1, "float32")])
+    kept, equal = "directml/directml/directml/directml/directml", "directml/gone/directml/gone/directml"
+    assert words(made, target("1.13"), target("1.14")) == [kept, equal]
+
+
 def test_the_graph_of_an_if_that_runs_takes_its_place_from_1_17_on_where_the_condition_is_known() -> None:
     made = of_nodes(if_text("t = Neg(x)"), initializer=[tensor("c", True, "bool")])
     assert words(made, target("1.16"), target("1.17")) == ["directml/directml/directml", "gone/directml/gone"]

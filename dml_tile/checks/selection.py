@@ -70,13 +70,17 @@ class FileIgnores:
     def __init__(self, files: Exclusion = NO_EXCLUSION, rules: Sequence[Sequence[str]] = ()) -> None:
         self.files = files
         self.rules = tuple(map(tuple, map(dict.fromkeys, rules)))
+        self._known: dict[tuple[str, frozenset[int]], frozenset[Suppression]] = {}  # many findings ask the same
 
     def suppressions(self, rule_id: str, patterns: frozenset[int]) -> frozenset[Suppression]:
         """Return what suppresses a rule in a file that these patterns match, by their numbers; empty if nothing."""
-        names = frozenset(beginnings(rule_id)) if patterns else frozenset()
-        return frozenset(
-            Suppression(rule, pattern) for pattern in patterns for rule in names.intersection(self.rules[pattern])
-        )
+        key = rule_id, patterns
+        if key not in self._known:
+            names = frozenset(beginnings(rule_id))
+            self._known[key] = frozenset(
+                Suppression(rule, pattern) for pattern in patterns for rule in names.intersection(self.rules[pattern])
+            )
+        return self._known[key]
 
     def notices(self, file: str, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool) -> Iterator[Found]:
         """Yield notices of what a settings file ignores in a file that matches, and suppresses nothing.

@@ -141,32 +141,37 @@ def _removed(nodes: Sequence[Node], uses: Uses, *, is_subgraph: bool) -> Iterato
     An output of the graph is kept, but for an Identity that gives its name to the only use of a node's output. Equal
     constants are one in the model's own graph; in a subgraph, onnxruntime keeps them apart.
     """
-    aliases: dict[str, object] = {}
-    first: dict[tuple[object, ...], Node] = {}
+    aliases: dict[str, tuple[object, Version]] = {}  # with the release from which they are aliases
+    first: dict[tuple[object, ...], tuple[Node, Version]] = {}
     for node in nodes:
         if not node.outputs or _has_folded(node):
             continue
-        inputs = tuple(
-            aliases.get(name) or (name if is_subgraph else _constant_key(name, value))
+        seen = [
+            aliases.get(name) or (name if is_subgraph else _constant_key(name, value), _ANY)
             for name, value in zip(node.proto.input, node.inputs, strict=True)
-        )
+        ]
+        inputs, since = tuple(key for key, _ in seen), max((release for _, release in seen), default=_ANY)
         is_output = not uses.outputs.isdisjoint(node.outputs)
         is_idle = bool(inputs) and node.kind in _IDLE and _IDLE[node.kind](node)
         passed_on = 0 if is_idle else _operand_of_neutral(node, uses)
         if passed_on is not None and (not is_output or (node.kind == "Identity" and uses.only_maker(node))):
-            since = (1, 0) if is_idle else _NEUTRAL[node.kind].since
-            yield node, Gone(f"the {node.type} does nothing", since)
-            aliases[node.proto.output[0]] = inputs[passed_on]
+            removed = _ANY if is_idle else _NEUTRAL[node.kind].since
+            yield node, Gone(f"the {node.type} does nothing", removed)
+            aliases[node.proto.output[0]] = inputs[passed_on], max(since, removed)
             continue
         if not is_deterministic(node):
             continue
         attributes = tuple(sorted(each.SerializeToString() for each in node.proto.attribute))
-        same = first.setdefault((node.type, node.opset, inputs, len(node.proto.output), attributes), node)
+        key = (node.type, node.opset, inputs, len(node.proto.output), attributes)
+        same, since_then = first.setdefault(key, (node, since))
         if same is not node and not is_output:
-            yield node, Gone(f"it computes what {same.placed.pointer} does")
-            aliases.update(zip(node.proto.output, same.proto.output, strict=True))
+            since = max(since, since_then)
+            yield node, Gone(f"it computes what {same.placed.pointer} does", since)
+            aliases |= {name: (other, since) for name, other in zip(node.proto.output, same.proto.output, strict=True)}
 
 
+_ANY: Final = (1, 0)
+"""Before all releases that were read."""
 _MAX_SHARED: Final = 8
 """The most elements of constants that onnxruntime takes for one if they are equal."""
 
@@ -228,7 +233,7 @@ class _Neutral(NamedTuple):
 
 
 _NEUTRAL: Final = {
-    "Add": _Neutral(0, (0, 1), (1, 0)),
+    "Add": _Neutral(0, (0, 1), _ANY),
     "Sub": _Neutral(0, (1,), (1, 14)),
     "Mul": _Neutral(1, (0, 1), (1, 14)),
     "Div": _Neutral(1, (1,), (1, 14)),
