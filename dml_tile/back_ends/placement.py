@@ -40,6 +40,11 @@ class Reason(NamedTuple):
     suggestion: str | None = None
     subject: str = ""
 
+    @property
+    def why(self) -> str:
+        """The reason, without the operator."""
+        return self.text[len(self.subject) :].lstrip(": ")
+
 
 @dataclass(slots=True, eq=False)
 class Edge:

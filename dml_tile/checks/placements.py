@@ -30,11 +30,6 @@ class Departure:
     targets: tuple[str, ...]
 
     @property
-    def why(self) -> str:
-        """The reason, without the operator."""
-        return self.reason.text[len(self.reason.subject) :].lstrip(": ")
-
-    @property
     def text(self) -> str:
         """The reason, behind the operator."""
         subject, text = self.reason.subject, self.reason.text

@@ -142,7 +142,8 @@ class PlacementRecord(Record):
     )
     placement: Placement = Field(
         description="directml, cpu; none: no provider takes it; unknown: the type of a value or the release is not "
-        "known; gone: ONNX Runtime folds or drops it before any provider sees it."
+        "known; gone: ONNX Runtime folds or drops it before any provider sees it. Where ONNX Runtime creates no "
+        "device, it is what it would be with one."
     )
     rule: str = Field(description="The id of the reason, as `dml-tile explain` tells more of; empty without one.")
     reason: str = Field(description="Why DirectML does not take it; empty if it does.")

@@ -171,7 +171,7 @@ def _departure(row: DepartureRow, labels: dict[str, str], *, with_source: bool) 
     if with_source:
         shown = joined(shown, " ", element("code", name(row.source), class_="tile"))
     kind = element("b", str(finding.severity), class_=f"is-{finding.severity}")
-    why = joined(kind, " ", element("strong", finding.rule), " ", name(clipped(departure.why)))
+    why = joined(kind, " ", element("strong", finding.rule), " ", name(clipped(departure.reason.why)))
     if finding.suggestion:
         why = joined(why, element("p", element("strong", "Try:"), " ", name(finding.suggestion)))
     placement, targets = departure.reason.placement, [labels[target] for target in departure.targets]

@@ -146,7 +146,7 @@ def _node_line(node: NamedNode, reason: Reason) -> Line:
     from dml_tile.checks.placements import operator_name
 
     name = f" {node.name!r}" if node.name else ""
-    text = f": {reason.text}" if reason.text else ""
+    text = f": {reason.why}" if reason.text else ""
     return Line(2, printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}"))
 
 
@@ -337,7 +337,7 @@ class TextReport(Report):
         if self._count + len(problems) != 1 and (self._count or problems or not placed):
             self._print([Line(0, (self._counted.headline(problems), "bold"))])
         if not_lowered := sum(nodes.not_lowered for nodes in placed):
-            self._print([Line(0, f"{plural(not_lowered, 'node')} on DirectML not checked further; only Tile is")])
+            self._print([Line(0, f"placed, not lowered: {not_lowered:,} (fusions are not followed)")])
         if models := [each for each in files if each.is_model]:
             self._print_models(models)
 
