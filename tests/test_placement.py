@@ -493,6 +493,23 @@ def test_nodes_are_equal_from_the_release_on_that_removes_what_is_between_them()
     assert words(made, target("1.13"), target("1.14")) == [kept, equal]
 
 
+@pytest.mark.parametrize(
+    ("inputs", "is_gone"),
+    [
+        ("zero, end", True),
+        ("zero, end, zero, one", True),
+        ("zero, end, zero, two", False),
+        ("zero, end, , two", True),
+    ],
+)
+def test_a_slice_of_everything_is_gone_and_steps_count_behind_axes_alone(inputs: str, *, is_gone: bool) -> None:
+    """As the wheels of 1.9 to 1.24 do (findings/onnxruntime_slice_steps_without_axes.sh)."""
+    sliced = node("Slice", ["m", *map(str.strip, inputs.split(","))], ["s"])
+    constants = [tensor(name, [value]) for name, value in {"zero": 0, "one": 1, "two": 2, "end": 2**63 - 1}.items()]
+    made = of_nodes(node("Neg", ["x"], ["m"]), sliced, node("Abs", ["s"], ["y"]), initializer=constants)
+    assert [each.split("/")[1] == "gone" for each in words(made, target("1.9"), target("1.24"))] == [is_gone] * 2
+
+
 def test_the_graph_of_an_if_that_runs_takes_its_place_from_1_17_on_where_the_condition_is_known() -> None:
     made = of_nodes(if_text("t = Neg(x)"), initializer=[tensor("c", True, "bool")])
     assert words(made, target("1.16"), target("1.17")) == ["directml/directml/directml", "gone/directml/gone"]

@@ -200,11 +200,12 @@ def _expands_nothing(node: Node) -> bool:
 
 
 def _slices_nothing(node: Node) -> bool:
-    arguments = [value.constant for value in node.inputs[1:]]
+    given = zip(node.proto.input, node.inputs, strict=True)
+    arguments = [value.constant for name, value in given if name][1:]
     if len(arguments) < 2 or any(each is None for each in arguments):
         return False
     starts, ends, *others = (each.ravel().tolist() for each in arguments if each is not None)
-    steps = others[1] if len(others) > 1 else []
+    steps = others[1] if len(others) > 1 else []  # without axes, onnxruntime does not look at steps
     return not any(starts) and all(end == INT64_MAX for end in ends) and all(step == 1 for step in steps)
 
 
