@@ -251,12 +251,12 @@ def _operand_of_neutral(node: Node, uses: Uses) -> int | None:
     if neutral is None or len(node.inputs) != len("AB"):
         return None
     for i in neutral.inputs:
-        given, shape = node.inputs[i], Value(node.inputs[1 - i].early_type).shape
-        number = given.constant if given.is_folded else None
-        if number is None or shape is None or number.size != 1 or number.ndim > len(shape):
+        number = node.inputs[i].constant if node.inputs[i].is_folded else None
+        if number is None or number.size != 1 or number.item() != neutral.number:
             continue
-        is_neutral = number.dtype.name in _NEUTRAL_TYPES and number.item() == neutral.number
-        if is_neutral and node.proto.input[1 - i] in uses.makers:
+        shape = Value(node.inputs[1 - i].early_type).shape
+        has_dimensions = shape is not None and number.ndim <= len(shape)
+        if has_dimensions and number.dtype.name in _NEUTRAL_TYPES and node.proto.input[1 - i] in uses.makers:
             return 1 - i
     return None
 

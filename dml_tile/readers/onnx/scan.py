@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, helper
 
@@ -31,8 +31,16 @@ from dml_tile.readers.onnx.sizes import contradiction, sizes_in_file
 from dml_tile.readers.onnx.transposes import transposed_tiles
 from dml_tile.readers.onnx.values import UNKNOWN, Value, common, merged, with_sizes, without_shape
 
-Scope: TypeAlias = ChainMap[str, Value]
-"""The values that a graph sees, by name: its own, and those outside."""
+
+class Scope(ChainMap[str, Value]):
+    """The values that a graph sees, by name: its own, and those outside."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of this name; ChainMap's own takes three times as long."""
+        for values in self.maps:
+            if key in values:
+                return values[key]
+        return default
 
 
 class FoundTile(NamedTuple):

@@ -8,7 +8,7 @@ Source: microsoft/onnxruntime, onnxruntime/core/optimizer/transpose_optimization
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from dml_tile.readers.onnx.nodes import Node
@@ -39,8 +39,10 @@ _UNKNOWN_RANK: Final = 5
 """The rank that is assumed where none is known."""
 
 
-def transposed_tiles(nodes: Iterable[Node]) -> Iterator[tuple[Node, Permutation]]:
+def transposed_tiles(nodes: Sequence[Node]) -> Iterator[tuple[Node, Permutation]]:
     """Yield the Tiles that run before a Transpose that the file has before them, with its permutation."""
+    if not {"Transpose", "Tile"} <= {node.kind for node in nodes}:
+        return
     moving = [(node, inputs) for node in nodes if (inputs := _moved_inputs(node))]
     wanted = set[str]()
     for node, inputs in reversed(moving):
