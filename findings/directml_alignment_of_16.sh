@@ -12,20 +12,11 @@ cd "$folder"
 "${PYTHON:-python3}" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --python-version 3.10 \
     --platform manylinux2010_x86_64 --platform manylinux2014_x86_64 torch-directml==0.2.5.dev240914
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "${PYTHON:-python3}" - <<'PYTHON'
-from ctypes import POINTER, Structure, addressof, byref, c_uint32, c_uint64, c_void_p, cast
+from ctypes import Structure, addressof, c_uint32, c_void_p
 
 import directml
 
-
-class BufferTensorDesc(Structure):
-    _fields_ = [("DataType", c_uint32), ("Flags", c_uint32), ("DimensionCount", c_uint32), ("Sizes", c_void_p),
-                ("Strides", c_void_p), ("TotalTensorSizeInBytes", c_uint64), ("Alignment", c_uint32)]
-
-
-class Desc(Structure):
-    """DML_TENSOR_DESC and DML_OPERATOR_DESC."""
-
-    _fields_ = [("Type", c_uint32), ("Desc", c_void_p)]
+FLOAT32, TILE = 1, 70
 
 
 class TileDesc(Structure):
@@ -34,16 +25,12 @@ class TileDesc(Structure):
 
 library, direct3d_device = directml.load()
 _, device = directml.create_device(library, direct3d_device, 0x1000)
-sizes, repeats, result_sizes = (c_uint32 * 4)(1, 1, 2, 3), (c_uint32 * 4)(1, 1, 1, 2), (c_uint32 * 4)(1, 1, 2, 6)
+repeats = (c_uint32 * 4)(1, 1, 1, 2)
 answers = {}
 for alignment in (0, 4, 8, 16, 2**31):
-    source = BufferTensorDesc(1, 0, 4, addressof(sizes), None, 24, alignment)
-    result = BufferTensorDesc(1, 0, 4, addressof(result_sizes), None, 48, 0)
-    tensors = Desc(1, addressof(source)), Desc(1, addressof(result))
-    tile = TileDesc(*map(addressof, tensors), 4, addressof(repeats))
-    operator, made, wanted = Desc(70, addressof(tile)), c_void_p(), (c_uint32 * 4).from_buffer_copy(directml.IDML_OPERATOR)
-    given = c_void_p(addressof(operator)), c_void_p(addressof(wanted)), c_void_p(addressof(made))
-    answers[alignment] = directml.call(device, 8, *given)
+    tensors = directml.Tensor(FLOAT32, (1, 1, 2, 3), alignment), directml.Tensor(FLOAT32, (1, 1, 2, 6))
+    tile = TileDesc(*(tensor.address for tensor in tensors), 4, addressof(repeats))
+    answers[alignment] = directml.create_operator(device, TILE, tile)
     print(f"GuaranteedBaseOffsetAlignment {alignment}: {answers[alignment]:#010x}")
 assert answers == {0: 0, 4: 0x80070057, 8: 0x80070057, 16: 0, 2**31: 0}
 PYTHON
