@@ -338,5 +338,22 @@ def test_text_describes_a_tile_anew_where_a_release_makes_another_of_it(check: C
     quantised = str(ROOT / "tests/data/qdq8.onnx")
     printed = check(quantised, "--via", "ort", "-t", "onnxruntime-directml-1.20.1,onnxruntime-directml-1.19.2").stdout
     assert printed.count("  UINT8 {2,3} x {2,1} -> {4,3}\n") == printed.count("  FLOAT32 {2,3} x {2,1} -> {4,3}\n") == 1
-    assert "\nplaced, not lowered: 4 (fusions are not followed)\n" in printed
-    assert "placed, not" not in check(quantised, "--via", "ort", "-t", "4_0").stdout, "there is no device"
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_the_summary_says_how_many_nodes_are_placed_and_not_lowered(check: Call, form: str) -> None:
+    arguments = str(ROOT / "tests/data/qdq8.onnx"), "--via", "ort", "--format", form, "-t"
+    assert "laced, not lowered: 4 (fusions are not followed)" in check(*arguments, NEW).stdout
+    assert "laced, not" not in check(*arguments, "4_0").stdout, "there is no device"
+
+
+def test_the_summary_counts_the_nodes_findings_that_are_in_the_baseline(check: Call) -> None:
+    options = [save("y = Det(x)", inputs=[typed("x", [2, 3, 3])]), "--via", "ort", "-t", f"{OLD},{NEW}"]
+    assert "baseline" not in check(*options).stdout
+    check(*options, "--write-baseline", "known.json")
+    known, passed = (*options, "--baseline", "known.json"), "passed, all findings are in the baseline; 1 model placed"
+    assert check(*known).stdout.count(": 1 node on the CPU; it loads; 1 finding in the baseline\n") == 2
+    assert check(*known, "--format", "markdown").stdout.startswith(f"## Operators on DirectML: {passed}\n")
+    assert f"DirectML: {passed}</title>" in check(*known, "--format", "html").stdout
+    save("z = Det(x); y = Unique(z)", inputs=[typed("x", [2, 3, 3])])
+    assert "passed" not in check(*known, "--format", "markdown").stdout

@@ -16,7 +16,7 @@ from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, Severity, locati
 from dml_tile.reports.bounds import clipped
 from dml_tile.reports.overview import SIGNS, DepartureRow, OverviewReport, OverviewRow, PlacedCell, PlacedModels
 from dml_tile.reports.rows import FindingRow
-from dml_tile.reports.wording import counted, headline, kind_of, passed_over
+from dml_tile.reports.wording import counted, headline, kind_of, not_lowered, passed_over
 from dml_tile.text import plural
 
 MAX_IN_A_COMMENT: Final = 50
@@ -44,7 +44,7 @@ def _lines(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str
     if report.passed_over:
         yield from ("", f"{_escaped(passed_over(report.passed_over))}.")
     yield from _list(report.notices, _notice, "notices")
-    yield from _nodes(PlacedModels(files, report.options, MAX_IN_A_COMMENT))
+    yield from _nodes(PlacedModels(files, report.options, MAX_IN_A_COMMENT), not_lowered(files))
     rows = report.rows
     if rows:
         heads = ["Operator", *report.targets, "Lowest level", "Oldest Windows"]
@@ -69,14 +69,16 @@ def _table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]
         yield f"| {' | '.join(cells)} |"
 
 
-def _nodes(placed: PlacedModels) -> Iterator[str]:
-    """Yield the models by targets, then the kinds of departure."""
+def _nodes(placed: PlacedModels, summary: str) -> Iterator[str]:
+    """Yield the models by targets and what is not lowered of them, then the kinds of departure."""
     if not placed.count:
         return
     heads = ["Model", *(target.label for target in placed.targets)]
     yield from _table(heads, ([_cell_code(source), *map(_placements, cells)] for source, cells in placed.rows))
     if placed.count > len(placed.rows):
         yield from ("", f"and {placed.count - len(placed.rows)} more models")
+    if summary:
+        yield from ("", f"{summary.capitalize()}.")
     known = f"{plural(placed.known, 'kind')} of departure from DirectML" if placed.known else ""
     if not (placed.departures or placed.left_out):
         yield from ("", f"Nothing is new against the baseline, which has {known}.") if known else ()

@@ -92,7 +92,9 @@ def _header(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[st
     at = f" An operator is counted by the worst of its verdicts at {count} targets." if count > 1 else ""
     if report.verdicts or not placed:
         yield element("p", f"Held to {_AGAINST[report.options.against]}.{at}")
-        yield element("p", report.counted.headline(report.problems))
+        yield element("p", wording.headline(files, report.counted, report.problems, with_models=False))
+    if not_lowered := wording.not_lowered(files):
+        yield element("p", f"{not_lowered.capitalize()}.")
     if report.passed_over:
         yield element("p", f"{wording.passed_over(report.passed_over)}.")
 

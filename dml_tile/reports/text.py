@@ -313,8 +313,8 @@ class TextReport(Report):
         for i, target in enumerate(nodes.targets):
             self._targets[target.name] = target
             if departures or not is_quiet:
-                where, text = printable_line_start(nodes.source), f" at {target.label}: {summary_of(nodes, i)}"
-                self._print([Line(0, (where, "bold"), text)])
+                text = "; ".join(filter(None, (summary_of(nodes, i), wording.in_baseline(nodes, target))))
+                self._print([Line(0, (printable_line_start(nodes.source), "bold"), f" at {target.label}: {text}")])
             if self.options.is_verbose:
                 self._print(starmap(_node_line, nodes.placed.at(i)))
         for departure in departures:
@@ -333,11 +333,11 @@ class TextReport(Report):
         self._print(Line(0, (f"note: {note}", "dim")) for note in notes)
         if self.passed_over:
             self._print([Line(0, wording.passed_over(self.passed_over))])
-        problems, placed = self.problems, [each.nodes for each in files if each.nodes]
-        if self._count + len(problems) != 1 and (self._count or problems or not placed):
-            self._print([Line(0, (self._counted.headline(problems), "bold"))])
-        if not_lowered := sum(nodes.not_lowered for nodes in placed):
-            self._print([Line(0, f"placed, not lowered: {not_lowered:,} (fusions are not followed)")])
+        problems, is_placed = self.problems, any(each.nodes for each in files)
+        if self._count + len(problems) != 1 and (self._count or problems or not is_placed):
+            self._print([Line(0, (wording.headline(files, self._counted, problems, with_models=False), "bold"))])
+        if not_lowered := wording.not_lowered(files):
+            self._print([Line(0, not_lowered)])
         if models := [each for each in files if each.is_model]:
             self._print_models(models)
 

@@ -14,6 +14,8 @@ from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural
 
 if TYPE_CHECKING:
+    from dml_tile.checks.placements import ModelNodes
+    from dml_tile.directml.targets import Target
     from dml_tile.lowering.steps import Lowering, StepBuffer
     from dml_tile.readers.model_tile import UnknownField
 
@@ -64,8 +66,18 @@ def how_to_fix(unknown: Iterable[UnknownField]) -> str:
 def remarks(result: Result) -> str:
     """Return how many equal tiles a result stands for, and how many findings do not count, and why; empty if none."""
     times = [f"{result.item.times:,} times"] if result.item.times > 1 else []
-    uncounted = (f"{plural(len(findings), 'finding')} {reason}" for reason, findings in result.uncounted.items())
+    uncounted = (_not_counting(len(findings), reason) for reason, findings in result.uncounted.items())
     return "; ".join([*times, *uncounted])
+
+
+def in_baseline(nodes: ModelNodes, target: Target) -> str:
+    """Return how many findings about a model's nodes at a target are in the baseline; empty if none are."""
+    known = sum(name == target.name for *_, name in nodes.known)
+    return _not_counting(known, IN_BASELINE) if known else ""
+
+
+def _not_counting(number: int, reason: str) -> str:
+    return f"{plural(number, 'finding')} {reason}"
 
 
 def runs_on(summary: CheckedFile) -> tuple[str, str]:
@@ -147,11 +159,9 @@ def cost_of(lowering: Lowering) -> str:
 VERDICTS: Final[tuple[str, ...]] = tuple(reversed(Verdict))
 """In the order in which they are shown and sorted, the worst first."""
 
-_NO_OPERATORS: Final = "no operators"
-
 
 class VerdictCounts:
-    """Counts operators by the worst of their verdicts over the targets; tells whether all findings are in the baseline.
+    """Counts operators by the worst of their verdicts over the targets; ``has_known`` ones are in the baseline.
 
     The parts of DxDispatch models that are no operators, such as commands, are counted apart.
     """
@@ -175,21 +185,25 @@ class VerdictCounts:
         self.has_new |= any(result.findings for result in results)
         return verdict
 
-    def headline(self, problems: Sequence[Found]) -> str:
-        """Return the outcome in one line: what could not be read, the operators by their verdicts, other parts."""
+    def words(self) -> list[str]:
+        """Return the numbers of operators by their verdicts, and of other parts, if there are some."""
         total = self.operators.total()
         operators = f"{plural(total, 'operator')}: {counted(self.operators)}" if total else ""
         parts = ", ".join(f"{plural(count, part)} {verdict}" for (part, verdict), count in self._parts.items())
-        passed = "passed, all findings are in the baseline; "
-        unread = [f"{number} {words}" for number, words in unread_counts(problems)]
-        listed = "; ".join(filter(None, (*unread, operators, parts))) or _NO_OPERATORS
-        return f"{passed if self.has_known and not (self.has_new or problems) else ''}{listed}"
+        return [*filter(None, (operators, parts))]
 
 
-def headline(files: Iterable[CheckedFile], counted: VerdictCounts, problems: Sequence[Found]) -> str:
-    """Return the outcome in one line: of models whose nodes were placed, then of operators if there are some."""
-    placed, operators = placed_models(files), counted.headline(problems)
-    return "; ".join(filter(None, (placed, "" if placed and operators == _NO_OPERATORS else operators)))
+def headline(
+    files: Sequence[CheckedFile], counted: VerdictCounts, problems: Sequence[Found], *, with_models: bool = True
+) -> str:
+    """Return the outcome in one line: models whose nodes were placed, what could not be read, then the operators."""
+    nodes = [each.nodes for each in files if each.nodes]
+    has_known = counted.has_known or any(each.known for each in nodes)
+    has_new = counted.has_new or problems or any(each.counted for each in nodes)
+    parts = ["passed, all findings are in the baseline"] if has_known and not has_new else []
+    placed = placed_models(files) if with_models else ""
+    listed = [*filter(None, [placed]), *(f"{number} {words}" for number, words in unread_counts(problems))]
+    return "; ".join([*parts, *(listed + counted.words() or ["no operators"])])
 
 
 def placed_models(files: Iterable[CheckedFile]) -> str:
@@ -199,6 +213,12 @@ def placed_models(files: Iterable[CheckedFile]) -> str:
     not_loading = len(models) - sum(loads)
     fail = f", {not_loading} not loading at some target" if not_loading else ""
     return f"{plural(len(models), 'model')} placed{fail}" if models else ""
+
+
+def not_lowered(files: Iterable[CheckedFile]) -> str:
+    """Return the number of nodes on DirectML whose operators are not checked; empty if there are none."""
+    number = sum(each.nodes.not_lowered for each in files if each.nodes)
+    return f"placed, not lowered: {number:,} (fusions are not followed)" if number else ""
 
 
 def unread_counts(problems: Sequence[Found]) -> list[tuple[int, str]]:
