@@ -16,6 +16,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.readers.onnx import functions
+from dml_tile.text import MAX_QUOTED
 from tests.helpers.onnx_graphs import computed, function, if_text, model, node, placed, placements, tensor, typed
 
 F, H, BF = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
@@ -245,6 +246,14 @@ def test_einsum_is_taken_by_its_equation_up_to_1_18(equation: str, first: str) -
 def test_an_unknown_character_in_an_equation_throws() -> None:
     (_, reason), *_ = placements(of("Einsum", F, equation="i*->i"), target("1.24"))
     assert (reason.placement, reason.rule) == ("none", "ORT-NODE-query")
+
+
+@pytest.mark.parametrize("equation", ["i*->i", "...i->i", "i,i,i->i", "ij,jk,->ik"])
+def test_a_long_equation_is_cut_short_in_a_reason(equation: str) -> None:
+    long = equation.replace("i", "i" * 200_000)
+    (_, reason), *_ = placements(of("Einsum", *[F] * (1 + equation.count(",")), equation=long), target("1.18"))
+    assert reason.text.partition("equation is ")[2].startswith(f"{long[:MAX_QUOTED]}… (")
+    assert len(reason.text) < 2 * MAX_QUOTED
 
 
 def test_onnx_infers_no_type_of_an_equation_with_an_unknown_character(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.back_ends.kernels import Version
+from dml_tile.text import abridged
 
 if TYPE_CHECKING:
     from dml_tile.back_ends.placement import Edge, ModelNode
@@ -79,7 +80,7 @@ def _resize(node: ModelNode, release: Version) -> str:
 
 def _scatter(node: ModelNode, release: Version) -> str:
     reduction = node.attributes.get("reduction", "none")
-    return "" if reduction == "none" else f"reduction is {reduction}"
+    return "" if reduction == "none" else f"reduction is {abridged(reduction)}"
 
 
 _PRODUCTS: Final = (
@@ -103,17 +104,18 @@ _ANY_EQUATION: Final = (1, 19)
 def _einsum(node: ModelNode, release: Version) -> str:
     """Raise ValueError for an unknown character."""
     equation = re.sub(r"\s", "", str(node.attributes.get("equation", "")))
+    refused = f"equation is {abridged(equation)}"
     if unknown := re.sub(r"[A-Za-z,.]|->", "", equation):
-        raise ValueError(f"equation is {equation}; {unknown[0]!r} is no label")
+        raise ValueError(f"{refused}; {unknown[0]!r} is no label")
     given, arrow, result = equation.partition("->")
     if "." in equation:
-        return f"equation is {equation}, with an ellipsis"
+        return f"{refused}, with an ellipsis"
     inputs = given.split(",")
     if len(inputs) > 2:
-        return f"equation is {equation}, of {len(inputs)} inputs"
+        return f"{refused}, of {len(inputs)} inputs"
     if not arrow:
         result = "".join(sorted(label for label, count in Counter("".join(inputs)).items() if count == 1))
-    return "" if release >= _ANY_EQUATION or _is_recognised(inputs, result, release) else f"equation is {equation}"
+    return "" if release >= _ANY_EQUATION or _is_recognised(inputs, result, release) else refused
 
 
 def _is_recognised(inputs: list[str], result: str, release: Version) -> bool:
