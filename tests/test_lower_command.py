@@ -127,6 +127,17 @@ def test_options_choose_tiles_and_bound_their_lowerings(
         assert expected in text if expected else not text
 
 
+def test_a_model_without_a_tile_is_an_error_unless_it_is_one_of_a_folder(lower: Call) -> None:
+    Path("in").mkdir()
+    save("in/none.onnx", onnx.helper.make_node("Relu", ["x"], ["y"]), inputs=[typed("x", [2])])
+    assert lower("in").exit_code == 0
+    advice = "`dml-tile check --via ort` says which provider takes its nodes"
+    for options in ((), ("--via", "ort")):
+        result = lower("in/none.onnx", *options)
+        assert (result.exit_code, result.stdout) == (2, NONE)
+        assert result.stderr == f"dml-tile: in/none.onnx: has no tiles; {advice}\n"
+
+
 def test_a_node_that_is_partly_unknown_or_that_its_dialect_refuses_is_not_lowered(lower: Call, call: Call) -> None:
     result = lower(save("wrong.onnx", tile_node(name="wrong"), inputs=[typed("x", [2, 3, 4])]))
     assert result.exit_code == 1

@@ -226,8 +226,7 @@ def chosen_tiles(
     not read, and files without descriptors.
     """
     files, not_read, _ = files_named([name], complain, via=via)
-    is_readable = bool(files)
-    is_found = pointer is None
+    is_readable, is_found = bool(files), False
     passed_over: list[str] = []
     placed_at = [target] if via and via.places_nodes and target else []
     with Sources(known_shapes, targets=placed_at) as sources:
@@ -257,9 +256,14 @@ def chosen_tiles(
         for option, unknown in unknown_names(known_shapes, names, files):
             complain(option, unreadable("", unknown))
     pass_over(not_read)
-    if not is_found and is_readable:
+    if is_found or not is_readable:
+        return
+    if pointer is None and files == [name] and is_model_file(name):
+        advice = "; `dml-tile check --via ort` says which provider takes its nodes" if names.nodes else ""
+        complain(name, own_finding(NOTHING_TO_CHECK, f"has no tiles{advice}"))
+    elif pointer is not None:
         there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
-        complain(name, unreadable(pointer or "", f"there is no such tile; {there}"))
+        complain(name, unreadable(pointer, f"there is no such tile; {there}"))
 
 
 def unread_through(file: str, via: BackEnd | None) -> str:
