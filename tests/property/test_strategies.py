@@ -19,7 +19,6 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, descri
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.operators import operators
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import packed_strides
@@ -27,7 +26,6 @@ from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.simulation.target import simulate
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tile_buffers, tiles
 from tests.helpers.descriptors import at, page_tile
-from tests.helpers.operator_drafts import nearly_valid_operators
 
 WEAK = at("5_2", double_precision=False, typed_uav_loads=False)
 TARGETS = [*map(Target, FeatureLevel), at("windows-10-22h2"), at("onnxruntime-directml-1.16.3"), WEAK]
@@ -193,34 +191,3 @@ NOT_DRAWN: Final[list[tuple[Callable[[], object], str]]] = [
 def test_what_cannot_be_drawn_is_an_error_that_says_why(ask: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ask()
-
-
-NOT_OF_ONES = {
-    *("ADAM_OPTIMIZER", "GRU", "LSTM", "MAX_POOLING_GRAD", "MULTIHEAD_ATTENTION", "ONE_HOT", "RANDOM_GENERATOR"),
-    *("RNN", "ROI_ALIGN", "ROI_ALIGN1", "ROI_ALIGN_GRAD", "ROI_POOLING"),
-}
-"""Operators that DirectML does not take with all Sizes 1, or with one dimension."""
-
-
-def test_the_plainest_draw_of_an_operator_is_one_that_the_level_takes() -> None:
-    refused = set()
-    for operator in operators().values():
-        (plain,) = drawn(nearly_valid_operators("6_4", [operator.name]), 1)
-        assert plain.type == operator.value
-        if check(plain, "6_4"):
-            refused.add(operator.name)
-    assert refused == NOT_OF_ONES
-
-
-def test_operators_are_drawn_with_faults_of_all_kinds() -> None:
-    types = ["ARGMAX", "CONVOLUTION", "JOIN", "PADDING1"]
-    verdicts = [rules_of(desc, at("6_4")) for desc in drawn(nearly_valid_operators("6_4", types), 400)]
-    assert 0.25 < verdicts.count(set()) / len(verdicts) < 0.75
-    rules = {"DataType", "DimensionCount", "same", "array", "enumerator", "field", "Sizes"}
-    assert {f"DML-OPERATOR-{rule}" for rule in rules} | {"DML-TENSOR-null"} <= set().union(*verdicts)
-
-
-@given(any_target, st.data())
-def test_operators_that_are_drawn_are_of_the_level(target: Target, data: st.DataObject) -> None:
-    rules = {finding.rule for finding in check(data.draw(nearly_valid_operators(target)), target)}
-    assert "DML-OPERATOR-level" not in rules

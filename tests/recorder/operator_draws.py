@@ -13,10 +13,10 @@ from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
+from dml_tile.directml.operator_table import Column, OperatorTable, Shared, tables_of
 from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.findings import Basis, Severity
 from dml_tile.geometry.layout import extent, round_up_4
-from tests.helpers.operator_groups import Groups, tables, tied_columns
 from tests.recorder.draws import ALIGNMENTS, EDGES, SMALL, STRIDES, TOTAL_CHANGES
 from tests.recorder.operator_bases import Fields, base
 
@@ -28,6 +28,11 @@ FLOATS: Final = (0.0, -1.0, 0.5, 1.0, 2.0, 1e30, "Infinity", "-Infinity", "NaN")
 SCALES: Final = ((2.0, -1.0), (0.0, 0.0), (1.0, 0.0))
 """Scales and biases; the last changes nothing."""
 INTEGERS: Final = (0, 1, -1, 2, -2, 100, 2**31 - 1, -(2**31))
+Groups = list[tuple[Sequence[str], list[int]]]
+"""Tensors that have a field in common, and the values of it that they all may have."""
+
+TIED: Final = {"TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor"))}
+"""Properties that tensors share by other rules than the table's ``same``."""
 
 
 def draw(count: int, draw_seed: str, level: FeatureLevel) -> Iterator[Fields]:
@@ -73,6 +78,31 @@ def sweep(level: FeatureLevel, among: Iterable[Operator] = operators().values())
                 asked = counts | dict.fromkeys(of_count, count), types | dict.fromkeys(of_type, data_type)
                 fields = base(operator, level, Random(operator.name), *asked)
                 yield _line(operator, completed(operator, fields | attributes), level)
+
+
+def tables(operator: Operator) -> list[tuple[OperatorTable, dict[str, Any]]]:
+    """Return the operator's table, or that of each value of the field which chooses one, with that field."""
+    of_values = enumerate(table for _, table in tables_of(operator))
+    return [(table, {table.by: value} if table.by else {}) for value, table in of_values]
+
+
+def tied_columns(operator: Operator, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:
+    """Return the groups of tensors that share their data type, and those that share their dimension count."""
+    _, row = table.at(level)
+    ties = (*table.same, *filter(None, [TIED.get(operator.name)]))
+
+    def grouped(field: str, column: Callable[[Column], frozenset[int]]) -> Groups:
+        groups = {name: [name] for name in row}
+        for shared in ties:
+            if shared.field == field:
+                united = list(dict.fromkeys(each for name in shared.tensors for each in groups[name]))
+                groups |= dict.fromkeys(united, united)
+        different = {id(group): group for group in groups.values()}.values()
+        return [(group, sorted(frozenset.intersection(*(column(row[name]) for name in group)))) for group in different]
+
+    return grouped("DataType", lambda each: each.data_types), grouped(
+        "DimensionCount", lambda each: each.dimension_counts
+    )
 
 
 def _chosen(groups: Groups, choose: Callable[[list[int]], int]) -> dict[str, int]:

@@ -13,13 +13,13 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operator_names, operators
 from dml_tile.findings import Basis, Severity
 from tests.helpers.operator_figures import Compared, Figures, compared, figures, shortfalls, tally
-from tests.helpers.operator_groups import TIED
 from tests.helpers.recorded_answers import S_OK
 from tests.recorder.operator_bases import BASES, FOUR, NOT_NULL
-from tests.recorder.operator_draws import FAULTS, draw, sweep, valid
+from tests.recorder.operator_draws import FAULTS, TIED, draw, sweep, valid
 from tests.recorder.operators import answered_operators
 from tests.recorder.releases import RELEASES, Release
 from tests.recorder.stand_in import why_not_buildable
+from tests.test_operator_schema import NEWER
 
 E_INVALIDARG = "0x80070057"
 LEVEL = FeatureLevel.DML_FEATURE_LEVEL_6_2
@@ -41,6 +41,14 @@ def test_each_operator_has_a_valid_descriptor_that_directml_takes(release: Relea
     assert len({OperatorDesc.model_validate(row["desc"]).type for row in rows}) == len(known) > 160
     if not why_not_buildable() and release.library.is_file():
         assert [row["desc"] for row in answered_operators(rows) if row["hresult"] != S_OK] == []
+
+
+@pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.short)
+def test_a_valid_descriptor_of_each_operator_is_accepted_at_each_level_that_has_it(level: FeatureLevel) -> None:
+    for operator in operators().values():
+        if operator.level <= level and operator.name not in NEWER:  # which no release measured has
+            desc = OperatorDesc(type=operator.value, desc=valid(operator, level, Random(operator.name)))
+            assert check(desc, level, against="runtime") == (), desc
 
 
 def test_the_same_seed_draws_the_same_and_another_others() -> None:
