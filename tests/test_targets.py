@@ -81,7 +81,7 @@ def test_a_target_is_found_by_its_name(level: str) -> None:
         ("directml-1.14.1", "no version table"),
         ("onnxruntime-directml-1.18.1", "no version table"),
         ("onnxruntime-directml-1.14.9", "this release was not read; its DirectML is taken to be that of 1.14.1"),
-        ("onnxruntime-directml-1.14.0", ""),
+        *((f"onnxruntime-directml-{release}", "") for release in ("1.14.0", "1.14", "1.24")),
         ("windows-11-26h2", "inferred; build 26300, announced for the fall of 2026"),
         ("onnxruntime-genai-directml-0.2.0", "no version table"),
         ("onnxruntime-node-1.17", "this release was not read; its DirectML is taken to be that of 1.17.3"),

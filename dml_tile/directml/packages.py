@@ -79,7 +79,10 @@ _NO_PATCH: Final = 10**5
 
 
 class PackagedDirectML(NamedTuple):
-    """The row of a named release, and the release of the same minor version that was read in its place, if any."""
+    """The row of a named release, and the release of the same minor version that was read in its place, if any.
+
+    A name without a patch release means those of the row, unless the minor version has several rows.
+    """
 
     row: Packaged
     read: str | None
@@ -96,7 +99,10 @@ def packaged_directml(name: str) -> PackagedDirectML | None:
         if row.package == parts[1] and nearest[:2] == version[:2]:
             read = None if nearest == version else ".".join(map(str, nearest))
             near.append((abs(nearest[2] - version[2]), PackagedDirectML(row, read)))
-    return min(near, key=lambda each: each[0])[1] if near else None
+    if not near:
+        return None
+    found = min(near, key=lambda each: each[0])[1]
+    return found if parts[4] or len(near) > 1 else found._replace(read=None)
 
 
 def provider_release(name: str) -> tuple[int, int] | None:
