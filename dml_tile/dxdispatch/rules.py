@@ -316,9 +316,8 @@ def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
         if not math.isfinite(as_float64(number)):
             yield Violation(path, f"is {shown(number)}, which is beyond a FLOAT64", 'write "inf"')
         elif type(number) is int and -(2**63) <= number < 2**64 and not number == int(float(number)) < 2**64:
-            yield Violation(
-                path, f"is {shown(number)}, which no FLOAT64 holds exactly", "write it with a decimal point"
-            )
+            message = f"is {shown(number)}, which no FLOAT64 holds exactly"
+            yield Violation(path, message, "write it with a decimal point")
 
 
 def as_float64(number: float) -> float:

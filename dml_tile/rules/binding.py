@@ -110,12 +110,9 @@ def binding_is_given(bound: BoundRange, target: Target) -> Iterator[Violation]:
     if bound.desc is None:
         needed = bound.slot.size_in_bytes
         allowed = "" if needed else ", which the documentation allows"
-        yield Violation(
-            bound.name,
-            f"null was provided{allowed}; DirectML would crash",
-            None if needed else "pass a binding of type DML_BINDING_TYPE_NONE",
-            None if needed else Basis.RUNTIME,
-        )
+        message = f"null was provided{allowed}; DirectML would crash"
+        advice = None if needed else "pass a binding of type DML_BINDING_TYPE_NONE"
+        yield Violation(bound.name, message, advice, None if needed else Basis.RUNTIME)
 
 
 @BINDING_DESC_RULES.add(
@@ -127,12 +124,9 @@ def binding_is_given(bound: BoundRange, target: Target) -> Iterator[Violation]:
 def initializer_has_no_persistent_resource(bound: BoundRange, target: Target) -> Iterator[Violation]:
     if bound.slot.kind == INITIALIZER_PERSISTENT and bound.desc is not None:
         nothing = bound.desc.type == BindingType.NONE or (bound.binding is not None and bound.binding.is_empty)
-        yield Violation(
-            bound.name,
-            "BindPersistentResource was called on an initializer's table",
-            "bind the persistent resources of its operators with BindOutputs",
-            Basis.RUNTIME if nothing else None,
-        )
+        message = "BindPersistentResource was called on an initializer's table"
+        advice = "bind the persistent resources of its operators with BindOutputs"
+        yield Violation(bound.name, message, advice, Basis.RUNTIME if nothing else None)
 
 
 @BINDING_DESC_RULES.add(
@@ -144,11 +138,8 @@ def initializer_has_no_persistent_resource(bound: BoundRange, target: Target) ->
 )
 def initializer_input_is_not_none(bound: BoundRange, target: Target) -> Iterator[Violation]:
     if bound.slot.kind == INITIALIZER_INPUT and bound.desc == BindingDesc():
-        yield Violation(
-            f"{bound.name}.Type",
-            "DML_BINDING_TYPE_NONE was provided, which the documentation allows; DirectML would crash",
-            "bind an array of one empty buffer binding {null, 0, 0}",
-        )
+        message = "DML_BINDING_TYPE_NONE was provided, which the documentation allows; DirectML would crash"
+        yield Violation(f"{bound.name}.Type", message, "bind an array of one empty buffer binding {null, 0, 0}")
 
 
 @BINDING_DESC_RULES.add(
@@ -159,11 +150,8 @@ def initializer_input_is_not_none(bound: BoundRange, target: Target) -> Iterator
 def initializer_input_of_no_type_has_no_desc(bound: BoundRange, target: Target) -> Iterator[Violation]:
     desc = bound.desc
     if bound.slot.kind == INITIALIZER_INPUT and desc is not None and desc.type == BindingType.NONE and desc.desc:
-        yield Violation(
-            f"{bound.name}.Desc",
-            "a Desc was provided, but null was expected: Type is DML_BINDING_TYPE_NONE",
-            "set Type to DML_BINDING_TYPE_BUFFER_ARRAY",
-        )
+        message = "a Desc was provided, but null was expected: Type is DML_BINDING_TYPE_NONE"
+        yield Violation(f"{bound.name}.Desc", message, "set Type to DML_BINDING_TYPE_BUFFER_ARRAY")
 
 
 @BINDING_DESC_RULES.add(
@@ -182,10 +170,9 @@ def binding_type_fits(bound: BoundRange, target: Target) -> Iterator[Violation]:
             and not bound.slot.size_in_bytes
             and bound.slot.kind != INITIALIZER_PERSISTENT
         )
-        yield Violation(
-            f"{bound.name}.Type",
-            f"{name} was provided, but DML_BINDING_TYPE_{expected.name} was expected",
-        ).unless(not nothing, "DirectML takes an array of 0 bindings for nothing")
+        path = f"{bound.name}.Type"
+        message = f"{name} was provided, but DML_BINDING_TYPE_{expected.name} was expected"
+        yield Violation(path, message).unless(not nothing, "DirectML takes an array of 0 bindings for nothing")
 
 
 @BINDING_DESC_RULES.add(
@@ -215,14 +202,13 @@ def array_has_one_binding(bound: BoundRange, target: Target) -> Iterator[Violati
         return
     if bound.slot.kind == INITIALIZER_INPUT and bound.array_length:
         allowed = bound.array_length == 1 and not array.bindings and not bound.slot.size_in_bytes
-        yield Violation(
-            f"{bound.name}.BindingCount",
+        message = (
             f"{len(array.bindings)} was provided, but {bound.array_length} was expected"
             f"{': a tile has one input' if bound.array_length == 1 else ''}"
-            f"{'; the documentation allows an empty array here' if allowed else ''}",
-            "bind an array of one empty buffer binding {null, 0, 0}" if allowed else None,
-            Basis.RUNTIME if allowed else None,
+            f"{'; the documentation allows an empty array here' if allowed else ''}"
         )
+        advice = "bind an array of one empty buffer binding {null, 0, 0}" if allowed else None
+        yield Violation(f"{bound.name}.BindingCount", message, advice, Basis.RUNTIME if allowed else None)
 
 
 @BINDING_DESC_RULES.add(
@@ -230,10 +216,8 @@ def array_has_one_binding(bound: BoundRange, target: Target) -> Iterator[Violati
 )
 def buffer_is_given(bound: BoundRange, target: Target) -> Iterator[Violation]:
     if bound.slot.size_in_bytes and bound.binding is not None and bound.binding.buffer is None:
-        yield Violation(
-            f"{bound.name}.Buffer",
-            f"null was provided, but a buffer of at least {bound.slot.size_in_bytes} bytes was expected",
-        )
+        message = f"null was provided, but a buffer of at least {bound.slot.size_in_bytes} bytes was expected"
+        yield Violation(f"{bound.name}.Buffer", message)
 
 
 @BINDING_DESC_RULES.add(

@@ -97,11 +97,10 @@ INITIALIZER_RULES: Final = Rules[InitializerOperators](url=pages.CREATE_INITIALI
 )
 def create_device1_is_exported(creation: Creation, target: Target) -> Iterator[Violation]:
     if creation.minimum_feature_level is not None and not target.level.exports_create_device1:
-        yield Violation(
-            "",
-            f"the DirectML of {target.label} has no DMLCreateDevice1: an application that delay-loads it ends there",
-            "ship a newer DirectML with the application, or call DMLCreateDevice",
+        message = (
+            f"the DirectML of {target.label} has no DMLCreateDevice1: an application that delay-loads it ends there"
         )
+        yield Violation("", message, "ship a newer DirectML with the application, or call DMLCreateDevice")
 
 
 @CREATION_RULES.add(
@@ -145,12 +144,9 @@ def minimum_feature_level_is_supported(creation: Creation, target: Target) -> It
         remark = "DirectML compares signed integers, and accepts it"
         yield Violation("minimumFeatureLevel", message).unless(minimum < _HIGHEST_BIT, remark)
     elif minimum is not None and minimum > target.highest_minimum:
-        yield Violation(
-            "minimumFeatureLevel",
-            f"{_level(minimum)} was provided, but {target.name} takes none above {target.highest_minimum.name}",
-            "ship DirectML 1.10.1 or later with the application",
-            basis=Basis.DOCUMENTED | Basis.INFERRED,
-        )
+        message = f"{_level(minimum)} was provided, but {target.name} takes none above {target.highest_minimum.name}"
+        advice = "ship DirectML 1.10.1 or later with the application"
+        yield Violation("minimumFeatureLevel", message, advice, basis=Basis.DOCUMENTED | Basis.INFERRED)
 
 
 @CREATION_RULES.add(
@@ -177,9 +173,8 @@ def feature_is_known(feature: int, target: Target) -> Iterator[Violation]:
 )
 def some_level_is_supported(highest_supported: int, target: Target) -> Iterator[Violation]:
     if not highest_supported:
-        yield Violation(
-            "RequestedFeatureLevels", f"none of them is supported: {target.name} has {target.feature_level.name}"
-        )
+        message = f"none of them is supported: {target.name} has {target.feature_level.name}"
+        yield Violation("RequestedFeatureLevels", message)
 
 
 @FAULT_RULES.add(

@@ -74,9 +74,8 @@ def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Vio
 )
 def dispatchable_can_be_dispatched(request: TableRequest, target: Target) -> Iterator[Violation]:
     if request.own is not None and request.required_descriptor_count is None:
-        yield Violation(
-            "Dispatchable", "an IDMLOperator was provided, but an IDMLDispatchable was expected", "compile it first"
-        )
+        message = "an IDMLOperator was provided, but an IDMLDispatchable was expected"
+        yield Violation("Dispatchable", message, "compile it first")
 
 
 @TABLE_RULES.add(
@@ -85,9 +84,8 @@ def dispatchable_can_be_dispatched(request: TableRequest, target: Target) -> Ite
 def descriptors_are_enough(request: TableRequest, target: Target) -> Iterator[Violation]:
     required = request.required_descriptor_count
     if required is not None and request.size_in_descriptors < required:
-        yield Violation(
-            "SizeInDescriptors", f"{request.size_in_descriptors} was provided, but at least {required} was expected"
-        )
+        message = f"{request.size_in_descriptors} was provided, but at least {required} was expected"
+        yield Violation("SizeInDescriptors", message)
 
 
 @TABLE_RULES.add("DML-TABLE-handle", says="The descriptor handles of a binding table that has descriptors are not 0.")
@@ -182,11 +180,9 @@ def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterato
 )
 def persistent_resource_is_the_initialised_one(is_same: bool, target: Target) -> Iterator[Violation]:
     if not is_same:
-        yield Violation(
-            "PersistentResource",
-            "the range is not the one that the operator's initialisation wrote (DirectML does not notice)",
-            "bind the same range as at initialisation; its bytes cannot be moved",
-        )
+        message = "the range is not the one that the operator's initialisation wrote (DirectML does not notice)"
+        advice = "bind the same range as at initialisation; its bytes cannot be moved"
+        yield Violation("PersistentResource", message, advice)
 
 
 @EXECUTION_RULES.add("DML-BINDING-uninitialised", says="An operator is initialised before it is executed.")

@@ -312,11 +312,9 @@ def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
             if entry is not None and entry.type != expected:
                 is_constant = expected is GraphNodeType.OPERATOR and entry.type == GraphNodeType.CONSTANT
                 spelling = EDGE_TYPE if array in _EDGE_TYPES else NODE_TYPE
-                yield Violation(
-                    f"{_path(array, i)}.Type",
-                    f"{spelling.write(entry.type)} was provided, but {spelling.write(expected)} was expected",
-                    hresult=target.level.runtime.constant_nodes if is_constant else None,
-                )
+                path = f"{_path(array, i)}.Type"
+                message = f"{spelling.write(entry.type)} was provided, but {spelling.write(expected)} was expected"
+                yield Violation(path, message, hresult=target.level.runtime.constant_nodes if is_constant else None)
 
 
 @GRAPH_RULES.add(

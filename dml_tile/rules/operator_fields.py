@@ -177,9 +177,8 @@ def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violat
         for i, (size, stride) in enumerate(zip(view.sizes or (), view.strides or (), strict=False)):
             if size > 1 and stride == 0:
                 message = f"0 was provided, but {op.operator.c_name} needs another stride along {size} elements"
-                yield Violation(
-                    view.path(f"Strides[{i}]"), message, "write the indices out", basis(is_documented=False)
-                )
+                advice = "write the indices out"
+                yield Violation(view.path(f"Strides[{i}]"), message, advice, basis(is_documented=False))
 
 
 @OPERATOR_FIELD_RULES.add(

@@ -7,13 +7,11 @@ from typing import Final
 
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
-from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import OWNED_BY_DML
 from dml_tile.directml.levels import Runtime
 from dml_tile.directml.operator_table import OperatorTable, operator_table
 from dml_tile.directml.operators import Field
 from dml_tile.findings import BOTH, Basis, Finding
-from dml_tile.rules.tensor import Operand, TensorView, ordinary_buffer, view_of
+from dml_tile.rules.tensor import Operand, TensorView, view_of
 
 INT_MAX: Final = 2**31 - 1
 TAKEN_AS_AVERAGE: Final = "AVERAGE"
@@ -40,12 +38,9 @@ class OperatorView:
             if tensor is None and field.is_optional:
                 continue
             operand = Operand(name, tensor, self.table.is_output(field.name))
-            view: TensorView | None
-            if buffer := ordinary_buffer(tensor, 0 if operand.is_output else OWNED_BY_DML):
-                view = TensorView(operand, buffer, buffer.sizes, None, ELEMENT_SIZES[buffer.data_type])
-            else:
+            view = view_of(operand)
+            if view is None or not view.is_ordinary:
                 self.unusual_operands.append(operand)
-                view = view_of(operand)
             if view is not None:
                 self.views[name] = view
                 self.by_field.setdefault(field.name, []).append(view)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TensorDesc
@@ -12,12 +12,13 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_TENSOR_DIMENSION_COUNT_MAX1,
+    OWNED_BY_DML,
     UINT_MAX,
     TensorFlags,
     TensorType,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Violation, apply_rules
+from dml_tile.findings import BOTH, Basis, Finding, Rules, Violation, apply_rules
 from dml_tile.geometry.layout import extent, minimum_size_in_bytes, packed_strides, round_up_4, shares_addresses
 from dml_tile.text import braced
 
@@ -45,6 +46,8 @@ class TensorView(NamedTuple):
     """Its strides; None if it is packed, or ``sizes`` is None."""
     element_size: int | None
     """In bytes; None for an unknown type."""
+    is_ordinary: bool = False
+    """True for a packed, unaligned tensor, which breaks no rule of tensors (a property test shows it)."""
 
     def path(self, field: str) -> str:
         return f"{self.operand.name}.{field}"
@@ -52,6 +55,8 @@ class TensorView(NamedTuple):
 
 def view_of(operand: Operand) -> TensorView | None:
     """Return the view of an operand; None if the tensor, or its Desc, is null."""
+    if ordinary := ordinary_buffer(operand.tensor, 0 if operand.is_output else OWNED_BY_DML):
+        return TensorView(operand, ordinary, ordinary.sizes, None, ELEMENT_SIZES[ordinary.data_type], is_ordinary=True)
     desc = operand.tensor.desc if operand.tensor else None
     if desc is None:
         return None
@@ -84,11 +89,9 @@ def tensor_is_given(operand: Operand, target: Target) -> Iterator[Violation]:
 @TENSOR_RULES.add("DML-TENSOR-Type", says="A tensor's Type is DML_TENSOR_TYPE_BUFFER.")
 def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
     if operand.tensor is not None and operand.tensor.type != TensorType.BUFFER:
-        yield Violation(
-            f"{operand.name}.Type",
-            f"{int(operand.tensor.type)} was provided, but DML_TENSOR_TYPE_BUFFER (1) was expected",
-            basis=Basis.DOCUMENTED if _is_private(operand.tensor, target) else None,
-        )
+        path = f"{operand.name}.Type"
+        message = f"{int(operand.tensor.type)} was provided, but DML_TENSOR_TYPE_BUFFER (1) was expected"
+        yield Violation(path, message, basis=Basis.DOCUMENTED if _is_private(operand.tensor, target) else None)
 
 
 @TENSOR_RULES.add(
@@ -141,23 +144,19 @@ def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
 @BUFFER_RULES.add("DML-BUFFER-Flags-output", url=pages.FLAGS, says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.")
 def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]:
     if view.operand.is_output and view.desc.flags & TensorFlags.OWNED_BY_DML:
-        yield Violation(
-            view.path("Flags"),
-            "DML_TENSOR_FLAG_OWNED_BY_DML was provided for an output; DirectML can own inputs only",
-            "use DML_TENSOR_FLAG_NONE",
-        )
+        message = "DML_TENSOR_FLAG_OWNED_BY_DML was provided for an output; DirectML can own inputs only"
+        yield Violation(view.path("Flags"), message, "use DML_TENSOR_FLAG_NONE")
 
 
 @BUFFER_RULES.add("DML-BUFFER-DimensionCount", says="DimensionCount is from 1 to 8.")
 def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Violation]:
     count = view.desc.dimension_count
     if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
-        yield Violation(
-            view.path("DimensionCount"),
+        message = (
             f"an invalid dimension count of {count} was specified, which is not between 1 and "
-            f"{DML_TENSOR_DIMENSION_COUNT_MAX1}",
-            "give a scalar the Sizes {1}" if count == 0 else None,
+            f"{DML_TENSOR_DIMENSION_COUNT_MAX1}"
         )
+        yield Violation(view.path("DimensionCount"), message, "give a scalar the Sizes {1}" if count == 0 else None)
 
 
 @BUFFER_RULES.add("DML-BUFFER-Sizes-null", says="Sizes is not null.")
@@ -176,9 +175,8 @@ def arrays_are_long_enough(view: TensorView, target: Target) -> Iterator[Violati
         return  # refused before an array is read
     for field, array in (("Sizes", view.desc.sizes), ("Strides", view.desc.strides)):
         if array is not None and len(array) < count:
-            yield Violation(
-                view.path(field), f"an array of {len(array)} was provided, but DimensionCount promises {count}"
-            )
+            message = f"an array of {len(array)} was provided, but DimensionCount promises {count}"
+            yield Violation(view.path(field), message)
 
 
 @BUFFER_RULES.add("DML-BUFFER-Sizes-zero", says="No size is 0.")
@@ -186,11 +184,8 @@ def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
     count = min(view.desc.dimension_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
     for i, size in enumerate((view.desc.sizes or ())[:count]):
         if size == 0:
-            yield Violation(
-                view.path(f"Sizes[{i}]"),
-                "is 0; every size must be at least 1",
-                "leave the operator out if its output is empty",
-            )
+            message = "is 0; every size must be at least 1"
+            yield Violation(view.path(f"Sizes[{i}]"), message, "leave the operator out if its output is empty")
 
 
 @BUFFER_RULES.add("DML-BUFFER-Sizes-elements", says="A tensor has at most 2^32-1 elements.")
@@ -213,9 +208,8 @@ def extent_is_addressable(view: TensorView, target: Target) -> Iterator[Violatio
     if seen == 0:
         yield Violation(view.path("Strides"), f"the extent is {exact} elements, which is 0 modulo 2^32")
     elif seen > UINT_MAX:
-        yield Violation(
-            view.path("Strides"), f"the last element has index {exact - 1}, but at most {UINT_MAX - 1} is allowed"
-        )
+        message = f"the last element has index {exact - 1}, but at most {UINT_MAX - 1} is allowed"
+        yield Violation(view.path("Strides"), message)
 
 
 @BUFFER_RULES.add(
@@ -262,11 +256,10 @@ def total_is_large_enough(view: TensorView, target: Target) -> Iterator[Violatio
         return
     compared = round_up_4(runtime_extent(view.sizes, view.strides, target) * view.element_size)
     wrapped = "" if compared == expected else f" (DirectML computes in 32 bits here, and expects {compared})"
+    message = f"the value is too small. {total} was provided, but at least {expected} was expected{wrapped}"
+    advice = f"set it to {expected}" if expected <= UINT_MAX * view.element_size else None
     yield Violation(
-        view.path("TotalTensorSizeInBytes"),
-        f"the value is too small. {total} was provided, but at least {expected} was expected{wrapped}",
-        f"set it to {expected}" if expected <= UINT_MAX * view.element_size else None,
-        BOTH if total < compared else Basis.DOCUMENTED,
+        view.path("TotalTensorSizeInBytes"), message, advice, BOTH if total < compared else Basis.DOCUMENTED
     )
 
 
@@ -298,25 +291,18 @@ def alignment_is_a_power_of_two(view: TensorView, target: Target) -> Iterator[Vi
     if alignment & (alignment - 1):
         yield Violation(path, f"{alignment} was provided, but 0 or a power of two was expected", "set it to 0")
     elif alignment < (view.element_size or 1):
-        yield Violation(
-            path, f"{alignment} was provided, but the element's size is {view.element_size} bytes", "set it to 0"
-        )
+        message = f"{alignment} was provided, but the element's size is {view.element_size} bytes"
+        yield Violation(path, message, "set it to 0")
     elif alignment < minimum:
-        yield Violation(
-            path,
-            f"{alignment} was provided, which the documentation allows; DirectML wants 0 or at least {minimum}",
-            "set it to 0",
-            basis=Basis.RUNTIME,
-        )
+        message = f"{alignment} was provided, which the documentation allows; DirectML wants 0 or at least {minimum}"
+        yield Violation(path, message, "set it to 0", basis=Basis.RUNTIME)
 
 
-def findings_of_tensor(
-    operand: Operand, view: TensorView | None, target: Target, buffer_rules: Iterable[Rule[TensorView]] = BUFFER_RULES
-) -> Iterator[Finding]:
+def findings_of_tensor(operand: Operand, view: TensorView | None, target: Target) -> Iterator[Finding]:
     """Yield the findings of a tensor, then those of its buffer."""
-    yield from apply_rules(TENSOR_RULES, operand, target)
-    if view is not None:
-        yield from apply_rules(buffer_rules, view, target)
+    if view is None or not view.is_ordinary:
+        yield from apply_rules(TENSOR_RULES, operand, target)
+        yield from apply_rules(BUFFER_RULES, view, target) if view else ()
 
 
 _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it

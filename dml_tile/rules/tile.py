@@ -224,24 +224,22 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
             continue
         refused = produced != (expected & UINT_MAX)
         wrapped = "" if refused else " (DirectML multiplies in 32 bits, and accepts it)"
-        yield Violation(
-            f"OutputTensor.Sizes[{i}]",
+        message = (
             f"{produced} was provided, but {expected} = InputTensor.Sizes[{i}] {size} * Repeats[{i}] {repeat} was "
-            f"expected{wrapped}",
-            f"set it to {expected}" if expected <= UINT_MAX and is_one_for_each else None,
-            BOTH if refused else Basis.DOCUMENTED,
+            f"expected{wrapped}"
         )
+        advice = f"set it to {expected}" if expected <= UINT_MAX and is_one_for_each else None
+        yield Violation(f"OutputTensor.Sizes[{i}]", message, advice, BOTH if refused else Basis.DOCUMENTED)
 
 
 @REPEATS_RULES.add("DML-TILE-RepeatsCount", says="RepeatsCount is InputTensor.DimensionCount.")
 def repeats_count_is_the_dimension_count(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.desc.repeats_count != tile.input.desc.dimension_count:
-        yield Violation(
-            "RepeatsCount",
+        message = (
             f"{tile.desc.repeats_count} was provided, but InputTensor.DimensionCount = "
-            f"{tile.input.desc.dimension_count} was expected",
-            _count_suggested(tile),
+            f"{tile.input.desc.dimension_count} was expected"
         )
+        yield Violation("RepeatsCount", message, _count_suggested(tile))
 
 
 def _count_suggested(tile: TileView) -> str | None:
@@ -287,11 +285,8 @@ def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
     count = min(tile.desc.repeats_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
     for i, repeat in enumerate((tile.desc.repeats or ())[:count]):
         if repeat == 0:
-            yield Violation(
-                f"Repeats[{i}]",
-                "is 0; it must be larger than 0",
-                "leave the operator out: an empty output needs no tile",
-            )
+            message = "is 0; it must be larger than 0"
+            yield Violation(f"Repeats[{i}]", message, "leave the operator out: an empty output needs no tile")
 
 
 DATA_TYPE_RULES: Final = frozenset(

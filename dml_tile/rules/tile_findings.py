@@ -12,7 +12,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel, TensorFlags
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.findings import Finding, Severity, apply_rules
-from dml_tile.rules.tensor import BUFFER_RULES, Operand, findings_of_tensor, ordinary_buffer, view_of
+from dml_tile.rules.tensor import Operand, findings_of_tensor, ordinary_buffer, view_of
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
     MAX_TEXELS,
@@ -32,7 +32,6 @@ DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALI
 
 NEWEST: Final = TARGETS[max(FeatureLevel)]
 
-_OF_BUFFERS: Final = (*BUFFER_RULES, *TILE_BUFFER_RULES)
 _OF_WHOLE: Final = (*INPUT_OUTPUT_RULES, *REPEATS_RULES)
 
 
@@ -86,7 +85,8 @@ def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]
     operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor, is_output=True)
     views = [view_of(operand) for operand in operands]
     for operand, view in zip(operands, views, strict=True):
-        yield from findings_of_tensor(operand, view, target, _OF_BUFFERS)
+        yield from findings_of_tensor(operand, view, target)
+        yield from apply_rules(TILE_BUFFER_RULES, view, target) if view else ()
     yield from apply_rules(_OF_WHOLE, TileView(tile, *views), target)
 
 
