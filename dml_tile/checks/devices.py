@@ -64,7 +64,7 @@ def directml_of(target: Target) -> str:
     if row := next((row for row in WINDOWS_RELEASES if row.name == name), None):
         return f"DirectML {row.directml}, in the box of {row.name}"
     if found := packaged_directml(name):
-        return f"DirectML {found.row.directml}, in the package"
+        return f"DirectML {found[0].directml}, in the package"
     if name.startswith("directml-"):
         return f"DirectML {name.removeprefix('directml-')}, which the application ships"
     first = next((row.version for row in DIRECTML_VERSIONS if row.level >= target.feature_level), None)

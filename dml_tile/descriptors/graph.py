@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self, SupportsIndex, TypeAlias
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -108,21 +108,26 @@ class IntermediateGraphEdge(_GraphPart):
 NodeLike: TypeAlias = OperatorGraphNodeDesc | OperatorDesc | TileOperatorDesc | None
 """A node, the descriptor of its operator, or None for a null Desc."""
 
-ARRAYS: Final = {
-    "nodes": "node_count",
-    "input_edges": "input_edge_count",
-    "output_edges": "output_edge_count",
-    "intermediate_edges": "intermediate_edge_count",
-}
-"""The arrays of a graph, and the counts of their entries."""
 
-PARTS: Final[dict[str, type[Struct]]] = {
-    "nodes": OperatorGraphNodeDesc,
-    "input_edges": InputGraphEdge,
-    "output_edges": OutputGraphEdge,
-    "intermediate_edges": IntermediateGraphEdge,
+class GraphArray(NamedTuple):
+    """An array of a graph: its name in C, the field that counts its entries, and their struct and type."""
+
+    c_name: str
+    counted_by: str
+    struct: type[Struct]
+    types: Enumerator
+    type: GraphNodeType | GraphEdgeType
+
+
+ARRAYS: Final = {
+    "nodes": GraphArray("Nodes", "node_count", OperatorGraphNodeDesc, NODE_TYPE, GraphNodeType.OPERATOR),
+    "input_edges": GraphArray("InputEdges", "input_edge_count", InputGraphEdge, EDGE_TYPE, GraphEdgeType.INPUT),
+    "output_edges": GraphArray("OutputEdges", "output_edge_count", OutputGraphEdge, EDGE_TYPE, GraphEdgeType.OUTPUT),
+    "intermediate_edges": GraphArray(
+        "IntermediateEdges", "intermediate_edge_count", IntermediateGraphEdge, EDGE_TYPE, GraphEdgeType.INTERMEDIATE
+    ),
 }
-"""The arrays of a graph, and the structs of their entries."""
+"""The arrays of a graph, by their names in Python."""
 
 
 class GraphDesc(Struct):
@@ -151,7 +156,7 @@ class GraphDesc(Struct):
         return self
 
     def _worked_out(self) -> dict[str, Any]:
-        return {count: len(getattr(self, array) or ()) for array, count in ARRAYS.items()}
+        return {each.counted_by: len(getattr(self, name) or ()) for name, each in ARRAYS.items()}
 
     if TYPE_CHECKING:
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Slot, SlotKind
-from dml_tile.descriptors.graph import GraphDesc, IntermediateGraphEdge
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.device.dispatchables import BindingProperties, CompiledPlan, Kernel
@@ -22,7 +22,7 @@ from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PER
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.rules.check import why_never_executed
-from dml_tile.rules.graph import graph_view, order_of_nodes, sizes_of
+from dml_tile.rules.graph import graph_view, order_of_nodes, output_of, sizes_of
 
 DESCRIPTORS_OF_A_COPY: Final = 2
 """For a copy's input, and for its output."""
@@ -71,13 +71,13 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     )
     kept = {i: len(consumers[i]) * _rounded(slot.size_in_bytes) for i, slot in enumerate(initial) if slot.size_in_bytes}
     owned_offsets, persistent = _side_by_side(kept)
-    passed_on = {_output(edge): _described(view.produced(edge)) for edge in edges}
+    passed_on = {output_of(edge): _described(view.produced(edge)) for edge in edges}
     offsets, temporary = _side_by_side({key: each.total_tensor_size_in_bytes for key, each in passed_on.items()})
     read, written = (
         {i: at for at, i in enumerate(i for i, slot in enumerate(slots) if slot.size_in_bytes)}
         for slots in (inputs, outputs)
     )
-    sources = {edge.to_node_index: _Place(True, len(written), offsets[_output(edge)]) for edge in edges}
+    sources = {edge.to_node_index: _Place(True, len(written), offsets[output_of(edge)]) for edge in edges}
     for edge in input_edges:
         i = edge.graph_input_index
         place = (len(read), owned_offsets[i]) if i in owned_offsets else (read[i], 0)
@@ -108,10 +108,6 @@ def _described(tensor: BufferTensorDesc | None) -> BufferTensorDesc:
     """Return a tensor of a graph whose edges lead to and from tensors."""
     assert tensor is not None
     return tensor
-
-
-def _output(edge: IntermediateGraphEdge) -> tuple[int, int]:
-    return edge.from_node_index, edge.from_node_output_index
 
 
 _Key = TypeVar("_Key")

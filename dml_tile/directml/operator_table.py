@@ -27,6 +27,10 @@ TABLE: Final = Path(__file__).with_name("operators.toml")
 _RUNTIME: Final = "runtime_"
 _PREFIXES: Final = {"": (True, True), "page": (True, False), "runtime": (False, True), "guard": (False, False)}
 """Of keys of sentences: whether the page has them, and whether the runtime looks at them."""
+_TAKEN_OVER: Final = frozenset(
+    {"by", "free", "fused", "inputs", "never_owned", "not_repeated", "runtime_fused", "unchecked", "without_rule"}
+)
+"""The keys whose values are those of the table's fields."""
 _DECODER: Final = json.JSONDecoder()
 """Reads the values of the table, which are both TOML and JSON, in a fraction of a TOML parser's time."""
 
@@ -89,7 +93,7 @@ class OperatorTable:
     """Fields that neither the page nor the runtime limits."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Of names in shapes, what they are."""
-    unchecked: frozenset[str] = frozenset()
+    unchecked: tuple[str, ...] = ()
     """Enumerators of which the runtime takes any value."""
     without_rule: tuple[str, ...] = ()
     """Fields of which DirectML may want more than the entry says."""
@@ -104,7 +108,7 @@ class OperatorTable:
     """No input may be owned by DirectML."""
     not_repeated: tuple[str, ...] = ()
     """Inputs that the runtime does not take with strides of 0 along dimensions of several elements."""
-    inputs: frozenset[str] = frozenset()
+    inputs: tuple[str, ...] = ()
     """Tensors that the operator reads, though their names begin with Output."""
     by: str = ""
     """The field that chooses a table of its own."""
@@ -186,9 +190,7 @@ def _given(sentence: Sentence) -> Given:
     text, _, below = sentence.text.partition(" below ")
     tensors, _, condition = text.partition(" if ")
     level = FeatureLevel.parse(below) if below else None
-    return Given(
-        tuple(tensors.replace(" or ", " ").split()), condition, level, sentence.is_documented, sentence.is_checked
-    )
+    return Given(tuple(tensors.replace(" or ", " ").split()), condition, level, *sentence[1:])
 
 
 def _shared(sentences: Iterable[Sentence], names: tuple[str, ...]) -> Iterator[Shared]:
@@ -208,17 +210,13 @@ def _levels(sentences: Iterable[str]) -> dict[str, FeatureLevel]:
     return {name: FeatureLevel.parse(level) for name, level in map(str.split, sentences)}
 
 
-def operator_table(operator: str, tensors: Iterable[str], choice: str = "") -> OperatorTable:
+@cache
+def operator_table(operator: str, tensors: tuple[str, ...], choice: str = "") -> OperatorTable:
     """Return an operator's entry, by its name without a prefix and the names of its tensors.
 
     ``choice`` is the enumerator of the field that the entry is ``by``, as in REDUCE. Raises ValueError for an operator
     without an entry, and for a choice that it has not.
     """
-    return _table(operator, tuple(tensors), choice)
-
-
-@cache
-def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
     values = _values(operator)
     if choice:
         values |= _values(_heading(operator, choice))
@@ -226,30 +224,22 @@ def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
     rows: dict[str, dict[FeatureLevel, Row]] = {"": {}, _RUNTIME: {}}
     for key, cells in values.items():
         if key[-1].isdigit():
-            rows[key[:-3]][_level(key[-3:])] = _rows(groups, names, tuple(cells))
+            rows[key[:-3]][_level(key[-3:])] = _rows(groups, tensors, tuple(cells))
     sentences = _sentences(values)
+    taken_over: dict[str, Any] = {key: tuple(sentences[key]) for key in ("fields", "sizes", "shapes")}
+    for key in _TAKEN_OVER & values.keys():
+        taken_over[key] = tuple(values[key]) if isinstance(values[key], list) else values[key]
     return OperatorTable(
         rows=rows[""],
         runtime=rows[_RUNTIME],
-        same=tuple(_shared(sentences["same"], names)),
-        fields=tuple(sentences["fields"]),
-        sizes=tuple(sentences["sizes"]),
-        shapes=tuple(sentences["shapes"]),
+        same=tuple(_shared(sentences["same"], tensors)),
         given=tuple(map(_given, sentences["given"])),
         null=tuple(map(_given, sentences["null"])),
-        free=tuple(values.get("free", ())),
         names=dict(each.split(": ") for each in values.get("names", ())),
-        unchecked=frozenset(values.get("unchecked", ())),
-        without_rule=tuple(values.get("without_rule", ())),
         optional_from=_levels(values.get("optional_from", ())),
-        fused=values.get("fused", False),
-        runtime_fused=values.get("runtime_fused", False),
         fused_from=_levels(values.get("fused_from", ())),
-        never_owned=values.get("never_owned", False),
-        not_repeated=tuple(values.get("not_repeated", ())),
-        inputs=frozenset(values.get("inputs", ())),
-        by=values.get("by", ""),
         page=pages.operator(operator, is_in_guide="read" not in values),
+        **taken_over,
     )
 
 

@@ -78,18 +78,12 @@ _NO_PATCH: Final = 10**5
 """Stands for the patch of a name without one: beyond all, so that the newest is the nearest."""
 
 
-class PackagedDirectML(NamedTuple):
-    """The row of a named release, and the release of the same minor version that was read in its place, if any.
+def packaged_directml(name: str) -> tuple[Packaged, str | None] | None:
+    """Return the row of ``PACKAGE-VERSION``, and the release of its minor version that was read in its place, if any.
 
-    A name without a patch release means those of the row, unless the minor version has several rows.
+    A name without a patch release means those of the row, unless the minor version has several rows. Returns None for
+    other names, and for minor versions of which nothing was read.
     """
-
-    row: Packaged
-    read: str | None
-
-
-def packaged_directml(name: str) -> PackagedDirectML | None:
-    """Return the row of ``PACKAGE-VERSION``; None for other names, and minor versions of which nothing was read."""
     if not (parts := re.fullmatch(_NAME, name)):
         return None
     version = (int(parts[2]), int(parts[3]), int(parts[4]) if parts[4] else _NO_PATCH)
@@ -98,11 +92,11 @@ def packaged_directml(name: str) -> PackagedDirectML | None:
         nearest = max(_numbers(row.first), min(version, _numbers(row.last)))
         if row.package == parts[1] and nearest[:2] == version[:2]:
             read = None if nearest == version else ".".join(map(str, nearest))
-            near.append((abs(nearest[2] - version[2]), PackagedDirectML(row, read)))
+            near.append((abs(nearest[2] - version[2]), row, read))
     if not near:
         return None
-    found = min(near, key=lambda each: each[0])[1]
-    return found if parts[4] or len(near) > 1 else found._replace(read=None)
+    _, row, read = min(near, key=lambda each: each[0])
+    return row, read if parts[4] or len(near) > 1 else None
 
 
 def provider_release(name: str) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dml_tile.descriptors.graph import ARRAYS, EDGE_TYPE, NODE_TYPE, Descriptor, GraphDesc
+from dml_tile.descriptors.graph import ARRAYS, Descriptor, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.structs import Enumerator, Struct
 from dml_tile.descriptors.tile import DATA_TYPE, OPERATOR_TYPE, TENSOR_FLAGS, TENSOR_TYPE, TensorDesc, TileOperatorDesc
@@ -38,26 +38,26 @@ def _graph(graph: GraphDesc, name: str) -> Iterator[str]:
         if node is not None and node.operator is not None:
             yield from _operator(node.operator, f"{name}_node{i}")
     fields = [str(graph.input_count), str(graph.output_count)]
-    for array, count in ARRAYS.items():
-        entries = getattr(graph, array)
-        fields += [str(getattr(graph, count)), "nullptr" if entries is None else f"{name}_{array}"]
+    for array, described in ARRAYS.items():
+        entries, count = getattr(graph, array), getattr(graph, described.counted_by)
+        fields += [str(count), "nullptr" if entries is None else f"{name}_{array}"]
         if entries is not None:
-            yield from _entries(array, entries, getattr(graph, count), name)
+            yield from _entries(array, entries, count, name)
     yield f"const DML_GRAPH_DESC {name}_graph = {braced(fields)};"
 
 
 _ENTRY_TYPES: Final = {
-    "nodes": ("static DML_OPERATOR_GRAPH_NODE_DESC", "operators", NODE_TYPE),
-    "input_edges": ("const DML_INPUT_GRAPH_EDGE_DESC", "input_edge_descs", EDGE_TYPE),
-    "output_edges": ("const DML_OUTPUT_GRAPH_EDGE_DESC", "output_edge_descs", EDGE_TYPE),
-    "intermediate_edges": ("const DML_INTERMEDIATE_GRAPH_EDGE_DESC", "intermediate_edge_descs", EDGE_TYPE),
+    "nodes": ("static DML_OPERATOR_GRAPH_NODE_DESC", "operators"),
+    "input_edges": ("const DML_INPUT_GRAPH_EDGE_DESC", "input_edge_descs"),
+    "output_edges": ("const DML_OUTPUT_GRAPH_EDGE_DESC", "output_edge_descs"),
+    "intermediate_edges": ("const DML_INTERMEDIATE_GRAPH_EDGE_DESC", "intermediate_edge_descs"),
 }
-"""The C types of the descriptions of nodes and edges, the names of their arrays, and their types' spellings."""
+"""The C types of the descriptions of nodes and edges, and the names of their arrays."""
 
 
 def _entries(array: str, entries: Sequence[Struct | None], count: int, name: str) -> Iterator[str]:
     """Yield the descriptions of nodes or edges, and the array of their types and addresses."""
-    c_type, descs, spelling = _ENTRY_TYPES[array]
+    (c_type, descs), spelling = _ENTRY_TYPES[array], ARRAYS[array].types
     kind = spelling.prefix.removesuffix("_TYPE_")
     described, listed = list[str](), list[str]()
     for i, entry in enumerate(entries):

@@ -14,7 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from dml_tile.back_ends.chromium import OpSupportLimits
 from dml_tile.checks.devices import DeviceOutput
-from dml_tile.descriptors.graph import PARTS, GraphDesc
+from dml_tile.descriptors.graph import ARRAYS, GraphDesc
 from dml_tile.descriptors.operator import KINDS, OperatorDesc, or_null, ref, spelling
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import DATA_TYPE, OPERATOR_TYPE, BufferTensorDesc, TensorDesc, TileOperatorDesc
@@ -29,7 +29,8 @@ from dml_tile.reports.json import CheckOutput
 
 Schema = dict[str, Any]
 
-_C_NAMES: Final = c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc, GraphDesc, *PARTS.values())
+_C_NAMES: Final = c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc, GraphDesc)
+_C_NAMES.update(c_names(*(each.struct for each in ARRAYS.values())))
 
 
 def _said_of(data_type: TensorDataType) -> str:

@@ -32,9 +32,7 @@ from functools import cache
 from struct import calcsize
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pydantic.alias_generators import to_pascal
-
-from dml_tile.descriptors.graph import PARTS, GraphDesc, OperatorGraphNodeDesc
+from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
 from dml_tile.descriptors.numbers import SCALAR_FORMATS, ScaleBias, Size2D
 from dml_tile.descriptors.operator import KINDS, UNKNOWN_STRUCT, OperatorDesc, OperatorFields
 from dml_tile.descriptors.structs import Struct, c_names
@@ -155,7 +153,7 @@ def _described(part: type[Struct]) -> type[Structure]:
     return type(part.__name__, (Structure,), {"_fields_": [*fields.items(), ("Name", c_char_p)]})
 
 
-GRAPH_PARTS: Final = {to_pascal(array): _described(part) for array, part in PARTS.items()}
+GRAPH_PARTS: Final = {array.c_name: _described(array.struct) for array in ARRAYS.values()}
 """The structure behind the Desc of each entry of a graph's arrays."""
 
 _Struct = TypeVar("_Struct", bound=Structure)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from dml_tile.descriptors.graph import PARTS, Descriptor, GraphDesc
+from dml_tile.descriptors.graph import ARRAYS, Descriptor, GraphDesc
 from dml_tile.descriptors.operator import KINDS, OperatorDesc
 from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
@@ -48,7 +48,8 @@ def _keys_at(model: type[Descriptor], data: Any, path: Sequence[str | int]) -> S
 def _struct_at(place: type[Struct] | Operator, key: str, data: Any) -> type[Struct] | Operator:
     """Return what describes the object, or the objects, under a key."""
     if not isinstance(place, Operator):
-        return PARTS.get(to_snake(key)) or _operator_of(data)
+        array = ARRAYS.get(to_snake(key))
+        return array.struct if array else _operator_of(data)
     kind = next((field.kind for field in place.fields if to_snake(field.name) == to_snake(key)), "t")
     struct = KINDS[kind].struct if kind in KINDS else None
     return _operator_of(data) if struct is OperatorDesc else struct or TensorDesc

@@ -13,8 +13,6 @@ from weakref import ref
 
 from dml_tile.descriptors.graph import (
     ARRAYS,
-    EDGE_TYPE,
-    NODE_TYPE,
     GraphDesc,
     InputGraphEdge,
     IntermediateGraphEdge,
@@ -25,19 +23,13 @@ from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML, GraphEdgeType, GraphNodeType
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML, GraphNodeType
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.geometry.layout import extent, packed_strides, round_up_4
 from dml_tile.text import plural
 
-_ARRAY_NAMES: Final = {array: str(GraphDesc.model_fields[array].alias) for array in ARRAYS}
-_EDGE_TYPES: Final = {
-    "input_edges": GraphEdgeType.INPUT,
-    "output_edges": GraphEdgeType.OUTPUT,
-    "intermediate_edges": GraphEdgeType.INTERMEDIATE,
-}
 _COUNTS: Final = {
     "graph_input_index": "input_count",
     "graph_output_index": "output_count",
@@ -144,11 +136,11 @@ class GraphView(NamedTuple):
 
 def entries_of(graph: GraphDesc, array: str) -> Sequence[Any]:
     """Return the entries of an array that its count includes."""
-    return (getattr(graph, array) or ())[: getattr(graph, ARRAYS[array])]
+    return (getattr(graph, array) or ())[: getattr(graph, ARRAYS[array].counted_by)]
 
 
 def _path(array: str, i: int) -> str:
-    return f"{_ARRAY_NAMES[array]}[{i}]"
+    return f"{ARRAYS[array].c_name}[{i}]"
 
 
 def _tensors_of(operator: OperatorDesc) -> tuple[Slots, Slots] | None:
@@ -172,7 +164,7 @@ def graph_view(graph: GraphDesc) -> GraphView:
     described = [node.operator if node is not None else None for node in nodes]
     operators = [_node_operator(operator) if operator is not None else None for operator in described]
     slots = [operator.tensors if operator else None for operator in operators]
-    edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in _EDGE_TYPES}
+    edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in ARRAYS if array != "nodes"}
     wrong: list[tuple[str, str]] = []
     for array, whole in edges.items():
         for i, edge in enumerate(entries_of(graph, array)):
@@ -279,11 +271,11 @@ def graph_has_nodes(view: GraphView, target: Target) -> Iterator[Violation]:
     says="An array has as many entries as its count says: null has none. DirectML reads on past the end of another.",
 )
 def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violation]:
-    for array, count in ARRAYS.items():
-        entries, expected = getattr(view.graph, array), getattr(view.graph, count)
+    for name, array in ARRAYS.items():
+        entries, expected = getattr(view.graph, name), getattr(view.graph, array.counted_by)
         if len(entries or ()) < expected:
             shown = "null was provided" if entries is None else f"{len(entries)} entries were provided"
-            yield Violation(_ARRAY_NAMES[array], f"{shown}, but {expected} were expected")
+            yield Violation(array.c_name, f"{shown}, but {expected} were expected")
 
 
 @GRAPH_RULES.add(
@@ -306,14 +298,12 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
     "a node of type CONSTANT.",
 )
 def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
-    for array in ARRAYS:
-        expected = _EDGE_TYPES.get(array, GraphNodeType.OPERATOR)
-        for i, entry in enumerate(entries_of(view.graph, array)):
-            if entry is not None and entry.type != expected:
-                is_constant = expected is GraphNodeType.OPERATOR and entry.type == GraphNodeType.CONSTANT
-                spelling = EDGE_TYPE if array in _EDGE_TYPES else NODE_TYPE
-                path = f"{_path(array, i)}.Type"
-                message = f"{spelling.write(entry.type)} was provided, but {spelling.write(expected)} was expected"
+    for name, array in ARRAYS.items():
+        for i, entry in enumerate(entries_of(view.graph, name)):
+            if entry is not None and entry.type != array.type:
+                is_constant = name == "nodes" and entry.type == GraphNodeType.CONSTANT
+                path, given, expected = f"{_path(name, i)}.Type", *map(array.types.write, (entry.type, array.type))
+                message = f"{given} was provided, but {expected} was expected"
                 yield Violation(path, message, hresult=target.level.runtime.constant_nodes if is_constant else None)
 
 
@@ -380,7 +370,7 @@ def order_of_nodes(view: GraphView) -> list[int]:
     return order
 
 
-def _output(edge: OutputGraphEdge | IntermediateGraphEdge) -> tuple[int, int]:
+def output_of(edge: OutputGraphEdge | IntermediateGraphEdge) -> tuple[int, int]:
     """Return the node that an edge leads from, and the index of its output."""
     return edge.from_node_index, edge.from_node_output_index
 
@@ -390,7 +380,7 @@ def _ends(view: GraphView) -> Iterator[tuple[str, tuple[int, int], BufferTensorD
     for path, edge in view.intermediates:
         produced, consumed = view.produced(edge), view.consumed(edge)
         if produced is not None and consumed is not None:
-            yield path, _output(edge), produced, consumed
+            yield path, output_of(edge), produced, consumed
 
 
 @CONNECTION_RULES.add(
@@ -432,8 +422,8 @@ def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
     "elements fit into as many of the output, rounded up to 4.",
 )
 def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
-    leading = Counter(_output(edge) for _, edge in view.outputs)
-    leading.update(_output(edge) for _, edge in view.intermediates)
+    leading = Counter(output_of(edge) for _, edge in view.outputs)
+    leading.update(output_of(edge) for _, edge in view.intermediates)
     alike = Counter(output for _, output, *ends in _ends(view) if _shape(ends[0]) == _shape(ends[1]))
     for path, output, produced, consumed in _ends(view):
         reached, room = _extent(consumed), _room(produced)

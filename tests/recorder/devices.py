@@ -170,8 +170,8 @@ class WrittenGraph:
     def __init__(self, graph: GraphDesc, operators: Sequence[int | None]) -> None:
         self._kept: list[Any] = []
         self.desc = DML_GRAPH_DESC(InputCount=graph.input_count, OutputCount=graph.output_count)
-        for array, count in ARRAYS.items():
-            entries, name = getattr(graph, array), str(GraphDesc.model_fields[array].alias)
+        for array, (name, count, *_) in ARRAYS.items():
+            entries = getattr(graph, array)
             setattr(self.desc, str(GraphDesc.model_fields[count].alias), getattr(graph, count))
             if entries is not None:
                 given = operators if name == "Nodes" else [None] * len(entries)
