@@ -346,6 +346,7 @@ _PLACEMENTS: Final = (
     ("ORT-NODE-kernel", _ERROR, _CPU_KERNELS, "The CPU provider's kernel does not throw at the node's attributes."),
     ("ORT-NODE-domain", _WARNING, _CUSTOM, "An operator is onnx's or ONNX Runtime's, not the application's."),
     ("ORT-MODEL-opset-import", _ERROR, _OPSETS, "The model imports an opset of each domain of its operators."),
+    ("ORT-MODEL-implied-opset", _WARNING, _OPSETS, "The model itself imports an opset, not ONNX Runtime for it."),
     ("ORT-MODEL-operator", _ERROR, _OPSETS, "Each operator is in its domain at the opset that the model imports."),
     ("ORT-MODEL-attribute", _ERROR, _SPECIFICATION, "The attributes that a support query looks at have their types."),
     ("ORT-MODEL-output", _ERROR, _SPECIFICATION, "No two nodes of a graph have an output of one name."),

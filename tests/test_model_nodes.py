@@ -233,12 +233,34 @@ def test_sizes_that_are_given_change_no_placement(check: Call) -> None:
         assert [each["placement"] for each in output["nodes"]] == ["directml", "cpu"]
 
 
-def test_a_models_domains_are_named(check: Call) -> None:
-    made = model(node("Gelu", ["x"], ["y"], domain="com.microsoft"), ir_version=7)
+def test_a_domain_that_is_not_imported_is_a_warning_and_one_that_is_not_known_an_error(check: Call) -> None:
+    for domain, outcome, printed in (
+        ("com.microsoft", "loads", "warning[ORT-MODEL-implied-opset] the model imports no opset of com.microsoft: "),
+        ("own", "does not load", "error[ORT-MODEL-opset-import] own.Gelu: the model imports no opset of the domain "),
+    ):
+        onnx.save(model(node("Gelu", ["x"], ["y"], domain=domain), ir_version=7), "a.onnx")
+        result = check("a.onnx", "--via", "ort", "-t", NEW)
+        assert result.exit_code == 1
+        assert f"; it {outcome}\n  {printed}" in result.stdout
+    assert not output_of(check, "a.onnx", "-t", NEW)["sources"][0]["errors"][1:]
+
+
+def test_the_opset_that_a_model_does_not_import_is_each_releases_own(check: Call) -> None:
+    made = model(node("Conv", ["x", "w"], ["c"]), node("Tile", ["c", "r"], ["y"]), opset=13, ir_version=7)
+    made.opset_import[0].CopyFrom(helper.make_opsetid("com.microsoft", 1))
+    made.graph.input.extend([typed("w", [1, 2, 1, 1]), typed("r", [4], TensorProto.INT64)])
+    made.graph.input[0].CopyFrom(typed("x", [1, 2, 3, 3]))
     onnx.save(made, "a.onnx")
-    result = check("a.onnx", "--via", "ort", "-t", NEW)
-    assert result.exit_code == 1
-    assert "error[ORT-MODEL-opset-import] the model imports no opset of the domain com.microsoft" in result.stdout
+    output = output_of(check, "a.onnx", "-t", OLD, "-t", NEW)
+    found = [(each["node"], each["version"], each["placement"]) for each in output["nodes"]]
+    assert found == [("0", 11, "directml"), ("1", 13, "cpu"), ("1", 13, "directml"), ("0", 22, "cpu")]
+    (source,) = output["sources"]
+    assert (source["nodes"], [(each["severity"], each["message"][-16:]) for each in source["errors"]]) == (
+        2,
+        [("warning", f"its newest, {opset} (at {name})"[-16:]) for name, opset in ((OLD, 15), (NEW, 25))],
+    )
+    assert "Conv-22: registered at 1, 11 (node 0" in check("a.onnx", "--via", "ort", "-t", OLD, "-t", NEW).stdout
+    assert "is a Tile; the model imports no opset of onnx's operators" in check("a.onnx").stderr
 
 
 def test_the_snippets_of_the_page_compare_a_session_with_what_is_predicted(check: Call) -> None:

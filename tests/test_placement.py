@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from dml_tile.back_ends import kernels
-from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, releases, version_text
+from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, limits_at, releases, version_text
 from dml_tile.back_ends.placement import Placement
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.enums import FeatureLevel
@@ -370,6 +370,7 @@ def test_a_sequence_stays_one_in_a_loop_whose_other_values_grow() -> None:
 def test_a_model_is_not_loaded_by_a_release_below_its_opset_or_ir_version() -> None:
     made = of("Relu", F, opset=25)
     assert [bool(placed(made, target(each))[0]) for each in ("1.21", "1.23", "1.24")] == [True, True, False]
+    assert [bool(placed(of("Relu", F, opset=each), target("1.23"))[0]) for each in (23, 24)] == [False, True]
     (error,), ((_, reason),) = placed(made, target("1.21"))
     assert (error.rule, reason.placement) == ("ORT-MODEL-opset", "none")
     assert error.text == "opset 25: onnxruntime 1.21 loads up to 22"
@@ -611,9 +612,49 @@ def test_what_an_if_uses_from_outside_is_a_value_of_the_if() -> None:
     assert words(made, target("1.24")) == ["cpu/directml/directml"]  # If-21 is the CPU provider's
 
 
-def test_a_domain_without_an_import_is_an_error_unless_onnx_runtime_has_the_operator() -> None:
-    assert rule(of_nodes("y = own.Mine(x)"), target("1.24")) == "ORT-MODEL-opset-import"
-    assert rule(of_nodes(node("Gelu", ["x"], ["y"], domain=MICROSOFT)), target("1.24")) == "directml"
+IMPORTS: Final = {
+    # the operator's domain and name, the imports, and the versions and placements of the node, each from a release on
+    "no import of com.microsoft": (f"{MICROSOFT}.Gelu", {"": 13}, "1.9 1-cpu, 1.12 1-directml"),
+    "no import of com.microsoft.nchwc": (f"{MICROSOFT}.nchwc.ReorderInput", {"": 13}, "1.9 1-cpu"),
+    "no import of com.microsoft.dml": (f"{MICROSOFT}.dml.DmlFusedAdd", {"": 13}, "1.9 1-none, 1.13 1-directml"),
+    "no import of ai.onnx.ml": ("ai.onnx.ml.LabelEncoder", {"": 13}, "1.9 2-cpu, 1.17 4-cpu"),
+    "no import of ai.onnx beside another": ("GlobalAveragePool", {MICROSOFT: 1}, "1.9 1-directml, 1.21 22-cpu"),
+    "all imports": (f"{MICROSOFT}.Gelu", {"": 13, MICROSOFT: 1}, "1.9 1-cpu, 1.12 1-directml"),
+    "ai.onnx by its name": ("Relu", {"ai.onnx": 13}, "1.9 13-cpu, 1.10 13-directml"),
+}
+
+
+@pytest.mark.parametrize("case", IMPORTS)
+def test_a_domain_that_is_not_imported_has_the_newest_opset_of_the_release(case: str) -> None:
+    operator, imports, expected = IMPORTS[case]
+    domain, _, name = operator.rpartition(".")
+    given: dict[str, Any] = {"keys_int64s": [1], "values_strings": ["a"]} if name == "LabelEncoder" else {}
+    types = [typed("x", ["N", 16, 4, 4], I64 if given else F)]
+    made = of_nodes(node(name, ["x"] * (2 if "dml" in domain else 1), ["y"], domain=domain, **given), inputs=types)
+    del made.opset_import[:]
+    made.opset_import.extend(helper.make_opsetid(*each) for each in imports.items())
+    changes = dict(change.split() for change in expected.split(", "))
+    placement = ""
+    for release in map(version_text, releases()):
+        placement = changes.pop(release, placement)
+        of_model, ((found, reason),) = placed(made, target(release))
+        assert f"{found.version}-{reason.placement}" == placement, release
+        assert [each.rule for each in of_model] == ["ORT-MODEL-implied-opset"] * case.startswith("no import")
+        for each in of_model:
+            newest = f"{limits_at(kernels.version_of(release)).opsets[domain]} of {domain or 'ai.onnx'}"
+            assert each.suggestion == f"import opset {newest}"
+    assert not changes
+
+
+def test_a_domain_that_no_release_knows_and_a_model_without_imports_do_not_load() -> None:
+    for domain in ("own", "ai.onnx.preview", "com.ms.internal.nhwc"):
+        assert rule(of_nodes(node("Mine", ["x"], ["y"], domain=domain)), target("1.24")) == "ORT-MODEL-opset-import"
+    made = of("Relu", F)
+    made.ir_version = 2
+    assert words(made, target("1.24")) == ["directml"]
+    del made.opset_import[:]
+    (error,), ((_, reason),) = placed(made, target("1.24"))
+    assert (error.rule, reason.placement) == ("ORT-MODEL-opset-import", "none")
 
 
 def test_the_tables_have_the_rows_of_each_release_and_their_sources() -> None:

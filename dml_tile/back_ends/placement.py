@@ -110,7 +110,7 @@ class ModelNode:
 class LoadedModel:
     """A model: its IR version, the opsets that it imports by domain ("" for onnx's own operators), and its nodes.
 
-    It imports no opset of the domains ``unimported``, of which ONNX Runtime takes the newest.
+    It has nodes of the domains ``unimported``, which it does not import: at the newest opset that the release knows.
     """
 
     ir: int

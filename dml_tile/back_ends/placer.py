@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 from typing import Final, TypeAlias
 
 from dml_tile.back_ends.kernels import (
@@ -34,41 +35,44 @@ from dml_tile.directml.targets import Target
 NodePlacements: TypeAlias = list[tuple[ModelNode, Reason]]
 
 
-def placed_model(model: LoadedModel, targets: Sequence[Target]) -> PlacedModel:
-    """Return the placements of a model's nodes at targets."""
-    nodes: dict[str, ModelNode] = {}
+def placed_model(models: Sequence[LoadedModel], targets: Sequence[Target]) -> PlacedModel:
+    """Return the placements of a model's nodes at targets, of which each has the model as its release loads it."""
     reasons: dict[Reason, int] = {}
     errors: list[tuple[int, ...]] = []
-    columns: list[dict[str, int]] = []
-    for target in targets:
-        refused, found = place(model, target)
-        errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in refused))
-        columns.append({node.pointer: reasons.setdefault(reason, len(reasons)) for node, reason in found})
-        for node, _ in found:
-            nodes.setdefault(node.pointer, node)
-    return PlacedModel(
-        tuple(NamedNode(each.pointer, each.name, each.domain, each.operator, each.version) for each in nodes.values()),
-        tuple(reasons),
-        tuple(errors),
-        tuple(tuple(column.get(pointer, -1) for pointer in nodes) for column in columns),
-    )
+    columns: list[dict[NamedNode, int]] = []
+    for model, target in zip(models, targets, strict=True):
+        of_model, found = place(model, target)
+        errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in of_model))
+        named = ((NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), reason) for n, reason in found)
+        columns.append({node: reasons.setdefault(reason, len(reasons)) for node, reason in named})
+    nodes = tuple(dict.fromkeys(chain.from_iterable(columns)))
+    placed = tuple(tuple(column.get(node, -1) for node in nodes) for column in columns)
+    return PlacedModel(nodes, tuple(reasons), tuple(errors), placed)
+
+
+def release_of(target: Target) -> Version:
+    """Return the release that a target names; the newest that was read if it names none."""
+    return provider_release(target.name) or NEWEST_PROVIDER
 
 
 def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlacements]:
-    """Return the errors of the model, and the placement of each node, in the order of the file.
+    """Return what is wrong with the model, and the placement of each node, in the order of the file.
 
-    A target that names no release means the newest that was read. Where a model is not loaded because of its IR version
-    or its opset, none of its nodes is placed.
+    Where a model is not loaded because of its IR version or its opsets, none of its nodes is placed.
     """
-    release = provider_release(target.name) or NEWEST_PROVIDER
+    release = release_of(target)
     refused = list(_limits(model, release))
     if refused:
         return refused, [(node, refused[0]) for node in _all(model.nodes)]
-    errors = [
-        Reason(Placement.NONE, "ORT-MODEL-opset-import", f"the model imports no opset of the domain {domain}")
-        for domain in model.unimported
-    ]
-    return errors, list(_Placer(release, target).placed(model.nodes))
+    implied = [_implied(domain, limits_at(release).opsets[domain]) for domain in model.unimported]
+    return implied, list(_Placer(release, target).placed(model.nodes))
+
+
+def _implied(domain: str, opset: int) -> Reason:
+    """Return what is to be said of a domain that a model does not import, and whose newest opset is this."""
+    named = domain or "ai.onnx"
+    text = f"the model imports no opset of {named}: onnxruntime takes its newest, {opset}"
+    return Reason(Placement.NONE, "ORT-MODEL-implied-opset", text, f"import opset {opset} of {named}")
 
 
 def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
@@ -79,6 +83,8 @@ def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
 
 
 def _limits(model: LoadedModel, release: Version) -> Iterator[Reason]:
+    if not model.opsets:
+        yield Reason(Placement.NONE, "ORT-MODEL-opset-import", "the model imports no opset")
     limits = limits_at(release)
     bounds = [("ORT-MODEL-ir-version", "IR version", "", model.ir, limits.ir)]
     for domain, opset in model.opsets.items():

@@ -114,6 +114,11 @@ class ModelNodes:
         return self.max_cpu_nodes is not None and self.counts[target][Placement.CPU] <= self.max_cpu_nodes
 
     @property
+    def count(self) -> int:
+        """The number of nodes: one that has another version at another target is one."""
+        return len(self._numbers)
+
+    @property
     def not_lowered(self) -> int:
         """The most nodes on DirectML at a target that are no Tiles: their operators are not checked."""
         on_directml = (
@@ -129,7 +134,8 @@ class ModelNodes:
         """Return whether the model has a device at a target, and loads there, in words; empty if that is not known."""
         if not self.has_device[target]:
             return "no device"
-        rules = {self.placed.reasons[number].rule for number in {*self.placed.placed[target]} - {-1}}
+        numbers = {*self.placed.errors[target], *self.placed.placed[target]} - {-1}
+        rules = {self.placed.reasons[number].rule for number in numbers}
         if any(OWN[rule].severity is Severity.ERROR for rule in rules if rule):
             return "does not load"
         return "" if self.counts[target][Placement.UNKNOWN] else "loads"

@@ -150,11 +150,12 @@ class PlacementRecord(Record):
 
 
 class ModelErrorRecord(Record):
-    """What keeps a model from loading, or from DirectML, at a target."""
+    """What keeps a model from loading, or from DirectML, at a target; or a warning about its imports."""
 
     target: str
     rule: str
     message: _Printable
+    severity: Literal["error", "warning"]
     suggestion: str | None
 
 
@@ -313,13 +314,14 @@ def _of_nodes(nodes: ModelNodes) -> dict[str, Any]:
     """Return what the record of a source says of its nodes."""
     entries = sum(number >= 0 for column in nodes.placed.placed for number in column)
     left_out = max(entries - MAX_NODES_OF_A_MODEL, 0)
-    return {"nodes": len(nodes.placed.nodes), "nodes_left_out": left_out, "errors": tuple(_model_errors(nodes))}
+    return {"nodes": nodes.count, "nodes_left_out": left_out, "errors": tuple(_model_errors(nodes))}
 
 
 def _model_errors(nodes: ModelNodes) -> Iterator[ModelErrorRecord]:
-    for finding, targets in ((each.finding, each.targets) for each in nodes.counted):
-        if finding.severity is Severity.ERROR:
-            yield from (record_of(ModelErrorRecord, finding, nodes.source, target=target) for target in targets)
+    for each in nodes.counted:
+        finding = each.finding
+        if finding.severity is Severity.ERROR or each.first is None:
+            yield from (record_of(ModelErrorRecord, finding, nodes.source, target=target) for target in each.targets)
 
 
 _Kind = TypeVar("_Kind", bound=Record)

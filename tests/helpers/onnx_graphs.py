@@ -16,7 +16,7 @@ import onnx.parser
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from dml_tile.back_ends.placement import ModelNode, Reason
-from dml_tile.back_ends.placer import place
+from dml_tile.back_ends.placer import place, release_of
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
@@ -133,6 +133,6 @@ def placed(
     made: ModelProto, target: TargetLike, folder: Path | None = None
 ) -> tuple[list[Reason], list[tuple[ModelNode, Reason]]]:
     """Return what keeps a model from loading at a target, and its nodes with their placements."""
-    made = deepcopy(made)
+    made, at = deepcopy(made), Target.parse(target)
     overridable = prepare(made)
-    return place(scan(made, folder or Path(), overridable).nodes, Target.parse(target))
+    return place(scan(made, folder or Path(), overridable, release_of(at)).nodes, at)

@@ -15,8 +15,8 @@ from dml_tile.back_ends.placement import Edge, Formals, Placement, Reason
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
 from dml_tile.readers.onnx.values import Value, without_shape
 
-ONNX_DOMAINS: Final = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training"})
-"""The domains of onnx's operators."""
+ONNX_DOMAINS: Final = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
+"""The domains of onnx's operators that ONNX Runtime knows."""
 
 RUNTIME_DOMAINS: Final = frozenset(
     {"com.microsoft", "com.microsoft.dml", "com.microsoft.experimental", "com.microsoft.nchwc", "com.ms.internal.nhwc"}
@@ -90,7 +90,7 @@ def is_operator(domain: str, name: str) -> bool:
 
 @cache
 def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
-    """Return the operator of nodes in a model that imports an opset of their domain, or none."""
+    """Return the operator of nodes whose domain has this opset in the model, or none."""
     named = place(domain) or "ai.onnx"
     if domain in ONNX_DOMAINS and opset is not None:
         if opset > (newest := _newest_opset(domain)):
@@ -114,7 +114,7 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
         text = f"{named} has no operator {place(operator)} at opset {opset}"
     else:
         rule = "ORT-NODE-domain"
-        text = f"the domain {named} is neither onnx's nor ONNX Runtime's: no provider, unless the application adds it"
+        text = f"the domain {named} is none of ONNX Runtime's: no provider, unless the application adds it"
     return Resolved(fault=Reason(Placement.NONE, rule, text))
 
 

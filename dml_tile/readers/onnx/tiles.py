@@ -23,11 +23,12 @@ try:
 except ImportError as error:
     raise ImportError("reading an ONNX model needs onnx: pip install 'onnx>=1.19'") from error
 
-from onnx import ModelProto
+from onnx import ModelProto, OperatorSetIdProto
 
 from dml_tile.back_ends.dialects import onnx_tile
+from dml_tile.back_ends.kernels import Version, limits_at
 from dml_tile.back_ends.placement import LoadedModel, PlacedModel
-from dml_tile.back_ends.placer import placed_model
+from dml_tile.back_ends.placer import placed_model, release_of
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelNames
@@ -35,7 +36,6 @@ from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_n
 from dml_tile.readers.onnx.file import load, nodes
 from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.nodes import place
-from dml_tile.readers.onnx.operators import RUNTIME_DOMAINS
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan, ScannedGraph
 from dml_tile.readers.onnx.sizes import fix, names_in
 from dml_tile.readers.onnx.values import UNKNOWN
@@ -70,11 +70,16 @@ def read_nodes(
     unsized = deepcopy(model)
     fix(model.graph, known_shapes)
     is_sized = model != unsized
-    sized = scan(model, path.parent, overridable, for_tiles_only=not targets)
-    loaded = scan(unsized, path.parent, overridable, for_tiles_only=not targets) if is_sized else sized
+    release = release_of(targets[0]) if targets else None
+    sized = scan(model, path.parent, overridable, release)
+    loaded = scan(unsized, path.parent, overridable, release) if is_sized else sized
     contradictions = (*sized.scan.inliner.unused, *sized.scan.contradictions.values())[:MAX_CONTRADICTIONS]
     if targets:
-        yield replace(placed_model(loaded.nodes, targets), remarks=contradictions)
+        models = dict.fromkeys(map(release_of, targets), loaded.nodes)
+        if loaded.nodes.unimported:  # each release takes opsets of its own
+            models = {each: scan(again := load(path), path.parent, prepare(again), each).nodes for each in models}
+        placed = placed_model([models[release_of(target)] for target in targets], targets)
+        yield replace(placed, remarks=contradictions)
         contradictions = ()
     yield from sized.scan.wrong_data
     for found, found_before in zip(sized.graph.tiles, loaded.graph.tiles, strict=True):
@@ -106,23 +111,26 @@ class ScannedModel(NamedTuple):
     scan: GraphScan
 
 
-def scan(
-    model: ModelProto, folder: Path, overridable: Mapping[str, int], *, for_tiles_only: bool = False
-) -> ScannedModel:
-    """Scan a model that ``prepare`` has prepared. Inlines its functions. ``for_tiles_only``, it has no other nodes."""
+def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int], release: Version | None) -> ScannedModel:
+    """Scan a model that ``prepare`` has prepared, as a release loads it; without one, only for its Tiles.
+
+    Inlines its functions. Of domains that the model does not import, it gets the newest opsets of the release.
+    """
+    imported = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
+    newest = limits_at(release).opsets if release else {}
+    implied = {domain: newest[domain] for domain in newest.keys() - imported} if imported else {"": 1}
+    model.opset_import.extend(OperatorSetIdProto(domain=domain, version=implied[domain]) for domain in sorted(implied))
     inliner = Inliner(model)
     inliner.expand_graph(model.graph, inliner.opset)
     del model.functions[:]
-    imports = {each.domain: each.version for each in model.opset_import if each.domain not in ("", "ai.onnx")}
-    opsets = imports if inliner.opset is None else {"": inliner.opset, **imports}
-    operators = [(node.domain, node.op_type) for node in nodes(model.graph)]
+    operators = [("" if node.domain == "ai.onnx" else node.domain, node.op_type) for node in nodes(model.graph)]
     has_tiles = any(operator == "Tile" for _, operator in operators)
-    if for_tiles_only and not has_tiles:
+    if release is None and not has_tiles:
         model.graph.Clear()
-    graph_scan = GraphScan(folder, inliner, imports, overridable, has_tiles)
+    graph_scan = GraphScan(folder, inliner, {**implied, **imported}, overridable, has_tiles)
     found = graph_scan.scanned(model)
-    unimported = {domain for domain, _ in operators}.intersection(RUNTIME_DOMAINS).difference(imports)
-    loaded = LoadedModel(model.ir_version, opsets, found.nodes, tuple(sorted(unimported)))
+    unimported = sorted({domain for domain, _ in operators}.intersection(implied))
+    loaded = LoadedModel(model.ir_version, imported, found.nodes, tuple(unimported) if imported else ())
     return ScannedModel(found, loaded, len(operators), graph_scan)
 
 
@@ -131,8 +139,6 @@ def prepare(model: ModelProto) -> dict[str, int]:
 
     Of inputs and initialisers with one name, those that do not count are dropped.
     """
-    if not model.opset_import:  # none before IR version 3
-        model.opset_import.add(version=1)
     initialisers = {tensor.name: math.prod(tensor.dims) for tensor in model.graph.initializer}
     shared = {value.name: initialisers[value.name] for value in model.graph.input if value.name in initialisers}
     has_defaults = model.ir_version >= FIRST_WITH_DEFAULTS
@@ -179,7 +185,8 @@ def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> tupl
     """Return a Tile, and reasons why it or its data cannot be read."""
     node = found.node
     if node.opset is None or node.opset < 1:
-        return None, [f"is a Tile; the model imports opset {node.opset} of onnx's operators, which has none"]
+        opset = "no opset" if node.opset is None else f"opset {node.opset}, which has no Tile,"
+        return None, [f"is a Tile; the model imports {opset} of onnx's operators"]
     dialect = onnx_tile(node.opset)
     expected = ("input", *dialect.arguments)
     value, *others = node.inputs or [UNKNOWN]
