@@ -138,6 +138,30 @@ def test_the_advised_opset_is_below_the_next_version_of_the_operator_not_of_the_
     assert reason.suggestion == "use onnxruntime 1.12 or later, or export at opset 13 or below"
 
 
+@pytest.mark.parametrize(
+    ("made", "release", "advice"),
+    [
+        # Tile-6 of 1.9 has no int64; the CPU provider has strings from 1.15 on, and no provider bfloat16
+        (of("Tile", I64, I64), "1.9", "use onnxruntime 1.10 or later"),
+        (of("Tile", I64, I64, opset=12), "1.9", "use onnxruntime 1.10 or later"),
+        (of("Tile", STRING, I64), "1.9", "use onnxruntime 1.15 or later, whose CPU provider has it"),
+        (of("Tile", BF, I64), "1.9", "Cast to float32 before it and back to bfloat16 behind it, which is exact"),
+        (of("Cast", STRING, opset=13, to=F), "1.9", None),
+        (of("Div", I64, I64, opset=14), "1.14", "use onnxruntime 1.16 or later"),
+        (of("Identity", F, opset=14), "1.13", "use onnxruntime 1.14 or later"),
+        (
+            of("DecoderMaskedMultiHeadAttention", F, F, F, **MASKED),
+            "1.18",
+            "use onnxruntime 1.20 or later, whose CPU provider has it",
+        ),
+    ],
+)
+def test_the_advised_release_and_opset_have_a_kernel_for_the_types(
+    made: ModelProto, release: str, advice: str | None
+) -> None:
+    assert placements(made, target(release))[-1][1].suggestion == advice
+
+
 # each query: a node that it refuses, one that it takes, both of operators that are registered at 1.24
 QUERY_CASES: Final = {
     "MaxPool": (

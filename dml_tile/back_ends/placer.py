@@ -10,7 +10,7 @@ onnxruntime/core/framework/fallback_cpu_capability.cc and DmlExecutionProvider/s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 from typing import Final, TypeAlias
@@ -24,6 +24,7 @@ from dml_tile.back_ends.kernels import (
     known_versions,
     limits_at,
     registrations,
+    releases,
     version_text,
 )
 from dml_tile.back_ends.placement import Edge, LoadedModel, ModelNode, NamedNode, PlacedModel, Placement, Reason
@@ -227,7 +228,11 @@ class _Placer:
         kernel, mismatch = _fitting(node, self._directml)
         if kernel:
             return kernel, self._device_reason(node, kernel)
-        return None, mismatch or self._unregistered(node)
+        if mismatch is None:
+            mismatch = self._unregistered(node)
+        elif mismatch is not _UNKNOWN_TYPE:
+            mismatch = mismatch._replace(suggestion=self._later(directml_kernels, node))
+        return None, mismatch
 
     def _unregistered(self, node: ModelNode) -> Reason:
         """Return the reason why the release has no kernel for the node's version."""
@@ -236,8 +241,7 @@ class _Placer:
         if operator in _CONTROL_FLOW:
             return Reason(Placement.CPU, "ORT-CPU-control-flow", f"{node.operator} is always the CPU provider's")
         known = registrations().get(operator, {})
-        later = known.get(node.version, self._release)
-        ways = [f"use onnxruntime {version_text(later)} or later"] if later > self._release else []
+        ways = list(filter(None, [self._later(directml_kernels, node)]))
         if not known:
             text = f"no release registers {node.operator}"
         elif not kernels:
@@ -247,11 +251,23 @@ class _Placer:
             versions = sorted({kernel.since for kernel in kernels})
             text = f"registered at {', '.join(map(str, versions))}"
             below = [version for version in versions if version < node.version]
-            if below and not node.domain:
+            if below and not node.domain and self._takes_older(replace(node, version=below[-1])):
                 later_versions = (each for each in known_versions(*operator) | {node.version} if each > below[-1])
                 ways.append(f"export at opset {min(later_versions) - 1} or below")
         rule = "ORT-CPU-version" if kernels else "ORT-CPU-unregistered"
         return Reason(Placement.CPU, rule, f"{name}: {text}", ", or ".join(ways) or None, name)
+
+    def _later(self, kernels: Callable[[Version], Kernels], node: ModelNode) -> str | None:
+        """Return the advice to use the first later release with a provider's kernel for a node; None if none has."""
+        later = (release for release in releases() if release > self._release and _may_fit(node, kernels(release)))
+        return next((f"use onnxruntime {version_text(release)} or later" for release in later), None)
+
+    def _takes_older(self, node: ModelNode) -> bool:
+        """Return True if DirectML may take a node of an older version, as far as its types decide."""
+        kernel, mismatch = _fitting(node, self._directml)
+        if kernel is None:
+            return mismatch is _UNKNOWN_TYPE
+        return self._device_reason(node, kernel).placement is not Placement.CPU
 
     def _device_reason(self, node: ModelNode, kernel: Kernel) -> Reason:
         """Return whether the device's data types keep a node from DirectML."""
@@ -312,8 +328,9 @@ class _Placer:
             text = f"{text} in {self._limits.name}, later ones are not known"
             return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text, subject=reason.subject)
         is_bfloat16 = any(edge.type == "bfloat16" for edge in node.inputs if edge)
-        advice = "Cast to float32 before it and back to bfloat16 behind it, which is exact" if is_bfloat16 else None
-        return Reason(Placement.NONE, "ORT-NODE-no-kernel", text, reason.suggestion or advice, reason.subject)
+        cast = "Cast to float32 before it and back to bfloat16 behind it, which is exact" if is_bfloat16 else None
+        advice = reason.suggestion or lacking.suggestion or cast
+        return Reason(Placement.NONE, "ORT-NODE-no-kernel", text, advice, reason.subject)
 
     def _why_not_on_cpu(self, node: ModelNode) -> Reason | None:
         """Return None if the CPU provider takes a node as it is; else whether it takes it cast, or why not."""
@@ -324,7 +341,9 @@ class _Placer:
             cast = replace(node, inputs=_cast(node.inputs), outputs=_cast(node.outputs))
             if cpu_provider_has(cast, self._release):
                 return Reason(Placement.CPU, text="its float16 values are cast to float32 and back")
-        return Reason(Placement.NONE, text=f"the CPU provider has none{' of these types' if mismatch else ''}")
+        text = f"the CPU provider has none{' of these types' if mismatch else ''}"
+        later = self._later(cpu_kernels, node)
+        return Reason(Placement.NONE, text=text, suggestion=later and f"{later}, whose CPU provider has it")
 
     def _cpu_preferred(self, found: Iterable[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
         """Return the nodes that stay on the CPU, since all that they need is there: what follows from shapes."""
@@ -355,6 +374,12 @@ class _Placer:
 def cpu_provider_has(node: ModelNode, release: Version) -> bool:
     """Return True if the CPU provider of a release that was read has a node as it is."""
     return _fitting(node, cpu_kernels(release))[0] is not None
+
+
+def _may_fit(node: ModelNode, table: Kernels) -> bool:
+    """Return True if a provider has a kernel for a node's version and types, or may have, where one is not known."""
+    kernel, mismatch = _fitting(node, table)
+    return kernel is not None or mismatch is _UNKNOWN_TYPE
 
 
 def _fitting(node: ModelNode, table: Kernels) -> tuple[Kernel | None, Reason | None]:
