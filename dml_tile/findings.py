@@ -283,6 +283,7 @@ OTHER_RUNTIME: Final = "other-runtime"
 ELSEWHERE: Final = "DML-VIA-elsewhere"
 NO_OPERATOR: Final = "DML-DXDISPATCH-no-operator"
 UNEXPLAINED: Final = "DML-CAPTURE-unexplained"
+GONE: Final = "ORT-NODE-gone"
 
 
 class OwnId(NamedTuple):
@@ -318,6 +319,7 @@ _FALLBACK: Final = f"{_SOURCES}/onnxruntime/core/framework/fallback_cpu_capabili
 _PROVIDER: Final = f"{_SOURCES}/onnxruntime/core/providers/dml/DmlExecutionProvider/src"
 _DEVICE_TYPES: Final = f"{_PROVIDER}/ExecutionProvider.cpp"
 _QUERIES: Final = f"{_PROVIDER}/Operators/OperatorRegistration.cpp"
+_OPTIMISATIONS: Final = "https://onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html"
 _RELEASES: Final = "https://onnxruntime.ai/docs/reference/compatibility.html"
 _DEVICE: Final = "https://onnxruntime.ai/docs/execution-providers/DirectML-ExecutionProvider.html"
 _CUSTOM: Final = "https://onnxruntime.ai/docs/reference/operators/add-custom-op.html"
@@ -340,6 +342,7 @@ _PLACEMENTS: Final = (
         "Something that the node needs is not in the CPU's memory, where shapes are.",
     ),
     ("ORT-CPU-control-flow", _NOTE, _KERNELS, "The node is neither a Loop nor a Scan, which the CPU provider runs."),
+    (GONE, _NOTE, _OPTIMISATIONS, "The node is left when ONNX Runtime asks its providers."),
     ("ORT-NODE-no-kernel", _ERROR, _KERNELS, "DirectML's provider or the CPU's has a kernel of each node."),
     ("ORT-NODE-look-up", _ERROR, _LOOK_UP, "The look-up of a node's kernel does not throw."),
     ("ORT-NODE-query", _ERROR, _QUERIES, "A support query of DirectML's provider does not throw."),

@@ -21,7 +21,7 @@ from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import GATHER, WITHOUT_FIELDS, write
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import tile_json
-from tests.helpers.onnx_graphs import BOOL, save, tile_node, typed
+from tests.helpers.onnx_graphs import BOOL, constant, save, tile_node, typed
 from tests.helpers.paths import EXAMPLES
 
 OLD: Final = "windows-10-2004"
@@ -136,6 +136,19 @@ def test_a_model_without_a_tile_is_an_error_unless_it_is_one_of_a_folder(lower: 
         result = lower("in/none.onnx", *options)
         assert (result.exit_code, result.stdout) == (2, NONE)
         assert result.stderr == f"dml-tile: in/none.onnx: has no tiles; {advice}\n"
+
+
+def test_a_tile_that_onnxruntime_keeps_from_directml_is_not_lowered_through_it(call: Call) -> None:
+    nodes = (tile_node("c"), onnx.helper.make_node("Add", ["x", "y"], ["z"]))
+    folded = save("folded.onnx", constant("c", [1, 2]), *nodes, repeats=[2], inputs=[typed("x", [4])])
+    cases = (
+        ("1.24", folded, "note[ORT-NODE-gone] no refusal\n    its inputs are constants; onnxruntime folds it\n"),
+        ("1.9", save("cpu.onnx", ir_version=7), "note[ORT-CPU-version] no refusal\n    Tile-13: "),
+    )
+    for release, file, reason in cases:
+        result = call("lower", file, "--via", "ort", "--target", f"onnxruntime-directml-{release}")
+        assert result.exit_code == 1
+        assert reason in result.stdout
 
 
 def test_a_node_that_is_partly_unknown_or_that_its_dialect_refuses_is_not_lowered(lower: Call, call: Call) -> None:

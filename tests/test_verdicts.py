@@ -122,7 +122,7 @@ def test_a_tile_that_onnxruntime_folds_away_is_elsewhere() -> None:
     folded = replace(KNOWN, dialect=DIALECTS["ONNX Tile-6"], folded="of constants only: onnxruntime folds it away")
     result = result_of(folded, "6_4", "ort")
     assert result.verdict is Verdict.ELSEWHERE
-    assert [(finding.rule, finding.message) for finding in result.findings] == [("DML-VIA-elsewhere", folded.folded)]
+    assert [(finding.rule, finding.message) for finding in result.findings] == [("ORT-NODE-gone", folded.folded)]
     assert result_of(replace(folded, folded=""), "6_4", "ort").verdict is Verdict.ACCEPTED
     assert result_of(folded, "6_4", "chromium").verdict is Verdict.ACCEPTED
     assert result_of(folded, "6_4").verdict is Verdict.ACCEPTED

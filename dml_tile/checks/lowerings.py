@@ -20,7 +20,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.files.paths import STANDARD_INPUT
-from dml_tile.findings import Finding, Try
+from dml_tile.findings import GONE, Finding, Try
 from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.item import Item
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _LOWER_IT: Final = "lower it"
 
-_OWN_RULES: Final = frozenset(rule.id for rule in BACK_END_RULES)
+_NOT_LOWERED: Final = {GONE, *(rule.id for rule in BACK_END_RULES)}
+"""The rules of tiles that have no lowering through a back end, even where it would describe them."""
 
 _MAX_SHAPE_OPTIONS: Final = 500
 """The characters of names, and the sizes of inputs, in a command that is suggested: nobody would type more."""
@@ -93,7 +94,7 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
     node = as_optimised(node, via, target)
     findings = check_node(node, target, via)
     described = via.describe(node.request, target).desc
-    if described is None or any(finding.rule in _OWN_RULES for finding in findings):
+    if described is None or any(finding.rule in _NOT_LOWERED for finding in findings):
         raise DmlError(findings)
     return lower(described, target, **options)
 

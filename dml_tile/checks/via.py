@@ -20,6 +20,7 @@ from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.findings import (
+    GONE,
     OTHER_RUNTIME,
     OWN,
     UNUSED_VIA,
@@ -120,7 +121,7 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
     that says so.
     """
     if node.folded and back_end.places_nodes and back_end.creates_a_device(target):
-        return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded), back_end, target)
+        return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded, rule=GONE), back_end, target)
     request = node.request
     findings = _findings(request, back_end, target, against)
     if node.emptied:
