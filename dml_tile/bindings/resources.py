@@ -243,9 +243,8 @@ def binding_desc(binding: BindingLike) -> BindingDesc:
             return BindingDesc(BindingType.BUFFER, binding)
         case BufferArrayBinding():
             return BindingDesc(BindingType.BUFFER_ARRAY, binding)
-    raise TypeError(
-        f"a BindingDesc, a BufferBinding or a BufferArrayBinding was expected, not a {type(binding).__name__}"
-    )
+    message = f"a BindingDesc, a BufferBinding or a BufferArrayBinding was expected, not a {type(binding).__name__}"
+    raise TypeError(message)
 
 
 def bindings_of(bindings: Iterable[BindingLike] | None) -> list[BindingDesc] | None:

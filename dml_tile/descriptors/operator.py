@@ -349,9 +349,8 @@ class _DescOfType:
         if isinstance(value, OperatorFields):
             value = {field.name: value[field.name] for field in value.operator.fields}
         if not isinstance(value, Mapping):
-            raise PydanticCustomError(
-                "dict_type", "Input should be an object with the fields of {struct}", {"struct": operator.struct}
-            )
+            message = "Input should be an object with the fields of {struct}"
+            raise PydanticCustomError("dict_type", message, {"struct": operator.struct})
         return read_fields(operator, value, JSON_DOCUMENT if info.mode == "json" else info.context)
 
     @staticmethod

@@ -321,11 +321,8 @@ class _Spellings(dict[Any, int]):
         if self.error_of:
             raise self.error_of(key)
         meant = did_you_mean(key.upper(), [name for name in self if isinstance(name, str)])
-        raise PydanticCustomError(
-            "enumerator",
-            "No enumerator has this name{hint}",
-            {"hint": f" ({meant})" if meant else f"; {self.complaint}"},
-        )
+        message = "No enumerator has this name{hint}"
+        raise PydanticCustomError("enumerator", message, {"hint": f" ({meant})" if meant else f"; {self.complaint}"})
 
 
 def _no_operator(name: str) -> PydanticCustomError:

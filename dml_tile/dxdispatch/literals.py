@@ -57,10 +57,8 @@ def resource_size(resource: Resource, needed: int, pointer: str) -> int:
     offset = resource.initial_values_offset_in_bytes
     size = resource.size_in_bytes if resource.size_in_bytes is not None else round_up_4(needed)
     if offset + needed > size:
-        raise input_error(
-            f"{pointer}/sizeInBytes",
-            f"sizeInBytes is {size}; the initial values need {needed} bytes at offset {offset}",
-        )
+        message = f"sizeInBytes is {size}; the initial values need {needed} bytes at offset {offset}"
+        raise input_error(f"{pointer}/sizeInBytes", message)
     return size
 
 

@@ -406,9 +406,8 @@ def read_model(data: Any) -> Model:
     """Read a model from its JSON value. Raises InputError with all that is wrong with it."""
     if not is_dxdispatch_model(data):
         expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
-        raise input_error(
-            "", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too"
-        )
+        message = f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too"
+        raise input_error("", message)
     model, problems = read_parts(data)
     if problems:
         raise InputError(problems)
@@ -455,9 +454,8 @@ def _dangling_names(model: Model) -> Iterator[Finding]:
     for i, command in enumerate(model.commands):
         if isinstance(command, DispatchCommand):
             if command.dispatchable not in model.dispatchables:
-                yield unreadable(
-                    json_pointer(["commands", i, "dispatchable"]), f"no dispatchable is called {command.dispatchable!r}"
-                )
+                message = f"no dispatchable is called {command.dispatchable!r}"
+                yield unreadable(json_pointer(["commands", i, "dispatchable"]), message)
             yield from _dangling_resources(command.bindings, model, ["commands", i])
         elif command.resource not in model.resources:
             yield unreadable(json_pointer(["commands", i, "resource"]), f"no resource is called {command.resource!r}")

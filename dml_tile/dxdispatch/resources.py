@@ -74,9 +74,8 @@ def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict
 def require_memory(needed: int, pointer: str) -> None:
     """Raise InputError if the resources of a model and their copies need more than MAX_RESOURCE_BYTES."""
     if needed > MAX_RESOURCE_BYTES:
-        raise input_error(
-            pointer, f"{needed} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}"
-        )
+        message = f"{needed} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}"
+        raise input_error(pointer, message)
 
 
 def _initial_values(resource: Resource, pointer: str, folders: AllowedFolders) -> _CheckedValues:
@@ -168,9 +167,8 @@ def read_npy_header(path: Path) -> tuple[np.dtype[Any], int, int]:
     if fortran_order:
         raise ValueError("its values are in Fortran order; save np.ascontiguousarray(array)")
     if not dtype.isnative:
-        raise ValueError(
-            f"it holds {dtype.str}, in the other byte order; save array.astype(array.dtype.newbyteorder('='))"
-        )
+        message = f"it holds {dtype.str}, in the other byte order; save array.astype(array.dtype.newbyteorder('='))"
+        raise ValueError(message)
     promised, held = math.prod(shape) * dtype.itemsize, path.stat().st_size - start.tell()
     if promised != held:
         raise ValueError(f"its header promises {promised} bytes of values, but it has {held}")

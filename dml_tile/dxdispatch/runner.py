@@ -307,9 +307,8 @@ def _prepared_file(
     suffix = path.suffix.lower()
     contents: NDArray[Any] = memory.bytes
     if suffix in IMAGE_SUFFIXES:
-        raise input_error(
-            f"{pointer}/targetPath", f"{command.target_path!r} is an image; only .npy and raw bytes are written"
-        )
+        message = f"{command.target_path!r} is an image; only .npy and raw bytes are written"
+        raise input_error(f"{pointer}/targetPath", message)
     if suffix == ".npy":
         contents = _elements(memory, f"{pointer}/resource", memory.bytes.nbytes)
         if command.dimensions:
@@ -317,9 +316,8 @@ def _prepared_file(
                 raise input_error(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
             count = math.prod(command.dimensions)
             if count > len(contents):
-                raise input_error(
-                    f"{pointer}/dimensions", f"{count} elements are promised, but the resource has {len(contents)}"
-                )
+                message = f"{count} elements are promised, but the resource has {len(contents)}"
+                raise input_error(f"{pointer}/dimensions", message)
             contents = contents[:count].reshape(command.dimensions)
     bounds.reserve(command.target_path, contents.nbytes, f"{pointer}/resource")
 

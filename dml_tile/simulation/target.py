@@ -62,9 +62,8 @@ def unsimulated_target() -> Target:
         return DEFAULT_TARGET
     if len(named) > 1:
         names = ", ".join(target.name for target in named)
-        raise ValueError(
-            f"{TARGET_VARIABLE} names {len(named)} targets ({names}); one is needed here: name it as the target"
-        )
+        message = f"{TARGET_VARIABLE} names {len(named)} targets ({names}); one is needed here: name it as the target"
+        raise ValueError(message)
     return named[0]
 
 
