@@ -37,7 +37,7 @@ from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis
 from dml_tile.readers.item import Item
-from dml_tile.rules import equations, sizes
+from dml_tile.rules import equations, shapes
 from dml_tile.rules.equations import EQUATION
 from dml_tile.rules.operator_fields import FIELD_SENTENCE, fields_without_rules
 from dml_tile.rules.shapes import SHAPE
@@ -307,8 +307,8 @@ def test_sizes_fit_at_once_only_if_each_relation_holds(monkeypatch: pytest.Monke
     """Tests decide for all shapes and equations; where one fails, each is looked at."""
     rows = [*rows_of("operator_cases.jsonl"), *rows_of("operators.jsonl.xz")[::20]]
     at_once = [check(OperatorDesc.model_validate(row["desc"]), "6_2") for row in rows]
-    plan_of = sizes._plan
-    monkeypatch.setattr(sizes, "_plan", lambda *key: plan_of(*key)._replace(tests=[equations.code("0")]))
+    plan_of = shapes._plan
+    monkeypatch.setattr(shapes, "_plan", lambda *key: (plan_of(*key)[0], [equations.code("0")]))
     assert [check(OperatorDesc.model_validate(row["desc"]), "6_2") for row in rows] == at_once
 
 

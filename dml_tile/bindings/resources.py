@@ -236,13 +236,11 @@ BindingLike: TypeAlias = BindingDesc | BufferBinding | BufferArrayBinding
 
 def binding_desc(binding: BindingLike) -> BindingDesc:
     """Return the DML_BINDING_DESC of a binding. Raises TypeError for anything else."""
-    match binding:
-        case BindingDesc():
-            return binding
-        case BufferBinding():
-            return BindingDesc(BindingType.BUFFER, binding)
-        case BufferArrayBinding():
-            return BindingDesc(BindingType.BUFFER_ARRAY, binding)
+    if isinstance(binding, BindingDesc):
+        return binding
+    if isinstance(binding, BufferBinding | BufferArrayBinding):
+        is_array = isinstance(binding, BufferArrayBinding)
+        return BindingDesc(BindingType.BUFFER_ARRAY if is_array else BindingType.BUFFER, binding)
     message = f"a BindingDesc, a BufferBinding or a BufferArrayBinding was expected, not a {type(binding).__name__}"
     raise TypeError(message)
 

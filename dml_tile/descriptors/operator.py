@@ -225,15 +225,6 @@ def _with_null_tensors(data: Any) -> Any:
     return data | {key: nulls | given}
 
 
-class _Reader(NamedTuple):
-    """A field's names in C and in Python, what reads its value, and the value where it is left out."""
-
-    name: str
-    attribute: str
-    read: Callable[..., Any]
-    default: Any
-
-
 _REQUIRED: Final = object()
 _LEFT_OUT: Final = -1
 """Of a count, until it is worked out."""
@@ -251,11 +242,11 @@ def _adapter(kind: str, enumeration: str) -> TypeAdapter[Any]:
 
 
 @cache
-def _readers(value: int) -> list[_Reader]:
-    """Return the readers of an operator's fields, in C's order."""
+def _readers(value: int) -> list[tuple[str, str, Callable[..., Any], Any]]:
+    """Return of each field, in C's order, its names, what reads its value, and the value where it is left out."""
     operator, names = operators()[value], _python_names(value)
     return [
-        _Reader(
+        (
             field.name,
             names[field.name],
             _adapter(field.kind, field.enumeration).validator.validate_python,

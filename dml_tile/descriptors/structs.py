@@ -199,9 +199,10 @@ class Enumerator:
         self.names = list(enum.__members__)
         self.c_names = {int(member): f"{prefix}{name}" for name, member in enum.__members__.items()}
         self._values = _Spellings({int(member): member for member in enum.__members__.values()})
+        self._values.error_of = self._unknown_name
         for name, member in enum.__members__.items():
             self._values[name] = self._values[f"{prefix}{name}"] = member
-        self._values.complaint = f"expected one of {', '.join(self.names)}, with or without {prefix} before it"
+        self._known = f"expected one of {', '.join(self.names)}, with or without {prefix} before it"
 
     def read(self, spelling: str | int) -> int:
         """Return the value of one spelling. Raises PydanticCustomError, a ValueError, for an unknown name."""
@@ -221,7 +222,7 @@ class Enumerator:
             ],
             mode="left_to_right",
             custom_error_type="enumerator",
-            custom_error_message=f"Input should be a name or an integer from 0 to {UINT_MAX}; {self._values.complaint}",
+            custom_error_message=f"Input should be a name or an integer from 0 to {UINT_MAX}; {self._known}",
         )
         looked_up = core_schema.no_info_plain_validator_function(self._values.__getitem__)
         return core_schema.chain_schema(
@@ -250,14 +251,18 @@ class Enumerator:
     def _key_of_object(self, value: Any) -> Any:
         return _unsigned(value, UINT_MAX)
 
+    def _unknown_name(self, name: str) -> PydanticCustomError:
+        meant = did_you_mean(name.upper(), [known for known in self._values if isinstance(known, str)])
+        hint = f" ({meant})" if meant else f"; {self._known}"
+        return PydanticCustomError("enumerator", "No enumerator has this name{hint}", {"hint": hint})
+
 
 class OperatorTypes(Enumerator):
     """Annotation of a DML_OPERATOR_TYPE's field; names other than Tile's are looked up when they come."""
 
     def __init__(self, enum: type[IntEnum], prefix: str) -> None:
         super().__init__(enum, prefix)
-        self._values.complaint = "see docs/operators.md for all names"
-        self._values.error_of = _no_operator
+        self._known = "see docs/operators.md for all names"
 
     def read(self, spelling: str | int) -> int:
         operator = operator_named(spelling) if isinstance(spelling, str) else None
@@ -275,6 +280,11 @@ class OperatorTypes(Enumerator):
         is_python = info.mode == "python" and info.context is not JSON_DOCUMENT
         operator = operator_named(key.upper() if is_python else key) if isinstance(key, str) else None
         return operator.value if operator and operator.value not in self.c_names else key
+
+    def _unknown_name(self, name: str) -> PydanticCustomError:
+        meant = nearest_operator_name(name)
+        hint = f"did you mean {meant}?" if meant else "docs/operators.md has all"
+        return PydanticCustomError("enumerator", "An operator of DirectML.h was expected ({hint})", {"hint": hint})
 
 
 class DataTypes(Enumerator):
@@ -297,7 +307,7 @@ class Flags(Enumerator):
             [one, core_schema.chain_schema([core_schema.list_schema(one, fail_fast=True), ored])],
             mode="left_to_right",
             custom_error_type="flags",
-            custom_error_message=f"Input should be a name, an integer or a list of them; {self._values.complaint}",
+            custom_error_message=f"Input should be a name, an integer or a list of them; {self._known}",
             serialization=core_schema.plain_serializer_function_ser_schema(self.write, when_used="json"),
         )
 
@@ -307,28 +317,16 @@ class Flags(Enumerator):
 
 
 class _Spellings(dict[Any, int]):
-    """The enumerators of an enumeration by spelling; ``complaint`` ends the message for any other key."""
+    """The enumerators of an enumeration by spelling; ``error_of`` returns the error of an unknown name."""
 
-    complaint = ""
-    error_of: Callable[[str], PydanticCustomError] | None = None
-    """Returns the error of an unknown name; None if that is the one of any enumeration."""
+    error_of: Callable[[str], PydanticCustomError]
 
     def __missing__(self, key: Any) -> int:
         if isinstance(key, int):
             return key
         if not isinstance(key, str):
             return _data_type(key)
-        if self.error_of:
-            raise self.error_of(key)
-        meant = did_you_mean(key.upper(), [name for name in self if isinstance(name, str)])
-        message = "No enumerator has this name{hint}"
-        raise PydanticCustomError("enumerator", message, {"hint": f" ({meant})" if meant else f"; {self.complaint}"})
-
-
-def _no_operator(name: str) -> PydanticCustomError:
-    meant = nearest_operator_name(name)
-    hint = f"did you mean {meant}?" if meant else "docs/operators.md has all"
-    return PydanticCustomError("enumerator", "An operator of DirectML.h was expected ({hint})", {"hint": hint})
+        raise self.error_of(key)
 
 
 def _data_type(dtype: Any) -> int:

@@ -53,10 +53,7 @@ def tile_support(level: FeatureLevel) -> TileSupport:
 
 
 class DirectMLVersion(NamedTuple):
-    """A minor version of DirectML and its patch releases, or None if any is accepted; ``remark`` shortens ``note``.
-
-    ``highest_minimum`` is of a patch release in which DMLCreateDevice1 fails with any minimum feature level above that.
-    """
+    """A minor version of DirectML and its patch releases, or None if any is accepted; ``remark`` shortens ``note``."""
 
     version: str
     patches: tuple[int, ...] | None
@@ -64,7 +61,6 @@ class DirectMLVersion(NamedTuple):
     page: str
     remark: str = ""
     note: str = ""
-    highest_minimum: tuple[int, FeatureLevel] | None = None
 
 
 _UNLISTED_1_14: Final = (
@@ -81,7 +77,7 @@ DIRECTML_VERSIONS: Final = (
     DirectMLVersion("1.7", (0,), _L("4_1"), pages.VERSION),
     DirectMLVersion("1.8", (0, 1, 2), _L("5_0"), pages.VERSION),
     DirectMLVersion("1.9", (0, 1), _L("5_1"), pages.VERSION),
-    DirectMLVersion("1.10", (0, 1), _L("5_2"), pages.VERSION, highest_minimum=(0, _L("5_0"))),  # by pages.RELEASES
+    DirectMLVersion("1.10", (0, 1), _L("5_2"), pages.VERSION),
     DirectMLVersion("1.11", (0,), _L("6_0"), pages.VERSION),
     DirectMLVersion("1.12", (0, 1), _L("6_1"), pages.VERSION),
     DirectMLVersion("1.13", (0, 1), _L("6_2"), pages.VERSION),
@@ -89,12 +85,8 @@ DIRECTML_VERSIONS: Final = (
     DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), pages.VERSION),
 )
 
-
-_HIGHEST_MINIMUMS: Final = {
-    f"directml-{row.version}.{patch}": level
-    for row in DIRECTML_VERSIONS
-    for patch, level in filter(None, [row.highest_minimum])
-}
+_HIGHEST_MINIMUMS: Final = {"directml-1.10.0": _L("5_0")}
+"""The patch releases in which DMLCreateDevice1 fails with any minimum above a level, by pages.RELEASES."""
 
 
 class WindowsRelease(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -25,7 +27,7 @@ from dml_tile.descriptors.operator import KINDS, OperatorDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Flags, c_names
 from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import DXGI_FORMATS, UINT_MAX, ExecutionFlags, OperatorType
+from dml_tile.directml.enums import UINT_MAX, ExecutionFlags, OperatorType
 from dml_tile.directml.operators import Field as OperatorField
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.dxdispatch.documents import is_dxdispatch_model
@@ -138,9 +140,18 @@ class Resource(JsonObject):
         return data
 
 
+@cache
+def _formats() -> frozenset[str]:
+    """Return the formats that a binding may name, without their prefix, DXGI_FORMAT_.
+
+    Page: https://learn.microsoft.com/en-us/windows/win32/api/dxgiformat/ne-dxgiformat-dxgi_format
+    """
+    return frozenset(Path(__file__).with_name("dxgi_formats.txt").read_text(encoding="utf-8").split())
+
+
 def _require_format(name: str) -> str:
     """Refuse what names no DXGI_FORMAT."""
-    if name.removeprefix("DXGI_FORMAT_") not in DXGI_FORMATS:
+    if name.removeprefix("DXGI_FORMAT_") not in _formats():
         raise PydanticCustomError("format", "The name of a DXGI_FORMAT was expected")
     return name
 

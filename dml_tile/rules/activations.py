@@ -16,9 +16,7 @@ from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import OperatorView, basis, table_of, viewed
 from dml_tile.rules.tile import upgrade_advice
 
-ACTIVATION_RULES: Final = Rules[OperatorView](
-    url=pages.FUSED_ACTIVATIONS, basis=Basis.DOCUMENTED | Basis.RUNTIME | Basis.INFERRED
-)
+ACTIVATION_RULES: Final = Rules[OperatorView](url=pages.FUSED_ACTIVATIONS, basis=BOTH | Basis.INFERRED)
 
 
 def _known(op: OperatorView) -> Iterator[tuple[str, OperatorFields]]:

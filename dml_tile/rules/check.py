@@ -81,25 +81,22 @@ def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
 
 def not_checked(operator: str) -> Finding:
     """Return the finding for an operator of which only the C name is known."""
-    return operator_is_checked.finding(
-        Violation("Type", f"the fields of {operator} are not given, or not read; it is not checked")
-    )
+    message = f"the fields of {operator} are not given, or not read; it is not checked"
+    return operator_is_checked.finding(Violation("Type", message))
 
 
 def not_executed(operator: str) -> Finding:
     """Return the finding for another operator than Tile, or a shader or a model, in a DxDispatch model that is run."""
     what = "is checked, not executed" if operator_named(operator) else "is not executed"
     name = operator.removeprefix(OPERATOR_TYPE.prefix)
-    return operator_is_checked.finding(
-        Violation("Type", f"{name} {what}: run executes Tile operators (DxDispatch executes the others)")
-    )
+    message = f"{name} {what}: run executes Tile operators (DxDispatch executes the others)"
+    return operator_is_checked.finding(Violation("Type", message))
 
 
 def not_a_tile(operator: str) -> Finding:
     """Return the finding for another operator than Tile, where one is executed or lowered."""
-    return operator_is_checked.finding(
-        Violation("Type", f"{operator} is not a tile; of operators, Tile alone is executed and lowered")
-    )
+    message = f"{operator} is not a tile; of operators, Tile alone is executed and lowered"
+    return operator_is_checked.finding(Violation("Type", message))
 
 
 def _module_of(desc: Descriptor | None) -> Any:

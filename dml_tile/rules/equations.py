@@ -38,18 +38,10 @@ _KEYWORDS: Final = {"and", "else", "for", "if", "in", "not", "or"}
 _WRAP: Final = 2**32
 
 
-def _uint32(number: int) -> int:
-    return number % _WRAP
-
-
 def without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return sizes without the ones before the first larger one."""
     first = next((i for i, size in enumerate(sizes) if size != 1), len(sizes))
     return tuple(sizes[first:])
-
-
-def _rank(sizes: Sequence[int]) -> int:
-    return len(without_leading_ones(sizes))
 
 
 def _windows(*arrays: Sequence[int]) -> int:
@@ -64,8 +56,8 @@ def _windows(*arrays: Sequence[int]) -> int:
 FUNCTIONS: Final[dict[str, Any]] = {
     "__builtins__": {},
     "Infinity": inf,
-    "rank": _rank,
-    "uint32": _uint32,
+    "rank": lambda sizes: len(without_leading_ones(sizes)),
+    "uint32": lambda number: number % _WRAP,
     "windows": _windows,
     "without_leading_ones": without_leading_ones,
     **{function.__name__: function for function in (abs, all, len, max, min, prod, range, sum)},

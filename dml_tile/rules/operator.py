@@ -40,9 +40,7 @@ _INFERRED: Final = {
 }
 """The bases of findings at levels at which operators were not measured."""
 
-OPERATOR_LEVEL_RULES: Final = Rules[OperatorView](
-    url=pages.OPERATOR, basis=Basis.DOCUMENTED | Basis.RUNTIME | Basis.INFERRED
-)
+OPERATOR_LEVEL_RULES: Final = Rules[OperatorView](url=pages.OPERATOR, basis=BOTH | Basis.INFERRED)
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-level", url=pages.LEVELS, says="The feature level has the operator.")
@@ -176,14 +174,11 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
             yield Violation(view.path("Flags"), message, basis=basis())
 
 
-_RULES_WITHOUT_ACTIVATIONS: Final = (*OPERATOR_LEVEL_RULES,)
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)
 
 
 def _level_rules_of(op: OperatorView, target: Target) -> Sequence[Rule[OperatorView]]:
-    if is_within_the_row(op, target):
-        return ()
-    return OPERATOR_LEVEL_RULES if op.activations else _RULES_WITHOUT_ACTIVATIONS
+    return () if is_within_the_row(op, target) else OPERATOR_LEVEL_RULES
 
 
 def is_within_the_row(op: OperatorView, target: Target) -> bool:

@@ -18,11 +18,10 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.operators import enumerations
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Rules, Violation
+from dml_tile.findings import BOTH, Basis, Rules, Violation
 from dml_tile.rules.equations import value_of
 from dml_tile.rules.operator_view import OperatorView, basis, broadcast_advice, viewed
-from dml_tile.rules.shapes import holds
-from dml_tile.rules.sizes import misfits
+from dml_tile.rules.shapes import holds, misfits
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
@@ -42,9 +41,7 @@ _RELATIONS: Final[dict[str, tuple[Callable[[Any, Any], bool], str]]] = {
 }
 """What a value must be to a bound, and what a message says of it."""
 
-OPERATOR_FIELD_RULES: Final = Rules[OperatorView](
-    url=pages.OPERATOR, basis=Basis.DOCUMENTED | Basis.RUNTIME | Basis.INFERRED
-)
+OPERATOR_FIELD_RULES: Final = Rules[OperatorView](url=pages.OPERATOR, basis=BOTH | Basis.INFERRED)
 
 
 @OPERATOR_FIELD_RULES.add(

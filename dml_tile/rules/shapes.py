@@ -5,19 +5,32 @@ it, and compared later. ``?`` is any size, ``M|1`` M or 1. Before the others, ``
 alike, but for leading ones; behind them, ``?...`` are any sizes and ``1...`` are ones. A field's name is its value. A
 row with ``if`` is for a value of an enumerator, or for a tensor that is not null. "headSize: hiddenSize//HeadCount"
 binds a name that no row above it bound, where those that it needs are bound.
+
+The shapes and equations for tensors of the same dimension counts are tests, whose code is compiled once; only where one
+is false, or fails, is a message looked for.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, lru_cache, partial
+from types import CodeType
 from typing import Any, Final, TypeAlias
 
-from dml_tile.directml.operator_table import Sentence
+from dml_tile.directml.operator_table import OperatorTable, Sentence
 from dml_tile.directml.operators import Operator
 from dml_tile.findings import Basis, Violation
-from dml_tile.rules.equations import Step, enumerators, evaluated, names_in, value_of
+from dml_tile.rules.equations import (
+    FUNCTIONS,
+    Step,
+    code,
+    enumerators,
+    evaluated,
+    names_in,
+    steps_of_equations,
+    value_of,
+)
 from dml_tile.rules.operator_view import OperatorView, basis
 from dml_tile.text import braced
 
@@ -30,6 +43,53 @@ def holds(op: OperatorView, condition: str) -> bool:
     field, equals, value = condition.partition(" = ")
     given = op.fields[field]
     return given is not None if not equals else given == value_of(op, value)
+
+
+def misfits(op: OperatorView) -> Iterator[Violation]:
+    """Yield what does not fit the shapes and equations of an operator."""
+    ranks = tuple([(name, len(sizes[0])) for name, sizes in op.sizes.items()])
+    choices = tuple([op.fields[name] for name in _choosers(op.table)])
+    names, tests = _plan(op.operator, op.table, ranks, choices)
+    values = {name: value_of(op, name) for name in names}
+    scope = FUNCTIONS | values  # one namespace, since loops within a test see no other
+    try:
+        is_fit = all(eval(test, scope) for test in tests)  # noqa: S307
+    except (LookupError, ArithmeticError):
+        is_fit = False
+    if not is_fit:
+        for step in _steps(op.operator, op.table, ranks, choices):
+            yield from step.violations(op, values)
+
+
+@cache
+def _choosers(table: OperatorTable) -> list[str]:
+    """Return the enumerators that conditions of shapes compare."""
+    conditions = [found["condition"] for each in table.shapes if (found := SHAPE.fullmatch(each.text))]
+    return [*dict.fromkeys(each.split(" = ")[0] for each in conditions if each and " = " in each)]
+
+
+@lru_cache(maxsize=1024)
+def _plan(
+    operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...]
+) -> tuple[list[str], list[CodeType]]:
+    """Return the fields and enumerators whose values the tests have, and the tests."""
+    tests = [step.test for step in _steps(operator, table, ranks, choices)]
+    names = frozenset().union(*map(names_in, tests)) & {*operator.named, *enumerators(operator)}
+    return sorted(names), [*map(code, tests)]
+
+
+@lru_cache(maxsize=32)
+def _steps(
+    operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...]
+) -> list[Step]:
+    chosen, of = dict(zip(_choosers(table), choices, strict=True)), dict(ranks)
+
+    def is_met(condition: str) -> bool:
+        field, equals, value = condition.partition(" = ")
+        return chosen[field] == enumerators(operator)[value] if equals else field in of
+
+    shapes = steps_of_shapes(table.shapes, operator, of, is_met)
+    return [*steps_of_equations(table.sizes, operator, of), *shapes]
 
 
 def steps_of_shapes(
