@@ -2,7 +2,7 @@
 
 registrations.json   the releases, and the DirectML provider's kernels
 cpu_kernels.json     the CPU provider's kernels
-formals.json         inputs and outputs of operators that the onnx package lacks, with their types' names
+formals.json         inputs, then outputs, of operators that the onnx package lacks, with their types' names
 
 Each row holds for the releases from its first to its last; a release names the commit that was read. A kernel of
 DirectML takes exactly the version ``since`` of an operator, never a later one; a kernel of the CPU provider takes the
@@ -12,7 +12,6 @@ versions from ``since`` to ``to``.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -54,7 +53,7 @@ class Kernel(NamedTuple):
     since: int
     to: int
     types: Mapping[str, frozenset[str]]
-    cpu_inputs: frozenset[int] = frozenset()
+    cpu_inputs: Sequence[int] = ()
     query: str = ""
     int64: str = ""
     shader: bool = False
@@ -77,10 +76,6 @@ def version_text(version: Version) -> str:
     return ".".join(map(str, version))
 
 
-_COMMA_BETWEEN_TYPES: Final = re.compile(r",(?![^(]*\))")
-"""Not that of ``map(int64,float)``."""
-
-
 def _of(rows: Sequence[Sequence[Any]], version: Version) -> Iterator[Any]:
     """Yield the rows of a release, without their first and last release."""
     for *row, first, last in rows:
@@ -89,9 +84,8 @@ def _of(rows: Sequence[Sequence[Any]], version: Version) -> Iterator[Any]:
 
 
 @cache
-def _table(name: str) -> dict[str, Any]:
-    table: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
-    return table
+def _table(name: str) -> Any:
+    return json.loads((_FOLDER / name).read_text(encoding="utf-8"))
 
 
 @cache
@@ -119,51 +113,32 @@ def limits_at(release: Version) -> RuntimeRelease:
 
 
 @cache
-def _type_sets(table: str) -> Mapping[str, frozenset[str]]:
-    return {name: frozenset(_COMMA_BETWEEN_TYPES.split(types)) for name, types in _table(table)["types"].items()}
+def _kernels(table_name: str, release: Version) -> Kernels:
+    table = _table(table_name)
+    type_sets = {name: frozenset(types.split()) for name, types in table["types"].items()}
+    found: dict[tuple[str, str], list[Kernel]] = {}
+    for domain, operator, since, to, types, *notes in _of(table["rows"], release):
+        constraints = (each.partition(":") for each in types.split())
+        type_of = {name: type_sets[types] for name, _, types in constraints}
+        found.setdefault((domain, operator), []).append(Kernel(since, to or since, type_of, **dict(*notes)))
+    return found
 
 
-def _constraints(types: str, table: str) -> dict[str, frozenset[str]]:
-    """Return the types of a row by the names of constraints: ``T:fh T1:l`` names sets of the table."""
-    return {name: _type_sets(table)[types] for name, _, types in (each.partition(":") for each in types.split())}
-
-
-@cache
-def directml_kernels(version: Version) -> Kernels:
+def directml_kernels(release: Version) -> Kernels:
     """Return the DirectML provider's kernels of a release."""
-    found: dict[tuple[str, str], list[Kernel]] = {}
-    for domain, operator, since, types, notes in _of(_table("registrations.json")["rows"], version):
-        given = dict(note.partition("=")[::2] for note in notes.split())
-        kernel = Kernel(
-            since,
-            since,
-            _constraints(types, "registrations.json"),
-            frozenset(map(int, filter(None, given.get("cpu", "").split(",")))),
-            given.get("query", ""),
-            given.get("int64", ""),
-            shader="shader" in given,
-            sequences="sequences" in given,
-            throws="throws" in given,
-        )
-        found.setdefault((domain, operator), []).append(kernel)
-    return found
+    return _kernels("registrations.json", release)
 
 
-@cache
-def cpu_kernels(version: Version) -> Kernels:
-    """Return the CPU provider's kernels of a release; those without an end take exactly the version ``since``."""
-    found: dict[tuple[str, str], list[Kernel]] = {}
-    for domain, operator, since, to, types in _of(_table("cpu_kernels.json")["rows"], version):
-        kernel = Kernel(since, to or since, _constraints(types, "cpu_kernels.json"))
-        found.setdefault((domain, operator), []).append(kernel)
-    return found
+def cpu_kernels(release: Version) -> Kernels:
+    """Return the CPU provider's kernels of a release."""
+    return _kernels("cpu_kernels.json", release)
 
 
 @cache
 def registrations() -> Mapping[tuple[str, str], Mapping[int, Version]]:
     """Return the first release with a DirectML kernel of each operator, by the operator's version."""
     found: dict[tuple[str, str], dict[int, Version]] = {}
-    for domain, operator, since, _, _, first, _ in _table("registrations.json")["rows"]:
+    for domain, operator, since, *_, first, _ in _table("registrations.json")["rows"]:
         versions = found.setdefault((domain, operator), {})
         versions[since] = min(version_of(first), versions.get(since, version_of(first)))
     return found
@@ -177,7 +152,13 @@ def known_versions(domain: str, operator: str) -> frozenset[int]:
 
 
 @cache
-def formals() -> Mapping[tuple[str, str], tuple[tuple[str, str, str], ...]]:
-    """Return "i" or "o", the name and the type's name of the inputs and outputs of operators that onnx lacks."""
-    rows = _table("formals.json")["formals"].items()
-    return {(key.partition(":")[0], key.partition(":")[2]): tuple(map(tuple, each)) for key, each in rows}
+def queried_attributes(domain: str, operator: str) -> Mapping[str, str]:
+    """Return the attributes of an operator that a support query may look at, with their types' names."""
+    table = _table("registrations.json")
+    is_queried = any(row[:2] == [domain, operator] and "query" in row[5] for row in table["rows"])
+    return table["attributes"] if is_queried else {}
+
+
+def formals_of(domain: str, operator: str) -> Any:
+    """Return the inputs, then the outputs, of an operator that onnx lacks, each with its type's name; None for others."""
+    return _table("formals.json")["formals"].get(f"{domain}:{operator}")

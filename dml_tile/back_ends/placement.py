@@ -62,8 +62,8 @@ class Edge:
 class Formals(NamedTuple):
     """The names of an operator's inputs and outputs, each with that of its type: a variable or a type."""
 
-    inputs: tuple[tuple[str, str], ...] = ()
-    outputs: tuple[tuple[str, str], ...] = ()
+    inputs: Sequence[tuple[str, str]] = ()
+    outputs: Sequence[tuple[str, str]] = ()
 
 
 class Gone(NamedTuple):

@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 import onnx
 from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, defs, helper
 
-from dml_tile.back_ends.kernels import directml_kernels, releases
-from dml_tile.back_ends.kernels import formals as runtime_formals
+from dml_tile.back_ends.kernels import formals_of, queried_attributes
 from dml_tile.back_ends.placement import Edge, Formals, Placement, Reason
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
 from dml_tile.readers.onnx.values import Value, without_shape
@@ -32,21 +31,6 @@ _ONLY_TYPES: Final = {
     "com.microsoft.MatMulInteger16": TensorProto.INT32,
 }
 """The type of outputs whose variable no input has, where all kernels of the providers give one alone."""
-
-_QUERIED_ATTRIBUTES: Final = {
-    name: kind
-    for kind, names in {
-        AttributeProto.FLOAT: ("extrapolation_value",),
-        AttributeProto.INT: (
-            *("K", "bits", "block_size", "do_rotary", "exclude_outside", "layout", "past_present_share_buffer"),
-            *("storage_order", "training_mode", "unidirectional"),
-        ),
-        AttributeProto.INTS: ("pads", "qkv_hidden_sizes"),
-        AttributeProto.STRING: ("equation", "mode", "reduction"),
-    }.items()
-    for name in names
-}
-"""The attributes that support queries look at, with their types."""
 
 
 def type_name(type_: TypeProto | None) -> str | None:
@@ -85,7 +69,7 @@ class Resolved(NamedTuple):
 
 def is_operator(domain: str, name: str) -> bool:
     """Return True if a name is that of an operator of ONNX Runtime's, or may be that of one of onnx's."""
-    return domain in ONNX_DOMAINS or (domain, name) in runtime_formals()
+    return domain in ONNX_DOMAINS or bool(formals_of(domain, name))
 
 
 @cache
@@ -103,10 +87,8 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
             )
             has_function = schema.has_function or schema.has_context_dependent_function
             return Resolved(schema.since_version, Formals(inputs, outputs), schema=schema if has_function else None)
-    if (domain, operator) in runtime_formals():
-        rows = runtime_formals()[domain, operator]
-        inputs, outputs = (tuple((name, type_) for letter, name, type_ in rows if letter == wanted) for wanted in "io")
-        return Resolved(1, Formals(inputs, outputs))
+    if formals := formals_of(domain, operator):
+        return Resolved(1, Formals(*formals))
     rule = "ORT-MODEL-operator"
     if opset is None:
         rule, text = "ORT-MODEL-opset-import", f"the model imports no opset of the domain {named}"
@@ -125,25 +107,16 @@ def _newest_opset(domain: str) -> int:
     return max((schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain), default=1)
 
 
-@cache
-def _queried() -> frozenset[tuple[str, str]]:
-    """Return the operators whose attributes a support query may look at."""
-    kernels = (directml_kernels(release) for release in releases())
-    return frozenset(key for each in kernels for key, rows in each.items() if any(row.query for row in rows))
-
-
 def attributes_of(node: Node) -> tuple[dict[str, Any], Reason | None]:
     """Return the attributes of a node that its support query may look at, and the fault that one is of another type."""
     values: dict[str, Any] = {}
-    if (node.domain, node.type) not in _queried():
-        return values, None
-    for name, attribute in node.attributes.items():
-        wanted = _QUERIED_ATTRIBUTES.get(name)
-        if wanted is None or attribute.ref_attr_name:
+    queried = queried_attributes(node.domain, node.type)
+    for name, attribute in node.attributes.items() if queried else ():
+        if name not in queried or attribute.ref_attr_name:
             continue
-        if attribute.type != wanted:
-            given, expected = (AttributeProto.AttributeType.Name(each) for each in (attribute.type, wanted))
-            text = f"the attribute {name} is of {given}; {expected} was expected"
+        given = AttributeProto.AttributeType.Name(attribute.type)
+        if given != queried[name]:
+            text = f"the attribute {name} is of {given}; {queried[name]} was expected"
             return {}, Reason(Placement.NONE, "ORT-MODEL-attribute", text)
         value = helper.get_attribute_value(attribute)
         values[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
