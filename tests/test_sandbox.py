@@ -17,10 +17,10 @@ from typing import Any, Final
 import pytest
 
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.model_tile import DIALECTS, TileNode, ValueOrigin, ValueSource
 from dml_tile.readers.sandbox import parent
-from dml_tile.readers.sandbox.child import End, Order, answer_line, read_answer
+from dml_tile.readers.sandbox.child import Order, answer_line, read_answer
 from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs
 
@@ -130,7 +130,7 @@ IMPORTS_NEITHER = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.model_names import KnownShapes, ModelNames
 from dml_tile.readers.sandbox.parent import ModelReader
 
 with closing(ModelReader(KnownShapes())) as reader:
@@ -160,7 +160,7 @@ def answered(process: subprocess.Popen[bytes], path: Path, seconds: float = LONG
     process.stdin.write(Order(str(path), "OpenVINO", KnownShapes(), seconds, 2**32).line())
     process.stdin.flush()
     answers = iter(lambda: read_answer(process.stdout.readline()), None)  # type: ignore[union-attr]
-    return list(takewhile(lambda part: not isinstance(part, End), answers))
+    return list(takewhile(lambda part: not isinstance(part, ModelNames), answers))
 
 
 def test_the_process_ends_with_its_input_and_leaves_interrupts_to_its_parent() -> None:
@@ -325,8 +325,8 @@ NODE = TileNode("If_3/then_body/☃\n", DIALECTS["ONNX Tile-13"], None, (2, "n",
         TileNode("t", DIALECTS["ONNX Tile-13"], "int8", (2, None), (None, 2), "", "unused", *ORIGINS, ("c",), True),
         BURN,
         unreadable("/x", 'a "quoted" reason'),
-        End(),
-        End(("batch", "☃"), ("x",)),
+        ModelNames(),
+        ModelNames(frozenset({"batch", "☃"}), frozenset({"x"})),
     ],
 )
 def test_a_part_survives_its_line(part: Any) -> None:

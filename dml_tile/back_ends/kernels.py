@@ -160,5 +160,5 @@ def queried_attributes(domain: str, operator: str) -> Mapping[str, str]:
 
 
 def formals_of(domain: str, operator: str) -> Any:
-    """Return the inputs, then the outputs, of an operator that onnx lacks, each with its type's name; None for others."""
+    """Return the inputs, then the outputs, of an operator that onnx lacks, with their types' names; None for others."""
     return _table("formals.json")["formals"].get(f"{domain}:{operator}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 MAX_NAMES: Final = 1000
@@ -19,7 +20,8 @@ class KnownShapes(NamedTuple):
     input_shapes: Mapping[str, tuple[int | None, ...]] = {}
 
 
-class ModelNames(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ModelNames:
     """Names by which the sizes of models may be given, of dimensions and of inputs, and the number of their nodes."""
 
     dimensions: frozenset[str] = frozenset()

@@ -99,7 +99,7 @@ def read_nodes(
             )
             contradictions = ()
         yield from (unreadable(found.pointer, problem) for problem in problems)
-    return names._replace(nodes=sized.node_count)
+    return replace(names, nodes=sized.node_count)
 
 
 class ScannedModel(NamedTuple):

@@ -1,6 +1,6 @@
 """The child process that reads models: its bounds, and the lines of JSON that it exchanges with its parent.
 
-The child answers an order by a line for each part of the file, and a line that ends the answer. The parent accepts only
+The child answers an order by a line for each part of the file, and one of the model's names, which ends the answer. The parent accepts only
 lines of the expected form, since the child has handled untrusted bytes.
 """
 
@@ -71,15 +71,6 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """Ends an answer; ``dimensions`` and ``inputs`` are names by which sizes may be given, ``nodes`` are counted."""
-
-    dimensions: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
-    nodes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class _Unreadable:
     """The line of a part that cannot be read."""
 
@@ -88,19 +79,25 @@ class _Unreadable:
 
 
 _FORMS: Final = {
-    frozenset(field.name for field in fields(form)): TypeAdapter[TileNode | PlacedModel | _Unreadable | End](form)
-    for form in (TileNode, PlacedModel, _Unreadable, End)
+    frozenset(field.name for field in fields(form)): TypeAdapter[TileNode | PlacedModel | _Unreadable | ModelNames](
+        form
+    )
+    for form in (TileNode, PlacedModel, _Unreadable, ModelNames)
 }
 
 
-def answer_line(part: Part | End) -> bytes:
+def answer_line(part: Part | ModelNames) -> bytes:
     """Encode a part of an answer, or its end."""
     line = _Unreadable(part.path, part.message) if isinstance(part, Finding) else part
     answer = {field.name: getattr(line, field.name) for field in fields(line)}
-    return json.dumps(answer, default=str, ensure_ascii=False).encode(errors="replace") + b"\n"
+    return json.dumps(answer, default=_plain, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
-def read_answer(line: bytes) -> Part | End:
+def _plain(value: object) -> object:
+    return sorted(value) if isinstance(value, frozenset) else str(value)
+
+
+def read_answer(line: bytes) -> Part | ModelNames:
     """Decode a line of an answer. Raises ValueError for a malformed line."""
     answer = from_json(line)
     form = _FORMS.get(frozenset(answer)) if isinstance(answer, dict) else None
@@ -154,7 +151,7 @@ def main() -> None:
                     answers.flush()
 
 
-def answer(order: Order) -> Iterator[Part | End]:
+def answer(order: Order) -> Iterator[Part | ModelNames]:
     """Yield the parts of a file, and the end of the answer."""
     names = ModelNames()
     try:
@@ -175,7 +172,7 @@ def answer(order: Order) -> Iterator[Part | End]:
     except Exception as error:  # of any class: a hostile file may make a library raise anything
         reason = f"{type(error).__name__}: {shortened(str(error), _MAX_MESSAGE_LENGTH)}"
         yield unreadable("", f"{order.reader}'s reader failed: {reason}")
-    yield End(tuple(sorted(names.dimensions)), tuple(sorted(names.inputs)), names.nodes)
+    yield names
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from dml_tile.input_errors import limited_problems
 from dml_tile.readers.contents import require_no_pointer
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.model_names import KnownShapes, ModelNames
-from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, End, Order, Part, read_answer
+from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, Order, Part, read_answer
 
 MAX_SECONDS: Final = 60
 """Seconds that reading one file may take."""
@@ -106,8 +106,8 @@ class ModelReader:
         try:
             end = _read(self._begun(), order, parts)
             failure = end if isinstance(end, str) else None
-            if isinstance(end, End):
-                self._names |= ModelNames(frozenset(end.dimensions), frozenset(end.inputs), end.nodes)
+            if isinstance(end, ModelNames):
+                self._names |= end
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
@@ -161,7 +161,7 @@ def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> End | str:
+def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> ModelNames | str:
     """Add what the child answers; return its end, or why it is incomplete and the child useless."""
     orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     left = MAX_ANSWER_BYTES
@@ -176,7 +176,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
                 part = read_answer(line)
             except ValueError:
                 return f"{order.reader}'s reader sent a malformed reply"
-            if isinstance(part, End):
+            if isinstance(part, ModelNames):
                 return part
             parts.append(part)
     status = process.wait()
