@@ -1,7 +1,7 @@
 """The child process that reads models: its bounds, and the lines of JSON that it exchanges with its parent.
 
-The child answers an order by a line for each part of the file, and one of the model's names, which ends the answer. The parent accepts only
-lines of the expected form, since the child has handled untrusted bytes.
+The child answers an order by a line for each part of the file. A line with the model's names ends the answer. The
+parent accepts only lines of the expected form, since the child has handled untrusted bytes.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import BinaryIO, Final, Self, TypeAlias
+from typing import Any, BinaryIO, Final, Self, TypeAlias
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
@@ -78,10 +78,8 @@ class _Unreadable:
     message: str
 
 
-_FORMS: Final = {
-    frozenset(field.name for field in fields(form)): TypeAdapter[TileNode | PlacedModel | _Unreadable | ModelNames](
-        form
-    )
+_FORMS: Final[Mapping[frozenset[str], TypeAdapter[Any]]] = {
+    frozenset(field.name for field in fields(form)): TypeAdapter(form)
     for form in (TileNode, PlacedModel, _Unreadable, ModelNames)
 }
 
