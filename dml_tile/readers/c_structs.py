@@ -11,7 +11,7 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from ctypes import (
     POINTER,
     Structure,
@@ -30,7 +30,7 @@ from ctypes import (
 from ctypes import _Pointer as Pointer
 from functools import cache
 from struct import calcsize
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
 from dml_tile.descriptors.numbers import SCALAR_FORMATS, ScaleBias, Size2D
@@ -165,7 +165,6 @@ _MAX_DEPTH: Final = 3
 """The nesting of operators in fields of operators; DirectML takes 1 level."""
 
 _TENSOR_TYPES: Final = frozenset(TensorType)
-_UINTS: Final = POINTER(c_uint32)
 
 
 def read_operator_desc(source: CSource) -> OperatorDesc | None:
@@ -190,20 +189,25 @@ def _read_operator(source: CSource, depth: int) -> OperatorDesc | None:
     if operator is None:
         return OperatorDesc(type=desc.Type, desc=UNKNOWN_STRUCT if desc.Desc else None)
     struct = _structure(desc.Desc, structure_of(operator)) if depth else None
-    if struct is None:
-        return OperatorDesc(type=desc.Type, desc=None)
-    values = {field.name: _read_field(struct, field, depth) for field in operator.fields}
-    return OperatorDesc(type=desc.Type, desc=values)
+    return OperatorDesc(type=desc.Type, desc=_read_fields(struct, operator, depth) if struct else None)
+
+
+def _read_fields(struct: Structure, operator: Operator, depth: int) -> dict[str, Any]:
+    return {field.name: _read_field(struct, field, depth) for field in operator.fields}
 
 
 def _read_field(struct: Structure, field: Field, depth: int) -> Any:
     value = getattr(struct, field.name)
     if not field.is_array:
         return _read_value(value, field.kind, depth)
-    count = getattr(struct, field.counted_by)
-    is_bounded = count <= (MAX_TENSORS if field.kind == "T" else DML_TENSOR_DIMENSION_COUNT_MAX1)
-    entries = value[: count * is_bounded] if bool(value) else None
+    most = MAX_TENSORS if field.kind == "T" else DML_TENSOR_DIMENSION_COUNT_MAX1
+    entries = _read_array(value, getattr(struct, field.counted_by), most)
     return entries and [_read_value(entry, field.kind.lower(), depth) for entry in entries]
+
+
+def _read_array(array: Any, count: int, most: int = DML_TENSOR_DIMENSION_COUNT_MAX1) -> list[Any] | None:
+    """Return the entries, none if there are more than DirectML takes: there may be no memory behind such a count."""
+    return array[: count if count <= most else 0] if bool(array) else None
 
 
 def _read_value(value: Any, kind: str, depth: int) -> Any:
@@ -231,8 +235,7 @@ def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
     tile = _structure(source, DML_TILE_OPERATOR_DESC)
     if tile is None:
         return None
-    tensors = {name: _read_tensor(getattr(tile, name)) for name in ("InputTensor", "OutputTensor")}
-    return TileOperatorDesc.model_validate(_read_fields(tile, tile.RepeatsCount) | tensors)
+    return TileOperatorDesc.model_validate(_read_fields(tile, operators()[OperatorType.TILE], _MAX_DEPTH))
 
 
 def read_graph_desc(source: CSource, operator_desc: Callable[[int], OperatorDesc | None]) -> GraphDesc | None:
@@ -283,28 +286,32 @@ def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_D
         case TileOperatorDesc():
             return DML_OPERATOR_DESC(desc.type, _void(write_tile_operator_desc(desc.desc)))
         case OperatorFields():
-            return DML_OPERATOR_DESC(desc.type, _void(_written_fields(desc.desc)))
+            operator = desc.desc.operator
+            values = (_written_field(desc.desc, field) for field in operator.fields)
+            return DML_OPERATOR_DESC(desc.type, _void(_written(values, structure_of(operator))))
     return DML_OPERATOR_DESC(desc.type, None)
 
 
-def _written_fields(fields: OperatorFields) -> Structure:
-    operator = fields.operator
-    struct = structure_of(operator)()
-    for field in operator.fields:
-        value = fields[field.name]
-        if value is None:
-            continue
-        if field.is_array:
-            entries = c_type_of(field.kind)._type_ * max(len(value), DML_TENSOR_DIMENSION_COUNT_MAX1)
-            value = ctypes.cast(entries(*map(_written_value, value)), c_type_of(field.kind))
-        elif field.kind in "tos":
-            value = pointer(_written_value(value))
-        elif field.kind == "x":
-            value = _written_scalar(value, fields[operator.scalar_type])
-        else:
+def _written_field(fields: OperatorFields, field: Field) -> Any:
+    value = fields[field.name]
+    if value is None or field.kind != "x":
+        return value
+    return _written_scalar(value, fields[fields.operator.scalar_type])
+
+
+def _written(values: Iterable[Any], struct: type[_Struct]) -> _Struct:
+    """Return a new structure with the values of its fields, in C's order."""
+    written, fields = struct(), cast("Sequence[tuple[str, Any]]", struct._fields_)
+    for (name, c_type), value in zip(fields, values, strict=True):
+        if isinstance(value, tuple):
+            entries = c_type._type_ * max(len(value), DML_TENSOR_DIMENSION_COUNT_MAX1)
+            value = ctypes.cast(entries(*map(_written_value, value)), c_type)
+        elif value is not None:
             value = _written_value(value)
-        setattr(struct, field.name, value)
-    return struct
+            value = pointer(value) if issubclass(c_type, Pointer) else value
+        if value is not None:
+            setattr(written, name, value)
+    return written
 
 
 def _written_value(value: object) -> Any:
@@ -336,7 +343,7 @@ def _written_scalar(value: Any, data_type: int) -> c_uint64:
 def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
     """Return a new DML_TILE_OPERATOR_DESC, written as ``write_operator_desc`` does it."""
     require_instance(desc, TileOperatorDesc)
-    return _written(desc, DML_TILE_OPERATOR_DESC)
+    return _written(desc.__dict__.values(), DML_TILE_OPERATOR_DESC)
 
 
 def _read_tensor(source: Pointer[DML_TENSOR_DESC] | DML_TENSOR_DESC) -> TensorDesc | None:
@@ -344,37 +351,15 @@ def _read_tensor(source: Pointer[DML_TENSOR_DESC] | DML_TENSOR_DESC) -> TensorDe
     if tensor is None:
         return None
     buffer = _structure(tensor.Desc, DML_BUFFER_TENSOR_DESC) if tensor.Type in _TENSOR_TYPES else None
-    fields = None if buffer is None else _read_fields(buffer, buffer.DimensionCount)
-    return TensorDesc(type=tensor.Type, desc=BufferTensorDesc.model_validate(fields) if fields else None)
-
-
-def _read_fields(struct: Structure, count: int) -> dict[str, Any]:
-    """Return the fields of a structure, with the entries of its arrays.
-
-    An array has no entries if DirectML refuses its count, since there may be no memory behind it.
-    """
-    fields = {field[0]: getattr(struct, field[0]) for field in struct._fields_}
-    entries = count if count <= DML_TENSOR_DIMENSION_COUNT_MAX1 else 0
-    arrays = {name: value for name, value in fields.items() if isinstance(value, _UINTS)}
-    return fields | {name: array[:entries] if bool(array) else None for name, array in arrays.items()}
-
-
-def _written(desc: Struct, struct: type[_Struct]) -> _Struct:
-    """Return a new structure with the fields of its mirror, whose order is C's."""
-    return struct(*map(_written_field, desc.__dict__.values()))
-
-
-def _written_field(value: object) -> Any:
-    match value:
-        case tuple():
-            return (c_uint32 * max(len(value), DML_TENSOR_DIMENSION_COUNT_MAX1))(*value)
-        case TensorDesc():
-            return pointer(_tensor_struct(value))
-    return value
+    if buffer is None:
+        return TensorDesc(type=tensor.Type, desc=None)
+    fields = {name: getattr(buffer, name) for name, _ in DML_BUFFER_TENSOR_DESC._fields_}
+    arrays = {name: _read_array(fields[name], buffer.DimensionCount) for name in ("Sizes", "Strides")}
+    return TensorDesc(type=tensor.Type, desc=BufferTensorDesc.model_validate(fields | arrays))
 
 
 def _tensor_struct(tensor: TensorDesc) -> DML_TENSOR_DESC:
-    buffer = _void(_written(tensor.desc, DML_BUFFER_TENSOR_DESC)) if tensor.desc else None
+    buffer = _void(_written(tensor.desc.__dict__.values(), DML_BUFFER_TENSOR_DESC)) if tensor.desc else None
     return DML_TENSOR_DESC(tensor.type, buffer)
 
 
