@@ -159,6 +159,12 @@ def queried_attributes(domain: str, operator: str) -> Mapping[str, str]:
     return table["attributes"] if is_queried else {}
 
 
+def recognised_equations() -> Mapping[str, str]:
+    """Return the Einsums of two inputs, their labels in order, that are recognised, by the release that first does."""
+    equations: dict[str, str] = _table("registrations.json")["equations"]
+    return equations
+
+
 def formals_of(domain: str, operator: str) -> Any:
     """Return the inputs, then the outputs, of an operator that onnx lacks, with their types' names; None for others."""
     return _table("formals.json")["formals"].get(f"{domain}:{operator}")

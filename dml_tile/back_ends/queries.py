@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from string import ascii_letters
 from typing import TYPE_CHECKING, Final
 
-from dml_tile.back_ends.kernels import Version
+from dml_tile.back_ends.kernels import Version, recognised_equations, version_of
 from dml_tile.text import abridged
 
 if TYPE_CHECKING:
@@ -83,20 +84,6 @@ def _scatter(node: ModelNode, release: Version) -> str:
     return "" if reduction == "none" else f"reduction is {abridged(reduction)}"
 
 
-_PRODUCTS: Final = (
-    # equations of two inputs, their labels numbered in order, that are recognised from a release on
-    (
-        (1, 9),
-        {
-            # plain, the first transposed, the second transposed; of 2 to 4 labels
-            *("ab,bc->ac", "abc,acd->abd", "abcd,abde->abce"),
-            *("ab,ac->bc", "abc,abd->acd", "abcd,abce->abde"),
-            *("ab,cb->ac", "abc,adc->abd", "abcd,abed->abce", "a,a->"),
-        },
-    ),
-    ((1, 14), {"abcd,adce->abce", "abcd,abce->adce", "abcd,aecd->abce"}),
-    ((1, 16), {"a,b->ab"}),
-)
 _ANY_EQUATION: Final = (1, 19)
 """The release that takes any equation of one or two inputs."""
 
@@ -125,15 +112,10 @@ def _is_recognised(inputs: list[str], result: str, release: Version) -> bool:
         return sorted(first) == sorted(result) or not result or (is_of_two and result in (first[0], first[1]))
     if inputs[0] == inputs[1] == result:
         return True
-    numbers: dict[str, str] = {}
-    text = "".join(_numbered(f"{inputs[0]},{inputs[1]}->{result}", numbers))
-    return any(text in equations for since, equations in _PRODUCTS if since <= release)
-
-
-def _numbered(equation: str, numbers: dict[str, str]) -> Iterator[str]:
-    """Yield the equation with the labels a, b, c, … in the order of their first appearance."""
-    for character in equation:
-        yield numbers.setdefault(character, chr(ord("a") + len(numbers))) if character.isalpha() else character
+    equation = f"{inputs[0]},{inputs[1]}->{result}"
+    labels = "".join(dict.fromkeys(filter(str.isalpha, equation)))
+    since = recognised_equations().get(equation.translate(str.maketrans(labels, ascii_letters[: len(labels)])))
+    return since is not None and version_of(since) <= release
 
 
 QUERIES: Final[dict[str, Callable[[ModelNode, Version], str]]] = {

@@ -23,7 +23,7 @@ from onnx import TypeProto, defs, helper
 from onnx.reference import ReferenceEvaluator
 
 from dml_tile.readers.onnx.file import MAX_ELEMENTS, subgraphs
-from dml_tile.readers.onnx.nodes import Node
+from dml_tile.readers.onnx.nodes import OPERATORS, Node
 from dml_tile.readers.onnx.origins import UNSIZED
 from dml_tile.readers.onnx.values import UNKNOWN, Array, Mask, Value, agree, dimensions, with_sizes
 
@@ -47,18 +47,8 @@ _DATA: Final[dict[str, tuple[int, ...] | None]] = {
 }
 """Operators that move elements, with the inputs that they move, None for all; other inputs must be wholly known."""
 
-_ELEMENTWISE: Final = frozenset(
-    {
-        *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater"),
-        *("GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Relu"),
-        *("Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
-    }
-)
+_ELEMENTWISE: Final = OPERATORS["elementwise"]
 """Operators that compute each element of the output from one element of each (broadcast) input."""
-
-_RANDOM: Final = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
 
 _TRAINING_BY_INPUT: Final = 7
 """The opset from which on a Dropout drops elements only where an input says so."""
@@ -89,7 +79,7 @@ def is_disputed(node: Node) -> bool:
 
 def is_deterministic(node: Node) -> bool:
     """Return True if the same inputs always give the same outputs, and no subgraph computes them."""
-    is_known = not node.domain and node.opset is not None and node.type not in _RANDOM
+    is_known = not node.domain and node.opset is not None and node.type not in OPERATORS["random"]
     return is_known and next(subgraphs(node.proto), None) is None
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Final
 
 from onnx import AttributeProto, NodeProto, OperatorSetIdProto, defs
@@ -13,6 +15,12 @@ from dml_tile.back_ends.placement import ModelNode
 from dml_tile.readers.model_tile import ValueOrigin
 from dml_tile.readers.onnx.values import Value
 from dml_tile.text import shortened_within
+
+OPERATORS: Final = {
+    trait: frozenset(names)
+    for trait, names in json.loads(Path(__file__).with_name("operators.json").read_text(encoding="utf-8")).items()
+}
+"""The operators with a trait, by the trait."""
 
 _OTHER: Final = "ai.onnx@"
 _OTHER_OPSET: Final = re.compile(f"{re.escape(_OTHER)}(-?[0-9]{{1,19}})")

@@ -11,29 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from dml_tile.readers.onnx.nodes import Node
+from dml_tile.readers.onnx.nodes import OPERATORS, Node
 from dml_tile.readers.onnx.values import Value
 
 Permutation: TypeAlias = tuple[int, ...]
 
-_OF_FIRST_INPUT: Final = frozenset(
-    {
-        *("Abs", "Acos", "Acosh", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "Cast", "Ceil", "Celu"),
-        *("Clip", "Cos", "Cosh", "DequantizeLinear", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish"),
-        *("Hardmax", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "LogSoftmax", "Neg", "Not", "Pad"),
-        *("QuantizeLinear", "Reciprocal", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"),
-        *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Relu"),
-        *("Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Slice", "Softmax", "Softplus"),
-        *("Softsign", "Split", "Sqrt", "Squeeze", "Tan", "Tanh", "ThresholdedRelu", "Tile", "Unsqueeze"),
-    }
-)
+_OF_FIRST_INPUT: Final = OPERATORS["transposed through the first input"]
 """Operators through whose first input a Transpose moves to their first output."""
-_OF_ALL_INPUTS: Final = frozenset(
-    {
-        *("Add", "And", "BitShift", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max"),
-        *("Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor"),
-    }
-)
+_OF_ALL_INPUTS: Final = OPERATORS["transposed through all inputs"]
 """Operators that broadcast, through all of whose inputs a Transpose moves."""
 _UNKNOWN_RANK: Final = 5
 """The rank that is assumed where none is known."""
