@@ -440,6 +440,22 @@ def test_a_node_that_nobody_takes_is_replaced_by_the_nodes_of_its_function() -> 
     ]
 
 
+@pytest.mark.parametrize(("domain", "is_known"), [("", True), ("own", False)])
+def test_a_function_that_depends_on_types_does_not_replace_a_node_whose_types_are_not_known(
+    domain: str, *, is_known: bool
+) -> None:
+    made = of_nodes(
+        node("Neg", ["x"], ["a"], domain=domain),
+        node("GroupNormalization", ["a", "scale", "bias"], ["y"], num_groups=1),
+        inputs=[typed("x", [1, 2, 3]), typed("scale", [2]), typed("bias", [2])],
+        opset=21,
+        domains={domain: 1} if domain else None,
+    )
+    _, *others = placements(made, target("1.20"))
+    words_of_others = {reason.placement for _, reason in others}
+    assert words_of_others == ({"directml", "cpu", "gone"} if is_known else {"unknown"})
+
+
 @pytest.mark.parametrize(("axes", "gone"), [(("a", "b"), False), (("a", "a"), True)])
 def test_equal_constants_are_one_in_a_models_own_graph_and_not_in_a_subgraph(
     axes: tuple[str, str], *, gone: bool

@@ -85,8 +85,9 @@ class ModelNode:
 
     ``pointer`` is its place by numbers and names: ``3``, ``3/then_branch/0``, ``5/FUNCTION/0``. ``version`` is the
     opset that introduced its operator; 0 if it has none, as ``fault`` says. ``implicit`` are the values from outside
-    that its ``graphs`` use. ``body`` returns the nodes that may replace it; None if it has none. ``function`` names the
-    kind of function whose body it is in: "model" for the model's own, "onnx" for an operator's, or neither.
+    that its ``graphs`` use. ``body`` returns the nodes that may replace it, None if they depend on a type that is not
+    known; it is None for a node that nothing replaces. ``function`` names the kind of function whose body it is in:
+    "model" for the model's own, "onnx" for an operator's, or neither.
     """
 
     pointer: str
@@ -100,7 +101,7 @@ class ModelNode:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     implicit: tuple[Edge, ...] = ()
     graphs: tuple[Sequence[ModelNode], ...] = ()
-    body: Callable[[], Sequence[ModelNode]] | None = None
+    body: Callable[[], Sequence[ModelNode] | None] | None = None
     gone: Gone | None = None
     function: str = ""
     fault: Reason | None = None

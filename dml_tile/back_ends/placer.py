@@ -181,9 +181,11 @@ class _Placer:
             if reason.placement is Placement.CPU:
                 # the CPU provider has the node cast, or not at all
                 is_replaced = self._is_read and lacking and lacking.placement is not Placement.UNKNOWN
-                if is_replaced and node.body is not None and (body := node.body()):
-                    yield from self._claimed(body)
-                    continue
+                if is_replaced and node.body is not None:
+                    if body := node.body():
+                        yield from self._claimed(body)
+                        continue
+                    lacking = _UNKNOWN_TYPE if body is None else lacking
                 reason = self._on_cpu(node, reason, lacking)
             if reason.placement is Placement.DIRECTML:
                 self._made_by_directml.update(filter(None, node.outputs))

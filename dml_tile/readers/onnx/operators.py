@@ -138,6 +138,13 @@ def types_by_formals(node: Node, formals: Formals) -> dict[str, TypeProto]:
     return found
 
 
+def depends_on_unknown_type(schema: Any, node: Node) -> bool:
+    """Return True if an operator's function depends on its inputs' types, of which one is not known."""
+    return schema.has_context_dependent_function and any(
+        value.type is None or value.type.WhichOneof("value") is None for value in node.given.values()
+    )
+
+
 def function_of(schema: Any, node: Node) -> FunctionProto | None:
     """Return the function that replaces a node, with the defaults of its attributes; None if there is none."""
     opset = node.opset or 1

@@ -25,7 +25,15 @@ from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
 from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.onnxruntime import Uses, drop, is_folded, quantised_tiles, why_folded
-from dml_tile.readers.onnx.operators import Resolved, attributes_of, edge_of, function_of, resolved, types_by_formals
+from dml_tile.readers.onnx.operators import (
+    Resolved,
+    attributes_of,
+    depends_on_unknown_type,
+    edge_of,
+    function_of,
+    resolved,
+    types_by_formals,
+)
 from dml_tile.readers.onnx.origins import with_origins
 from dml_tile.readers.onnx.sizes import contradiction, sizes_in_file
 from dml_tile.readers.onnx.transposes import transposed_tiles
@@ -189,8 +197,10 @@ class GraphScan:
             placed.body = cache(partial(self._body, operator.schema, node))
         return placed
 
-    def _body(self, schema: Any, node: Node) -> Sequence[ModelNode]:
-        """Return the nodes of the operator's own function; none if it has none for the node."""
+    def _body(self, schema: Any, node: Node) -> Sequence[ModelNode] | None:
+        """Return the nodes of the operator's own function; none if it has none, None if a type that decides is open."""
+        if depends_on_unknown_type(schema, node):
+            return None
         function = function_of(schema, node)
         if function is None:
             return ()
