@@ -22,18 +22,26 @@ class DeviceOutput(Record):
     """A line of the output of `dml-tile device --format json`: whether a target has a device."""
 
     target: str
-    feature_level: str = Field(description="The feature level of the target's DirectML.", examples=["2_0"])
-    directml: str = Field(description="The DirectML that is asked for the device, and where it comes from.")
-    via: str = Field(description="The back end that asks for the device; empty for an application itself.")
-    created: bool = Field(description="Whether the device comes into being.")
-    needed: str | None = Field(description="The lowest feature level that is taken; null if any is.")
-    hresult: str | None = Field(
-        description="What DMLCreateDevice1 returns if not; null if it succeeds, or if DirectML does not have it."
-    )
-    reason: str | None = Field(description="Why no device comes into being; null if one does.")
-    ship: str | None = Field(description="What to ship if not; null if one does.")
-    url: str | None = Field(description="The page of what the back end needs; null without one.")
-    note: str = Field(description="What about the target is inferred; empty if nothing is.")
+    feature_level: str = Field(examples=["2_0"])
+    """The feature level of the target's DirectML."""
+    directml: str
+    """The DirectML that is asked for the device, and where it comes from."""
+    via: str
+    """The back end that asks for the device; empty for an application itself."""
+    created: bool
+    """Whether the device comes into being."""
+    needed: str | None
+    """The lowest feature level that is taken; null if any is."""
+    hresult: str | None
+    """What DMLCreateDevice1 returns if not; null if it succeeds, or if DirectML does not have it."""
+    reason: str | None
+    """Why no device comes into being; null if one does."""
+    ship: str | None
+    """What to ship if not; null if one does."""
+    url: str | None
+    """The page of what the back end needs; null without one."""
+    note: str
+    """What about the target is inferred; empty if nothing is."""
 
 
 def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:

@@ -63,8 +63,10 @@ What it must be depends on the data type, so it is looked at where the values ar
 class TypedValue(JsonObject):
     """One value of a resource that mixes types."""
 
-    name: Any = Field(default=None, description="A comment.")
-    type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The value's type.")
+    name: Any = None
+    """A comment."""
+    type: Annotated[TensorDataType | int, DATA_TYPE]
+    """The value's type."""
     value: Number
 
 
@@ -86,7 +88,8 @@ class SequenceValues(JsonObject):
 class FileValues(JsonObject):
     """The contents of a file: an array (.npy), or raw bytes."""
 
-    source_path: str = Field(min_length=1, description="Relative to the model's folder, or to the current one.")
+    source_path: str = Field(min_length=1)
+    """Relative to the model's folder, or to the current one."""
 
 
 def _values_tag(values: Any) -> str | None:
@@ -121,15 +124,12 @@ class Resource(JsonObject):
     """A buffer, and what is in it before the first command."""
 
     initial_values: InitialValues
-    initial_values_data_type: Annotated[TensorDataType | int, DATA_TYPE] = Field(
-        default=TensorDataType.UNKNOWN, description="The type of initialValues; UNKNOWN for an array of typed values."
-    )
-    size_in_bytes: UINT64 | None = Field(
-        default=None, description="At least what the values need; rounded up to 4 if omitted."
-    )
-    initial_values_offset_in_bytes: UINT64 = Field(
-        default=0, description="Checked against sizeInBytes; DxDispatch puts the values at the beginning all the same."
-    )
+    initial_values_data_type: Annotated[TensorDataType | int, DATA_TYPE] = TensorDataType.UNKNOWN
+    """The type of initialValues; UNKNOWN for an array of typed values."""
+    size_in_bytes: UINT64 | None = None
+    """At least what the values need; rounded up to 4 if omitted."""
+    initial_values_offset_in_bytes: UINT64 = 0
+    """Checked against sizeInBytes; DxDispatch puts the values at the beginning all the same."""
 
     @model_validator(mode="before")
     @classmethod
@@ -160,19 +160,20 @@ class BindingSource(JsonObject):
     """A resource from an element on."""
 
     name: str
-    element_count: UINT64 = Field(default=0, description="Read, and not used for a tile.")
-    element_size_in_bytes: UINT64 = Field(
-        default=0, description="By default the size of the resource's initialValuesDataType."
-    )
-    element_offset: UINT64 = Field(default=0, description="The first element, in units of elementSizeInBytes.")
-    format: Annotated[str, AfterValidator(_require_format)] = Field(
-        default="UNKNOWN", description="A DXGI_FORMAT; read, and not used for a tile."
-    )
-    counter: str = Field(default="", description="A resource; read, and not used for a tile.")
-    counter_offset_bytes: UINT64 = Field(default=0, description="Read with counter only.")
-    shape: Annotated[tuple[Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)], ...], Field(fail_fast=True)] = (
-        Field(default=(), description="Read, and not used for a tile.")
-    )
+    element_count: UINT64 = 0
+    """Read, and not used for a tile."""
+    element_size_in_bytes: UINT64 = 0
+    """By default the size of the resource's initialValuesDataType."""
+    element_offset: UINT64 = 0
+    """The first element, in units of elementSizeInBytes."""
+    format: Annotated[str, AfterValidator(_require_format)] = "UNKNOWN"
+    """A DXGI_FORMAT; read, and not used for a tile."""
+    counter: str = ""
+    """A resource; read, and not used for a tile."""
+    counter_offset_bytes: UINT64 = 0
+    """Read with counter only."""
+    shape: Annotated[tuple[Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)], ...], Field(fail_fast=True)] = ()
+    """Read, and not used for a tile."""
 
 
 def _list_sources(sources: Any) -> Any:
@@ -257,7 +258,8 @@ class TileDispatchable(JsonObject):
     desc: TileOperatorDesc | None
     dml_compile_type: Literal["DmlCompileOp", "DmlCompileGraph"] = "DmlCompileOp"
     execution_flags: Annotated[ExecutionFlags | int, Flags(ExecutionFlags, "DML_EXECUTION_FLAG_")] = ExecutionFlags.NONE
-    bindings: BoundSources = Field(default_factory=dict, description="Bound at initialisation: tensors OWNED_BY_DML.")
+    bindings: BoundSources = Field(default_factory=dict)
+    """Bound at initialisation: tensors OWNED_BY_DML."""
 
     @property
     def operator(self) -> OperatorDesc:
@@ -348,7 +350,8 @@ class DispatchCommand(JsonObject):
     type: Literal["dispatch"]
     dispatchable: str
     bindings: BoundSources
-    thread_group_count: tuple[UINT, UINT, UINT] = Field(default=(1, 1, 1), description="For shaders only.")
+    thread_group_count: tuple[UINT, UINT, UINT] = (1, 1, 1)
+    """For shaders only."""
 
 
 class PrintCommand(JsonObject):
@@ -356,7 +359,8 @@ class PrintCommand(JsonObject):
 
     type: Literal["print"]
     resource: str
-    verbose: bool = Field(default=False, strict=True, description="One element a line, with its index and its bits.")
+    verbose: bool = Field(default=False, strict=True)
+    """One element a line, with its index and its bits."""
 
 
 class WriteFileCommand(JsonObject):
@@ -364,10 +368,10 @@ class WriteFileCommand(JsonObject):
 
     type: Literal["writeFile"]
     resource: str
-    target_path: str = Field(min_length=1, description="Relative to the current folder.")
-    dimensions: Annotated[tuple[PositiveUINT, ...], Field(fail_fast=True)] = Field(
-        default=(), description="The shape of a .npy file; by default one dimension."
-    )
+    target_path: str = Field(min_length=1)
+    """Relative to the current folder."""
+    dimensions: Annotated[tuple[PositiveUINT, ...], Field(fail_fast=True)] = ()
+    """The shape of a .npy file; by default one dimension."""
 
 
 _COMMANDS: Final = {name.lower(): name for name in ("dispatch", "print", "writeFile")}  # whose case DxDispatch ignores

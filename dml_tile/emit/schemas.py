@@ -5,12 +5,16 @@ Page: https://json-schema.org/draft/2020-12
 
 from __future__ import annotations
 
+import ast
 import copy
+import inspect
 import re
+from itertools import pairwise
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
 from dml_tile.back_ends.chromium import OpSupportLimits
 from dml_tile.checks.devices import DeviceOutput
@@ -133,8 +137,22 @@ def model_schema() -> Schema:
 
 
 class _Generator(GenerateJsonSchema):
+    """Describes fields by their docstrings too."""
+
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False  # the title would be the key again, in another case
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
+        made, model = super().model_schema(schema), schema["cls"]
+        (definition,) = ast.parse(inspect.getsource(model)).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, said in pairwise(definition.body):
+            match field, said:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    made["properties"][model.model_fields[name].alias or name]["description"] = inspect.cleandoc(
+                        text
+                    ).replace("\n", " ")
+        return made
 
 
 def _generated(model: type[BaseModel], mode: Literal["validation", "serialization"] = "validation") -> Schema:

@@ -32,24 +32,27 @@ MAX_NODES_OF_A_MODEL: Final = 200_000
 class FindingRecord(Record):
     """A rule that the descriptor breaks."""
 
-    rule: str = Field(description="The rule's stable id; `dml-tile explain` tells more.")
-    path: str = Field(description="The field in C names; empty for the whole descriptor.")
+    rule: str
+    """The rule's stable id; `dml-tile explain` tells more."""
+    path: str
+    """The field in C names; empty for the whole descriptor."""
     message: str
-    severity: Literal["error", "warning", "note"] = Field(
-        description="error: DirectML refuses it or crashes, or a specification or a back end raises; warning: only the "
-        "documentation rules it out, or DirectML refused it where it was captured; note: no refusal."
-    )
-    basis: tuple[Literal["documented", "runtime", "inferred"], ...] = Field(description="What the finding rests on.")
-    hresult: Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")] | None = Field(
-        description="What DirectML returns; null if it does not notice, if it crashes, or if that is unknown."
-    )
-    crash: bool = Field(description="Whether the process would die.")
-    url: str = Field(description="The page that the rule follows.")
+    severity: Literal["error", "warning", "note"]
+    """error: DirectML refuses it or crashes, or a specification or a back end raises; warning: only the documentation
+    rules it out, or DirectML refused it where it was captured; note: no refusal."""
+    basis: tuple[Literal["documented", "runtime", "inferred"], ...]
+    """What the finding rests on."""
+    hresult: Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")] | None
+    """What DirectML returns; null if it does not notice, if it crashes, or if that is unknown."""
+    crash: bool
+    """Whether the process would die."""
+    url: str
+    """The page that the rule follows."""
     suggestion: str | None
-    line: Line = Field(
-        default=None, description="Where the field begins in a file of JSON, or the object that lacks it."
-    )
-    column: Line = Field(default=None, description="In that line, in code points.")
+    line: Line = None
+    """Where the field begins in a file of JSON, or the object that lacks it."""
+    column: Line = None
+    """In that line, in code points."""
 
 
 _Dimension = Annotated[int, Field(ge=0)] | _Name | None
@@ -58,95 +61,108 @@ _Dimension = Annotated[int, Field(ge=0)] | _Name | None
 class NodeRecord(Record):
     """A model's Tile: a size is a number, a name or, where the model has none for it, null."""
 
-    data_type: str | None = Field(description="DirectML's name of the type; null if it is known at run time only.")
-    sizes: tuple[_Dimension, ...] | None = Field(
-        description="The input's sizes; null if not even their number is known."
-    )
-    repeats: tuple[_Dimension, ...] | None = Field(description="The repeats; null if none is known.")
-    output_sizes: tuple[_Dimension, ...] | None = Field(description="The output's sizes; null if none is known.")
-    inputs: tuple[_Name, ...] = Field(description="The ONNX names of the node's inputs; of other models none.")
-    output: _Name = Field(description="The ONNX name of the node's output; of other models empty.")
+    data_type: str | None
+    """DirectML's name of the type; null if it is known at run time only."""
+    sizes: tuple[_Dimension, ...] | None
+    """The input's sizes; null if not even their number is known."""
+    repeats: tuple[_Dimension, ...] | None
+    """The repeats; null if none is known."""
+    output_sizes: tuple[_Dimension, ...] | None
+    """The output's sizes; null if none is known."""
+    inputs: tuple[_Name, ...]
+    """The ONNX names of the node's inputs; of other models none."""
+    output: _Name
+    """The ONNX name of the node's output; of other models empty."""
 
 
 class ResultRecord(Record):
     """One descriptor at one target."""
 
-    source: str = Field(description="The file; - is standard input.")
-    pointer: str = Field(description="The JSON pointer of the descriptor in its source, or a model's node.")
-    operator: str = Field(
-        description="The operator in one line; of a tile, with ? for what is known at run time only.",
-        examples=["INT64 {2,3,4} x {1,2,1} -> {2,6,4}"],
-    )
-    node: NodeRecord | None = Field(default=None, description="The tile of a model, field by field; else null.")
+    source: str
+    """The file; - is standard input."""
+    pointer: str
+    """The JSON pointer of the descriptor in its source, or a model's node."""
+    operator: str = Field(examples=["INT64 {2,3,4} x {1,2,1} -> {2,6,4}"])
+    """The operator in one line; of a tile, with ? for what is known at run time only."""
+    node: NodeRecord | None = None
+    """The tile of a model, field by field; else null."""
     target: str
     feature_level: Level
-    verdict: Verdict = Field(
-        description="undocumented: DirectML takes it, only its documentation rules it out; so far: what is known at "
-        "run time only may still change it; in part: fields of another operator than Tile were not looked at; "
-        "elsewhere: the back end keeps it from DirectML, or it is a shader or a model; not checked: its fields are not "
-        "given, or are DirectML's own."
-    )
-    ok: bool = Field(description="Whether the operator passes --fail-on: the exit status is 1 if one does not.")
-    lowest_level: Level | Literal["never"] | None = Field(
-        description="The lowest feature level at which the descriptor passes, or never; where fields are unknown, it "
-        "may be higher. Null for what is not judged, such as a command."
-    )
-    unknown: tuple[str, ...] = Field(
-        default=(), description="The fields of a model's tile that are known at run time only, and were not checked."
-    )
-    not_looked_at: tuple[str, ...] = Field(
-        default=(), description="The fields of another operator than Tile that no rule is about."
-    )
+    verdict: Verdict
+    """undocumented: DirectML takes it, only its documentation rules it out; so far: what is known at run time only may
+    still change it; in part: fields of another operator than Tile were not looked at; elsewhere: the back end keeps
+    it from DirectML, or it is a shader or a model; not checked: its fields are not given, or are DirectML's own."""
+    ok: bool
+    """Whether the operator passes --fail-on: the exit status is 1 if one does not."""
+    lowest_level: Level | Literal["never"] | None
+    """The lowest feature level at which the descriptor passes, or never; where fields are unknown, it may be higher.
+    Null for what is not judged, such as a command."""
+    unknown: tuple[str, ...] = ()
+    """The fields of a model's tile that are known at run time only, and were not checked."""
+    not_looked_at: tuple[str, ...] = ()
+    """The fields of another operator than Tile that no rule is about."""
     findings: tuple[FindingRecord, ...]
-    via: str = Field(default="", description="The back end that a model's tile goes through, if one was asked for.")
-    deselected: int = Field(default=0, ge=0, description="How many findings there are of rules that are not selected.")
-    times: int = Field(default=1, ge=1, description="The number of equal lines of a capture that this one stands for.")
-    in_baseline: int = Field(default=0, ge=0, description="How many findings there are that the baseline has.")
+    via: str = ""
+    """The back end that a model's tile goes through, if one was asked for."""
+    deselected: int = Field(default=0, ge=0)
+    """How many findings there are of rules that are not selected."""
+    times: int = Field(default=1, ge=1)
+    """The number of equal lines of a capture that this one stands for."""
+    in_baseline: int = Field(default=0, ge=0)
+    """How many findings there are that the baseline has."""
 
 
 class ErrorRecord(Record):
     """A source, or a part of one, that cannot be read and so has no result."""
 
-    source: str = Field(description="The file; - is standard input.")
-    pointer: str = Field(description="The JSON pointer of the unreadable part; empty for the whole.")
+    source: str
+    """The file; - is standard input."""
+    pointer: str
+    """The JSON pointer of the unreadable part; empty for the whole."""
     message: str
-    line: Line = Field(default=None, description="Where the part begins, or where the file is no JSON.")
-    column: Line = Field(default=None, description="In that line, in code points.")
+    line: Line = None
+    """Where the part begins, or where the file is no JSON."""
+    column: Line = None
+    """In that line, in code points."""
 
 
 class NoticeRecord(Record):
     """A notice about per-file-ignores, the baseline or --via."""
 
-    source: str = Field(description="The file; - is standard input.")
+    source: str
+    """The file; - is standard input."""
     rule: str = Field(json_schema_extra={"enum": [own.id for own in OWN.values() if own.key == "notices"]})
     severity: Literal["note"]
     message: _Printable
-    line: None = Field(default=None, description="Null, since a notice is about a whole file.")
-    column: None = Field(default=None, description="Null too.")
+    line: None = None
+    """Null, since a notice is about a whole file."""
+    column: None = None
+    """Null too."""
 
 
 class PlacementRecord(Record):
     """A node of a model at one target, and the provider of ONNX Runtime that takes it."""
 
-    source: str = Field(description="The file.")
+    source: str
+    """The file."""
     target: str
-    node: str = Field(
-        description="The node's place: its number; in a graph inside a node, or in a function's body, behind that.",
-        examples=["3", "3/then_branch/0", "5/FUNCTION/0"],
-    )
-    name: str = Field(description="The node's name in the file; empty if it has none.")
-    domain: str = Field(description="The operator's domain; empty for onnx's own.")
+    node: str = Field(examples=["3", "3/then_branch/0", "5/FUNCTION/0"])
+    """The node's place: its number; in a graph inside a node, or in a function's body, behind that."""
+    name: str
+    """The node's name in the file; empty if it has none."""
+    domain: str
+    """The operator's domain; empty for onnx's own."""
     operator: str
-    version: Annotated[int, Field(ge=0)] = Field(
-        description="The opset that introduced this version of the operator; 0 if that is not known."
-    )
-    placement: Placement = Field(
-        description="directml, cpu; none: no provider takes it; unknown: the type of a value or the release is not "
-        "known; gone: ONNX Runtime folds or drops it before any provider sees it. Where ONNX Runtime creates no "
-        "device, it is what it would be with one."
-    )
-    rule: str = Field(description="The id of the reason, as `dml-tile explain` tells more of; empty without one.")
-    reason: str = Field(description="Why DirectML does not take it; empty if it does.")
+    version: Annotated[int, Field(ge=0)]
+    """The opset that introduced this version of the operator; 0 if that is not known."""
+    placement: Placement
+    """directml, cpu; none: no provider takes it; unknown: the type of a value or the release is not known; gone: ONNX
+    Runtime folds or drops it before any provider sees it. Where ONNX Runtime creates no device, it is what it would
+    be with one."""
+    rule: str
+    """The id of the reason, as `dml-tile explain` tells more of; empty without one."""
+    reason: str
+    """Why DirectML does not take it; empty if it does."""
 
 
 class ModelErrorRecord(Record):
@@ -162,25 +178,22 @@ class ModelErrorRecord(Record):
 class SourceRecord(Record):
     """A file that was checked or passed over, or a folder that was not entered."""
 
-    source: str = Field(description="The file; - is standard input.")
-    operators: Annotated[int, Field(ge=0)] = Field(description="How many operators of it were checked.")
-    contradictions: tuple[str, ...] = Field(
-        default=(), description="What is wrong with the shapes that an ONNX model declares; at most ten."
-    )
-    nodes: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="How many nodes of a model ONNX Runtime placed; with graphs inside nodes, and functions."
-    )
+    source: str
+    """The file; - is standard input."""
+    operators: Annotated[int, Field(ge=0)]
+    """How many operators of it were checked."""
+    contradictions: tuple[str, ...] = ()
+    """What is wrong with the shapes that an ONNX model declares; at most ten."""
+    nodes: Annotated[int, Field(ge=0)] = 0
+    """How many nodes of a model ONNX Runtime placed; with graphs inside nodes, and functions."""
     nodes_left_out: Annotated[int, Field(ge=0)] = Field(
         default=0, description=f"How many entries of `nodes` are left out; a model has at most {MAX_NODES_OF_A_MODEL}."
     )
-    errors: tuple[ModelErrorRecord, ...] = Field(
-        default=(), description="What keeps the model from loading, or from DirectML as a whole, by target."
-    )
-    passed_over: str = Field(
-        default="",
-        description="Why nothing of the file was checked; of a folder, whose name ends with a slash, why it was not "
-        "entered. Empty for what was checked.",
-    )
+    errors: tuple[ModelErrorRecord, ...] = ()
+    """What keeps the model from loading, or from DirectML as a whole, by target."""
+    passed_over: str = ""
+    """Why nothing of the file was checked; of a folder, whose name ends with a slash, why it was not entered. Empty for
+    what was checked."""
 
 
 _KINDS: Final[dict[str, type[Record]]] = {"errors": ErrorRecord, "notices": NoticeRecord}
@@ -195,16 +208,14 @@ class CheckOutput(Record):
 
     version: Literal[1]
     results: tuple[ResultRecord, ...]
-    nodes: tuple[PlacementRecord, ...] = Field(
-        default=(), description="The nodes of models, target by target; there only if --via ort places them."
-    )
-    sources: tuple[SourceRecord, ...] = Field(
-        description="The files, in the order in which they were checked; then what was passed over."
-    )
-    errors: tuple[ErrorRecord, ...] = Field(default=(), description="There only if something cannot be read.")
-    notices: tuple[NoticeRecord, ...] = Field(
-        default=(), description="There only if per-file-ignores or the baseline has one."
-    )
+    nodes: tuple[PlacementRecord, ...] = ()
+    """The nodes of models, target by target; there only if --via ort places them."""
+    sources: tuple[SourceRecord, ...]
+    """The files, in the order in which they were checked; then what was passed over."""
+    errors: tuple[ErrorRecord, ...] = ()
+    """There only if something cannot be read."""
+    notices: tuple[NoticeRecord, ...] = ()
+    """There only if per-file-ignores or the baseline has one."""
 
 
 class JsonReport(Report):
