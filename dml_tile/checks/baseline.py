@@ -79,15 +79,13 @@ class Baseline:
         """Return True for a known departure of a model's nodes, or of the model, from DirectML."""
         return _entry(self._folder, source, operator, target, rule) in self.entries
 
-    def note_nodes(self, nodes: ModelNodes) -> None:
-        """Remember which entries occur in a model's nodes."""
-        for operator, rule, target in nodes.known:
-            self._occurring.add(_entry(self._folder, nodes.source, operator, target, rule))
-
-    def note(self, results: Iterable[Result]) -> None:
+    def note(self, found: Sequence[Result] | ModelNodes) -> None:
         """Remember which entries occur; ``with_known`` may have been called in another process."""
-        for result in results:
-            self._occurring |= _entries(result, result.uncounted.get(IN_BASELINE, ()), self._folder)
+        if isinstance(found, Sequence):
+            for result in found:
+                self._occurring |= _entries(result, result.uncounted.get(IN_BASELINE, ()), self._folder)
+        else:
+            self._occurring |= _node_entries(found.source, found.known, self._folder)
 
     def notices(self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection) -> Iterator[Found]:
         """Yield a notice of each entry that this run looked for and did not find, in order."""
@@ -114,20 +112,13 @@ def written_before(file: str) -> Baseline | None:
     return Baseline(file) if Path(file).is_file() and Path(file).stat().st_size else None
 
 
-def new_entries(results: Sequence[Result], file: str) -> set[Entry]:
-    """Return the entries for the findings of a tile, in a baseline that is written to ``file``."""
+def new_entries(found: Sequence[Result] | ModelNodes, file: str) -> set[Entry]:
+    """Return the entries for the findings of a tile, or a model's nodes, in a baseline that is written to ``file``."""
     folder = str(Path(file).parent)
-    return set[Entry]().union(*(_entries(each, (*each.findings, *each.notes), folder) for each in results))
-
-
-def node_entries(nodes: ModelNodes, file: str) -> set[Entry]:
-    """Return the entries for the departures of a model's nodes, in a baseline that is written to ``file``."""
-    folder = str(Path(file).parent)
-    return {
-        _entry(folder, nodes.source, each.operator, name, each.reason.rule)
-        for each in nodes.counted
-        for name in each.targets
-    }
+    if isinstance(found, Sequence):
+        return set[Entry]().union(*(_entries(each, (*each.findings, *each.notes), folder) for each in found))
+    counted = ((each.operator, each.reason.rule, name) for each in found.counted for name in each.targets)
+    return _node_entries(found.source, counted, folder)
 
 
 def baseline_text(entries: Iterable[Entry]) -> str:
@@ -154,6 +145,11 @@ def _entries(result: Result, findings: Iterable[Finding], folder: str) -> set[En
         for finding in findings
         if finding.rule not in OWN or OWN[finding.rule].may_be_known
     }
+
+
+def _node_entries(source: str, departures: Iterable[tuple[str, str, str]], folder: str) -> set[Entry]:
+    """Return the entries of departures of a model's nodes, each by operator, rule and target."""
+    return {_entry(folder, source, operator, target, rule) for operator, rule, target in departures}
 
 
 def _entry(folder: str, source: str, operator: str, target: str, rule: str, field: str = "") -> Entry:

@@ -273,27 +273,21 @@ class CheckRun:
                 self._files.append(event)
                 if event.is_empty and not (event.is_model or self.questions.is_strict):
                     self._passed_over.append(passing_over(file, EMPTY))
-            case tuple() as results:
+            case found:
                 if self.questions.baseline:
-                    self.questions.baseline.note(results)
-                options = self.options
-                if options.write_baseline:
+                    self.questions.baseline.note(found)
+                if self.options.write_baseline:
                     from dml_tile.checks.baseline import new_entries
 
-                    self._entries |= new_entries(results, options.write_baseline)
-                self._count(are_failing=not all(result.passes(self.questions.fail_on) for result in results))
-                shown = bounded(results)
+                    self._entries |= new_entries(found, self.options.write_baseline)
+                if not isinstance(found, tuple):
+                    for report in self._reports:
+                        report.nodes(found)
+                    return
+                self._count(are_failing=not all(result.passes(self.questions.fail_on) for result in found))
+                shown = bounded(found)
                 for report in self._reports:
                     report.item(shown)
-            case nodes:
-                if self.questions.baseline:
-                    self.questions.baseline.note_nodes(nodes)
-                if self.options.write_baseline:
-                    from dml_tile.checks.baseline import node_entries
-
-                    self._entries |= node_entries(nodes, self.options.write_baseline)
-                for report in self._reports:
-                    report.nodes(nodes)
 
     def _complain_of_empty_names(self) -> None:
         """Complain of names that have to hold something to check, and hold nothing."""
