@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from rich.table import Table
@@ -114,10 +115,11 @@ def operator_lines(operator: Operator) -> str:
     for choice, table in tables_of(operator):
         page = table.page
         lines += [f"  {choice}"] * bool(choice)
-        for heading, rows in (("from", table.rows), ("the runtime, measured, from", table.runtime)):
-            for level, row in rows.items():
-                lines.append(f"  {heading} {level.short}:")
-                lines += [f"    {', '.join(tensors)}: {_column_text(column)}" for column, tensors in _alike(row)]
+        for (kind, level), rows in groupby(_rows(table), itemgetter(0, 1)):
+            lines.append(f"  {'from' if kind == 'documented' else 'the runtime, measured, from'} {level.short}:")
+            for _, _, tensors, column in rows:
+                types = types_text(column.data_types) or "no types are given"
+                lines.append(f"    {tensors}: {counts_text(column.dimension_counts)} dimensions; {types}")
         lines += [f"  {sentence}" for sentence in _sentences(operator, table)]
     return "\n".join([*lines, page]) + "\n"
 
@@ -210,24 +212,19 @@ def _operator_section(operator: Operator) -> Iterator[str]:
     for choice, table in tables_of(operator):
         if choice:
             yield element("h4", choice)
-        measured = (("documented", table.rows), ("measured", table.runtime))
-        rows = [
-            cells for kind, levels in measured for level, row in levels.items() for cells in _cells(level, kind, row)
-        ]
-        if rows:
+        if rows := [_cells(*row) for row in _rows(table)]:
             yield from region(f"{operator.name} {choice}".strip(), [_grid(_ROW_HEADINGS, rows)])
         if sentences := [*_sentences(operator, table)]:
             yield element("ul", *(element("li", sentence) for sentence in sentences))
     yield "\n</section>\n"
 
 
-def _cells(level: FeatureLevel, kind: str, row: Row) -> Iterator[list[Markup]]:
-    """Yield the cells of a level; on narrow screens, those with a label stand below the cells before them."""
-    for column, tensors in _alike(row):
-        counts, types = counts_text(column.dimension_counts), types_text(column.data_types) or "not given"
-        first = element("td", _level_text(level), data_label="from")
-        third = element("td", counts, data_label="dimensions")
-        yield [first, element("td", kind), element("td", ", ".join(tensors)), third, element("td", types)]
+def _cells(kind: str, level: FeatureLevel, tensors: str, column: Column) -> list[Markup]:
+    """Return the cells of a row; on narrow screens, those with a label stand below the cells before them."""
+    since = element("td", _level_text(level), data_label="from")
+    counts = element("td", counts_text(column.dimension_counts), data_label="dimensions")
+    types = element("td", types_text(column.data_types) or "not given")
+    return [since, element("td", kind), element("td", tensors), counts, types]
 
 
 def _level_text(level: FeatureLevel) -> str:
@@ -236,15 +233,12 @@ def _level_text(level: FeatureLevel) -> str:
     return f"{level.short} ({windows or 'no Windows'})"
 
 
-def _alike(row: Row) -> list[tuple[Column, list[str]]]:
-    columns: dict[Column, list[str]] = {}
-    for tensor, column in row.items():
-        columns.setdefault(column, []).append(tensor)
-    return [*columns.items()]
-
-
-def _column_text(column: Column) -> str:
-    return f"{counts_text(column.dimension_counts)} dimensions; {types_text(column.data_types) or 'no types are given'}"
+def _rows(table: OperatorTable) -> Iterator[tuple[str, FeatureLevel, str, Column]]:
+    """Yield the rows of a table, level by level: what they rest on, the level, tensors, and what these may be."""
+    for kind, rows in (("documented", table.rows), ("measured", table.runtime)):
+        for level, row in rows.items():
+            for column in dict.fromkeys(row.values()):
+                yield kind, level, ", ".join(tensor for tensor in row if row[tensor] == column), column
 
 
 def counts_text(counts: Collection[int]) -> str:
