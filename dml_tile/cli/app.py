@@ -102,8 +102,8 @@ def main() -> None:
     os.environ["RUST_BACKTRACE"] = "0"  # jiter would wait for itself for ever where it cannot allocate memory
     os.environ["PYTHONSAFEPATH"] = "1"  # multiprocessing's processes would import from the current folder first
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # importing NumPy would start threads, which nothing here needs
-    if sys.stdout is None:  # closed by the caller
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    # the caller may have closed them
+    sys.stdout, sys.stderr = (each or Path(os.devnull).open("w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -10,27 +10,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
 import typer
 
 from dml_tile.errors import OutputError
 from dml_tile.files.paths import MAX_PARTS, part_count
 from dml_tile.files.whole import replacement
-from dml_tile.reports.lines import PlainConsole
+from dml_tile.reports.lines import PlainConsole, rich_console
 from dml_tile.reports.report import FORMATS, Format
 from dml_tile.text import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from dml_tile.reports.lines import AnyConsole
     from dml_tile.reports.report import Report, ReportOptions
 
 READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
 """The errors of writing to a pipe that nobody reads any more."""
-
-_WIDTH_WITHOUT_A_TERMINAL: Final = 120
 
 
 class Output:
@@ -99,8 +95,6 @@ def drop_output(stream: TextIO | None = None) -> None:
 
 def drop_errors_if_unwritable() -> None:
     """Send standard error nowhere if it cannot be written; at exit, Python would end with a status of its own."""
-    if sys.stderr is None:
-        return
     try:
         sys.stderr.flush()
     except OSError:
@@ -176,34 +170,11 @@ _ASKED_BY_RICH: Final = frozenset(("FORCE_COLOR", "JPY_PARENT_PID", "TTY_COMPATI
 """The variables by which rich may take for a terminal what is none, or the other way round."""
 
 
-def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> AnyConsole:
-    """Return a console that prints text as it is: no markup, no emoji codes, no highlighting.
-
-    It writes to ``file``, else to standard error or standard output. ``is_terminal`` overrides what the stream says.
-    Only what may be a terminal gets rich's.
-    """
-    open_rich = partial(rich_console, stderr=stderr, file=file, is_terminal=is_terminal)
-    output: Any = file or (sys.stderr if stderr else printed_output())
-    if output is None or (is_terminal is not False and (output.isatty() or not _ASKED_BY_RICH.isdisjoint(os.environ))):
-        return open_rich()
-    return PlainConsole(output, _WIDTH_WITHOUT_A_TERMINAL, open_rich)
-
-
-def rich_console(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:
-    """Return a console of rich; the parameters are those of ``console_of``."""
-    from rich.console import Console
-
-    console = Console(
-        stderr=stderr,
-        file=cast("IO[str]", file or printed_output()) if file or not stderr else None,
-        force_terminal=is_terminal,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    if not (console.is_terminal and console.file.isatty()):  # FORCE_COLOR makes a pipe a terminal, but of no width
-        console.width = _WIDTH_WITHOUT_A_TERMINAL
-    return console
+def console_of(output: Output | TextIO | None = None, *, is_file: bool = False) -> AnyConsole:
+    """Return a console on an output, by default standard output. Only what may be a terminal gets rich's."""
+    output = output or printed_output()
+    may_be_a_terminal = output.isatty() or not _ASKED_BY_RICH.isdisjoint(os.environ)
+    return rich_console(output) if may_be_a_terminal and not is_file else PlainConsole(output)
 
 
 @contextmanager
@@ -219,7 +190,7 @@ def reports_in(wanted: Sequence[Format], options: Callable[..., ReportOptions]) 
             for one in wanted
         ]
         yield [
-            one.report(options(output.write, partial(console_of, file=output, is_terminal=False if one.file else None)))
+            one.report(options(output.write, partial(console_of, output, is_file=bool(one.file))))
             for one, output in zip(wanted, outputs, strict=True)
         ]
         for output in outputs:

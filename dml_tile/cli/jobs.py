@@ -12,8 +12,8 @@ import typer
 from dml_tile.checks.file_check import Event
 from dml_tile.checks.result import CheckedFile
 from dml_tile.cli.console import UNREADABLE, complain
-from dml_tile.cli.formats import rich_console
 from dml_tile.findings import unreadable
+from dml_tile.reports.lines import rich_console
 
 if TYPE_CHECKING:  # most checks start no processes
     from dml_tile.checks.sweep import Workers
@@ -86,7 +86,7 @@ def counted_files(events: Iterator[tuple[str, Event]], total: int) -> Iterator[t
 
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     kept: list[tuple[str, Event]] = []  # for a terminal, which cannot show results and a bar at once
-    with Progress(*columns, console=rich_console(stderr=True), transient=True, redirect_stdout=False) as progress:
+    with Progress(*columns, console=rich_console(sys.stderr), transient=True, redirect_stdout=False) as progress:
         task = progress.add_task("checking", total=total)
         for file, event in events:
             progress.advance(task, isinstance(event, CheckedFile))

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, print_stderr
-from dml_tile.cli.formats import console_of, print_bytes, print_text, rich_console
+from dml_tile.cli.formats import console_of, print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption
+from dml_tile.reports.lines import rich_console
 
 if TYPE_CHECKING:
     from dml_tile.execution.mover import BoundTile
@@ -75,9 +76,9 @@ def run(
             as_dxdispatch=dxdispatch_output,
             in_rows=sys.stdout.isatty(),
         )
-        print_refusals(console_of(stderr=True), model, found, target)
+        print_refusals(console_of(sys.stderr), model, found, target)
     except RefusedModelError as error:
-        print_refusals(console_of(stderr=True), model, error.results, target)
+        print_refusals(console_of(sys.stderr), model, error.results, target)
         raise typer.Exit(FINDINGS) from None
     except InputError as error:
         complain(model, error.problems)
@@ -100,7 +101,7 @@ def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
         return
     from rich.progress import Progress
 
-    with Progress(console=rich_console(stderr=True), transient=True) as shown:
+    with Progress(console=rich_console(sys.stderr), transient=True) as shown:
         task = shown.add_task("tiling", total=tile.size)
         tile.run(progress=lambda done, of: shown.update(task, completed=done))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, Literal
@@ -111,7 +112,7 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
         return
     ((_, picture, (*lines,)),) = drawings
     if status.code:
-        print_lines(console_of(stderr=True), [lines[0], *undrawn_lines(picture), *lines[1:]])
+        print_lines(console_of(sys.stderr), [lines[0], *undrawn_lines(picture), *lines[1:]])
     if picture.tensors:
         with exit_on_file_errors(), replaced(image) as file:
             file.write(picture_svg(picture, lines))
@@ -234,7 +235,7 @@ def _lowered_tiles(tiles: list[Result], status: ExitStatus) -> list[Result]:
 
     without = [tile for tile in tiles if not tile.lowering]
     if without:
-        print_not_lowered(console_of(stderr=True), without)
+        print_not_lowered(console_of(sys.stderr), without)
         status.count_findings()
     return [] if status.code == UNREADABLE else [tile for tile in tiles if tile.lowering]
 

@@ -6,7 +6,7 @@ Importing rich, which terminals take, takes long.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
@@ -46,17 +46,30 @@ class Writable(Protocol):
 
 
 class PlainConsole:
-    """Takes the place of rich's console where output is no terminal; ``open_rich`` opens that, to print tables."""
+    """Takes the place of rich's console where output is no terminal; tables are printed by that."""
 
     is_terminal = False
+    width = 120
 
-    def __init__(self, file: Writable, width: int, open_rich: Callable[[], Console]) -> None:
-        self.file, self.width = file, width
-        self._open_rich = open_rich
+    def __init__(self, file: Writable) -> None:
+        self.file = file
 
     def print(self, *objects: Any, sep: str = " ") -> None:
         """Print what is more than a line of text."""
-        self._open_rich().print(*objects, sep=sep)
+        rich_console(self.file, is_terminal=False).print(*objects, sep=sep)
+
+
+def rich_console(file: Any, *, is_terminal: bool | None = None) -> Console:
+    """Return a console that prints text as it is: no markup, no emoji codes, no highlighting.
+
+    ``is_terminal`` overrides what the file says.
+    """
+    from rich.console import Console
+
+    console = Console(file=file, force_terminal=is_terminal, highlight=False, markup=False, emoji=False)
+    if not has_width(console):
+        console.width = PlainConsole.width
+    return console
 
 
 AnyConsole: TypeAlias = "Console | PlainConsole"
