@@ -175,13 +175,10 @@ def _allow_flat_tensors(definitions: dict[str, Schema]) -> None:
         "NullDesc": {"type": "boolean", "description": "True stands for a null Desc, whatever else is given."},
     }
     description = nested.pop("description")
-    definitions["TensorDesc"] = {"description": description, "type": "object", **_nested_or_beside(nested, flat)}
-
-
-def _nested_or_beside(nested: Schema, beside: Schema) -> Schema:
-    """Choose by the key ``Desc``, so that an editor reports what is missing of the spelling in use only."""
     offered = {"Desc": {"description": nested["properties"]["Desc"]["description"]}}
-    return {"properties": offered, "if": {"required": ["Desc"]}, "then": nested, "else": beside}
+    # chosen by the key Desc, so that an editor reports what is missing of the spelling in use only
+    chosen = {"properties": offered, "if": {"required": ["Desc"]}, "then": nested, "else": flat}
+    definitions["TensorDesc"] = {"description": description, "type": "object", **chosen}
 
 
 def _for_editors(schema: Schema) -> Schema:

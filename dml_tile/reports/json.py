@@ -15,7 +15,6 @@ from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, CheckedFile, Resul
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import OWN, Finding, Position, Severity
 from dml_tile.input_errors import Record
-from dml_tile.readers.model_tile import TileNode
 from dml_tile.reports.bounds import short_name
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.text import encodable, printable
@@ -61,9 +60,9 @@ _Dimension = Annotated[int, Field(ge=0)] | _Name | None
 class NodeRecord(Record):
     """A model's Tile: a size is a number, a name or, where the model has none for it, null."""
 
-    data_type: str | None
+    data_type: str | None = Field(validation_alias="type_name")
     """DirectML's name of the type; null if it is known at run time only."""
-    sizes: tuple[_Dimension, ...] | None
+    sizes: tuple[_Dimension, ...] | None = Field(validation_alias="shape")
     """The input's sizes; null if not even their number is known."""
     repeats: tuple[_Dimension, ...] | None
     """The repeats; null if none is known."""
@@ -283,23 +282,10 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
             record_of(FindingRecord, finding, item.source, item.position(finding.path)) for finding in result.findings
         ),
         via=item.via,
-        node=node_record(item.node) if item.node else None,
+        node=NodeRecord.model_validate(item.node, from_attributes=True) if item.node else None,
         deselected=len(result.uncounted.get(NOT_SELECTED, ())),
         times=item.times,
         in_baseline=len(result.uncounted.get(IN_BASELINE, ())),
-    )
-
-
-def node_record(node: TileNode) -> NodeRecord:
-    """Return the record of a model's Tile."""
-
-    return NodeRecord(
-        data_type=node.type_name,
-        sizes=node.shape,
-        repeats=node.repeats,
-        output_sizes=node.output_sizes,
-        inputs=node.inputs,
-        output=node.output,
     )
 
 

@@ -6,13 +6,13 @@ Page: https://github.github.com/gfm/
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, starmap
 from typing import Final
 
 from dml_tile.checks.placements import PLACED
 from dml_tile.checks.result import CheckedFile
-from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, Severity, location_of
+from dml_tile.findings import NOTHING_TO_CHECK, OWN, Finding, Found, Severity, location_of
 from dml_tile.reports.bounds import clipped
 from dml_tile.reports.overview import SIGNS, DepartureRow, OverviewReport, OverviewRow, PlacedCell, PlacedModels
 from dml_tile.reports.rows import FindingRow
@@ -40,10 +40,10 @@ class MarkdownReport(OverviewReport):
 
 def _lines(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str]:
     yield f"## Operators on DirectML: {headline(files, report.counted, report.problems)}"
-    yield from _list(report.problems, _problem, "that cannot be read")
+    yield from _list(report.problems, "that cannot be read")
     if report.passed_over:
         yield from ("", f"{_escaped(passed_over(report.passed_over))}.")
-    yield from _list(report.notices, _notice, "notices")
+    yield from _list(report.notices, "notices")
     yield from _nodes(PlacedModels(files, report.options, MAX_IN_A_COMMENT), not_lowered(files))
     rows = report.rows
     if rows:
@@ -56,9 +56,9 @@ def _lines(report: OverviewReport, files: Sequence[CheckedFile]) -> Iterator[str
             yield from ("", *_details(row))
 
 
-def _list(found: Sequence[Found], item: Callable[[str, Finding], str], what: str) -> Iterator[str]:
+def _list(found: Sequence[Found], what: str) -> Iterator[str]:
     if found:
-        yield from ("", *starmap(item, found[:MAX_IN_A_COMMENT]))
+        yield from ("", *starmap(_found, found[:MAX_IN_A_COMMENT]))
     if len(found) > MAX_IN_A_COMMENT:
         yield f"- and {len(found) - MAX_IN_A_COMMENT} more {what}"
 
@@ -105,7 +105,7 @@ def _placements(cell: PlacedCell) -> str:
 
 def _departure(row: DepartureRow) -> Iterator[str]:
     finding = row.finding
-    yield f"- {finding.severity} {finding.rule} in {_code(row.source)}: {_escaped(finding.message)}"
+    yield _line(finding, row.source, finding.message)
     if finding.suggestion:
         yield f"  - try: {_escaped(finding.suggestion)}"
 
@@ -123,16 +123,17 @@ def _cell_code(text: str) -> str:
     return _PIPES.sub(r"\\|", _code(text))
 
 
-def _problem(source: str, problem: Finding) -> str:
-    where = location_of(source, problem.path, problem.position)
-    why = "" if problem.rule == NOTHING_TO_CHECK else " cannot be read"
-    return f"- {_code(clipped(where))}{why}: {_escaped(clipped(problem.message))}"
+def _found(source: str, finding: Finding) -> str:
+    """Return the line of a finding about a file."""
+    where, message = clipped(location_of(source, finding.path, finding.position)), clipped(finding.message)
+    if OWN[finding.rule].key == "notices":
+        return _line(finding, where, message)
+    why = "" if finding.rule == NOTHING_TO_CHECK else " cannot be read"
+    return f"- {_code(where)}{why}: {_escaped(message)}"
 
 
-def _notice(source: str, notice: Finding) -> str:
-    where = _code(clipped(location_of(source, "", notice.position)))
-    message = _escaped(clipped(notice.message))
-    return f"- {notice.severity} {notice.rule} in {where}: {message}"
+def _line(finding: Finding, where: str, message: str) -> str:
+    return f"- {finding.severity} {finding.rule} in {_code(where)}: {_escaped(message)}"
 
 
 def _details(row: OverviewRow) -> Iterator[str]:
