@@ -1,4 +1,4 @@
-"""Results as JUnit's XML, which CI servers show as tests: an operator at a target is one.
+"""Results as JUnit's XML, which CI servers show as tests: an operator at a target is one, and a model that loads there.
 
 But for ``file`` and ``line`` of a test, which GitLab and others read, it is valid by the schema of Jenkins' xUnit
 plugin, junit-10.xsd: https://github.com/jenkinsci/xunit-plugin
@@ -14,6 +14,7 @@ from tempfile import SpooledTemporaryFile
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
+from dml_tile.checks.placements import ModelNodes, summary_of
 from dml_tile.checks.result import NOT_FOR_DIRECTML, CheckedFile, Result
 from dml_tile.findings import OWN, RUN_TIME, Finding, Position
 from dml_tile.reports.bounds import MAX_NAME, short_name
@@ -61,6 +62,13 @@ class JunitReport(Report):
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
             position = result.first_position or item.position("")
             self._add_case(item.source, f"{name} at {result.target.label}", position, outcome, kind)
+
+    def nodes(self, nodes: ModelNodes) -> None:
+        """Add a passed test for each target at which the model is not known to fail."""
+        for i, target in enumerate(nodes.targets):
+            if nodes.outcome(i) in ("loads", ""):
+                text = _element("system-out", summary_of(nodes, i))
+                self._add_case(nodes.source, f"nodes at {target.label}", None, text, "")
 
     def finding(self, source: str, finding: Finding) -> None:
         """Add an error for what cannot be read, and a test for a notice."""
