@@ -26,7 +26,7 @@ ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
     "repeats",
     [
         *(2, (2,), [2, 1], (4, 1, 2), np.array([2, 2]), np.int64(3), np.array(2)),
-        *((1,), (1, 1), (3, 1), (1, 3), (1, 1, 1, 1, 2, 1), (2, 1, 1, 1, 3)),
+        *((), (1,), (1, 1), (3, 1), (1, 3), (1, 1, 1, 1, 2, 1), (2, 1, 1, 1, 3)),
     ],
 )
 @pytest.mark.parametrize("shape", [(), (1,), (6,), (2, 3), (1, 6), (1, 1, 2, 3)])
@@ -39,11 +39,6 @@ def test_promotion_is_numpy_s(shape: tuple[int, ...], repeats: Any) -> None:
         assert result.shape == expected.shape
         assert (result == expected).all()
         assert np.array_equal(tile(array, repeats, out=out), expected)
-
-
-def test_a_scalar_keeps_its_rank() -> None:
-    assert tile(np.float32(3), ()).shape == ()
-    assert tile(np.float32(3), 2).tolist() == [3, 3]
 
 
 def test_bool_is_tiled_as_bytes() -> None:

@@ -31,8 +31,8 @@ from dml_tile.readers.c_structs import (
     write_operator_desc,
     write_tile_operator_desc,
 )
+from dml_tile.testing.strategies import invalid_tiles, tiles
 from tests.helpers.descriptors import GOOD, OPERATOR
-from tests.helpers.tile_fields import TILE_FIELDS, UINTS
 
 DATA = Path(__file__).parent / "data"
 STRUCTS: list[type[Structure]] = [*(DML_BUFFER_TENSOR_DESC, DML_TENSOR_DESC, DML_TILE_OPERATOR_DESC, DML_OPERATOR_DESC)]
@@ -253,12 +253,9 @@ def test_the_memory_lives_as_long_as_what_was_written() -> None:
 # Random descriptors, faulty ones too
 
 
-def is_unknown(value: int) -> bool:
-    return value not in operators()
-
-
-TILES = TILE_FIELDS.map(TileOperatorDesc.model_validate)
-OPERATORS = st.fixed_dictionaries({"Type": st.just(70) | UINTS.filter(is_unknown), "Desc": st.none() | TILES}).map(
+TILES = tiles("6_4") | invalid_tiles("6_4")
+UNKNOWN = (st.integers(0, 9) | st.integers(0, UINT_MAX)).filter(lambda value: value not in operators())
+OPERATORS = st.fixed_dictionaries({"Type": st.just(70) | UNKNOWN, "Desc": st.none() | TILES}).map(
     OperatorDesc.model_validate
 )
 

@@ -90,28 +90,13 @@ DOCUMENTS = {
     "objects": b'{"InputTensor":' * MANY,
     "words as flags": TILE | {"InputTensor": FLAT | {"Flags": ["x"] * MANY}},
     "astronomic sizes": dict.fromkeys(TILE, ASTRONOMIC) | {"Repeats": [UINT_MAX] * 8},
+    "wrong edges of a graph": {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}]}
+    | {"InputEdges": [{"GraphInputIndex": 0, "ToNodeIndex": 9, "ToNodeInputIndex": 0}] * MANY},
     "a cut object": json.dumps(TILE).encode()[:-9],
     "no UTF-8": b"\xff\xfe\x00",
     "nothing": b"",
 }
 NO_MODELS = ("brackets", "objects", "words as sizes", "words as flags", "unknown keys", *[*DOCUMENTS][-4:])
-
-
-def write_wrong_edges(folder: Path, count: int) -> tuple[str, ...]:
-    edge = {"GraphInputIndex": 0, "ToNodeIndex": 9, "ToNodeInputIndex": 0}
-    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}], "InputEdges": [edge] * count}
-    (folder / "graph.json").write_text(json.dumps(graph))
-    return ("check", "graph.json", "--format", "concise:out.txt")
-
-
-@pytest.mark.long
-def test_twice_as_many_wrong_edges_take_twice_as_long(tmp_path: Path) -> None:
-    def seconds(count: int) -> float:
-        cost = cost_of(*write_wrong_edges(tmp_path, count), folder=tmp_path)
-        assert cost.status == 1
-        return cost.seconds
-
-    assert grows_at_most(2.2, lambda: seconds(20_000), lambda: seconds(40_000))
 
 
 @pytest.mark.long

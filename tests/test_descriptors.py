@@ -21,7 +21,7 @@ from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorFlags
-from tests.helpers.tile_fields import TILE_FIELDS
+from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
 
 FLOATS = {"DataType": "FLOAT32", "Sizes": [2, 3]}
 
@@ -106,14 +106,16 @@ def test_what_no_c_field_can_hold_is_an_error_with_its_path(field: str, values: 
         assert c_path(caught.value.errors()[0]["loc"]).startswith(f"InputTensor.{field}")
 
 
-@given(TILE_FIELDS)
-def test_whatever_the_c_structs_hold_is_held_and_reads_back_equal(tile: dict[str, Any]) -> None:
-    desc = TileOperatorDesc.model_validate(tile)
+ANY_TILE = tiles("6_4") | nearly_valid_tiles("6_4") | invalid_tiles("6_4")
+
+
+@given(ANY_TILE)
+def test_whatever_the_c_structs_hold_is_held_and_reads_back_equal(desc: TileOperatorDesc) -> None:
     dumped = desc.model_dump(mode="json", by_alias=True)
     assert TileOperatorDesc.model_validate(dumped) == desc
     assert TileOperatorDesc.model_validate_json(json.dumps(dumped)) == desc
     assert list(dumped) == ["InputTensor", "OutputTensor", "RepeatsCount", "Repeats"]
-    assert hash(TileOperatorDesc.model_validate(tile)) == hash(desc)
+    assert hash(TileOperatorDesc.model_validate(dumped)) == hash(desc)
     assert eval(repr(desc)) == desc == desc.replace()
 
 
@@ -343,12 +345,10 @@ def spelled_out(desc: TileOperatorDesc) -> TileOperatorDesc:
     return TileOperatorDesc.model_validate(desc.model_dump())
 
 
-@given(TILE_FIELDS, TILE_FIELDS)
-def test_equal_descriptors_copy_equally(fields: dict[str, Any], others: dict[str, Any]) -> None:
-    desc = TileOperatorDesc.model_validate(fields)
+@given(ANY_TILE, ANY_TILE)
+def test_equal_descriptors_copy_equally(desc: TileOperatorDesc, other: TileOperatorDesc) -> None:
     same = spelled_out(desc)
     assert (same, repr(same), hash(same)) == (desc, repr(desc), hash(desc))
-    other = TileOperatorDesc.model_validate(others)
     for name in ("input_tensor", "output_tensor", "repeats"):
         changes = {name: getattr(other, name)}
         assert copied(desc, changes) == copied(same, changes)
@@ -362,9 +362,8 @@ def copied(desc: TileOperatorDesc, changes: dict[str, Any]) -> TileOperatorDesc 
         return str(error)
 
 
-@given(TILE_FIELDS, TILE_FIELDS)
-def test_model_copy_changes_the_named_fields_alone(fields: dict[str, Any], others: dict[str, Any]) -> None:
-    desc, other = TileOperatorDesc.model_validate(fields), TileOperatorDesc.model_validate(others)
+@given(ANY_TILE, ANY_TILE)
+def test_model_copy_changes_the_named_fields_alone(desc: TileOperatorDesc, other: TileOperatorDesc) -> None:
     for name in TileOperatorDesc.model_fields:
         expected = {**dict(desc), name: getattr(other, name)}
         assert dict(desc.model_copy(update={name: getattr(other, name)})) == expected

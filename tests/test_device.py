@@ -334,47 +334,6 @@ def test_other_objects_are_type_errors() -> None:
 # Mistakes that DirectML does not notice, or notices by crashing
 
 
-def test_an_operator_that_an_initializer_has_twice_removes_the_device() -> None:
-    device = Device()
-    initialise(device, [compiled(device, GOOD)] * 2)
-    assert removing_rules(device) == {"DML-BINDING-initialised-twice"}
-
-
-def test_an_output_over_its_input_removes_the_device_and_writes_nothing() -> None:
-    memory = bytearray(512)
-    whole, behind = Buffer.wrap(memory), Buffer.wrap(memoryview(memory)[16:])
-    pairs = ((whole, 0, 24), (whole, 16, 216)), ((whole,), (behind,))
-    for given, out in pairs:
-        device, operator = initialised()
-        execute(device, operator, BufferBinding(*given), BufferBinding(*out))
-        assert removing_rules(device) == {"DML-BINDING-overlap"}
-        assert not any(memory)
-    device, operator = initialised(raise_on_removal=True)
-    execute(device, operator, BufferBinding(whole, 0), BufferBinding(whole, 32))  # the rest of their ranges overlaps
-
-
-@pytest.mark.parametrize(
-    ("inputs", "outputs"),
-    [
-        ((2048, 256, 512), (1024, 1280, 2048)),
-        ((0, 256, 2048), (2048, 1280, 1536)),
-        ((0, 256, 512), (1024, 1536, 1536)),
-        ((0, 256, 512), (1536, 1024, 1536)),
-    ],
-    ids=["read last", "read first", "neighbours", "first and last"],
-)
-def test_each_persistent_resource_is_apart_from_each_input_and_from_the_others(
-    inputs: tuple[int, ...], outputs: tuple[int, ...]
-) -> None:
-    device, memory = Device(), Buffer(4096)
-    made = device.create_operator_initializer([compiled(device, OWNED) for _ in range(3)])
-    bindings = table(device, made)
-    bindings.bind_inputs([BufferArrayBinding([BufferBinding(memory, offset)]) for offset in inputs])
-    bindings.bind_outputs([BufferBinding(memory, offset) for offset in outputs])
-    device.create_command_recorder().record_dispatch(made, bindings)
-    assert removing_rules(device) == {"DML-BINDING-overlap"}
-
-
 @pytest.mark.parametrize("other", [BufferBinding(Buffer(24)), BufferBinding(Buffer.wrap(bytearray(24)))])
 def test_another_range_than_that_of_the_initialisation_removes_the_device(other: BufferBinding) -> None:
     device, out = Device(), output()
@@ -390,20 +349,6 @@ def test_another_range_than_that_of_the_initialisation_removes_the_device(other:
         execute(never, compiled(never, desc), source(), untouched, other)
         assert removing_rules(never) == {"DML-BINDING-uninitialised"}
         assert not written(untouched).any()
-
-
-def test_a_persistent_resource_s_own_bytes_are_written_and_no_others() -> None:
-    device, memory = Device("6_0", raise_on_removal=True), Buffer.wrap(bytearray(b"\xff" * 16))
-    short = row("UINT8", [2], [1], InputTensor__Flags=1, InputTensor__TotalTensorSizeInBytes=5)
-    operator = compiled(device, short)
-    assert operator.get_binding_properties().persistent_resource_size == 8
-    assert compiled(Device("5_2"), short).get_binding_properties().persistent_resource_size == 5
-    made = device.create_operator_initializer([operator])
-    bindings = table(device, made)
-    bindings.bind_inputs([BufferArrayBinding([BufferBinding(Buffer(5))])])
-    bindings.bind_outputs([BufferBinding(memory)])
-    device.create_command_recorder().record_dispatch(made, bindings)
-    assert memory.memory.tolist() == [0] * 5 + [255] * 11
 
 
 def test_all_that_is_wrong_is_reported_at_once() -> None:

@@ -16,9 +16,9 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import tile_rows
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.json_text import parse_json
+from dml_tile.testing.strategies import invalid_tiles, tiles
 from tests.helpers.hostile_names import CHARACTERS
 from tests.helpers.paths import EXAMPLES, ROOT
-from tests.helpers.tile_fields import TILE_FIELDS
 from tests.test_editors import SCHEMAS
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}
@@ -63,9 +63,9 @@ def test_the_examples_are_valid(name: str, schema: str) -> None:
         read_model(example)
 
 
-@given(TILE_FIELDS)
-def test_whatever_is_written_is_valid(tile: dict[str, Any]) -> None:
-    dumped = TileOperatorDesc.model_validate(tile).model_dump(mode="json", by_alias=True)
+@given(tiles("6_4") | invalid_tiles("6_4"))
+def test_whatever_is_written_is_valid(desc: TileOperatorDesc) -> None:
+    dumped = desc.model_dump(mode="json", by_alias=True)
     assert accepts("dml_tile_operator_desc", dumped)
     assert accepts("dml_operator_desc", {"Type": "DML_OPERATOR_TILE", "Desc": dumped})
 
