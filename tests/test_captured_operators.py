@@ -21,7 +21,7 @@ from dml_tile.readers.c_structs import write_operator_desc
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.item import Item
 from docs.generator.cpp_fields import cpp_fields
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import Call, errors_of
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, compiled, needs_compiler, real_headers, stand_in_headers
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.rule_cases import quantize
@@ -203,9 +203,8 @@ def test_a_call_that_two_lines_begin_keeps_both_operators(check: Call, lines: tu
 def test_a_line_with_an_operator_and_a_graph_is_unreadable(check: Call, order: str) -> None:
     both = json.loads(REFUSED) | json.loads(LINES[6])
     both = {order: both.pop(order)} | both
-    result = check("-", "-t", "6_2", stdin="\n".join([*LINES[:2], json.dumps(both)]))
-    assert result.exit_code == 2
-    assert "-:3:1#/2: operator and graph were provided; one of them was expected" in result.stderr
+    errors = errors_of(check, "-", "-t", "6_2", stdin="\n".join([*LINES[:2], json.dumps(both)]))
+    assert "-:3:1#/2: operator and graph were provided; one of them was expected" in errors
     assert check("-", stdin=json.dumps(both | {"operator": None})).exit_code == 2
 
 

@@ -13,7 +13,7 @@ import pytest
 from dml_tile.emit.cpp import get_include
 from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import captured
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import Call, errors_of
 from tests.helpers.paths import ROOT
 
 
@@ -168,9 +168,7 @@ def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
     ],
 )
 def test_a_line_that_is_no_capture_is_reported(check: Call, captured: str, message: str) -> None:
-    result = check("-", stdin=captured)
-    assert message in result.stderr
-    assert result.exit_code == 2
+    assert message in errors_of(check, "-", stdin=captured)
 
 
 def test_a_capture_without_a_call_is_judged(check: Call) -> None:

@@ -96,20 +96,6 @@ def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Call) -> None:
     assert "at least 4_1" in told.stdout
 
 
-@pytest.mark.parametrize(
-    ("option", "values"),
-    [
-        ("--dim", ["batch", "batch=x", "=3", "batch=1,2", "batch=", "batch=-1", "batch=9999999999999999999"]),
-        ("--input-shape", ["x", "x=1,,2", "x=1,??"]),
-        ("--via", ["ortt"]),
-    ],
-)
-def test_a_wrong_option_is_wrong_usage(check: Call, option: str, values: list[str]) -> None:
-    for value in values:
-        result = check(MODEL, option, value)
-        assert (result.exit_code, result.stdout, option in result.stderr) == (2, "", True), value
-
-
 def test_an_input_shape_that_contradicts_the_model_is_an_error_on_that_model(check: Call) -> None:
     errors = errors_of(check, MODEL, save("a.onnx"), "--input-shape", "tokens=4,17")
     assert "two_tiles.onnx" in errors

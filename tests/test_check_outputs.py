@@ -15,7 +15,7 @@ from rich.console import Console
 
 from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.reports.report import FORMATS, ReportOptions
+from dml_tile.reports.report import ReportOptions
 from dml_tile.reports.text import TextReport
 from tests.helpers.check_files import BAD, TILE, model, write
 from tests.helpers.command_line import Call, bash
@@ -52,29 +52,6 @@ def test_a_report_beside_checked_files_is_not_checked_the_next_time(check: Call)
     write("in/a.json", BAD | {"InputTensor": None})
     statuses = [check("in", "--format", "json:in/report.json").exit_code for _ in range(2)]
     assert statuses == [1, 1]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--format", "text", "--format", "json"], "text and json would both be printed"),
-        (["--format", "xml"], f"'xml' is not one of {', '.join(FORMATS)}"),
-        (["--format", "sarif:"], "'sarif:' is not one of"),
-        (["--format", "json:x", "--format", "sarif:x"], "several formats have the same file"),
-        (["--format", "json:x", "--format", "html:./x"], "several formats have the same file"),
-        (["--format", "text:./a.json"], "a.json is checked; a report would take its place"),
-        (["--baseline", "a", "--write-baseline", "b"], "--write-baseline"),
-        (["--write-baseline", "missing/base.json"], "dml-tile: missing/base.json: "),
-        (["--select", "DML-BUFER"], "did you mean DML-BUFFER"),
-        (["--ignore", "DML-BUFER"], "did you mean DML-BUFFER"),
-    ],
-)
-def test_options_that_make_no_sense_are_wrong_usage(check: Call, options: list[str], message: str) -> None:
-    write("a.json", TILE)
-    result = check("a.json", *options)
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.replace("│", " ").split())
-    assert files() == {"a.json"}
 
 
 @pytest.mark.posix

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 import dml_tile
+from dml_tile.checks import files
 from dml_tile.checks.catalogue import RULES
 from dml_tile.cli.config import Settings
 from dml_tile.directml.enums import HRESULT
@@ -18,10 +19,12 @@ from dml_tile.directml.targets import WINDOWS_RELEASES
 from dml_tile.emit.schemas import schemas
 from dml_tile.findings import Rule, Severity
 from dml_tile.readers.file_kinds import KINDS
+from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, TILE, write
 from tests.helpers.command_line import COMMAND, Call, invoke, invoke_bare
 from tests.helpers.paths import EXAMPLES, ROOT
 
+MODEL = str(EXAMPLES / "models" / "two_tiles.onnx")
 CRASHING = TILE | {"Repeats": None, "RepeatsCount": 1}
 INFERRED = "note: windows-10-22h2: shares the servicing base of windows-10-2004: the DirectML version is inferred\n"
 PASSES = "accepted at 6_4; lowest level 3_1, in the box from windows-11-21h2"
@@ -112,14 +115,40 @@ def test_the_json_output(call: Call) -> None:
         (["levels", "--format", "webnn", "--target", "9_9"], "is no known target"),
         (["levels", "--target", "6_4"], "the tables are of all targets"),
         (["levels", "GATHER", "-t", "2_0"], "the tables are of all targets"),
+        (["check", "a.json", "--format", "text", "--format", "json"], "text and json would both be printed"),
+        (["check", "a.json", "--format", "xml"], f"'xml' is not one of {', '.join(FORMATS)}"),
+        (["check", "a.json", "--format", "sarif:"], "'sarif:' is not one of"),
+        (["check", "a.json", "--format", "json:x", "--format", "sarif:x"], "several formats have the same file"),
+        (["check", "a.json", "--format", "json:x", "--format", "html:./x"], "several formats have the same file"),
+        (["check", "a.json", "--format", "text:./a.json"], "a.json is checked; a report would take its place"),
+        (["check", "a.json", "--baseline", "a", "--write-baseline", "b"], "--write-baseline"),
+        (["check", "a.json", "--select", "DML-BUFER"], "did you mean DML-BUFFER"),
+        (["check", "a.json", "--ignore", "DML-BUFER"], "did you mean DML-BUFFER"),
+        (["check", "--files-from", "missing.txt"], "missing.txt: No such file or directory"),
+        (["check", "--files-from", "."], ".: Is a directory"),
+        (["check", "--files-from", "long.txt"], "long.txt: larger than 30 bytes"),
+        (["check", "-", "--files-from", "-"], "cannot also be a list"),
+        (["check", "--files-from", "short.txt", "--format", "json:short.txt"], "a report would take its place"),
+        (["check", "a.json", "--stdin-filename", "b.json"], "no file is -"),
+        (["check", "-", "--stdin-filename", ""], "names no file"),
+        (["check", "-", "--stdin-filename", "a.onnx"], "models are read from files"),
+        (["check", "-", "--stdin-filename", "a.json", "--format", "json:a.json"], "a report would take its place"),
+        *((["check", MODEL, "--dim", value], "--dim") for value in (
+            "batch", "batch=x", "=3", "batch=1,2", "batch=", "batch=-1", "batch=9999999999999999999",
+        )),
+        *((["check", MODEL, "--input-shape", value], "--input-shape") for value in ("x", "x=1,,2", "x=1,??")),
+        (["check", MODEL, "--via", "ortt"], "--via"),
     ],
-)
-def test_wrong_usage_exits_2_and_tells_what_was_expected(call: Call, arguments: list[str], message: str) -> None:
-    write("a.json", TILE)
-    result = call(*arguments)
-    assert result.exit_code == 2
-    shown = " ".join(result.stderr.replace("│", " ").split())
-    assert message in shown
+)  # fmt: skip
+def test_wrong_usage_exits_2_tells_what_was_expected_and_writes_nothing(
+    call: Call, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.setattr(files, "MAX_LIST_BYTES", 30)
+    written = {write("a.json", TILE), write("short.txt", "a" * 30), write("long.txt", "a" * 31)}
+    result = call(*arguments, stdin="")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert {str(path) for path in Path().rglob("*")} == written
 
 
 def test_run_explains_its_plans_on_standard_error(call: Call) -> None:

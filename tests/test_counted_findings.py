@@ -13,7 +13,7 @@ from dml_tile.checks.baseline import MAX_BASELINE_BYTES
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.selection import Selection, known_rules
 from tests.helpers.check_files import BAD, INT64, TILE, captured, model, write
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import Call, errors_of
 from tests.helpers.paths import EXAMPLES, ROOT
 
 SIZES, COUNT = "DML-TILE-OutputTensor-Sizes", "DML-TILE-RepeatsCount"
@@ -164,6 +164,8 @@ def test_an_unreadable_file_always_fails(check: Call) -> None:
     assert check("a.json", "missing.json", "--write-baseline", "base.json").exit_code == 2
     assert len(entries()) == 1
     assert check("a.json", "missing.json", "--baseline", "base.json").exit_code == 2
+    assert "dml-tile: missing/base.json: " in errors_of(check, "a.json", "--write-baseline", "missing/base.json")
+    assert not Path("missing").exists()
 
 
 def test_a_project_s_baseline_is_a_setting(check: Call) -> None:
@@ -193,10 +195,9 @@ def test_a_baseline_that_cannot_be_read_is_an_error(check: Call, text: str | Non
         Path("base.json").mkdir()
     elif text is not None:
         write("base.json", text)
-    result = check(write("a.json", INT64), "--baseline", "base.json")
-    assert result.exit_code == 2
-    assert result.stderr.startswith("dml-tile: base.json: ")
-    assert message in result.stderr
+    errors = errors_of(check, write("a.json", INT64), "--baseline", "base.json")
+    assert errors.startswith("dml-tile: base.json: ")
+    assert message in errors
 
 
 # Patterns that silence rules

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from dml_tile.checks import files
-from tests.helpers.check_files import BAD, TILE, model, write
+from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 
 LEVEL_RULE = "DML-TILE-OutputTensor-Sizes"
@@ -129,27 +128,6 @@ def test_an_empty_list_checks_nothing(check: Call) -> None:
     assert check("--files-from", "-", "--require-operators", stdin="").exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--files-from", "missing.txt"], "missing.txt: No such file or directory"),
-        (["--files-from", "."], ".: Is a directory"),
-        (["--files-from", "long.txt"], "long.txt: larger than 30 bytes"),
-        (["-", "--files-from", "-"], "cannot also be a list"),
-        (["--files-from", "short.txt", "--format", "json:short.txt"], "a report would take its place"),
-    ],
-)
-def test_a_list_that_cannot_be_read_is_an_error(
-    check: Call, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
-    Path("long.txt").write_text("a" * 31)
-    Path("short.txt").write_text("a" * 30)
-    monkeypatch.setattr(files, "MAX_LIST_BYTES", 30)
-    result = check(*arguments)
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.replace("│", " ").split())
-
-
 # What standard input is called
 
 
@@ -180,19 +158,3 @@ def test_standard_input_has_the_ignores_the_baseline_and_the_kind_of_its_name(ch
     assert check("-", "--stdin-filename", "a.jsonl", stdin=lines).stdout.startswith("a.jsonl#/0: accepted")
     empty = check("-", "--stdin-filename", "a.jsonl", stdin="")
     assert (empty.exit_code, empty.stderr) == (2, "dml-tile: a.jsonl: holds nothing to check\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["a.json", "--stdin-filename", "b.json"], "no file is -"),
-        (["-", "--stdin-filename", ""], "names no file"),
-        (["-", "--stdin-filename", "a.onnx"], "models are read from files"),
-        (["-", "--stdin-filename", "a.json", "--format", "json:a.json"], "a report would take its place"),
-    ],
-)
-def test_a_name_that_standard_input_cannot_have_is_an_error(check: Call, arguments: list[str], message: str) -> None:
-    write("a.json", model())
-    result = check(*arguments, stdin="")
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.replace("│", " ").split())

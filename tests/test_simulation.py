@@ -27,7 +27,7 @@ from dml_tile.errors import DmlError, TargetError
 from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import current_target, resolve, simulate
 from tests.helpers.check_files import TILE, write
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import row
 
 INT64 = row("INT64", [2, 3], [1, 2])
@@ -486,9 +486,8 @@ def test_a_command_asks_its_options_then_a_simulation_then_the_variable_then_pyp
     [("lower", "4_0 4_1", ""), ("show", "4_0 4_1", ""), ("check", "windows-7", ": 'windows-7' is no known target")],
 )
 def test_a_command_names_the_variable_that_it_cannot_take(call: Call, command: str, text: str, message: str) -> None:
-    result = call(command, write("a.json", TILE), env={VARIABLE: text})
-    assert result.exit_code == 2
-    assert f"Invalid value for {VARIABLE}{message}" in result.stderr
+    errors = errors_of(call, command, write("a.json", TILE), env={VARIABLE: text})
+    assert f"Invalid value for {VARIABLE}{message}" in errors
 
 
 def test_a_decorated_mixin_simulates_in_the_test_cases_that_have_it() -> None:

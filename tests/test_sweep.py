@@ -34,7 +34,7 @@ from dml_tile.findings import unreadable
 from dml_tile.readers.sandbox import parent
 from tests.helpers import deadly
 from tests.helpers.check_files import BAD, TILE, write
-from tests.helpers.command_line import Call, bash
+from tests.helpers.command_line import Call, bash, errors_of
 from tests.helpers.model_process import ModelProcess
 from tests.helpers.outputs import outputs_of_check
 
@@ -247,9 +247,7 @@ def test_processes_that_cannot_be_started_are_one_error(
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(SpawnProcess, "start", refuse)
-    result = call("check", *zoo[:3], "--jobs", "2")
-    assert result.exit_code == 2
-    assert result.stderr == (
+    assert errors_of(call, "check", *zoo[:3], "--jobs", "2") == (
         "dml-tile: check: 000.json and the files after it cannot be checked: "
         "[Errno 11] Resource temporarily unavailable\n"
     )
