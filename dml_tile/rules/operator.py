@@ -18,14 +18,7 @@ from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Violation, apply_rules
 from dml_tile.rules.activations import ACTIVATION_RULES
-from dml_tile.rules.operator_fields import (
-    OPERATOR_FIELD_RULES,
-    arrays_have_their_entries,
-    fields_fit,
-    inputs_are_not_repeated,
-    sizes_fit_each_other,
-    wide_tensors_have_no_scale,
-)
+from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import INT_MAX, OperatorView, basis, viewed
 from dml_tile.rules.shapes import holds
 from dml_tile.rules.tensor import TensorView, findings_of_tensor
@@ -226,19 +219,6 @@ def _common_columns(operator: Operator, table: OperatorTable, target: Target) ->
     return found
 
 
-@cache
-def _field_rules_of(operator: Operator, table: OperatorTable) -> list[Rule[OperatorView]]:
-    """Return the rules of fields that an operator can break."""
-    can_break = {
-        arrays_have_their_entries: bool(operator.arrays),
-        fields_fit: bool(table.fields),
-        wide_tensors_have_no_scale: "ScaleBias" in operator.named,
-        inputs_are_not_repeated: bool(table.not_repeated),
-        sizes_fit_each_other: bool(table.shapes or table.sizes),
-    }
-    return [rule for rule in OPERATOR_FIELD_RULES if can_break.get(rule, True)]
-
-
 def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = viewed(fields)
@@ -272,7 +252,7 @@ def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
 def _violations_of_fields(op: OperatorView) -> list[tuple[Rule[OperatorView], Violation]]:
     """Return the violations that are the same at all levels; a field's documented and measured ones are one."""
     found, documented = list[tuple[Rule[OperatorView], Violation]](), dict[tuple[str, str], int]()
-    for rule, violation in _violations(_field_rules_of(op.operator, op.table), op, NEWEST):
+    for rule, violation in _violations(OPERATOR_FIELD_RULES, op, NEWEST):
         at = rule.id, violation.path
         if violation.basis == Basis.RUNTIME and at in documented:
             i = documented.pop(at)

@@ -88,7 +88,7 @@ def _shown(value: Any) -> str:
     "DML-OPERATOR-array", says="An array has as many entries as its count says, and is null only where it has none."
 )
 def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for field in op.operator.fields:
+    for field in op.operator.fields if op.operator.arrays else ():
         if field.is_array:
             value, count = op.fields[field.name], op.fields[field.counted_by]
             if value is None and count and not field.is_optional:
@@ -182,7 +182,7 @@ def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violat
     "DML-OPERATOR-Sizes", says="Tensors have the Sizes that the operator's page, or the runtime, asks for."
 )
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
-    yield from misfits(op)
+    yield from misfits(op) if op.table.shapes or op.table.sizes else ()
 
 
 def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
