@@ -126,12 +126,9 @@ _TOKEN: Final = f"(?as){_WORD}"
 _CLOSED_STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
 _FLAT_ARRAY: Final = rf'\[(?:[^\[\]{{}}"/]++|{_CLOSED_STRING})*+\]'
 _SHALLOW: Final = rf'\{{(?:[^\[\]{{}}"/]++|{_CLOSED_STRING}|{_FLAT_ARRAY})*+\}}'
-_SHALLOW_OBJECT: Final = f"(?as){_SHALLOW}"
 """An object, such as a tensor's, that holds no objects, arrays of arrays or comments."""
 _VALUE: Final = f"(?as){_SHALLOW}|{_FLAT_ARRAY}|{_WORD}"
 """A shallow object, an array of scalars, or a token."""
-_MEMBER: Final = rf'(?as)({STRING})\s*+:\s*+((?>{STRING})|{_FLAT_ARRAY}|[^\s\[\]{{}}:,"/]++)'
-"""A name and its value in a shallow object."""
 _CONTAINERS_REMEMBERED: Final = 32
 
 
@@ -207,9 +204,7 @@ class SourceText:
 
 def _children_of(text: str, offset: int) -> dict[str, int]:
     """Return the offsets of a container's values by name or index; none for another value."""
-    shallow = re.compile(_SHALLOW_OBJECT).match(text, offset)
-    members = re.compile(_MEMBER).finditer(text, offset + 1, shallow.end()) if shallow else ()
-    return {_name(member[1]): member.start(2) for member in members} or dict(_scanned(text, offset))
+    return dict(_scanned(text, offset))
 
 
 def _scanned(text: str, offset: int) -> Iterator[tuple[str, int]]:

@@ -39,7 +39,8 @@ from dml_tile.findings import BOTH, Basis
 from dml_tile.readers.item import Item
 from dml_tile.rules import equations, shapes
 from dml_tile.rules.equations import EQUATION
-from dml_tile.rules.operator_fields import FIELD_SENTENCE, fields_without_rules
+from dml_tile.rules.operator import not_looked_at
+from dml_tile.rules.operator_fields import FIELD_SENTENCE
 from dml_tile.rules.shapes import SHAPE
 from docs.generator.operators_page import operator_index
 from tests.helpers.command_line import Call, errors_of
@@ -300,7 +301,7 @@ def test_the_page_of_operators_names_those_that_a_check_does_not_look_at_whole()
     assert names == {"QUANTIZE", "DEQUANTIZE", "MULTIHEAD_ATTENTION1"}
     for name, base in BASES.items():
         desc = OperatorDesc(type=name, desc=base).desc
-        assert not isinstance(desc, OperatorFields) or not fields_without_rules(desc) or name in names
+        assert not isinstance(desc, OperatorFields) or not not_looked_at(desc) or name in names
 
 
 def test_sizes_fit_at_once_only_if_each_relation_holds(monkeypatch: pytest.MonkeyPatch) -> None:

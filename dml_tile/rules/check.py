@@ -44,7 +44,8 @@ RULES_OF_EXECUTION: Final = frozenset(
 def findings_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:
     """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``; raises as it does."""
     bases = bases_of(against)
-    found = _module_of(desc).findings(desc, target)
+    module, subject = _rules_of(desc)
+    found = module.findings(subject, target)
     return tuple(found if bases == BASES["both"] else (finding for finding in found if finding.basis & bases))
 
 
@@ -69,13 +70,15 @@ def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding,
 
 def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
     """Return the lowest feature level from which on the descriptor passes, against both; None if it does not at 6_4."""
-    level: FeatureLevel | None = _module_of(desc).lowest_level(desc)
+    module, subject = _rules_of(desc)
+    level: FeatureLevel | None = module.lowest_level(subject)
     return level
 
 
 def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
     """Return what rules do not cover: fields of an operator other than Tile, or those and edges of a graph."""
-    parts: tuple[str, ...] = _module_of(desc).not_looked_at(desc)
+    module, subject = _rules_of(desc)
+    parts: tuple[str, ...] = module.not_looked_at(subject)
     return parts
 
 
@@ -99,15 +102,15 @@ def not_a_tile(operator: str) -> Finding:
     return operator_is_checked.finding(Violation("Type", message))
 
 
-def _module_of(desc: Descriptor | None) -> Any:
-    """Return the module with ``findings``, ``lowest_level`` and ``not_looked_at`` of a kind of descriptors."""
+def _rules_of(desc: Descriptor | None) -> tuple[Any, Any]:
+    """Return the module with ``findings``, ``lowest_level`` and ``not_looked_at`` of a kind, and what these take."""
     if isinstance(desc, TileOperatorDesc):
-        return tile_findings
+        return tile_findings, desc
     from dml_tile.descriptors.operator import OperatorDesc  # most tiles are bare
-    from dml_tile.rules import operator_findings
+    from dml_tile.rules.operator_findings import rules_of
 
     if desc is None or isinstance(desc, OperatorDesc):
-        return operator_findings
+        return rules_of(desc)
     from dml_tile.rules import graph_findings
 
-    return graph_findings
+    return graph_findings, desc

@@ -12,7 +12,6 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import require_instance
 from dml_tile.findings import BASES, Basis, Finding, apply_rules
-from dml_tile.rules import operator_findings
 from dml_tile.rules.graph import (
     CONNECTION_RULES,
     GRAPH_CALL_RULES,
@@ -22,6 +21,7 @@ from dml_tile.rules.graph import (
     entries_of,
     graph_view,
 )
+from dml_tile.rules.operator_findings import rules_of
 from dml_tile.rules.tile_findings import lowest_passing
 
 
@@ -48,7 +48,8 @@ def not_looked_at(graph: GraphDesc) -> tuple[str, ...]:
     if isinstance(graph, CapturedGraph):
         fields = [*_operators_elsewhere([(i, operator) for i, operator in nodes if operator is not None])]
     else:
-        unseen = [(i, operator_findings.not_looked_at(operator)) for i, operator in nodes]
+        chosen = ((i, *rules_of(operator)) for i, operator in nodes)
+        unseen = [(i, module.not_looked_at(subject)) for i, module, subject in chosen]
         fields = [f"Nodes[{i}].Operator.{field}" for i, names in unseen for field in names]
     has_others = any(not tile_of(operator) for _, operator in nodes)
     return (*fields, *(edges_without_rules(graph_view(graph)) if has_others else ()))
@@ -72,7 +73,8 @@ def _findings(view: GraphView, target: Target) -> Iterator[Finding]:
         if operator is None:
             continue
         if not isinstance(graph, CapturedGraph) or target not in operator.refused:
-            found = tuple(operator_findings.findings(node.operator, target))
+            module, subject = rules_of(node.operator)
+            found = tuple(module.findings(subject, target))
             operator.refused[target] = any(finding.basis & BASES["runtime"] for finding in found)
             for finding in found if not isinstance(graph, CapturedGraph) else ():
                 yield replace(finding, path=f"Nodes[{i}].Operator.{finding.path}".rstrip("."))

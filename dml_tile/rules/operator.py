@@ -219,7 +219,7 @@ def _common_columns(operator: Operator, table: OperatorTable, target: Target) ->
     return found
 
 
-def other_operator_findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
+def findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = viewed(fields)
     found = [*_findings_of_tensors(op, target)]
@@ -267,7 +267,7 @@ def _violations_of_fields(op: OperatorView) -> list[tuple[Rule[OperatorView], Vi
 _RUNTIME_CHANGES: Final = {next(levels) for _, levels in groupby(FeatureLevel, lambda at: LEVELS[at].runtime)}
 
 
-def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
+def lowest_level(fields: OperatorFields) -> FeatureLevel | None:
     """Return the lowest feature level from which on an operator passes; None if not at the newest.
 
     A higher level may refuse what a lower level takes.
@@ -281,6 +281,12 @@ def lowest_level_of_operator(fields: OperatorFields) -> FeatureLevel | None:
 
     levels = _levels_of(op.operator, op.table)
     return lowest_passing(of_level, levels | _RUNTIME_CHANGES if op.unusual_operands else levels)
+
+
+def not_looked_at(fields: OperatorFields) -> tuple[str, ...]:
+    """Return the fields that hold a value, and of which DirectML may want more than the rules know."""
+    op = viewed(fields)
+    return tuple([name for name in op.table.without_rule if name == "Sizes" or op.fields[name] not in (None, ())])
 
 
 @cache

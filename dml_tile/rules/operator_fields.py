@@ -1,7 +1,4 @@
-"""Rules for the fields and Sizes of operators other than Tile that hold at all levels.
-
-``fields_without_rules`` names fields that the rules do not cover.
-"""
+"""Rules for the fields and Sizes of operators other than Tile that hold at all levels."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, Final
 
-from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
@@ -20,7 +16,7 @@ from dml_tile.directml.operators import enumerations
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Rules, Violation
 from dml_tile.rules.equations import value_of
-from dml_tile.rules.operator_view import OperatorView, basis, broadcast_advice, viewed
+from dml_tile.rules.operator_view import OperatorView, basis, broadcast_advice
 from dml_tile.rules.shapes import holds, misfits
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
@@ -183,9 +179,3 @@ def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violat
 )
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
     yield from misfits(op) if op.table.shapes or op.table.sizes else ()
-
-
-def fields_without_rules(fields: OperatorFields) -> tuple[str, ...]:
-    """Return the fields that hold a value, and of which DirectML may want more than the rules know."""
-    op = viewed(fields)
-    return tuple([name for name in op.table.without_rule if name == "Sizes" or op.fields[name] not in (None, ())])

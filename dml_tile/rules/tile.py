@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TileOperatorDesc, type_name
@@ -189,24 +189,23 @@ def elements_beyond_a_view(buffer: BufferTensorDesc, target: Target) -> int:
 
 @INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType", says="InputTensor and OutputTensor have the same DataType.")
 def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
-    if tile.input and tile.output and tile.input.desc.data_type != tile.output.desc.data_type:
-        yield Violation(
-            "OutputTensor.DataType",
-            f"mismatched tensor data types. OutputTensor has {DATA_TYPE.write(tile.output.desc.data_type)}, while "
-            f"InputTensor has {DATA_TYPE.write(tile.input.desc.data_type)}",
-        )
+    return _mismatch(tile, "DataType", "tensor data types", lambda desc: DATA_TYPE.write(desc.data_type))
 
 
 @INPUT_OUTPUT_RULES.add(
     "DML-TILE-OutputTensor-DimensionCount", says="InputTensor and OutputTensor have the same DimensionCount."
 )
 def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation]:
-    if tile.input and tile.output and tile.input.desc.dimension_count != tile.output.desc.dimension_count:
-        yield Violation(
-            "OutputTensor.DimensionCount",
-            f"mismatched dimension counts. OutputTensor has {tile.output.desc.dimension_count}, while InputTensor has "
-            f"{tile.input.desc.dimension_count}",
-        )
+    return _mismatch(tile, "DimensionCount", "dimension counts", lambda desc: desc.dimension_count)
+
+
+def _mismatch(
+    tile: TileView, field: str, what: str, value_of: Callable[[BufferTensorDesc], object]
+) -> Iterator[Violation]:
+    """Yield the violation of a field that the two tensors do not have in common."""
+    if tile.input and tile.output and (given := value_of(tile.output.desc)) != (other := value_of(tile.input.desc)):
+        message = f"mismatched {what}. OutputTensor has {given}, while InputTensor has {other}"
+        yield Violation(f"OutputTensor.{field}", message)
 
 
 @INPUT_OUTPUT_RULES.add(

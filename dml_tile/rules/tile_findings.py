@@ -1,4 +1,7 @@
-"""The rules of tiles together: all findings of a tile at a target, and the lowest level at which it has none."""
+"""The rules of tiles together: all findings of a tile at a target, and the lowest level at which it has none.
+
+An operator without fields, such as a null one or a private one, is taken for a tile.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import groupby, takewhile
 from operator import mul
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel, TensorFlags
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.findings import Finding, Severity, apply_rules
@@ -16,12 +19,16 @@ from dml_tile.rules.tensor import Operand, findings_of_tensor, ordinary_buffer, 
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
     MAX_TEXELS,
+    OPERATOR_RULES,
     REPEATS_RULES,
     TILE_BUFFER_RULES,
     TileView,
     elements_beyond_a_view,
     operator_is_checked,
 )
+
+if TYPE_CHECKING:
+    from dml_tile.descriptors.operator import OperatorDesc
 
 TARGETS: Final = {level: Target(level) for level in FeatureLevel}
 _LEVELS_CHECKED_ALIKE: Final = groupby(
@@ -46,19 +53,22 @@ def _lowest_level_of(data_type: int, dimension_count: int) -> FeatureLevel | Non
 _NO_FLAGS: Final = int(TensorFlags.NONE)
 
 
-def findings(tile: TileOperatorDesc, target: Target) -> Iterable[Finding]:
-    """Return the findings of a tile at a target."""
+def findings(tile: TileOperatorDesc | OperatorDesc | None, target: Target) -> Iterable[Finding]:
+    """Return the findings of a tile, or of an operator without fields, at a target."""
+    if not isinstance(tile, TileOperatorDesc):
+        return apply_rules(OPERATOR_RULES, tile, target)
     return () if is_ordinary_tile(tile, target) else _found_by_rules(tile, target)
 
 
-def lowest_level(tile: TileOperatorDesc) -> FeatureLevel | None:
+def lowest_level(tile: TileOperatorDesc | OperatorDesc | None) -> FeatureLevel | None:
     """Return the lowest feature level from which on the tile passes; None if it does not at the newest."""
-    if is_ordinary_tile(tile, NEWEST) and (source := view_of(Operand("", tile.input_tensor))):
-        return _lowest_level_of(source.desc.data_type, source.desc.dimension_count)
+    if isinstance(tile, TileOperatorDesc) and is_ordinary_tile(tile, NEWEST):
+        source, _ = described(tile)
+        return _lowest_level_of(source.data_type, source.dimension_count)
     return lowest_passing(lambda target: findings(tile, target))
 
 
-def not_looked_at(tile: TileOperatorDesc) -> tuple[str, ...]:
+def not_looked_at(tile: TileOperatorDesc | OperatorDesc | None) -> tuple[str, ...]:
     """Return nothing: the rules cover all of a tile."""
     return ()
 
