@@ -703,6 +703,23 @@ def test_each_domain_of_onnx_and_onnx_runtime_has_a_newest_opset(
     assert not placed(of_nodes("y = Relu(x)", domains={domain: newest, "own": 99}), target(release))[0]
 
 
+@pytest.mark.parametrize(
+    ("operator", "inputs", "output"),
+    [
+        ("DynamicTimeWarping", [F], "int32"),
+        ("GridSample", [F, F], "float"),
+        ("MatMulInteger16", [TensorProto.INT16] * 2, "int32"),
+        ("BiasGelu", [None, None], None),
+    ],
+)
+def test_an_output_has_the_one_type_that_all_kernels_give(operator: str, inputs: list[Any], output: Any) -> None:
+    made = of(operator, *inputs, domain=MICROSOFT)
+    made.graph.node.append(node("Identity", ["y0"], ["z"]))
+    behind, _ = placements(made, target("1.24"))[1]
+    assert behind.inputs[0] is not None
+    assert behind.inputs[0].type == output
+
+
 def test_maps_are_types_of_the_cpu_providers_kernels() -> None:
     made = of_nodes(
         node("ZipMap", ["x"], ["z"], domain="ai.onnx.ml", classlabels_int64s=[0, 1]),
