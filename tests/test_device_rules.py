@@ -7,7 +7,6 @@ here are those in which a rule looks at something else.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product, starmap
 from typing import Any, Final
 
 import pytest
@@ -37,18 +36,13 @@ from dml_tile.bindings.slots import (
 )
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.tile import TensorDesc
-from dml_tile.directml.enums import HRESULT, BindingType, FeatureLevel, HeapType, ResourceDimension
-from dml_tile.directml.targets import Target
+from dml_tile.directml.enums import HRESULT, BindingType, HeapType, ResourceDimension
 from dml_tile.findings import Basis
 from dml_tile.rules.binding import BINDING_DESC_RULES, RANGE_RULES, in_order_of_notice, is_ordinary_binding
 from dml_tile.rules.device import Creation, InitializerObject
 from dml_tile.rules.dispatch import (
-    DISPATCH_RULES,
-    ORDINARY_DISPATCH,
-    TABLE_RULES,
     Dispatch,
     TableRequest,
-    is_ordinary_table,
 )
 from tests.helpers.descriptors import at
 
@@ -231,21 +225,6 @@ def test_an_empty_binding_is_suggested_where_there_is_nothing_to_bind(slot: Slot
     (finding,) = RULES["DML-BINDING-BindingCount"].findings(bound(slot, array()), at("6_4"))
     assert (finding.suggestion or "").startswith(suggestion or "")
     assert bool(finding.suggestion) == bool(suggestion)
-
-
-def test_an_ordinary_table_breaks_no_rule() -> None:
-    owners, required_counts, handles, sizes = [True, False, None], [None, 0, 2], [0, 1], [0, 1, 2, 3]
-    requests = starmap(TableRequest, product(owners, required_counts, handles, handles, sizes))
-    for request in requests:
-        findings = [f for rule in TABLE_RULES for f in rule.findings(request, at("6_4"))]
-        ordinary = request.cpu_descriptor_handle and request.gpu_descriptor_handle
-        assert is_ordinary_table(request) == (not findings and bool(ordinary)), request
-
-
-@pytest.mark.parametrize("level", list(FeatureLevel))
-def test_an_ordinary_dispatch_breaks_no_rule(level: FeatureLevel) -> None:
-    findings = [f for rule in DISPATCH_RULES for f in rule.findings(ORDINARY_DISPATCH, Target(level))]
-    assert not findings
 
 
 @pytest.mark.parametrize(("level", "result"), [("4_1", HRESULT.E_INVALIDARG), ("5_0", HRESULT.E_INVALIDARG),

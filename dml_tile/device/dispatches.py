@@ -25,7 +25,6 @@ from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
     EXECUTION_RULES,
     INITIALIZATION_RULES,
-    ORDINARY_DISPATCH,
     PERSISTENCE_RULES,
     Dispatch,
 )
@@ -264,7 +263,7 @@ class CommandRecorder:
             is_graphics=command_list is None or command_list.is_graphics,
         )
         desc = dispatchable.desc if isinstance(dispatchable, CompiledOperator) else None
-        if dispatch != ORDINARY_DISPATCH and (findings := state.findings(DISPATCH_RULES, dispatch)):
+        if findings := state.findings(DISPATCH_RULES, dispatch):
             state.remove(_CALL, findings, desc)
             return
         assert dispatchable is not None

@@ -40,7 +40,7 @@ from dml_tile.rules.binding import (
     is_ordinary_binding,
     wrong_anywhere,
 )
-from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, is_ordinary_table
+from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest
 
 Bindings: TypeAlias = list[BufferBinding | None]
 """A binding for each slot, None if nothing is needed; empty if nothing is bound."""
@@ -135,8 +135,7 @@ class BindingTable:
                 gpu_descriptor_handle=desc.gpu_descriptor_handle,
                 size_in_descriptors=(required or 0) if desc.size_in_descriptors is None else desc.size_in_descriptors,
             )
-            if not is_ordinary_table(request):
-                self.state.require(call, TABLE_RULES, request)
+            self.state.require(call, TABLE_RULES, request)
         self.dispatchable = dispatchable
         self.inputs = []
         self.outputs = []

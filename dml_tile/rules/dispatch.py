@@ -38,17 +38,6 @@ class Dispatch(NamedTuple):
     is_graphics: bool = True
 
 
-def is_ordinary_table(request: TableRequest) -> bool:
-    """Return True if a binding table's description breaks no rule; faster than applying the rules."""
-    own, required = request.own, request.required_descriptor_count
-    handles = request.cpu_descriptor_handle, request.gpu_descriptor_handle
-    return own is True and required is not None and request.size_in_descriptors >= required and 0 not in handles
-
-
-ORDINARY_DISPATCH: Final = Dispatch()
-"""A dispatch that breaks no rule: comparing with it is faster than applying the rules."""
-
-
 TABLE_RULES: Final = Rules[TableRequest](url=pages.TABLE)
 # For a call that binds to a table without a dispatchable, the subject says what is wrong with a binding; "": nothing.
 TABLE_USE_RULES: Final = Rules["str | Dispatch"](url=pages.CREATE_TABLE, hresult=DEVICE_REMOVED)
