@@ -6,7 +6,6 @@ Page: https://numpy.org/doc/stable/reference/generated/numpy.tile.html
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from operator import index
 from typing import Any, Final, NamedTuple
 
@@ -117,47 +116,42 @@ def _prepared_for(
     counts = tuple(map(index, repeats))  # raises TypeError for 3.0, which is found where 3 is known
     if kept is not None and counts == kept.repeats:
         return kept
-    layout = None if out is None else (out.dtype, out.shape, out.strides)
-    prepared = _prepare(array.dtype, array.shape, array.strides, counts, target, against, layout)
-    if any(type(repeat) is not int for repeat in repeats):  # its value may change
-        return _Prepared(target, counts, *prepared)
+    dtype, shape, strides, _, *others = key
+    if all(type(repeat) is int for repeat in repeats):
+        counts = repeats  # the tuple that is looked up next
+    elif kept := _prepared.get((dtype, shape, strides, counts, *others)):  # the repeats' values may change
+        return kept
+    prepared = _prepare(array, counts, target, against, out)
     if len(_prepared) >= _MAX_PREPARED:
         _prepared.clear()
-    kept = _prepared[key] = _Prepared(target, repeats, *prepared)
-    return kept
+    _prepared[dtype, shape, strides, counts, *others] = prepared
+    return prepared
 
 
-@lru_cache(maxsize=256)
 def _prepare(
-    dtype: np.dtype[Any],
-    shape: Lengths,
-    strides: Lengths,
-    repeats: Lengths,
-    target: Target,
-    against: Against,
-    layout: tuple[np.dtype[Any], Lengths, Lengths] | None = None,
-) -> tuple[TileOperatorDesc, Lengths, Move]:
-    """Check a tile; ``layout`` has a passed output's dtype, shape and strides."""
+    array: NDArray[Any], repeats: Lengths, target: Target, against: Against, out: NDArray[Any] | None
+) -> _Prepared:
+    """Check and plan a tile."""
+    dtype = array.dtype
     require_native(dtype, "the array", "array")
     data_type = ARRAY_TYPES.get(dtype.name)
     if data_type is None:
         raise TypeError(f"DirectML has no tensor data type for {dtype}")
-    request = NUMPY_TILE.request(dtype.name, shape, repeats)
+    request = NUMPY_TILE.request(dtype.name, array.shape, repeats)
     desc = TileOperatorDesc.from_input(
         data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
     )
     require_executable("tile", desc, target, against)
     shape = request.output_shape
-    if layout is None:
-        output_strides = packed_strides(shape, dtype.itemsize)
-    else:
-        output, produced, output_strides = layout
-        if (produced, output) != (shape, dtype):
-            raise ValueError(f"out is {output} of shape {produced}; {dtype} of shape {shape} was expected")
+    output_strides = packed_strides(shape, dtype.itemsize) if out is None else out.strides
+    if out is not None:
+        if (out.shape, out.dtype) != (shape, dtype):
+            raise ValueError(f"out is {out.dtype} of shape {out.shape}; {dtype} of shape {shape} was expected")
         if shares_addresses((*shape, dtype.itemsize), (*map(abs, output_strides), 1)) is not False:  # byte by byte
             raise ValueError(f"the strides {output_strides} let elements of out share memory")
-    strides = (0,) * (len(request.shape) - len(strides)) + strides
-    return desc, shape, mover_of(dtype.itemsize, request.shape, request.repeats, strides, output_strides).tile
+    strides = (0,) * (len(request.shape) - array.ndim) + array.strides
+    mover = mover_of(dtype.itemsize, request.shape, request.repeats, strides, output_strides)
+    return _Prepared(target, repeats, desc, shape, mover.tile)
 
 
 def _counts(repeats: int | Iterable[int]) -> tuple[int, ...]:

@@ -167,8 +167,7 @@ def test_the_way_from_a_descriptor_to_its_verdict_is_true(check: Call, monkeypat
 
 def test_the_way_from_an_array_to_its_bytes_is_true() -> None:
     (example,) = re.findall(r"^What `(tile\(.*\))` of `dml_tile` does", GUIDE, re.MULTILINE)
-    for kept in (arrays._prepare, mover_of):
-        kept.cache_clear()
+    mover_of.cache_clear()
     arrays._prepared.clear()
     names = {"np": np, "tile": dml_tile.tile}
     steps = walk("From an array to its bytes")

@@ -15,14 +15,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from dml_tile.directml.enums import FeatureLevel
 
 Version: TypeAlias = tuple[int, int]
 """A release of ONNX Runtime: ``(1, 24)``."""
-
-_FOLDER: Final = Path(__file__).parent
 
 
 class RuntimeRelease(NamedTuple):
@@ -85,7 +83,7 @@ def _of(rows: Sequence[Sequence[Any]], version: Version) -> Iterator[Any]:
 
 @cache
 def _table(name: str) -> Any:
-    return json.loads((_FOLDER / name).read_text(encoding="utf-8"))
+    return json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 @cache
@@ -135,13 +133,10 @@ def cpu_kernels(release: Version) -> Kernels:
 
 
 @cache
-def registrations() -> Mapping[tuple[str, str], Mapping[int, Version]]:
-    """Return the first release with a DirectML kernel of each operator, by the operator's version."""
-    found: dict[tuple[str, str], dict[int, Version]] = {}
-    for domain, operator, since, *_, first, _ in _table("registrations.json")["rows"]:
-        versions = found.setdefault((domain, operator), {})
-        versions[since] = min(version_of(first), versions.get(since, version_of(first)))
-    return found
+def first_registration(domain: str, operator: str) -> Version | None:
+    """Return the first release with a DirectML kernel of an operator; None if no release has one."""
+    rows = _table("registrations.json")["rows"]
+    return min((version_of(row[-2]) for row in rows if row[:2] == [domain, operator]), default=None)
 
 
 @cache

@@ -21,9 +21,9 @@ from dml_tile.back_ends.kernels import (
     Version,
     cpu_kernels,
     directml_kernels,
+    first_registration,
     known_versions,
     limits_at,
-    registrations,
     releases,
     version_text,
 )
@@ -242,13 +242,13 @@ class _Placer:
         kernels = self._directml.get(operator, ())
         if operator in _CONTROL_FLOW:
             return Reason(Placement.CPU, "ORT-CPU-control-flow", f"{node.operator} is always the CPU provider's")
-        known = registrations().get(operator, {})
+        first = first_registration(*operator)
         ways = list(filter(None, [self._later(directml_kernels, node)]))
-        if not known:
+        if first is None:
             text = f"no release registers {node.operator}"
         elif not kernels:
-            first = version_text(min(known.values()))
-            text = f"not registered in onnxruntime {self._limits.name}; {node.operator} is from {first} on"
+            since = version_text(first)
+            text = f"not registered in onnxruntime {self._limits.name}; {node.operator} is from {since} on"
         else:
             versions = sorted({kernel.since for kernel in kernels})
             text = f"registered at {', '.join(map(str, versions))}"

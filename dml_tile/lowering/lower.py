@@ -22,13 +22,14 @@ from dml_tile.geometry.axes import TileInBytes
 from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.chains import MAX_STEPS, Chain, chains_of
 from dml_tile.lowering.steps import (
-    CARRIER_RULES,
     CarrierChoice,
     ChainLength,
     Lowering,
     LoweringStep,
     StepBuffer,
     TensorMemory,
+    carrier_exists,
+    elements_stay_whole,
     step_desc,
     steps_are_few_enough,
     with_dimensions_of,
@@ -195,7 +196,7 @@ def _lowered(task: _Task, target: Target, max_steps: int, *, allow_floats: bool)
         return Lowering(task.original, target, (step,), (), (), walk.bytes_read, walk.bytes_written, is_original=True)
     types = carriers(walk.element_size, task.own, target, allow_floats=allow_floats)
     choice = CarrierChoice(task.data_type, walk.axes, types)
-    if findings := list(apply_rules(CARRIER_RULES, choice, target)):
+    if findings := list(apply_rules((carrier_exists, elements_stay_whole), choice, target)):
         raise DmlError(findings)
     chains = chains_of(walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
     shortest = min((len(chain.tiles) for chain in chains), default=None)

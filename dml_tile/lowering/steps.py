@@ -15,7 +15,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import UINT_MAX, TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.findings import Basis, Rule, Rules, Violation
+from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.geometry.axes import Axis, Dimension, TileInBytes, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
 from dml_tile.lowering.chains import MAX_STEPS, ChainTile
@@ -49,14 +49,11 @@ class StepTensor(NamedTuple):
     total_in_bytes: int
 
 
-_BASIS: Final = Basis.DOCUMENTED | Basis.INFERRED
-# DirectML is not called where a lowering fails, so these rules have no HRESULT.
-CARRIER_RULES: Final = Rules[CarrierChoice](basis=_BASIS, hresult=None)
-CHAIN_RULES: Final = Rules[ChainLength](basis=_BASIS, hresult=None)
-STEP_RULES: Final = Rules[StepTensor](basis=_BASIS, hresult=None)
+LOWERING_RULES: Final = Rules[Any](basis=Basis.DOCUMENTED | Basis.INFERRED, hresult=None)
+"""DirectML is not called where a lowering fails, so these rules have no HRESULT."""
 
 
-@CARRIER_RULES.add(
+@LOWERING_RULES.add(
     "DML-LOWER-DataType",
     url=pages.TILE,
     says="At the feature level, Tile takes a data type that may carry the bits; floats may only where their "
@@ -71,7 +68,7 @@ def carrier_exists(choice: CarrierChoice, target: Target) -> Iterator[Violation]
         )
 
 
-@CARRIER_RULES.add(
+@LOWERING_RULES.add(
     "DML-LOWER-elements",
     url=pages.TILE,
     says="The bytes move in whole elements of the smallest data type that may carry them: runs and strides are "
@@ -92,7 +89,7 @@ def elements_stay_whole(choice: CarrierChoice, target: Target) -> Iterator[Viola
         )
 
 
-@CHAIN_RULES.add(
+@LOWERING_RULES.add(
     "DML-LOWER-steps",
     url=pages.STRIDES,
     says=f"A chain has at most as many tiles as --max-steps allows, by default {MAX_STEPS}. Strides rule out no chain: "
@@ -120,7 +117,7 @@ def steps_are_few_enough(chain: ChainLength, target: Target) -> Iterator[Violati
     )
 
 
-@STEP_RULES.add(
+@LOWERING_RULES.add(
     "DML-LOWER-limits",
     url=pages.BUFFER,
     says="Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its "
@@ -139,8 +136,6 @@ def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
                 f"{count} elements of {tensor.carrier.name}, which would carry the bits, are more than {UINT_MAX}",
             )
 
-
-LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*CARRIER_RULES, *CHAIN_RULES, *STEP_RULES)
 
 StepBuffer: TypeAlias = Literal["input", "output"] | int
 """The input, the output, or a scratch buffer by its number."""
