@@ -15,7 +15,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx import folding
 from dml_tile.readers.onnx.tiles import read_nodes
@@ -224,7 +224,7 @@ def test_names_of_dimensions_and_inputs_that_a_model_lacks_have_no_effect(tmp_pa
     assert str(next(reading)) == "FLOAT32 {7,3} x {1,2} -> {7,6}"
     with pytest.raises(StopIteration) as caught:
         next(reading)
-    assert caught.value.value == ModelNames(frozenset({"N"}), frozenset({"x", "w"}), nodes=2)
+    assert caught.value.value == ModelFacts(frozenset({"N"}), frozenset({"x", "w"}), nodes=2)
 
 
 def test_a_tile_that_a_given_size_empties_is_told_from_one_that_is_empty() -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import DIALECTS, TileNode, ValueOrigin, ValueSource
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.child import Order, answer_line, read_answer
@@ -130,7 +130,7 @@ IMPORTS_NEITHER = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.sandbox.parent import ModelReader
 
 with closing(ModelReader(KnownShapes())) as reader:
@@ -160,7 +160,7 @@ def answered(process: subprocess.Popen[bytes], path: Path, seconds: float = LONG
     process.stdin.write(Order(str(path), "OpenVINO", KnownShapes(), seconds, 2**32).line())
     process.stdin.flush()
     answers = iter(lambda: read_answer(process.stdout.readline()), None)  # type: ignore[union-attr]
-    return list(takewhile(lambda part: not isinstance(part, ModelNames), answers))
+    return list(takewhile(lambda part: not isinstance(part, ModelFacts), answers))
 
 
 def test_the_process_ends_with_its_input_and_leaves_interrupts_to_its_parent() -> None:
@@ -193,7 +193,7 @@ def problem(message):
     say(json.dumps({"pointer": "", "message": str(message)}))
 
 def end():
-    say('{"dimensions": [], "inputs": [], "nodes": 0}')
+    say('{"dimensions": [], "inputs": [], "nodes": 0, "contradictions": []}')
 
 for line in sys.stdin:
     exec(open(json.loads(line)["path"]).read())
@@ -322,11 +322,11 @@ NODE = TileNode("If_3/then_body/☃\n", DIALECTS["ONNX Tile-13"], None, (2, "n",
     [
         NODE,
         TileNode("t", DIALECTS["OpenVINO Tile-1"], "f32", None, None),
-        TileNode("t", DIALECTS["ONNX Tile-13"], "int8", (2, None), (None, 2), "", "unused", *ORIGINS, ("c",), True),
+        TileNode("t", DIALECTS["ONNX Tile-13"], "int8", (2, None), (None, 2), "", "unused", *ORIGINS, True),
         BURN,
         unreadable("/x", 'a "quoted" reason'),
-        ModelNames(),
-        ModelNames(frozenset({"batch", "☃"}), frozenset({"x"})),
+        ModelFacts(),
+        ModelFacts(frozenset({"batch", "☃"}), frozenset({"x"})),
     ],
 )
 def test_a_part_survives_its_line(part: Any) -> None:

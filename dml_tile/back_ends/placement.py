@@ -142,8 +142,6 @@ class PlacedModel:
     reasons: tuple[Reason, ...]
     errors: tuple[tuple[int, ...], ...]
     placed: tuple[tuple[int, ...], ...]
-    remarks: tuple[str, ...] = ()
-    """What is to be said of the file."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a number of no reason, and for another number of placements than of nodes."""

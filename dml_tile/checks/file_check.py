@@ -83,7 +83,6 @@ class FileCheck(NamedTuple):
         parts = sources.parts(opened, file)
         checked = CheckedFile(file, is_model=is_model_file(file), patterns=self.file_ignores.files.matching(file))
         problems: dict[str, list[Finding]] = {}
-        contradictions: tuple[str, ...] = ()
         equals = Counter[str]()
         first_parts = list(islice(parts, 2))
         first_own = [part for part in first_parts if not (isinstance(part, Item) and part.is_whole_model)]
@@ -92,7 +91,6 @@ class FileCheck(NamedTuple):
                 problems.setdefault(part.message, []).append(part)
                 continue
             if not isinstance(part, Item):
-                contradictions += part.remarks
                 yield self._placed(checked, part)
                 continue
             part, targets = checked.nodes.taken(part) if checked.nodes else (part, self.targets)
@@ -100,10 +98,8 @@ class FileCheck(NamedTuple):
             of_part = [*results(file, part, targets, self.against, self.via, **options)]
             if not of_part:
                 continue
-            if node := part.node:
-                contradictions += node.contradictions
             is_open = any(result.findings or result.notes for result in of_part)
-            if not node and is_open:
+            if not part.node and is_open:
                 item = replace(of_part[0].item, content=part.numbered(equals))
                 of_part = [replace(result, item=item) for result in of_part]
             if is_open:
@@ -126,10 +122,10 @@ class FileCheck(NamedTuple):
             problems[EMPTY] = [forbidden(EMPTY)]
             yield from problems[EMPTY]
         checked.is_whole = not problems
-        checked.names = sources.new_names()
+        checked.facts = sources.new_facts()
         for departure in checked.nodes.counted if checked.nodes else ():
             yield departure.finding
-        for message in contradictions:
+        for message in checked.facts.contradictions:
             yield own_finding(CONTRADICTION, message)
         yield checked
 
@@ -253,22 +249,21 @@ def check_model(
         if unread := unread_through(file, check.via):
             raise InputError([unreadable(name, f"is {unread}")])
         parts = list(sources.parts(file))
-        names = sources.new_names()
+        facts = sources.new_facts()
     if problems := [part for part in parts if isinstance(part, Finding)]:
         raise InputError([replace(each, path=location_of(name, each.path)) for each in problems])
-    for _, problem in unknown_names(check.known_shapes, names, [file]) if is_model_file(file) else ():
+    for _, problem in unknown_names(check.known_shapes, facts, [file]) if is_model_file(file) else ():
         raise ValueError(f"{name}: {problem}")
-    nodes, remarks, found = None, list[str](), list[Result]()
+    nodes, found = None, list[Result]()
     for part in parts:
         if isinstance(part, Item):
-            remarks += part.node.contradictions if part.node else ()
             part, targets = nodes.taken(part) if nodes else (part, check.targets)
             found += results(name, part, targets, against, check.via)
         elif not isinstance(part, Finding):
             from dml_tile.checks.placements import ModelNodes
 
-            nodes, remarks = ModelNodes(name, tuple(check.targets), part), [*part.remarks]
-    for text in remarks:
+            nodes = ModelNodes(name, tuple(check.targets), part)
+    for text in facts.contradictions:
         warnings.warn(f"{name}: {text}", stacklevel=2)
     made = ModelResults(found)
     made.nodes, made.findings = nodes, tuple(each.finding for each in nodes.departures) if nodes else ()

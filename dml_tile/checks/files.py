@@ -20,7 +20,7 @@ from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, own_finding, unr
 from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.item import Item
-from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.sources import (
     EMPTY,
     EMPTY_FOLDER,
@@ -251,15 +251,15 @@ def chosen_tiles(
                     yield file, nodes.placed_item(part) if nodes else part
             if is_empty:
                 not_read.append(passing_over(file, EMPTY))
-        names = sources.new_names()
+        facts = sources.new_facts()
     if is_readable:
-        for option, unknown in unknown_names(known_shapes, names, files):
+        for option, unknown in unknown_names(known_shapes, facts, files):
             complain(option, unreadable("", unknown))
     pass_over(not_read)
     if is_found or not is_readable:
         return
     if pointer is None and files == [name] and is_model_file(name):
-        advice = "; `dml-tile check --via ort` says which provider takes its nodes" if names.nodes else ""
+        advice = "; `dml-tile check --via ort` says which provider takes its nodes" if facts.nodes else ""
         complain(name, own_finding(NOTHING_TO_CHECK, f"has no tiles{advice}"))
     elif pointer is not None:
         there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
@@ -276,15 +276,15 @@ def unread_through(file: str, via: BackEnd | None) -> str:
     return f"{kind.name}, which {via.title} does not read"
 
 
-def unknown_names(given: KnownShapes, names: ModelNames, files: Sequence[str]) -> Iterator[tuple[str, str]]:
+def unknown_names(given: KnownShapes, facts: ModelFacts, files: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each option with a name that no model has, and what is wrong with its first such name.
 
-    ``names`` are the names of the models among the files.
+    ``facts`` have the names of the models among the files.
     """
     models = [file for file in files if is_model_file(file)]
     for option, asked, there, kind, what in (
-        ("--dim", given.dims, names.dimensions, "a dimension", "names a dimension"),
-        ("--input-shape", given.input_shapes, names.inputs, "an input", "has an input"),
+        ("--dim", given.dims, facts.dimensions, "a dimension", "names a dimension"),
+        ("--input-shape", given.input_shapes, facts.inputs, "an input", "has an input"),
     ):
         name = next((name for name in asked if name not in there), None)
         if name is None:

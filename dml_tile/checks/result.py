@@ -22,7 +22,7 @@ from dml_tile.findings import (
     own_finding,
 )
 from dml_tile.readers.item import Item
-from dml_tile.readers.model_names import ModelNames
+from dml_tile.readers.model_names import ModelFacts
 from dml_tile.rules.tile import operator_is_checked
 
 if TYPE_CHECKING:
@@ -201,9 +201,9 @@ class CheckedFile:
     at a target, and all pass from ``lowest_level`` on, None if there is no such level. ``is_whole`` is False if a part
     could not be read, ``is_empty`` True for JSON without a descriptor and a model without a Tile.
 
-    Where files are checked by a command, their results and findings come before them. ``names`` are the names by which
-    a model's sizes may be given, ``patterns`` the numbers of those that ignore rules in the file, ``met`` the
-    suppressions that have a finding.
+    Where files are checked by a command, their results and findings come before them. ``facts`` are those of a
+    model, ``patterns`` the numbers of those that ignore rules in the file, ``met`` the suppressions that have a
+    finding.
     """
 
     source: str
@@ -217,7 +217,7 @@ class CheckedFile:
     lowest_level: FeatureLevel | None = FeatureLevel.DML_FEATURE_LEVEL_1_0
     is_whole: bool = True
     is_empty: bool = False
-    names: ModelNames = field(default=ModelNames(), compare=False, repr=False)
+    facts: ModelFacts = field(default=ModelFacts(), compare=False, repr=False)
     patterns: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
     met: set[Suppression] = field(default_factory=set, compare=False, repr=False)
 

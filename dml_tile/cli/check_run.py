@@ -37,7 +37,7 @@ from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import repository_root
 from dml_tile.findings import CONTRADICTION, OWN, Finding, Found, Severity, unreadable
-from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.sources import EMPTY, EXCLUDED, is_left_out, is_model_file, passing_over
 from dml_tile.readers.urls import source_named
 from dml_tile.reports.bounds import bounded, bounded_finding
@@ -368,9 +368,9 @@ class CheckRun:
         """
         known, given = self.questions.known_shapes, self.config.options
         asked = KnownShapes(known.dims if "dim" in given else {}, known.input_shapes if "input_shape" in given else {})
-        there = ModelNames(
-            frozenset().union(*(each.names.dimensions for each in self._files)),
-            frozenset().union(*(each.names.inputs for each in self._files)),
+        there = ModelFacts(
+            frozenset().union(*(each.facts.dimensions for each in self._files)),
+            frozenset().union(*(each.facts.inputs for each in self._files)),
         )
         read = [each.source for each in self._files if each.is_whole]
         need_none = self.options.skip_others or any(each.is_model for each in self._files)  # one that is unreadable

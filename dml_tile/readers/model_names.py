@@ -21,15 +21,24 @@ class KnownShapes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelNames:
-    """Names by which the sizes of models may be given, of dimensions and of inputs, and the number of their nodes."""
+class ModelFacts:
+    """Names by which the sizes of models may be given, of dimensions and of inputs, and the number of their nodes.
+
+    The ``contradictions`` are about declared sizes that values do not have, and functions that are not used.
+    """
 
     dimensions: frozenset[str] = frozenset()
     inputs: frozenset[str] = frozenset()
     nodes: int = 0
+    contradictions: tuple[str, ...] = ()
 
-    def __or__(self, other: ModelNames) -> ModelNames:
-        return ModelNames(self.dimensions | other.dimensions, self.inputs | other.inputs, self.nodes + other.nodes)
+    def __or__(self, other: ModelFacts) -> ModelFacts:
+        return ModelFacts(
+            self.dimensions | other.dimensions,
+            self.inputs | other.inputs,
+            self.nodes + other.nodes,
+            self.contradictions + other.contradictions,
+        )
 
 
 def limited_names(names: Collection[str], asked: Collection[str]) -> frozenset[str]:

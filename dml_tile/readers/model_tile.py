@@ -123,8 +123,8 @@ class TileNode:
     ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, or takes another branch; empty if it
     runs, or if that is unknown. Sizes given beside the model never decide that. ``input_origins`` and
     ``repeats_origins`` name, for each size and each repeat, the node that computes the unknown and the input that the
-    node depends on; a single origin is for all. The ``contradictions``, on a model's first Tile, are about declared
-    sizes that values do not have. A Tile is ``emptied`` if sizes given beside the model leave it no elements.
+    node depends on; a single origin is for all. A Tile is ``emptied`` if sizes given beside the model leave it no
+    elements.
     ``given_repeats`` are the model's, where the dialect computes some as 0; else it is empty.
     ``inputs`` and ``output`` have an ONNX model's names, ``place`` its node's place by numbers; a value of a
     function's own has ``#``, the number of the call, and ``/`` before its name. The Tile is between a
@@ -141,7 +141,6 @@ class TileNode:
     folded: str = ""
     input_origins: _Origins = ()
     repeats_origins: _Origins = ()
-    contradictions: tuple[str, ...] = ()
     emptied: bool = False
     given_repeats: Annotated[tuple[int | None, ...], _FIRST_ERROR] = ()
     inputs: _Texts = ()

@@ -32,7 +32,7 @@ from dml_tile.back_ends.dialects import INT64_MAX, OPENVINO_TILE_1
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.contents import require_no_pointer
-from dml_tile.readers.model_names import KnownShapes, ModelNames, limited_names
+from dml_tile.readers.model_names import KnownShapes, ModelFacts, limited_names
 from dml_tile.readers.model_tile import TileNode, ValueOrigin, ValueSource, tile_node
 from dml_tile.text import shortened, shortened_within
 
@@ -74,7 +74,7 @@ _MAX_REASON_LENGTH: Final = 300
 _NATIVE_ERRORS: Final = (IndexError, OSError, RuntimeError, TypeError, ValueError)
 
 
-def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode, None, ModelNames]:
+def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode, None, ModelFacts]:
     """Yield the Tiles of the model, then those of the graphs inside its operators, such as ``Loop_3/body/Tile_1``.
 
     TensorFlow Lite's operators have no names; their pointers name the output, as in ``Tile->y``. Known shapes may use
@@ -91,7 +91,7 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode, Non
             model.reshape(shapes)
         for place, node in _tiles(model):
             yield _tile_node(place, node)
-        return ModelNames(inputs=limited_names(inputs, known_shapes.input_shapes))
+        return ModelFacts(inputs=limited_names(inputs, known_shapes.input_shapes))
     except InputError:
         raise
     except UnicodeDecodeError:

@@ -20,7 +20,7 @@ from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import FileKind, kind_of
 from dml_tile.readers.item import Item, item_of
-from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.urls import Url, file_of
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ class Sources(AbstractContextManager["Sources"]):
         if self._models is not None:
             self._models.close()
 
-    def new_names(self) -> ModelNames:
-        """Return the names in the models that were read since the last call."""
-        return self._models.new_names() if self._models else ModelNames()
+    def new_facts(self) -> ModelFacts:
+        """Return what is known of the models that were read since the last call."""
+        return self._models.new_facts() if self._models else ModelFacts()
 
     def parts(self, name: str, called: str = "") -> Iterator[SourcePart]:
         """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``).

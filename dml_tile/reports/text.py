@@ -372,7 +372,7 @@ class TextReport(Report):
             self._print([Line(0, f"and {len(left_out)} more models, of which {fail}")])
         if without:
             have = "1 model has" if len(without) == 1 else f"{len(without)} models have"
-            others = sum(model.names.nodes for model in without)
+            others = sum(model.facts.nodes for model in without)
             names = listed([printable(model.source) for model in without])
             advice = f"; --via ort says which provider takes {plural(others, 'other node')}" if others else ""
             self._print([Line(0, f"{have} no tiles: {names}{advice}")])

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from dml_tile.findings import unreadable
-from dml_tile.readers.model_names import ModelNames
+from dml_tile.readers.model_names import ModelFacts
 from dml_tile.readers.model_tile import DIALECTS, TileNode, ValueOrigin
 from dml_tile.readers.sandbox.child import answer_line
 from tests.helpers.check_files import BAD, FLAT, TILE, captured
@@ -129,7 +129,7 @@ def answers() -> Iterator[bytes]:
     node = TileNode(
         "n", DIALECTS["ONNX Tile-13"], "float64", ("n", 2), (1, 2), "", "n", (ValueOrigin("x"),), (ValueOrigin("y"),)
     )
-    for part in (node, unreadable("/n", "is wrong"), ModelNames(frozenset({"n"}), frozenset({"x"}))):
+    for part in (node, unreadable("/n", "is wrong"), ModelFacts(frozenset({"n"}), frozenset({"x"}))):
         yield answer_line(part)
 
 

@@ -12,7 +12,7 @@ from onnx import GraphProto, TypeProto, ValueInfoProto
 
 from dml_tile.back_ends.dialects import INT64_MAX
 from dml_tile.errors import input_error
-from dml_tile.readers.model_names import KnownShapes, ModelNames, limited_names
+from dml_tile.readers.model_names import KnownShapes, ModelFacts, limited_names
 from dml_tile.readers.model_tile import Dimension
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.nodes import Node, place
@@ -84,14 +84,14 @@ def _computed(tree: ast.expr, sizes: Mapping[str, int]) -> int:
     return sizes[tree.id]
 
 
-def names_in(graph: GraphProto, asked: KnownShapes) -> ModelNames:
+def names_in(graph: GraphProto, asked: KnownShapes) -> ModelFacts:
     """Return the names of the graph's inputs, and of dimensions at any depth."""
     tensors = (value.type.tensor_type for value in _values(graph))
     dimensions = {dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param}
     trees = filter(None, map(_expression, dimensions))
     dimensions |= {each.id for tree in trees for each in ast.walk(tree) if isinstance(each, ast.Name)}
     inputs = {value.name for value in graph.input}
-    return ModelNames(limited_names(dimensions, asked.dims), limited_names(inputs, asked.input_shapes))
+    return ModelFacts(limited_names(dimensions, asked.dims), limited_names(inputs, asked.input_shapes))
 
 
 def _fix_shape(value: ValueInfoProto, shape: Sequence[int | None], sizes: dict[str, int]) -> None:

@@ -31,7 +31,7 @@ from dml_tile.back_ends.placement import LoadedModel, PlacedModel
 from dml_tile.back_ends.placer import placed_model, release_of
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load, nodes
 from dml_tile.readers.onnx.functions import Inliner
@@ -49,7 +49,7 @@ MAX_CONTRADICTIONS: Final = 10
 
 def read_nodes(
     path: Path, known_shapes: KnownShapes, targets: Sequence[Target] = ()
-) -> Generator[TileNode | PlacedModel | Finding, None, ModelNames]:
+) -> Generator[TileNode | PlacedModel | Finding, None, ModelFacts]:
     """Yield the Tiles in the order in which they run, and problems of Tiles that cannot be read.
 
     With ``targets``, the placements of all nodes at these come first.
@@ -58,29 +58,26 @@ def read_nodes(
     output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind the call's name. The data
     that a Tile needs may be in other files of the model's folder; a Finding says why data cannot be read.
 
-    Known shapes are a run's: onnxruntime folds before it gets them. Names that the model lacks are ignored; the model's
-    names are returned.
+    Known shapes are a run's: onnxruntime folds before it gets them. Names that the model lacks are ignored.
+    Returns the model's names, and what contradicts itself in it.
 
     Raises InputError for a file that is not an ONNX model or cannot be read, and for known shapes that contradict the
     model.
     """
     model = load(path)
     overridable = prepare(model)
-    names = names_in(model.graph, known_shapes)
+    facts = names_in(model.graph, known_shapes)
     unsized = deepcopy(model)
     fix(model.graph, known_shapes)
     is_sized = model != unsized
     release = release_of(targets[0]) if targets else None
     sized = scan(model, path.parent, overridable, release)
     loaded = scan(unsized, path.parent, overridable, release) if is_sized else sized
-    contradictions = (*sized.scan.inliner.unused, *sized.scan.contradictions.values())[:MAX_CONTRADICTIONS]
     if targets:
         models = dict.fromkeys(map(release_of, targets), loaded.nodes)
         if loaded.nodes.unimported:  # each release takes opsets of its own
             models = {each: scan(again := load(path), path.parent, prepare(again), each).nodes for each in models}
-        placed = placed_model([models[release_of(target)] for target in targets], targets)
-        yield replace(placed, remarks=contradictions)
-        contradictions = ()
+        yield placed_model([models[release_of(target)] for target in targets], targets)
     yield from sized.scan.wrong_data
     for found, found_before in zip(sized.graph.tiles, loaded.graph.tiles, strict=True):
         (tile, problems), (before, _) = (_tile(each, sized.scan.origins_of_sizes) for each in (found, found_before))
@@ -89,7 +86,6 @@ def read_nodes(
             yield replace(
                 _completed(tile, before),
                 folded=found_before.gone.reason if found_before.gone else "",
-                contradictions=contradictions,
                 emptied=_is_empty(tile) and not _is_empty(before),
                 inputs=tuple(map(place, proto.input)),
                 output=place(*proto.output[:1]),
@@ -97,9 +93,10 @@ def read_nodes(
                 quantised=found.quantised,
                 transposed=found.transposed,
             )
-            contradictions = ()
         yield from (unreadable(found.pointer, problem) for problem in problems)
-    return replace(names, nodes=sized.node_count)
+    contradictions = (*sized.scan.inliner.unused, *sized.scan.contradictions.values())[:MAX_CONTRADICTIONS]
+    is_checked = bool(targets or sized.graph.tiles)
+    return replace(facts, nodes=sized.node_count, contradictions=contradictions if is_checked else ())
 
 
 class ScannedModel(NamedTuple):

@@ -1,6 +1,6 @@
 """The child process that reads models: its bounds, and the lines of JSON that it exchanges with its parent.
 
-The child answers an order by a line for each part of the file. A line with the model's names ends the answer. The
+The child answers an order by a line for each part of the file. A line with facts on the model ends the answer. The
 parent accepts only lines of the expected form, since the child has handled untrusted bytes.
 """
 
@@ -23,7 +23,7 @@ from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding, unreadable
-from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.text import shortened
 
@@ -80,11 +80,11 @@ class _Unreadable:
 
 _FORMS: Final[Mapping[frozenset[str], TypeAdapter[Any]]] = {
     frozenset(field.name for field in fields(form)): TypeAdapter(form)
-    for form in (TileNode, PlacedModel, _Unreadable, ModelNames)
+    for form in (TileNode, PlacedModel, _Unreadable, ModelFacts)
 }
 
 
-def answer_line(part: Part | ModelNames) -> bytes:
+def answer_line(part: Part | ModelFacts) -> bytes:
     """Encode a part of an answer, or its end."""
     line = _Unreadable(part.path, part.message) if isinstance(part, Finding) else part
     answer = {field.name: getattr(line, field.name) for field in fields(line)}
@@ -95,7 +95,7 @@ def _plain(value: object) -> object:
     return sorted(value) if isinstance(value, frozenset) else str(value)
 
 
-def read_answer(line: bytes) -> Part | ModelNames:
+def read_answer(line: bytes) -> Part | ModelFacts:
     """Decode a line of an answer. Raises ValueError for a malformed line."""
     answer = from_json(line)
     form = _FORMS.get(frozenset(answer)) if isinstance(answer, dict) else None
@@ -149,18 +149,18 @@ def main() -> None:
                     answers.flush()
 
 
-def answer(order: Order) -> Iterator[Part | ModelNames]:
+def answer(order: Order) -> Iterator[Part | ModelFacts]:
     """Yield the parts of a file, and the end of the answer."""
-    names = ModelNames()
+    facts = ModelFacts()
     try:
         if order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes
 
-            names = yield from read_nodes(Path(order.path), order.known_shapes, order.targets)
+            facts = yield from read_nodes(Path(order.path), order.known_shapes, order.targets)
         else:
             from dml_tile.readers import openvino
 
-            names = yield from openvino.read_nodes(Path(order.path), order.known_shapes)
+            facts = yield from openvino.read_nodes(Path(order.path), order.known_shapes)
     except InputError as error:
         yield from error.problems
     except ImportError as error:
@@ -170,7 +170,7 @@ def answer(order: Order) -> Iterator[Part | ModelNames]:
     except Exception as error:  # of any class: a hostile file may make a library raise anything
         reason = f"{type(error).__name__}: {shortened(str(error), _MAX_MESSAGE_LENGTH)}"
         yield unreadable("", f"{order.reader}'s reader failed: {reason}")
-    yield names
+    yield facts
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from dml_tile.findings import unreadable
 from dml_tile.input_errors import limited_problems
 from dml_tile.readers.contents import require_no_pointer
 from dml_tile.readers.file_kinds import kind_of
-from dml_tile.readers.model_names import KnownShapes, ModelNames
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, Order, Part, read_answer
 
 MAX_SECONDS: Final = 60
@@ -68,7 +68,7 @@ class ModelReader:
         self._seconds = seconds
         self._memory = memory
         self._command = command
-        self._names = ModelNames()
+        self._facts = ModelFacts()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_reading = False
         self._deadline = 0.0
@@ -106,8 +106,8 @@ class ModelReader:
         try:
             end = _read(self._begun(), order, parts)
             failure = end if isinstance(end, str) else None
-            if isinstance(end, ModelNames):
-                self._names |= end
+            if isinstance(end, ModelFacts):
+                self._facts |= end
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
@@ -121,10 +121,10 @@ class ModelReader:
         limited: Iterator[Part] = limited_problems(parts)
         return [*limited, *problems]
 
-    def new_names(self) -> ModelNames:
-        """Return the names in the models that were read since the last call."""
-        names, self._names = self._names, ModelNames()
-        return names
+    def new_facts(self) -> ModelFacts:
+        """Return what is known of the models that were read since the last call."""
+        facts, self._facts = self._facts, ModelFacts()
+        return facts
 
     def _begun(self) -> subprocess.Popen[bytes]:
         """Return the process that is to read a file before the deadline; start one if none runs."""
@@ -161,7 +161,7 @@ def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> ModelNames | str:
+def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> ModelFacts | str:
     """Add what the child answers; return its end, or why it is incomplete and the child useless."""
     orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     left = MAX_ANSWER_BYTES
@@ -176,7 +176,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
                 part = read_answer(line)
             except ValueError:
                 return f"{order.reader}'s reader sent a malformed reply"
-            if isinstance(part, ModelNames):
+            if isinstance(part, ModelFacts):
                 return part
             parts.append(part)
     status = process.wait()
