@@ -293,7 +293,7 @@ def test_the_page_lists_the_kinds_that_are_read() -> None:
 
 
 def test_a_kind_is_one_row(check: Call, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = kind("a.onnx")._replace(name="a model of tomorrow", suffixes=(".tmrw",), begins=(0, b"tmrw"))
+    row = kind("a.onnx")._replace(name="a model of tomorrow", suffixes=(".tmrw",), begins=b"tmrw")
     monkeypatch.setattr(file_kinds, "KINDS", (row, *KINDS))
     Path("in").mkdir()
     Path("in/a.tmrw").write_bytes(ONNX)

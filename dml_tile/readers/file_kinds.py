@@ -5,7 +5,9 @@ Folders, ``paths``, the choice of a reader, messages, ``--help`` and docs/check.
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+import json
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 Reader: TypeAlias = Literal["ONNX", "OpenVINO", "JSON", "JSON lines"]
 
@@ -21,27 +23,26 @@ class Content(NamedTuple):
     is_text: bool = True
 
 
-_KEYS: Final = Content(
-    "a tile's keys",
-    # A comma or a closing bracket follows no key; any other character may replace a missing colon.
-    (
+_CONTENTS: Final = (
+    # the keys of descriptors (each operator has one), graphs, DxDispatch's models and captures; a comma or a closing
+    # bracket follows no key, and any other character may replace a missing colon
+    Content(
+        "a tile's keys",
         rb'"(?:(?:In|Out)put(?:Tensor|Edges|GradientTensor)|(?:in|out)put_(?:tensor|edges|gradient_tensor)'
         rb"|InputParametersTensor|input_parameters_tensor|dispatchables|initialValues|dml_tile_capture)"
-        rb'"\s*+(?:[^\s,\]}]|\Z)|"[Tt]ype"\s*+:\s*+"DML_OPERATOR_'
+        rb'"\s*+(?:[^\s,\]}]|\Z)|"[Tt]ype"\s*+:\s*+"DML_OPERATOR_',
     ),
+    Content("a network", rb"<net(?![\w.:-])"),
+    Content("a TensorFlow graph", b"Placeholder|Const", False),
 )
-"""The keys of descriptors (each operator has one), graphs, DxDispatch's models and captures."""
-
-_NETWORK: Final = Content("a network", rb"<net(?![\w.:-])")
-_GRAPH: Final = Content("a TensorFlow graph", b"Placeholder|Const", False)
 
 
 class FileKind(NamedTuple):
     """A kind of file: its name in messages, its suffixes, and its reader (None: it is not read).
 
     A model is read in a child process. A file found in a folder is read if it has the ``content``; None: always.
-    ``begins``, an offset and the bytes there, recognises files without the suffix. ``advice`` is about a kind that is
-    not read.
+    The bytes that it ``begins`` with, from ``begins_at`` on, recognise files without the suffix. ``advice`` is about a
+    kind that is not read.
     """
 
     name: str
@@ -49,53 +50,21 @@ class FileKind(NamedTuple):
     reader: Reader | None = None
     is_model: bool = False
     content: Content | None = None
-    begins: tuple[int, bytes] | None = None
+    begins: bytes = b""
+    begins_at: int = 0
     advice: str = ""
 
 
-DOCUMENT: Final = FileKind("descriptors or a DxDispatch model in JSON", (".json",), "JSON", content=_KEYS)
-"""The kind of a file whose suffix is not in the table."""
+def _kind(suffixes: list[str], content: str = "", begins: str = "", **fields: Any) -> FileKind:
+    """Return a row of file_kinds.json."""
+    found = next((each for each in _CONTENTS if each.name == content), None)
+    return FileKind(suffixes=tuple(suffixes), content=found, begins=begins.encode("latin-1"), **fields)
 
-KINDS: tuple[FileKind, ...] = (
-    FileKind("an ONNX model", (".onnx",), "ONNX", is_model=True, begins=(0, b"\x08")),  # the field ir_version
-    FileKind("OpenVINO IR", (".xml",), "OpenVINO", is_model=True, content=_NETWORK),
-    FileKind("a TensorFlow Lite model", (".tflite",), "OpenVINO", is_model=True, begins=(4, b"TFL3")),
-    FileKind(
-        "a part of a TensorFlow SavedModel",
-        ("saved_model.pb", "fingerprint.pb", "keras_metadata.pb"),
-        advice="convert it with tf2onnx and check the .onnx file",
-    ),
-    FileKind("a frozen TensorFlow graph", (".pb",), "OpenVINO", is_model=True, content=_GRAPH),
-    FileKind("a Paddle model", (".pdmodel",), "OpenVINO", is_model=True),
-    DOCUMENT,
-    FileKind("JSON lines", (".jsonl", ".ndjson"), "JSON lines", content=_KEYS),
-    FileKind(
-        "a model in ONNX Runtime's own format",
-        (".ort",),
-        begins=(4, b"ORTM"),
-        advice="check the .onnx file that it was converted from",
-    ),
-    FileKind(
-        "a PyTorch file",
-        (".pt", ".pth", ".pt2", ".ckpt"),
-        begins=(0, b"\x80\x02"),
-        advice="export it with torch.onnx.export and check the .onnx file",
-    ),
-    FileKind(
-        "a Keras model",
-        (".h5", ".hdf5", ".keras"),
-        begins=(0, b"\x89HDF\r\n"),
-        advice="convert it with tf2onnx and check the .onnx file",
-    ),
-    FileKind("C or C++ source", (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")),
-    FileKind("Python source", (".py",)),
-    FileKind("a file of weights (safetensors)", (".safetensors",)),
-    FileKind("a GGUF model", (".gguf",), begins=(0, b"GGUF")),
-    FileKind("a Core ML model", (".mlmodel",)),
-    FileKind("a file of weights", (".bin",)),
-    FileKind("a zip archive, such as PyTorch and Keras write", (".zip",), begins=(0, b"PK\x03\x04")),
+
+KINDS: Final = tuple(
+    _kind(**row) for row in json.loads(Path(__file__).with_name("file_kinds.json").read_text(encoding="utf-8"))
 )
-"""The kinds of files, one a row; the first row of which a suffix or ``begins`` fits counts."""
+"""The kinds of files; the first of which a suffix or ``begins`` fits counts."""
 
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 """The beginning of a pointer of Git LFS, which replaces a file that was not fetched."""
@@ -127,7 +96,7 @@ def why_unread(name: str, beginning: bytes) -> str:
         return IS_A_POINTER
     kind = kind_of(name)
     if kind is None or kind.reader:
-        begun = (kind for kind in KINDS if kind.begins and beginning.startswith(kind.begins[1], kind.begins[0]))
+        begun = (kind for kind in KINDS if kind.begins and beginning.startswith(kind.begins, kind.begins_at))
         kind = next(begun, None)
     if kind is None:
         return ""

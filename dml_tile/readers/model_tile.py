@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
@@ -86,30 +85,9 @@ class UnknownField:
         return f"{self.field}: {origin}" if origin else self.field
 
     @property
-    def dimension(self) -> str:
-        """The dimension whose size makes the field known, if it can be typed; empty if there is none."""
-        source = self._fixing_source
-        name = self.name or (source.name if source and source.kind == "dimension" else "")
-        return name if _NAME_TO_TYPE.fullmatch(name) else ""
-
-    @property
-    def input(self) -> str:
-        """The input whose shape makes the field known; empty if there is none, as for an input of repeats."""
-        source = self._fixing_source
-        is_of_shape = source and source.kind == "input" and (self.origin.node or not self.field.startswith("Repeats"))
-        return source.name if source and is_of_shape and "'" not in source.name else ""
-
-    @property
     def is_size(self) -> bool:
         """True for a size of the input, or their number."""
         return self.field.startswith(("InputTensor.Sizes", "InputTensor.DimensionCount"))
-
-    @property
-    def _fixing_source(self) -> ValueSource | None:
-        return None if self.name or self.origin.advice else self.origin.source
-
-
-_NAME_TO_TYPE: Final = re.compile(r"[^*()'\s]+")
 
 
 @dataclass(frozen=True, slots=True)

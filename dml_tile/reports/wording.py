@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -55,12 +56,21 @@ def has_a_least_level(result: Result) -> bool:
 
 def how_to_fix(unknown: Iterable[UnknownField]) -> str:
     """Return the options that fix fields known at run time only; empty if those say not which sizes they rest on."""
-    options = (
-        f"--dim {field.dimension}=SIZE" if field.dimension else f"--input-shape {field.input}=SIZES"
-        for field in unknown
-        if field.dimension or field.input
-    )
-    return " ".join(dict.fromkeys(options))
+    return " ".join(dict.fromkeys(filter(None, map(_option_that_fixes, unknown))))
+
+
+def _option_that_fixes(unknown: UnknownField) -> str:
+    """Return the option that makes a field known; empty if there is none, as for an input of repeats."""
+    origin = unknown.origin
+    source = None if unknown.name or origin.advice else origin.source
+    dimension = source.name if source and source.kind == "dimension" else unknown.name
+    if _NAME_TO_TYPE.fullmatch(dimension):
+        return f"--dim {dimension}=SIZE"
+    is_of_shape = source and source.kind == "input" and (origin.node or not unknown.field.startswith("Repeats"))
+    return f"--input-shape {source.name}=SIZES" if source and is_of_shape and "'" not in source.name else ""
+
+
+_NAME_TO_TYPE: Final = re.compile(r"[^*()'\s]+")
 
 
 def remarks(result: Result) -> str:
