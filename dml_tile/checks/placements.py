@@ -166,10 +166,8 @@ class ModelNodes:
         item = replace(item, subject=replace(node, folded=reason.text if is_gone else ""))
         if reason.placement is Placement.DIRECTML or is_gone:
             return item
-        is_of_model = number in self.placed.errors[0]
-        departure = (
-            Departure("", reason, 1, None, ()) if is_of_model else Departure(operator_name(named), reason, 1, named, ())
-        )
+        first = None if number in self.placed.errors[0] else named
+        departure = Departure(operator_name(first) if first else "", reason, 1, first, ())
         return replace(item, departure=replace(departure.finding, path="", url=OWN[reason.rule].url))
 
     @cached_property

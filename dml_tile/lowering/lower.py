@@ -23,7 +23,6 @@ from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.chains import MAX_STEPS, Chain, chains_of
 from dml_tile.lowering.steps import (
     CarrierChoice,
-    ChainLength,
     Lowering,
     LoweringStep,
     StepBuffer,
@@ -199,8 +198,8 @@ def _lowered(task: _Task, target: Target, max_steps: int, *, allow_floats: bool)
     if findings := list(apply_rules((carrier_exists, elements_stay_whole), choice, target)):
         raise DmlError(findings)
     chains = chains_of(walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
-    shortest = min((len(chain.tiles) for chain in chains), default=None)
-    if findings := list(steps_are_few_enough.findings(ChainLength(choice, shortest, max_steps), target)):
+    choice = choice._replace(shortest=min((len(chain.tiles) for chain in chains), default=None), allowed=max_steps)
+    if findings := list(steps_are_few_enough.findings(choice, target)):
         raise DmlError(findings)
     refusals: list[DmlError] = []
     for chain in chains:
@@ -221,8 +220,7 @@ def _lowering(task: _Task, target: Target, chain: Chain) -> Lowering:
     sizes = [max(held.total_in_bytes for held in written[i::2]) for i in sorted(set(numbers))]
     parts = len(tiles) - len(written)  # of the output, all from the last buffer
     scratch: list[tuple[StepBuffer, TensorMemory]] = list(zip(numbers, written, strict=True))
-    sources: list[tuple[StepBuffer, TensorMemory]] = [("input", task.input)]
-    sources += scratch
+    sources: list[tuple[StepBuffer, TensorMemory]] = [("input", task.input), *scratch]
     sources += sources[-1:] * (parts - 1)
     destinations: list[tuple[StepBuffer, TensorMemory]] = [("output", task.output)] * parts
     steps = tuple(

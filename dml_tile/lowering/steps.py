@@ -24,19 +24,16 @@ from dml_tile.simulation.target import Origin
 
 
 class CarrierChoice(NamedTuple):
-    """A tile to lower: coalesced axes in bytes, the name of its data type, and the types that may carry it."""
+    """A tile to lower: coalesced axes in bytes, the name of its data type, and the types that may carry it.
+
+    The shortest chain found has ``shortest`` tiles; None if none has at most ``allowed``.
+    """
 
     data_type: str
     axes: tuple[Axis, ...]
     carriers: tuple[TensorDataType, ...]
-
-
-class ChainLength(NamedTuple):
-    """The number of tiles of the shortest chain found; None if none has at most ``allowed``."""
-
-    choice: CarrierChoice
-    shortest: int | None
-    allowed: int
+    shortest: int | None = None
+    allowed: int = MAX_STEPS
 
 
 class StepTensor(NamedTuple):
@@ -95,14 +92,14 @@ def elements_stay_whole(choice: CarrierChoice, target: Target) -> Iterator[Viola
     says=f"A chain has at most as many tiles as --max-steps allows, by default {MAX_STEPS}. Strides rule out no chain: "
     "a tile of two elements copies the first one and any other, so one tile for each element always does it.",
 )
-def steps_are_few_enough(chain: ChainLength, target: Target) -> Iterator[Violation]:
-    if chain.shortest is not None and chain.shortest <= chain.allowed:
+def steps_are_few_enough(choice: CarrierChoice, target: Target) -> Iterator[Violation]:
+    if choice.shortest is not None and choice.shortest <= choice.allowed:
         return
-    takes = f"more than {chain.allowed}" if chain.shortest is None else f"{chain.shortest}"
+    takes = f"more than {choice.allowed}" if choice.shortest is None else f"{choice.shortest}"
     most = target.tile_support.dimension_counts[-1]
     gaps = "leave fewer gaps between its dimensions, and keep their order"
-    sizes = sorted((ELEMENT_SIZES[carrier] for carrier in chain.choice.carriers), reverse=True)
-    coarsest = (axes_in_units(chain.choice.axes, size) for size in sizes)  # these take the fewest dimensions
+    sizes = sorted((ELEMENT_SIZES[carrier] for carrier in choice.carriers), reverse=True)
+    coarsest = (axes_in_units(choice.axes, size) for size in sizes)  # these take the fewest dimensions
     axes = next(filter(None, coarsest), ())
     if len(unpacking(axes)) > most:
         field, advice = "OutputTensor.Strides", gaps
@@ -112,7 +109,7 @@ def steps_are_few_enough(chain: ChainLength, target: Target) -> Iterator[Violati
         field, advice = "Repeats", "repeat fewer dimensions"
     yield Violation(
         field,
-        f"the shortest chain found at {target.label} takes {takes} steps; --max-steps is {chain.allowed}",
+        f"the shortest chain found at {target.label} takes {takes} steps; --max-steps is {choice.allowed}",
         f"allow more steps, or {advice}",
     )
 

@@ -30,10 +30,8 @@ def read_model_parts(document: Document) -> Iterator[ItemOrProblem]:
             each: ItemOrProblem = Item(pointer, dispatchable.operator, part=part)
         elif operator := operator_named(dispatchable.type):
             each = _read_operator_of_model(operator, part, pointer)
-        elif not part.is_operator:
-            each = Item(pointer, part=part)
         else:
-            each = Item(pointer, dispatchable.type, part=part)
+            each = Item(pointer, dispatchable.type if part.is_operator else None, part=part)
         if isinstance(each, Item):
             read[name] = each
             yield from binding_problems(part, each.desc, pointer)
