@@ -6,7 +6,7 @@ In a model with Tiles, shapes and repeats are followed element by element; in an
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
@@ -163,8 +163,8 @@ class GraphScan:
             node.placed.gone = skipped or why_folded(node)
             nodes.append(node)
             found.append((node, [tile for each in graphs for tile in each.tiles]))
-        quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes))
         drop(nodes, uses, is_subgraph=bool(where))
+        quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes, uses))
         tiles = []
         for node, inside in found:
             gone = node.placed.gone
@@ -278,7 +278,9 @@ class GraphScan:
         declared = {name: scope.get(name, UNKNOWN).type for name in names}
         is_followed = self.has_tiles or node.type in _MEASURING or all(value.is_folded for value in node.inputs)
         if not is_followed and None not in declared.values():  # onnx's inference of the whole model is enough
-            return {name: self._with_edge(name, Value(type_, early_type=type_)) for name, type_ in declared.items()}
+            better = inferred(node) if _is_vague(declared.values(), node.inputs) else {}
+            known = {name: Value(merged(better.get(name), type_)) for name, type_ in declared.items()}
+            return {name: self._with_edge(name, replace(v, early_type=v.type)) for name, v in known.items()}
         types = inferred(node)
         if any(name not in types for name in names):
             types = {**types_by_formals(node, operator.formals), **types}
@@ -336,6 +338,15 @@ class GraphScan:
 
 _MEASURING: Final = frozenset({"Shape", "Size"})
 """Operators whose result onnxruntime has before it runs a model if it knows the input's sizes."""
+
+
+def _is_vague(types: Iterable[TypeProto | None], inputs: Sequence[Value]) -> bool:
+    """Return True if less is known of outputs' sizes than of the inputs': onnx's inference skipped a node before."""
+    outputs = [*map(Value, types)]
+    if all(value.is_static for value in outputs):
+        return False
+    has_ranks = all(value.sizes is not None for value in outputs)
+    return all(value.is_static if has_ranks else value.sizes is not None for value in inputs)
 
 
 def _typed(type_: TypeProto, elements: ValueOrigin = NO_ORIGIN, sizes: ValueOrigin = NO_ORIGIN) -> Value:
