@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -57,17 +58,15 @@ class Baseline:
         self.entries = frozenset(_entries_of(file) if entries is None else entries)
         self._occurring: set[Entry] = set()
 
-    def by_source(self) -> Callable[[Sequence[str]], Baseline]:
-        """Return a function that returns the entries of some files: other processes get no more than they need."""
-        entries: dict[str, list[Entry]] = {}
-        for entry in self.entries:
-            entries.setdefault(entry.source, []).append(entry)
+    def of(self, files: Iterable[str]) -> Baseline:
+        """Return the entries of some files: other processes get no more than they need."""
+        sources = {_relative_path(file, self._folder) for file in files}
+        return Baseline(self._file, chain.from_iterable(self._by_source.get(source, ()) for source in sources))
 
-        def of(files: Sequence[str]) -> Baseline:
-            sources = dict.fromkeys(_relative_path(file, self._folder) for file in files)
-            return Baseline(self._file, chain.from_iterable(entries.get(source, ()) for source in sources))
-
-        return of
+    @cached_property
+    def _by_source(self) -> dict[str, list[Entry]]:
+        ordered = sorted(self.entries, key=_ORDER)
+        return {source: [*entries] for source, entries in groupby(ordered, attrgetter("source"))}
 
     def with_known(self, result: Result) -> Result:
         """Return the result without the baseline's findings; the verdict stays."""

@@ -38,17 +38,16 @@ RULES: Final[dict[str, Rule[Any]]] = {rule.id: rule for rules in _RULES for rule
 """Every rule, by its id."""
 
 
-SELECTABLE: Final = {own_id: own for own_id, own in OWN.items() if own.is_selectable}
-"""The ids of the package's own that ``--select`` and ``--ignore`` name."""
+NAMED: Final[dict[str, Rule[Any] | OwnId]] = {**RULES, **{own.id: own for own in OWN.values() if own.is_selectable}}
+"""The rules, and the ids of the package's own, that ``--select`` and ``--ignore`` name."""
 
 
 def rule_named(rule_id: str) -> Rule[Any] | OwnId:
     """Return the rule or notice with this id. Raises ValueError, with the nearest ids, for any other."""
-    rules: dict[str, Rule[Any] | OwnId] = {**RULES, **SELECTABLE}
-    if rule_id not in rules:
-        hint = did_you_mean(rule_id, rules, "`dml-tile explain` lists all rules", count=3, cutoff=0.4)
+    if rule_id not in NAMED:
+        hint = did_you_mean(rule_id, NAMED, "`dml-tile explain` lists all rules", count=3, cutoff=0.4)
         raise ValueError(f"there is no rule {rule_id!r}; {hint}")
-    return rules[rule_id]
+    return NAMED[rule_id]
 
 
 class ResultCode(NamedTuple):

@@ -44,9 +44,9 @@ def known_rules(names: Iterable[str]) -> tuple[str, ...]:
     names = tuple(names)
     if not names:
         return ()
-    from dml_tile.checks.catalogue import RULES, SELECTABLE
+    from dml_tile.checks.catalogue import NAMED
 
-    known = {beginning for rule_id in (*RULES, *SELECTABLE) for beginning in beginnings(rule_id)}
+    known = {beginning for rule_id in NAMED for beginning in beginnings(rule_id)}
     for words in names:
         if words in known:
             continue

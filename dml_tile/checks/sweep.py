@@ -49,10 +49,10 @@ _Sent: TypeAlias = tuple[list[str], Future[bytes] | None]
 
 
 class _Setup(NamedTuple):
-    """What workers have to know: a pickled check, and the part of its baseline that is about a chunk of files."""
+    """What workers have to know: a pickled check, and its baseline, of which they get what is about their files."""
 
     pickled: bytes
-    baseline_of: Callable[[Sequence[str]], Baseline | None]
+    baseline: Baseline | None
 
 
 def sweep(
@@ -119,7 +119,7 @@ class Workers:
         Files that no worker can read are checked here. Raises BrokenExecutor if the executor takes no more files.
         """
         pickled = pickle.dumps((check._replace(baseline=None), self.shared_by, os.urandom(8)))
-        setup = _Setup(pickled, check.baseline.by_source() if check.baseline else lambda files: None)
+        setup = _Setup(pickled, check.baseline)
         chunks = _chunks(files)
         sent: deque[_Sent] = deque()
         try:
@@ -138,7 +138,7 @@ class Workers:
 
     def _send(self, setup: _Setup, files: list[str]) -> Future[bytes]:
         try:
-            return self.executor.submit(check_chunk, setup.pickled, files, setup.baseline_of(files))
+            return self.executor.submit(check_chunk, setup.pickled, files, setup.baseline and setup.baseline.of(files))
         except Exception as error:
             if not self.new or not isinstance(error, BrokenExecutor):
                 raise BrokenExecutor(f"{files[0]} and the files after it cannot be checked: {error}") from error

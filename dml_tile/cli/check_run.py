@@ -83,30 +83,18 @@ def _require_compatible(options: CheckOptions) -> None:
         raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
 
 
-def _names(options: CheckOptions, config: Config) -> list[str]:
-    names = list[str]()
-    if "paths" in config.options:
-        names += map(source_named, config.settings.paths)
-    elif not options.files_from:
-        names += config.settings.paths
-    if options.files_from:
-        names += names_in(options.files_from, config.file)
-    return names
-
-
 def _stdin_name(given: str | None, names: Sequence[str]) -> str:
     """Return what standard input is called, ``-`` unless --stdin-filename gives a name. Raises typer.BadParameter."""
     if given is None:
         return STANDARD_INPUT
-    wrong = ""
-    if STANDARD_INPUT not in names:
-        wrong = "names what - reads, and no file is -"
-    elif not given:
-        wrong = "names no file"
-    elif is_model_file(given):
-        wrong = "models are read from files"
-    if wrong:
-        raise typer.BadParameter(wrong, param_hint="--stdin-filename")
+    wrong = {
+        "names what - reads, and no file is -": STANDARD_INPUT not in names,
+        "names no file": not given,
+        "models are read from files": is_model_file(given),
+    }
+    for why, is_so in wrong.items():
+        if is_so:
+            raise typer.BadParameter(why, param_hint="--stdin-filename")
     return given
 
 
@@ -131,7 +119,9 @@ class CheckRun:
     def __init__(self, options: CheckOptions, config: Config) -> None:
         self.options, self.config = options, config
         self.formats = wanted_formats(options.formats)
-        self.names = _names(options, config)
+        paths: Sequence[str] = () if options.files_from else config.settings.paths
+        self.names = [*map(source_named, config.settings.paths)] if "paths" in config.options else [*paths]
+        self.names += names_in(options.files_from, config.file) if options.files_from else []
         stdin_name = _stdin_name(options.stdin_filename, self.names)
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
         self.root = repository_root(shown_names) if options.root is None else options.root

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
@@ -128,7 +128,7 @@ def explain(
 
     Of a result: what returns it, and what to do next.
     """
-    from dml_tile.checks.catalogue import RULES, SELECTABLE, result_code, rule_named
+    from dml_tile.checks.catalogue import NAMED, RULES, result_code, rule_named
     from dml_tile.reports.lines import print_lines
     from dml_tile.reports.text import result_code_lines, rule_lines
 
@@ -139,8 +139,7 @@ def explain(
             if code := result_code(rule):
                 print_lines(console, result_code_lines(code))
                 return
-            known: Mapping[str, Rule[Any] | OwnId] = {**RULES, **SELECTABLE}
-            family = [] if rule in known else [known[each] for each in known if each.startswith(f"{rule}-")]
+            family = [] if rule in NAMED else [NAMED[each] for each in NAMED if each.startswith(f"{rule}-")]
             explained = family or [rule_named(rule)]
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="RULE") from None

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from dml_tile.execution.mover import BoundTile
     from dml_tile.files.paths import AllowedFolders
 
-_NO_DXDISPATCH_MODEL: Final = (
-    "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
-)
 _MIN_BYTES_FOR_PROGRESS: Final = 2**28
 
 
@@ -65,7 +62,9 @@ def run(
     model = source_named(model)
     try:
         if is_model_file(model):
-            raise input_error("", _NO_DXDISPATCH_MODEL)
+            raise input_error(
+                "", "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
+            )
         found = run_model(
             parse_source(model),
             _allowed_folders(model, output_dir, allow_hidden, overwrite),

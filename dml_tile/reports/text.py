@@ -10,7 +10,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
-from dml_tile.checks.result import CheckedFile, Result, Verdict, alike, verdict_of
+from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict, alike, verdict_of
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.findings import OWN, UNEXPLAINED, Finding, OwnId, Position, Rule, Severity, location_of
@@ -313,8 +313,10 @@ class TextReport(Report):
         for i, target in enumerate(nodes.targets):
             self._targets[target.name] = target
             if departures or not is_quiet:
-                text = "; ".join(filter(None, (summary_of(nodes, i), wording.in_baseline(nodes, target))))
-                self._print([Line(0, (printable_line_start(nodes.source), "bold"), f" at {target.label}: {text}")])
+                known = sum(name == target.name for *_, name in nodes.known)
+                remark = f"; {plural(known, 'finding')} {IN_BASELINE}" if known else ""
+                where, text = printable_line_start(nodes.source), f"{summary_of(nodes, i)}{remark}"
+                self._print([Line(0, (where, "bold"), f" at {target.label}: {text}")])
             if self.options.is_verbose:
                 self._print(starmap(_node_line, nodes.placed.at(i)))
         for departure in departures:

@@ -15,8 +15,6 @@ from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural
 
 if TYPE_CHECKING:
-    from dml_tile.checks.placements import ModelNodes
-    from dml_tile.directml.targets import Target
     from dml_tile.lowering.steps import Lowering, StepBuffer
     from dml_tile.readers.model_tile import UnknownField
 
@@ -76,18 +74,8 @@ _NAME_TO_TYPE: Final = re.compile(r"[^*()'\s]+")
 def remarks(result: Result) -> str:
     """Return how many equal tiles a result stands for, and how many findings do not count, and why; empty if none."""
     times = [f"{result.item.times:,} times"] if result.item.times > 1 else []
-    uncounted = (_not_counting(len(findings), reason) for reason, findings in result.uncounted.items())
+    uncounted = (f"{plural(len(findings), 'finding')} {reason}" for reason, findings in result.uncounted.items())
     return "; ".join([*times, *uncounted])
-
-
-def in_baseline(nodes: ModelNodes, target: Target) -> str:
-    """Return how many findings about a model's nodes at a target are in the baseline; empty if none are."""
-    known = sum(name == target.name for *_, name in nodes.known)
-    return _not_counting(known, IN_BASELINE) if known else ""
-
-
-def _not_counting(number: int, reason: str) -> str:
-    return f"{plural(number, 'finding')} {reason}"
 
 
 def runs_on(summary: CheckedFile) -> tuple[str, str]:
