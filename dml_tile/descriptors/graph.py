@@ -44,8 +44,10 @@ class OperatorGraphNodeDesc(_GraphPart):
     """
 
     type: Annotated[GraphNodeType | int, NODE_TYPE] = Field(default=GraphNodeType.OPERATOR)
-    operator: OperatorDesc | None = Field(description="The descriptor of the IDMLOperator, or null.")
-    data_size: UINT64 | None = Field(default=None, description="The bytes of a constant's data.")
+    operator: OperatorDesc | None
+    """The descriptor of the IDMLOperator, or null."""
+    data_size: UINT64 | None = None
+    """The bytes of a constant's data."""
 
     @model_validator(mode="before")
     @classmethod
@@ -136,15 +138,21 @@ class GraphDesc(Struct):
     Counts of entries are by default the lengths of their arrays. An entry that is None has a null Desc.
     """
 
-    input_count: UINT = Field(description="The number of inputs of the graph.")
-    output_count: UINT = Field(description="The number of outputs of the graph.")
-    node_count: UINT = left_out("The number of Nodes.")
+    input_count: UINT
+    """The number of inputs of the graph."""
+    output_count: UINT
+    """The number of outputs of the graph."""
+    node_count: UINT = left_out()
+    """The number of Nodes."""
     nodes: Annotated[tuple[OperatorGraphNodeDesc | None, ...], Field(fail_fast=True), _ENTRIES] | None
-    input_edge_count: UINT = left_out("The number of InputEdges.")
+    input_edge_count: UINT = left_out()
+    """The number of InputEdges."""
     input_edges: Annotated[tuple[InputGraphEdge | None, ...], Field(fail_fast=True), _ENTRIES] | None = ()
-    output_edge_count: UINT = left_out("The number of OutputEdges.")
+    output_edge_count: UINT = left_out()
+    """The number of OutputEdges."""
     output_edges: Annotated[tuple[OutputGraphEdge | None, ...], Field(fail_fast=True), _ENTRIES] | None = ()
-    intermediate_edge_count: UINT = left_out("The number of IntermediateEdges.")
+    intermediate_edge_count: UINT = left_out()
+    """The number of IntermediateEdges."""
     intermediate_edges: Annotated[tuple[IntermediateGraphEdge | None, ...], Field(fail_fast=True), _ENTRIES] | None = ()
 
     @model_validator(mode="after")

@@ -25,9 +25,9 @@ from dml_tile.errors import integer_of, require_instance
 from dml_tile.text import did_you_mean
 
 
-def left_out(description: str) -> Any:
+def left_out() -> Any:
     """Return the field of a count or a total: -1 stands for one that the input leaves out, until it is worked out."""
-    return Field(default=-1, json_schema_extra=methodcaller("pop", "default"), description=description)
+    return Field(default=-1, json_schema_extra=methodcaller("pop", "default"))
 
 
 class Struct(BaseModel):

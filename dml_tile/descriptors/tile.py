@@ -95,21 +95,20 @@ class BufferTensorDesc(Struct):
     ``total_tensor_size_in_bytes`` what Microsoft's DMLCalcBufferTensorSize gives.
     """
 
-    data_type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The type of the tensor's values.")
-    flags: Annotated[TensorFlags | int, TENSOR_FLAGS] = Field(default=TensorFlags.NONE, description="DML_TENSOR_FLAGS.")
-    dimension_count: UINT = left_out("The number of dimensions; it is the length of Sizes, and of Strides where given.")
-    sizes: UINTS | None = Field(description="The size of each dimension, in elements; none may be 0.")
-    strides: UINTS | None = Field(
-        default=None,
-        description="How far apart neighbours along each dimension lie, in elements, not bytes; null means packed.",
-    )
-    total_tensor_size_in_bytes: UINT64 = left_out(
-        "At least the size that Sizes, Strides and DataType imply, rounded up to a multiple of 4 bytes."
-    )
-    guaranteed_base_offset_alignment: UINT = Field(
-        default=0,
-        description="In bytes: what the offset of a bound buffer is promised to be a multiple of, or 0 for no promise.",
-    )
+    data_type: Annotated[TensorDataType | int, DATA_TYPE]
+    """The type of the tensor's values."""
+    flags: Annotated[TensorFlags | int, TENSOR_FLAGS] = TensorFlags.NONE
+    """DML_TENSOR_FLAGS."""
+    dimension_count: UINT = left_out()
+    """The number of dimensions; it is the length of Sizes, and of Strides where given."""
+    sizes: UINTS | None
+    """The size of each dimension, in elements; none may be 0."""
+    strides: UINTS | None = None
+    """How far apart neighbours along each dimension lie, in elements, not bytes; null means packed."""
+    total_tensor_size_in_bytes: UINT64 = left_out()
+    """At least the size that Sizes, Strides and DataType imply, rounded up to a multiple of 4 bytes."""
+    guaranteed_base_offset_alignment: UINT = 0
+    """In bytes: what the offset of a bound buffer is promised to be a multiple of, or 0 for no promise."""
 
     @model_validator(mode="after")
     def _work_out_what_is_left_out(self) -> Self:
@@ -157,8 +156,10 @@ class BufferTensorDesc(Struct):
 class TensorDesc(Struct):
     """DML_TENSOR_DESC: a tensor's kind, and its description. Reads a bare DML_BUFFER_TENSOR_DESC too."""
 
-    type: Annotated[TensorType | int, TENSOR_TYPE] = Field(default=TensorType.BUFFER, description="DML_TENSOR_TYPE.")
-    desc: BufferTensorDesc | None = Field(description="The DML_BUFFER_TENSOR_DESC, or null.")
+    type: Annotated[TensorType | int, TENSOR_TYPE] = TensorType.BUFFER
+    """DML_TENSOR_TYPE."""
+    desc: BufferTensorDesc | None
+    """The DML_BUFFER_TENSOR_DESC, or null."""
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
@@ -209,12 +210,14 @@ TENSOR = AlsoReads(_nested_tensor, BufferTensorDesc)
 class TileOperatorDesc(Struct):
     """DML_TILE_OPERATOR_DESC: the output holds ``repeats[i]`` copies of the input along each dimension i."""
 
-    input_tensor: Annotated[TensorDesc | None, TENSOR] = Field(description="The tensor to read from.")
-    output_tensor: Annotated[TensorDesc | None, TENSOR] = Field(
-        description="The tensor to write to: OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]."
-    )
-    repeats_count: UINT = left_out("The length of Repeats; it is the same as InputTensor.DimensionCount.")
-    repeats: UINTS | None = Field(description="The number of tiled copies of each dimension; all are larger than 0.")
+    input_tensor: Annotated[TensorDesc | None, TENSOR]
+    """The tensor to read from."""
+    output_tensor: Annotated[TensorDesc | None, TENSOR]
+    """The tensor to write to: OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]."""
+    repeats_count: UINT = left_out()
+    """The length of Repeats; it is the same as InputTensor.DimensionCount."""
+    repeats: UINTS | None
+    """The number of tiled copies of each dimension; all are larger than 0."""
 
     @model_validator(mode="after")
     def _work_out_what_is_left_out(self) -> Self:
