@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import cache
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from dml_tile.back_ends.back_end import BACK_END_RULES
@@ -56,7 +59,7 @@ class ResultCode(NamedTuple):
     hresult: HRESULT
     returned_by: str
     next_step: str
-    url: str = pages.ERRORS
+    url: str
 
     @property
     def rules(self) -> list[Rule[Any]]:
@@ -66,98 +69,20 @@ class ResultCode(NamedTuple):
 
 _NEW_DEVICE: Final = "make a new Direct3D 12 device and a new DirectML device; no call on the old ones succeeds again"
 
-_CODES: Final = (
-    ResultCode(
-        HRESULT.E_INVALIDARG,
-        "CreateOperator, for a descriptor that this DirectML does not take; also the calls that compile, and that make "
-        "devices, initializers and binding tables. ONNX Runtime and WebNN pass it on from making a session or graph",
-        "`dml-tile check FILE --target TARGET`, at the Windows or the DirectML of the machine that returned it, gives "
-        "all reasons. FILE is the model (--via ort or chromium: as that runtime passes it on), or what "
-        "dml_tile/capture.h writes of the application (docs/cpp.md)",
-    ),
-    ResultCode(
-        HRESULT.DXGI_ERROR_UNSUPPORTED,
-        "DMLCreateDevice1, where DirectML has not the minimum feature level, or the debug layers are not installed; "
-        "CheckFeatureSupport, for what it does not know; CreateOperator, for a Type from 0xc0000000 on",
-        "`dml-tile device --target TARGET` says which level is there and what to ship; --via ort, for ONNX Runtime",
-    ),
-    ResultCode(
-        HRESULT.DXGI_ERROR_DEVICE_REMOVED,
-        "each call on a device that was removed: by a wrong binding or dispatch, whose own call returns nothing, or "
-        "with its Direct3D 12 device",
-        "ask both devices for GetDeviceRemovedReason. If DirectML removed its own, make the calls on dml_tile.Device, "
-        f"which names the rule that one breaks (docs/device.md); else {_NEW_DEVICE}",
-        pages.REMOVED,
-    ),
-    ResultCode(
-        HRESULT.DXGI_ERROR_DEVICE_HUNG,
-        "GetDeviceRemovedReason, where the GPU took too long for a command, or the command was wrong",
-        f"{_NEW_DEVICE}; smaller dispatches take less time each",
-        pages.REMOVED,
-    ),
-    ResultCode(
-        HRESULT.DXGI_ERROR_DEVICE_RESET,
-        "GetDeviceRemovedReason, where a badly formed command reset the GPU",
-        f"{_NEW_DEVICE}; Direct3D's debug layer names the command",
-        pages.REMOVED,
-    ),
-    ResultCode(
-        HRESULT.DXGI_ERROR_DRIVER_INTERNAL_ERROR,
-        "GetDeviceRemovedReason, where the driver failed",
-        f"{_NEW_DEVICE}; try another version of the driver",
-        pages.REMOVED,
-    ),
-    ResultCode(
-        HRESULT.DXGI_ERROR_SDK_COMPONENT_MISSING,
-        "DMLCreateDevice with DML_CREATE_DEVICE_FLAG_DEBUG where the debug layers are missing, by the documentation; "
-        "measured was DXGI_ERROR_UNSUPPORTED, or E_INVALIDARG up to 5_0",
-        "install Windows' optional feature Graphics Tools, or leave the flag out of what users get",
-        pages.CREATE_DEVICE,
-    ),
-    ResultCode(
-        HRESULT.E_NOINTERFACE,
-        "each call that makes an object, for an interface that it has not, such as IDMLDevice1 below 2_1; also for an "
-        "operator where a compiled one is expected",
-        "compare the riid with the object, compile what is dispatched, and ask for IDMLDevice1 where the level has it",
-    ),
-    ResultCode(
-        HRESULT.E_NOTIMPL,
-        "CompileGraph, from 6_0 on, for a node of type CONSTANT",
-        "make the constant an input of the graph; `dml-tile check` reports such nodes as DML-GRAPH-Type",
-        pages.COMPILE_GRAPH,
-    ),
-    ResultCode(
-        HRESULT.E_UNEXPECTED,
-        "CreateOperator at 5_0 and 5_2, for some operators with a FusedActivation",
-        "`dml-tile check FILE --target TARGET` says where a rule knows of it; create the activation as an operator of "
-        "its own, or ship a newer DirectML",
-    ),
-    ResultCode(
-        HRESULT.ERROR_UNHANDLED_EXCEPTION,
-        "CompileOperator, by public reports: an exception within DirectML or the driver; it was not measured",
-        "compile the operator alone to find it, then try another driver or a newer DirectML",
-    ),
-    ResultCode(
-        HRESULT.E_FAIL,
-        "no call of DirectML that was measured; callers, such as ONNX Runtime, return it for errors of their own, and "
-        "for those that name no reason",
-        "look at what the caller logged before it, and at Direct3D's debug layer",
-    ),
-    ResultCode(
-        HRESULT.E_OUTOFMEMORY,
-        "any call, where memory runs out",
-        "tile in parts, or free what is not used; Device.fail lets a test see what follows (docs/device.md)",
-    ),
-    ResultCode(
-        HRESULT.E_POINTER,
-        "a call that is given a null pointer, in COM; DirectML was not seen to return it, but crashes or returns "
-        "E_INVALIDARG",
-        "look at who returned it: Direct3D 12, DXGI or the application",
-    ),
-)
 
-RESULT_CODES: Final[dict[str, ResultCode]] = {row.hresult.name: row for row in _CODES}
-"""The result codes by name."""
+@cache
+def result_codes() -> dict[str, ResultCode]:
+    """Return the result codes by name, as result_codes.toml has them."""
+    rows = tomllib.loads(Path(__file__).with_name("result_codes.toml").read_text("utf-8"))
+    return {
+        name: ResultCode(
+            HRESULT[name],
+            row["returned_by"],
+            row["next_step"].format(new_device=_NEW_DEVICE),
+            getattr(pages, row.get("page", "ERRORS")),
+        )
+        for name, row in rows.items()
+    }
 
 
 def result_code(text: str) -> ResultCode | None:
@@ -169,12 +94,13 @@ def result_code(text: str) -> ResultCode | None:
     Raises ValueError for a number that is no code of DirectML's.
     """
     words = _WORD.findall(text)
-    named = (RESULT_CODES.get(word.upper()) for word in words)
+    codes = result_codes()
+    named = (codes.get(word.upper()) for word in words)
     numbers = [number for number in map(_failure, words) if number is not None]
-    numbered = (row for number in numbers for row in _CODES if row.hresult == number)
+    numbered = (row for number in numbers for row in codes.values() if row.hresult == number)
     found = next(filter(None, (*named, *numbered)), None)
     if found is None and numbers:
-        known = ", ".join(str(row.hresult) for row in _CODES)
+        known = ", ".join(str(row.hresult) for row in codes.values())
         raise ValueError(f"0x{numbers[0]:08X} is no result of DirectML's; these are: {known}")
     return found
 

@@ -23,9 +23,9 @@ def _completion(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]
 
 
 def _rules_and_results() -> Iterable[str]:
-    from dml_tile.checks.catalogue import RESULT_CODES, RULES
+    from dml_tile.checks.catalogue import RULES, result_codes
 
-    return *RULES, *RESULT_CODES
+    return *RULES, *result_codes()
 
 
 complete_target = _completion(target_names)
