@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Flag, IntEnum
+from pathlib import Path
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 from dml_tile.directml.enums import HRESULT
@@ -311,79 +313,11 @@ class OwnId(NamedTuple):
         return self.key == "nodes" or self.id == RUN_TIME
 
 
-_SOURCES: Final = "https://github.com/microsoft/onnxruntime/blob/main"
-_KERNELS: Final = f"{_SOURCES}/docs/OperatorKernels.md"
-_CPU_KERNELS: Final = f"{_SOURCES}/onnxruntime/core/providers/cpu"
-_LOOK_UP: Final = f"{_SOURCES}/onnxruntime/core/framework/kernel_registry.cc"
-_FALLBACK: Final = f"{_SOURCES}/onnxruntime/core/framework/fallback_cpu_capability.cc"
-_PROVIDER: Final = f"{_SOURCES}/onnxruntime/core/providers/dml/DmlExecutionProvider/src"
-_DEVICE_TYPES: Final = f"{_PROVIDER}/ExecutionProvider.cpp"
-_QUERIES: Final = f"{_PROVIDER}/Operators/OperatorRegistration.cpp"
-_OPTIMISATIONS: Final = "https://onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html"
-_RELEASES: Final = "https://onnxruntime.ai/docs/reference/compatibility.html"
-_DEVICE: Final = "https://onnxruntime.ai/docs/execution-providers/DirectML-ExecutionProvider.html"
-_CUSTOM: Final = "https://onnxruntime.ai/docs/reference/operators/add-custom-op.html"
-_SPECIFICATION: Final = "https://github.com/onnx/onnx/blob/main/docs/IR.md"
-_OPSETS: Final = "https://github.com/onnx/onnx/blob/main/docs/Versioning.md"
-_INFERENCE: Final = "https://github.com/onnx/onnx/blob/main/docs/ShapeInference.md"
-
-_WEBNN: Final = "https://github.com/chromium/chromium/blob/main/services/webnn/webnn_context_provider_impl.cc"
-
-_PLACEMENTS: Final = (
-    ("ORT-CPU-unregistered", _NOTE, _KERNELS, "The release registers a DirectML kernel of the operator."),
-    ("ORT-CPU-version", _NOTE, _KERNELS, "The release registers a DirectML kernel of this version of the operator."),
-    ("ORT-CPU-type", _NOTE, _KERNELS, "DirectML's kernel is registered for the types of the node's values."),
-    ("ORT-CPU-device-type", _NOTE, _DEVICE_TYPES, "DirectML and its device have the types of the node's values."),
-    ("ORT-CPU-query", _NOTE, _QUERIES, "DirectML's provider takes the node's attributes, inputs and outputs."),
-    (
-        "ORT-CPU-preferred",
-        _NOTE,
-        _FALLBACK,
-        "Something that the node needs is not in the CPU's memory, where shapes are.",
-    ),
-    ("ORT-CPU-control-flow", _NOTE, _KERNELS, "The node is neither a Loop nor a Scan, which the CPU provider runs."),
-    (GONE, _NOTE, _OPTIMISATIONS, "The node is left when ONNX Runtime asks its providers."),
-    ("ORT-NODE-no-kernel", _ERROR, _KERNELS, "DirectML's provider or the CPU's has a kernel of each node."),
-    ("ORT-NODE-look-up", _ERROR, _LOOK_UP, "The look-up of a node's kernel does not throw."),
-    ("ORT-NODE-query", _ERROR, _QUERIES, "A support query of DirectML's provider does not throw."),
-    ("ORT-NODE-kernel", _ERROR, _CPU_KERNELS, "The CPU provider's kernel does not throw at the node's attributes."),
-    ("ORT-NODE-domain", _WARNING, _CUSTOM, "An operator is onnx's or ONNX Runtime's, not the application's."),
-    ("ORT-MODEL-opset-import", _ERROR, _OPSETS, "The model imports an opset of each domain of its operators."),
-    ("ORT-MODEL-implied-opset", _WARNING, _OPSETS, "The model itself imports an opset, not ONNX Runtime for it."),
-    ("ORT-MODEL-operator", _ERROR, _OPSETS, "Each operator is in its domain at the opset that the model imports."),
-    ("ORT-MODEL-attribute", _ERROR, _SPECIFICATION, "The attributes that a support query looks at have their types."),
-    ("ORT-MODEL-output", _ERROR, _SPECIFICATION, "No two nodes of a graph have an output of one name."),
-    ("ORT-MODEL-ir-version", _ERROR, _RELEASES, "The release loads models of this IR version."),
-    ("ORT-MODEL-opset", _ERROR, _RELEASES, "The release loads models of this opset."),
-    ("ORT-MODEL-device", _ERROR, _DEVICE, "ONNX Runtime's provider creates a DirectML device."),
-    ("ORT-MODEL-cpu-nodes", _ERROR, "", "No more nodes are on the CPU than max-cpu-nodes allows."),
-    ("ORT-UNKNOWN-type", _NOTE, _INFERENCE, "The types of the node's values are known."),
-    ("ORT-UNKNOWN-opset", _NOTE, _OPSETS, "The installed onnx knows the opset that the model imports."),
-    ("ORT-UNKNOWN-release", _NOTE, _RELEASES, "The kernels and limits of the release are known."),
-)
-
-_OF_FILES: Final = (
-    (UNREADABLE, _ERROR, 2, "errors", "Each part of a file can be read."),
-    (NOTHING_TO_CHECK, _ERROR, 2, "errors", "A named file or folder holds something to check."),
-    (CONTRADICTION, _WARNING, 0, "contradictions", "An ONNX model declares the shapes of its values.", _INFERENCE),
-    (PASSED_OVER, _NOTE, 0, "passed_over", "A file holds something to check, and is not left out."),
-    (RUN_TIME, _NOTE, 1, "results",
-     "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open."),
-    (NOT_LOOKED_AT, _NOTE, 1, "results", "Rules look at every field of the operator."),
-    (UNUSED_IGNORE, _NOTE, 1, "notices", "A rule that per-file-ignores silences has a finding there at a target."),
-    (UNUSED_BASELINE_ENTRY, _NOTE, 1, "notices",
-     "An entry of the baseline occurs, where its file and target are checked."),
-    (UNUSED_VIA, _NOTE, 1, "notices",
-     "What --via checks is a model: descriptors are what DirectML gets, and go through no back end."),
-    (OTHER_RUNTIME, _NOTE, 1, "notices", "Chromium passes a WebNN graph to DirectML itself.", _WEBNN),
-)  # fmt: skip
+_OWN_IDS: Final = json.loads(Path(__file__).with_name("own_ids.json").read_text("utf-8"))
 
 OWN: Final[dict[str, OwnId]] = {
-    own.id: own
-    for own in (
-        *(OwnId(*row) for row in _OF_FILES),
-        *(OwnId(own_id, severity, 1, "nodes", says, url) for own_id, severity, url, says in _PLACEMENTS),
-    )
+    own_id: OwnId(own_id, Severity[severity.upper()], status, key, says, _OWN_IDS["pages"].get(page, ""))
+    for own_id, severity, status, key, page, says in _OWN_IDS["ids"]
 }
 """The ids of the package's own: of what cannot be read, notices, what fails nothing, and placements of nodes."""
 
