@@ -215,7 +215,7 @@ def _method(function: Function) -> Iterator[str]:
 
 def _field(field: Constant) -> str:
     """A field as an item of a list, with what pydantic's ``Annotated`` and ``Field`` tell of it."""
-    annotation, value, doc = field.annotation, field.value, field.doc
+    annotation, value = field.annotation, field.value
     match ast.parse(annotation, mode="eval").body:
         case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[first, *_])):
             annotation = written(first)
@@ -223,11 +223,10 @@ def _field(field: Constant) -> str:
         case ast.Call(func=ast.Name(id="Field"), keywords=keywords):
             told: dict[str, Any] = {keyword.arg: keyword.value for keyword in keywords if keyword.arg}
             value = written(told["default"]) if "default" in told else ""
-            doc = told["description"].value if "description" in told else doc
-        case ast.Call(func=ast.Name(id="left_out"), args=[ast.Constant(value=str(description))]):
-            value, doc = "…", description  # it is worked out
+        case ast.Call(func=ast.Name(id="left_out")):
+            value = "…"  # it is worked out
     shown = f"`{field.name}: {annotation}{f' = {value}' if value else ''}`"
-    return f"- {shown}: {_line(doc)}" if doc else f"- {shown}"
+    return f"- {shown}: {_line(field.doc)}" if field.doc else f"- {shown}"
 
 
 def _decorators(function: Function) -> set[str]:
