@@ -1,4 +1,4 @@
-# `python -m docs.generate` writes this, of the names in __init__.py.
+# The public names, for type checkers, and for __init__.py, which imports each when it is first used.
 from dml_tile.arrays import tile as tile
 from dml_tile.back_ends.chromium import op_support_limits as op_support_limits
 from dml_tile.back_ends.placement import NamedNode as NamedNode

@@ -16,7 +16,7 @@ from typing import Final
 from unittest.mock import patch
 
 from dml_tile.readers.sandbox import parent
-from docs.generator.api_page import api_page, type_stub
+from docs.generator.api_page import api_page
 from docs.generator.claims_table import with_claims
 from docs.generator.cpp_fields import cpp_fields
 from docs.generator.images import write_images
@@ -31,7 +31,6 @@ GENERATED: Final = {
     "api.md": api_page,
     "operators.md": operators_page,
     "rules.md": rules_page,
-    "../dml_tile/__init__.pyi": type_stub,
     "../dml_tile/include/dml_tile/operator_fields.h": cpp_fields,
 }
 """The functions that write the files that are generated as a whole."""

@@ -111,13 +111,6 @@ def api_page() -> str:
     return "\n".join([*lines, _NEXT])
 
 
-def type_stub() -> str:
-    """The package's names for type checkers, which do not see those that are imported when they are first used."""
-    imports = [f"from dml_tile.{home} import {name} as {name}" for name, home in dml_tile._HOMES.items()]
-    lines = ["# `python -m docs.generate` writes this, of the names in __init__.py.", *imports, ""]
-    return "\n".join([*lines, "__version__: str", "__all__: list[str]", "_HOMES: dict[str, str]", ""])
-
-
 def _rank(home: str, name: str, group: Sequence[str]) -> tuple[int, int]:
     """The place of a name in its group: functions first, then classes, then aliases and constants."""
     defined = definition(f"dml_tile.{home}", name)
