@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
+from string import Template
 from typing import Any, Final
 
 from rich.table import Table
@@ -19,7 +20,7 @@ from dml_tile.directml.operator_table import Column, OperatorTable, Row, tables_
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.packages import PACKAGES
 from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
-from dml_tile.reports.markup import Markup, element, html_page, region, table_head
+from dml_tile.reports.markup import Markup, element, file_text, html_page, region, table_head
 
 KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
 """The data types that Tile has in the same rows."""
@@ -156,37 +157,20 @@ _ROW_HEADINGS: Final = ("from", "basis", "tensors", "dimensions", "data types")
 
 def levels_html() -> str:
     """Return a page of all operators, with a search field, that needs nothing else."""
-    return "".join(html_page(_PAGE_TITLE, _page_body(), "levels.js"))
-
-
-def _page_body() -> Iterator[str]:
-    measured = ", ".join(row.level.short for row in LEVELS.values() if row.operators_are_measured)
-    yield "<main>\n"
-    yield element("h1", _PAGE_TITLE)
-    yield element("h2", _MATRIX_TITLE)
-    yield from region(_MATRIX_TITLE, [_grid(_MATRIX_HEADINGS, _matrix_cells(), class_="matrix")])
-    source = element("a", "Tile's tensor support", href=pages.TILE)
-    yield element("p", f"{KINDS_TEXT}; {NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
     packages = (
         [element("th", package, scope="row"), *(element("td", cell) for cell in cells)]
         for package, *cells in _package_rows()
     )
-    yield element("h2", _PACKAGES_TITLE)
-    yield from region(_PACKAGES_TITLE, [_grid(_PACKAGE_HEADINGS, packages, class_="matrix")])
-    yield element("h2", "Operators")
-    yield element(
-        "p",
-        "A row is what the operator's page documents of its tensors, from a level on. Rows marked measured are what "
-        f"Microsoft's library takes instead; it was asked at {measured}, and about Tile at 5_0 too.",
+    body = Template(file_text("levels.html")).substitute(
+        matrix="".join(region(_MATRIX_TITLE, [_grid(_MATRIX_HEADINGS, _matrix_cells(), class_="matrix")])),
+        kinds=KINDS_TEXT,
+        none=NOT_TAKEN,
+        page=pages.TILE,
+        packages="".join(region(_PACKAGES_TITLE, [_grid(_PACKAGE_HEADINGS, packages, class_="matrix")])),
+        measured=", ".join(row.level.short for row in LEVELS.values() if row.operators_are_measured),
+        operators="".join(chain.from_iterable(map(_operator_section, operators().values()))),
     )
-    search = Markup('<input type="search" name="text" placeholder="GATHER INT64" autocomplete="off">')
-    label = element("label", "Search names and types: ", search)
-    yield element("form", label, element("span", role="status"), id="filters", role="search", hidden="")
-    yield "\n"
-    yield '<div class="report">\n'
-    for operator in operators().values():
-        yield from _operator_section(operator)
-    yield "</div>\n</main>\n"
+    return "".join(html_page(_PAGE_TITLE, [body], "levels.js"))
 
 
 def _grid(headings: Iterable[str], rows: Iterable[Iterable[Markup]], class_: str | None = None) -> Markup:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -134,13 +135,14 @@ def region(label: str, content: Iterable[Markup]) -> Iterator[Markup]:
 
 def html_page(title: str, body: Iterable[str], script_file: str) -> Iterator[str]:
     """Yield a page, in pieces. Its security policy allows the package's style and this script alone."""
-    style, script = (files(__package__).joinpath(file).read_text("utf-8") for file in ("style.css", script_file))
-    allowed = f"style-src {hash_source(style)}; script-src {hash_source(script)}; "
-    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-    yield '<meta http-equiv="Content-Security-Policy" '
-    yield f"content=\"default-src 'none'; {allowed}base-uri 'none'; form-action 'none'\">\n"
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    yield element("title", title)
-    yield f"\n<style>{style}</style>\n</head>\n<body>\n"
+    style, script = map(file_text, ("style.css", script_file))
+    hashes = {"style_hash": hash_source(style), "script_hash": hash_source(script)}
+    before, after = file_text("page.html").split("$body")
+    yield Template(before).substitute(hashes, title=escape(title, quote=False), style=style)
     yield from body
-    yield f"<script>{script}</script>\n</body>\n</html>\n"
+    yield Template(after).substitute(script=script)
+
+
+def file_text(name: str) -> str:
+    """Return the text of a file of this folder, such as a template."""
+    return files(__package__).joinpath(name).read_text("utf-8")
