@@ -55,8 +55,13 @@ DEFAULT_TARGET_NOTICE: Final = (
 
 
 def run_check(context: typer.Context, options: CheckOptions) -> int:
-    """Check files, and return the exit status."""
-    _require_compatible(options)
+    """Check files, and return the exit status. Raises typer.BadParameter for options that exclude each other."""
+    if options.baseline and options.write_baseline:
+        raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
+    if options.files_from == STANDARD_INPUT and STANDARD_INPUT in (options.paths or ()):
+        raise typer.BadParameter("- is checked, and cannot also be a list of files", param_hint="--files-from")
+    if options.root is not None and not Path(options.root).is_dir():
+        raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
     with exit_on_file_errors():
         config = nearest_config().with_options(context.params)
         run = CheckRun(options, config)
@@ -71,16 +76,6 @@ def run_check(context: typer.Context, options: CheckOptions) -> int:
             run.write_baseline(options.write_baseline)
     run.print_remarks()
     return run.status.code
-
-
-def _require_compatible(options: CheckOptions) -> None:
-    """Raise typer.BadParameter for options that exclude each other, and for a root that is no folder."""
-    if options.baseline and options.write_baseline:
-        raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
-    if options.files_from == STANDARD_INPUT and STANDARD_INPUT in (options.paths or ()):
-        raise typer.BadParameter("- is checked, and cannot also be a list of files", param_hint="--files-from")
-    if options.root is not None and not Path(options.root).is_dir():
-        raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
 
 
 def _stdin_name(given: str | None, names: Sequence[str]) -> str:
@@ -141,7 +136,7 @@ class CheckRun:
             lists_all=any(one.lists_all for one in self.formats),
             stdin_name=stdin_name,
         )
-        self.status = ExitStatus()
+        self.status = ExitStatus(lets_findings_pass=bool(options.write_baseline))
         self._passed_over: list[Found] = []
         self._contradictions: list[Found] = []
         self._of_names: Mapping[str, Sequence[str]] = {}
@@ -248,7 +243,7 @@ class CheckRun:
         if own.is_selectable:
             if not self.questions.selection.takes(finding.rule):
                 return
-            self._count(are_failing=not finding.passes(self.questions.fail_on))
+            self.status.count_findings(are_failing=not finding.passes(self.questions.fail_on))
         elif own.status == UNREADABLE:
             self.status.complain(name, finding)
         elif own.id == CONTRADICTION:
@@ -274,7 +269,8 @@ class CheckRun:
                     for report in self._reports:
                         report.nodes(found)
                     return
-                self._count(are_failing=not all(result.passes(self.questions.fail_on) for result in found))
+                passes = all(result.passes(self.questions.fail_on) for result in found)
+                self.status.count_findings(are_failing=not passes)
                 shown = bounded(found)
                 for report in self._reports:
                     report.item(shown)
@@ -289,9 +285,6 @@ class CheckRun:
             if empty.issuperset(read) and not is_complained_of:
                 self._take_finding(name_of(name), HOLDS_NOTHING)
                 self._passed_over = [found for found in self._passed_over if found[0] != name_of(name)]
-
-    def _count(self, *, are_failing: bool) -> None:
-        self.status.count_findings(are_failing=are_failing and not self.options.write_baseline)
 
     def _take_notices(self) -> None:
         """Take the notices about settings and about the baseline."""

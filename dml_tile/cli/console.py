@@ -23,9 +23,10 @@ CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 class ExitStatus:
     """The exit status of a command, by what it has met so far; ``problems`` are those of its sources."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lets_findings_pass: bool = False) -> None:
         self.code = CLEAN
         self.problems: list[Found] = []
+        self._code_of_findings = CLEAN if lets_findings_pass else FINDINGS
 
     def complain(self, source: str, problem: Finding) -> None:
         """Print on standard error what cannot be read, or be done with it."""
@@ -35,7 +36,7 @@ class ExitStatus:
 
     def count_findings(self, *, are_failing: bool = True) -> None:
         """Take into account that a tile has findings."""
-        self.code = max(self.code, FINDINGS * are_failing)
+        self.code = max(self.code, self._code_of_findings * are_failing)
 
 
 def complain(source: str, problems: Sequence[Finding]) -> None:

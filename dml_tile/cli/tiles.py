@@ -130,7 +130,7 @@ def _drawings(
         picture = _picture(part)
         if result.findings or picture.undrawn:
             status.count_findings()
-        yield result, picture, result_lines(result, with_lowest_level=True, with_operator=False)
+        yield result, picture, result_lines(result, with_operator=False)
 
 
 def _picture(item: Item) -> TilePicture:

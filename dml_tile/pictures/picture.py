@@ -193,5 +193,5 @@ def show(desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None
     """
     require_instance(desc, TileOperatorDesc, OperatorDesc, NoneType)
     (result,) = results("descriptor", Item("", desc), [resolve(target)], "both")
-    said = list(result_lines(result, with_lowest_level=True, with_operator=False))
+    said = list(result_lines(result, with_operator=False))
     return Picture(picture_svg(picture_of(desc), said))

@@ -50,7 +50,7 @@ class JunitReport(Report):
         content = item.numbered(self._equals)
         name = short_name(content) if content else item.pointer or "operator"
         for result in results:
-            lines = result_lines(result, with_lowest_level=options.with_lowest_level, fail_on=options.fail_on)
+            lines = result_lines(result, against=options.against, fail_on=options.fail_on)
             text = "".join(map(str, lines))
             kind, outcome = "", _element("system-out", text)
             if not result.passes(options.fail_on):

@@ -46,11 +46,6 @@ class ReportOptions:
 
         return encodable(path_within(self.root, source))
 
-    @property
-    def with_lowest_level(self) -> bool:
-        """True if the lowest level of each operator is reported: it takes both the documentation and the runtime."""
-        return self.against == "both"
-
 
 class Report(ABC):
     """Writes results in one format, as they come."""

@@ -13,7 +13,7 @@ from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict, alike, verdict_of
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
-from dml_tile.findings import OWN, UNEXPLAINED, Finding, OwnId, Position, Rule, Severity, location_of
+from dml_tile.findings import OWN, UNEXPLAINED, Against, Finding, OwnId, Position, Rule, Severity, location_of
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.lines import AnyConsole, Line, Part, has_width, print_lines
@@ -68,15 +68,18 @@ def print_refusals(
 def result_lines(
     result: Result,
     *,
-    with_lowest_level: bool,
+    against: Against = "both",
     with_target_note: bool = True,
     with_operator: bool = True,
     fail_on: Severity | None = Severity.WARNING,
 ) -> Iterator[Line]:
-    """Yield a result as lines of text, without the operator and the target's note if they are printed elsewhere."""
+    """Yield a result as lines of text, without the operator and the target's note if they are printed elsewhere.
+
+    The lowest level is that of a check ``against`` both the documentation and the runtime.
+    """
     item, at = result.item, wording.target_of(result)
     shown = verdict(item.source, item.pointer, result.verdict, at, result.first_position)
-    yield Line(0, *shown, _remarks(result, with_lowest_level, fail_on))
+    yield Line(0, *shown, _remarks(result, against, fail_on))
     if with_operator and result.verdict is not Verdict.NOT_CHECKED:
         yield Line(2, printable_line_start(item.operator))
     yield from detail_lines(result.target if with_target_note else None, result.findings, item.unknown)
@@ -84,16 +87,16 @@ def result_lines(
         yield from _try_lines(wording.how_to_fix(item.unknown))
 
 
-def captured_lines(results: Sequence[Result], *, with_lowest_level: bool) -> Iterator[Line]:
+def captured_lines(results: Sequence[Result], against: Against) -> Iterator[Line]:
     """Yield a captured operator that is accepted in one line, or one for each verdict if its targets differ."""
     for word in dict.fromkeys(result.verdict for result in results):
         alike_results = [result for result in results if result.verdict == word]
         first = alike_results[0]
         shown = verdict(first.item.source, first.item.pointer, word, ", ".join(map(wording.target_of, alike_results)))
-        yield Line(0, *shown, f": {printable(first.item.operator)}", _remarks(first, with_lowest_level))
+        yield Line(0, *shown, f": {printable(first.item.operator)}", _remarks(first, against))
 
 
-def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None = None) -> str:
+def _remarks(result: Result, against: Against, fail_on: Severity | None = None) -> str:
     """Return what follows a verdict in its line."""
     is_unexplained = any(finding.rule == UNEXPLAINED for finding in result.findings)
     fails = "fails: " if not result.passes(fail_on) else ""
@@ -101,7 +104,7 @@ def _remarks(result: Result, with_lowest_level: bool, fail_on: Severity | None =
     remarks = (
         f"{fails}{wording.REFUSED_WHERE_CAPTURED}" if is_unexplained and result.verdict != Verdict.REFUSED else "",
         wording.not_looked_at(result.not_looked_at) if has_part else "",  # what no level takes needs no other reason
-        _lowest(result) if with_lowest_level else "",
+        _lowest(result) if against == "both" else "",
         wording.remarks(result),
     )
     return "".join(f"; {remark}" for remark in remarks if remark)
@@ -275,7 +278,7 @@ class TextReport(Report):
         options, shown, item = self.options, "", results[0].item
         is_plain = item.capture and not (options.is_verbose or any(result.findings for result in results))
         if is_plain and not options.is_quiet:
-            self._print(captured_lines(results, with_lowest_level=options.with_lowest_level))
+            self._print(captured_lines(results, options.against))
         for result in results:
             item = result.item
             self._targets[result.target.name] = result.target
@@ -286,7 +289,7 @@ class TextReport(Report):
                 continue
             lines = result_lines(
                 result,
-                with_lowest_level=options.with_lowest_level,
+                against=options.against,
                 with_target_note=False,
                 with_operator=item.operator != shown,
                 fail_on=options.fail_on,
@@ -332,14 +335,15 @@ class TextReport(Report):
         notes += [_HOW_TO_FIX] * self._lacks_sizes
         if self._unchanged:
             notes.append(f"{_AS_HANDED_ON}{self._back_ends_to_ask()}")
-        self._print(Line(0, (f"note: {note}", "dim")) for note in notes)
+        lines = [Line(0, (f"note: {note}", "dim")) for note in notes]
         if self.passed_over:
-            self._print([Line(0, wording.passed_over(self.passed_over))])
+            lines.append(Line(0, wording.passed_over(self.passed_over)))
         problems, is_placed = self.problems, any(each.nodes for each in files)
         if self._count + len(problems) != 1 and (self._count or problems or not is_placed):
-            self._print([Line(0, (wording.headline(files, self._counted, problems, with_models=False), "bold"))])
+            lines.append(Line(0, (wording.headline(files, self._counted, problems, with_models=False), "bold")))
         if not_lowered := wording.not_lowered(files):
-            self._print([Line(0, not_lowered)])
+            lines.append(Line(0, not_lowered))
+        self._print(lines)
         if models := [each for each in files if each.is_model]:
             self._print_models(models)
 

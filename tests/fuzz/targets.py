@@ -143,7 +143,7 @@ def _use_document(data: bytes) -> None:
         picture = picture_of(part.desc)
         if picture.tensors:
             (result,) = results("-", part, _TARGETS[1:], "both")
-            lines = [*result_lines(result, with_lowest_level=True, with_operator=False)]
+            lines = [*result_lines(result, with_operator=False)]
             ElementTree.fromstring(picture_svg(picture, lines))
 
 
