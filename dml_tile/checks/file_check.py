@@ -205,11 +205,12 @@ def file_check(
 
 
 def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
-    """Yield the events of files, each with its file."""
+    """Yield the events of files, each with its file's name."""
     with Sources(check.known_shapes, targets=check.placed_at) as sources:
         for file in files:
+            name = check.name_of(file)
             for event in check.events(file, sources):
-                yield file, event
+                yield name, event
 
 
 class ModelResults(tuple[Result, ...]):

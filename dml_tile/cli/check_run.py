@@ -224,7 +224,7 @@ class CheckRun:
                 self._report(*found)
             events = workers.events(questions, files) if workers else checked_here(questions, files)
             for file, event in counted_files(events, len(files)):
-                self._take(questions.name_of(file), event)
+                self._take(file, event)
             self._take_notices()
             self._complain_of_empty_names()
             for found in self._passed_over:
