@@ -14,16 +14,15 @@ import pytest
 
 from dml_tile import Device
 from dml_tile.checking import check
-from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operators
 from dml_tile.directml.targets import Target, tile_support
-from dml_tile.findings import Basis, Severity, apply_rules
+from dml_tile.findings import Basis, Severity
 from dml_tile.rules.check import lowest_level, not_looked_at
-from dml_tile.rules.operator import OPERATOR_LEVEL_RULES, is_within_the_row
+from dml_tile.rules.operator import OPERATOR_LEVEL_RULES
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
-from dml_tile.rules.operator_view import viewed
 from tests.helpers.descriptors import GOOD
 from tests.helpers.operator_figures import compared, figures, shortfalls, tally
 from tests.helpers.played_lives import emulated
@@ -179,24 +178,6 @@ def test_the_lowest_level_of_an_operator_is_that_of_a_check_at_each_level() -> N
         accepted = [(level, not check(desc, level)) for level in reversed(FeatureLevel)]
         passing = [level for level, _ in takewhile(itemgetter(1), accepted)]
         assert lowest_level(desc) == min(passing, default=None)
-
-
-def test_an_operator_within_its_row_breaks_no_rule_of_levels() -> None:
-    found = Counter[bool]()
-    newest = max(FeatureLevel)
-    lacking = Target(newest, double_precision=False), Target(newest, typed_uav_loads=False)
-    for recorded in rows_of("operators.jsonl.xz")[::9]:
-        fields = OperatorDesc.model_validate(recorded["desc"]).desc
-        if not isinstance(fields, OperatorFields):
-            continue  # a tile
-        op = viewed(fields)
-        for target in (*map(Target, FeatureLevel), *lacking):
-            if is_within_the_row(op, target):
-                found[True] += 1
-                assert not [*apply_rules(OPERATOR_LEVEL_RULES, op, target)]
-            else:
-                found[False] += 1
-    assert min(found.values()) > 1000
 
 
 LIVES: Final = rows_of("lives.jsonl")

@@ -105,6 +105,11 @@ class Operator:
         return tuple(field.name for field in self.tensor_fields)
 
     @cached_property
+    def enumerators(self) -> tuple[Field, ...]:
+        """The fields that are enumerators."""
+        return tuple(field for field in self.fields if field.enumeration)
+
+    @cached_property
     def fuses(self) -> bool:
         """True if it has fields for other operators, which are fused into it."""
         return any(field.is_operator for field in self.fields)

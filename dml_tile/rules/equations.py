@@ -115,7 +115,7 @@ def value_of(op: OperatorView, name: str) -> Any:
 @cache
 def enumerators(operator: Operator) -> Mapping[str, int]:
     """Return the enumerators that the fields of an operator may be."""
-    known = [enumerations()[field.enumeration].names for field in operator.fields if field.enumeration]
+    known = [enumerations()[field.enumeration].names for field in operator.enumerators]
     return {name: value for names in reversed(known) for value, name in enumerate(names)}
 
 

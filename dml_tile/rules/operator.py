@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import chain, groupby
 from typing import Any, Final
@@ -13,7 +13,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import FLOATS, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.levels import LEVELS
-from dml_tile.directml.operator_table import Column, OperatorTable, Row
+from dml_tile.directml.operator_table import OperatorTable
 from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Violation, apply_rules
@@ -48,9 +48,7 @@ def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violati
     "DML-OPERATOR-enumerator", says="Fields that are enumerators have one that the feature level has."
 )
 def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for field in op.operator.fields:
-        if not field.enumeration:
-            continue
+    for field in op.operator.enumerators:
         value = op.fields[field.name]
         enumeration = enumerations()[field.enumeration]
         is_taken = field.name in op.table.unchecked or (field.name == op.table.by and value > INT_MAX)
@@ -75,7 +73,7 @@ def _outside_the_row(
         expected, accepted = getattr(documented[tensor], column), getattr(taken[tensor], column)
         for view in views:
             value = getattr(view.desc, field)
-            is_documented, is_taken = (not values or value in values for values in (expected, accepted))
+            is_documented, is_taken = (not expected or value in expected), (not accepted or value in accepted)
             if not (is_documented and is_taken):
                 later = (level for level, row in op.table.rows.items() if value in getattr(row[tensor], column))
                 since = next((level for level in later if level > target.feature_level), None)
@@ -119,7 +117,8 @@ def _cast(data_type: TensorDataType, documented: Iterable[TensorDataType]) -> Te
     says="The adapter has what the data types of the tensors need.",
 )
 def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Iterator[Violation]:
-    for view in op.views.values():
+    has_all = target.double_precision and target.typed_uav_loads
+    for view in op.views.values() if not has_all else ():
         yield from lacking_capability(view, target, basis(is_documented=False))
 
 
@@ -137,6 +136,8 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
     says="Tensors that others, or attributes, need are not null, and those that they rule out are.",
 )
 def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Violation]:
+    if not (op.table.given or op.table.null):
+        return
     given = {name for name in op.operator.tensors if op.fields[name]}
     for tensors, condition, below, *held in op.table.given:
         if given.isdisjoint(tensors) and not (below and target.feature_level >= below):
@@ -170,60 +171,11 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)
 
 
-def _level_rules_of(op: OperatorView, target: Target) -> Sequence[Rule[OperatorView]]:
-    return () if is_within_the_row(op, target) else OPERATOR_LEVEL_RULES
-
-
-def is_within_the_row(op: OperatorView, target: Target) -> bool:
-    """Return True for a common operator, which breaks no rule of levels (a test of recorded operators shows it)."""
-    columns = None if op.activations else _common_columns(op.operator, op.table, target)
-    if columns is None:
-        return False
-    if (op.table.given or op.table.null) and any(needed_tensors_are_given.violations(op, target)):
-        return False
-    for name, levels in _enumerator_levels(op.operator):
-        value = op.fields[name]
-        if value >= len(levels) or levels[value] > target.feature_level:
-            return False
-    for field, column in columns.items():
-        for view in op.of(field):
-            desc = view.desc
-            if desc.data_type not in column.data_types or desc.dimension_count not in column.dimension_counts:
-                return False
-    return True
-
-
-@cache
-def _enumerator_levels(operator: Operator) -> list[tuple[str, Sequence[FeatureLevel]]]:
-    """Return the fields that are enumerators, with the levels of these."""
-    return [(each.name, enumerations()[each.enumeration].levels) for each in operator.fields if each.enumeration]
-
-
-@cache
-def _common_columns(operator: Operator, table: OperatorTable, target: Target) -> Row | None:
-    """Return the types and counts of tensors that both the page and the runtime take at a target.
-
-    None if other rules of levels may have something to say.
-    """
-    level = target.feature_level
-    if table.never_owned or level < operator.level:
-        return None
-    if not (target.double_precision and target.typed_uav_loads):
-        return None
-    documented, taken = table.at(level)
-    found = dict[str, Column]()
-    for tensor in documented:
-        columns = documented[tensor], taken[tensor]
-        types = [frozenset(each.data_types or TensorDataType) for each in columns]
-        found[tensor] = Column(columns[0].dimension_counts & columns[1].dimension_counts, types[0] & types[1])
-    return found
-
-
 def findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
     """Return the findings of an operator other than Tile: each tensor's, then the operator's."""
     op = viewed(fields)
     found = [*_findings_of_tensors(op, target)]
-    for rule, violation in (*_violations(_level_rules_of(op, target), op, target), *_violations_of_fields(op)):
+    for rule, violation in (*_violations(OPERATOR_LEVEL_RULES, op, target), *_violations_of_fields(op)):
         if violation.basis and not target.level.operators_are_measured:
             violation = violation._replace(basis=_INFERRED[violation.basis])
         found.append(rule.finding(violation, op.table.page if rule.url == pages.OPERATOR else rule.url))
@@ -277,7 +229,7 @@ def lowest_level(fields: OperatorFields) -> FeatureLevel | None:
         return None
 
     def of_level(target: Target) -> Iterator[Finding]:
-        return chain(_findings_of_tensors(op, target), apply_rules(_level_rules_of(op, target), op, target))
+        return chain(_findings_of_tensors(op, target), apply_rules(OPERATOR_LEVEL_RULES, op, target))
 
     levels = _levels_of(op.operator, op.table)
     return lowest_passing(of_level, levels | _RUNTIME_CHANGES if op.unusual_operands else levels)
@@ -294,7 +246,7 @@ def _levels_of(operator: Operator, table: OperatorTable) -> frozenset[FeatureLev
     """Return the levels at which the answer to an operator can differ from the next older level's."""
     levels = {operator.level, *table.rows, *table.runtime, *table.optional_from.values()}
     levels.update(given.below for given in table.given if given.below)
-    levels.update(*(of_values for _, of_values in _enumerator_levels(operator)))
+    levels.update(*(enumerations()[field.enumeration].levels for field in operator.enumerators))
     if operator.fuses:
         levels.update(table.fused_from.values(), (each.level for each in operators().values()))
     return frozenset(levels)
