@@ -13,6 +13,7 @@ from dml_tile.descriptors.structs import Enumerator, Ordered, Struct, left_out
 from dml_tile.descriptors.tile import UINT, UINT64, TileOperatorDesc
 from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
 from dml_tile.directml.operators import operator_named
+from dml_tile.text import plural
 
 NODE_TYPE: Final = Enumerator(GraphNodeType, "DML_GRAPH_NODE_TYPE_")
 EDGE_TYPE: Final = Enumerator(GraphEdgeType, "DML_GRAPH_EDGE_TYPE_")
@@ -186,7 +187,7 @@ class GraphDesc(Struct):
     def __str__(self) -> str:
         """Return the graph in one line: ``graph of 2 nodes, 1 input, 1 output``."""
         parts = (self.node_count, "node"), (self.input_count, "input"), (self.output_count, "output")
-        return "graph of " + ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in parts)
+        return f"graph of {', '.join(plural(*part) for part in parts)}"
 
 
 class CapturedGraph(GraphDesc):

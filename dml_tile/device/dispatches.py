@@ -21,13 +21,7 @@ from dml_tile.directml.enums import CommandListType, ExecutionFlags
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import OVERLAP_RULES, RANGE_RULES
-from dml_tile.rules.dispatch import (
-    DISPATCH_RULES,
-    EXECUTION_RULES,
-    INITIALIZATION_RULES,
-    PERSISTENCE_RULES,
-    Dispatch,
-)
+from dml_tile.rules.dispatch import DISPATCH_RULES, EXECUTION_RULES, INITIALIZATION_RULES, PERSISTENCE_RULES, Dispatch
 
 _CALL: Final = "RecordDispatch"
 _DESCRIPTORS_VOLATILE: Final = int(ExecutionFlags.DESCRIPTORS_VOLATILE)

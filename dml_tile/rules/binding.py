@@ -28,7 +28,7 @@ REBINDING_RULES: Final = Rules[str](url=pages.STATIC_DESCRIPTORS, hresult=DEVICE
 """Each subject names a slot of a recorded dispatch that is bound to something else; "" if none is."""
 BINDING_COUNT_RULES: Final = Rules[tuple[int | None, int]](url=pages.BIND_INPUTS, hresult=DEVICE_REMOVED)
 """Each subject is the number of bindings given, None for a null array, and expected."""
-BINDING_DESC_RULES: Final = Rules[BoundRange](hresult=DEVICE_REMOVED)
+BINDING_DESC_RULES: Final = Rules[BoundRange](url=pages.BINDING_DESC, hresult=DEVICE_REMOVED)
 """Rules for the DML_BINDING_DESC that a program passes to a binding table, and for its buffer."""
 
 
@@ -143,9 +143,7 @@ def initializer_input_is_not_none(bound: BoundRange, target: Target) -> Iterator
 
 
 @BINDING_DESC_RULES.add(
-    "DML-BINDING-initializer-NONE-Desc",
-    url=pages.BINDING_DESC,
-    says="An input of an initializer of type NONE has no Desc.",
+    "DML-BINDING-initializer-NONE-Desc", says="An input of an initializer of type NONE has no Desc."
 )
 def initializer_input_of_no_type_has_no_desc(bound: BoundRange, target: Target) -> Iterator[Violation]:
     desc = bound.desc
@@ -156,7 +154,6 @@ def initializer_input_of_no_type_has_no_desc(bound: BoundRange, target: Target) 
 
 @BINDING_DESC_RULES.add(
     "DML-BINDING-Type",
-    url=pages.BINDING_DESC,
     says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
     "as DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.",
 )
@@ -176,9 +173,7 @@ def binding_type_fits(bound: BoundRange, target: Target) -> Iterator[Violation]:
 
 
 @BINDING_DESC_RULES.add(
-    "DML-BINDING-Desc-null",
-    url=pages.BINDING_DESC,
-    says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array.",
+    "DML-BINDING-Desc-null", says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array."
 )
 def binding_is_described(bound: BoundRange, target: Target) -> Iterator[Violation]:
     if bound.desc is None or bound.desc.type != bound.slot.kind.binding:
