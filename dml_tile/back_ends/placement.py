@@ -112,12 +112,14 @@ class LoadedModel:
     """A model: its IR version, the opsets that it imports by domain ("" for onnx's own operators), and its nodes.
 
     It has nodes of the domains ``unimported``, which it does not import: at the newest opset that the release knows.
+    ``fault`` is what is wrong with its graph.
     """
 
     ir: int
     opsets: Mapping[str, int]
     nodes: Sequence[ModelNode]
     unimported: tuple[str, ...] = ()
+    fault: Reason | None = None
 
 
 class NamedNode(NamedTuple):

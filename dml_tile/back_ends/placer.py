@@ -65,8 +65,9 @@ def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlaceme
     refused = list(_limits(model, release))
     if refused:
         return refused, [(node, refused[0]) for node in _all(model.nodes)]
-    implied = [_implied(domain, limits_at(release).opsets[domain]) for domain in model.unimported]
-    return implied, list(_Placer(release, target).placed(model.nodes))
+    implied = (_implied(domain, limits_at(release).opsets[domain]) for domain in model.unimported)
+    of_model = [*implied, *([model.fault] if model.fault else [])]
+    return of_model, list(_Placer(release, target).placed(model.nodes))
 
 
 def _implied(domain: str, opset: int) -> Reason:
@@ -169,7 +170,7 @@ class _Placer:
         gone.
         """
         for node in nodes:
-            if gone := outer or self._why_gone(node):
+            if node.fault is None and (gone := outer or self._why_gone(node)):
                 yield node, None, Reason(Placement.GONE, text=gone)
                 is_unwrapped = not outer and node.gone is not None and node.gone.is_unwrapped
                 for graph in node.graphs:

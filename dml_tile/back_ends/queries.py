@@ -37,12 +37,8 @@ def _beyond(values: Sequence[Edge | None], kind: str, most: int) -> str:
     return f"there are {len(values)} {kind}; {limit} taken" if len(values) > most else ""
 
 
-def _lacks_inputs(node: ModelNode) -> str:
-    return f"there are {len(node.inputs)} inputs; 5 are needed" if len(node.inputs) < 5 else ""
-
-
 def _batch_normalization(node: ModelNode, release: Version) -> str:
-    if refused := _set(node, "training_mode") or _lacks_inputs(node):
+    if refused := _set(node, "training_mode"):
         return refused
     types = dict.fromkeys(edge.type for edge in node.inputs[:5] if edge and edge.type)
     return f"its inputs are of {' and '.join(types)}; one type is needed" if len(types) > 1 else ""
@@ -127,13 +123,12 @@ QUERIES: Final[dict[str, Callable[[ModelNode, Version], str]]] = {
     "MaxPool": lambda node, release: _set(node, "storage_order"),
     "Pad": _pad,
     "QAttention": _quantised_attention,
-    "QLinearSigmoid": lambda node, release: _lacks_inputs(node),
+    "QLinearSigmoid": lambda node, release: f"it has {len(node.inputs)} inputs, not 5" if len(node.inputs) < 5 else "",
     "RecurrentNeuralNetwork": lambda node, release: _set(node, "layout"),
     "Resize": _resize,
     "Scatter": _scatter,
     "SkipLayerNormalization": lambda node, release: _given(
         node.outputs, {1: "output 1", 2: "output 2"}, "is asked for"
     ),
-    "Slice": lambda node, release: _beyond(node.inputs, "inputs", 5),
 }
 """The queries by the names that registrations.json gives them."""

@@ -114,11 +114,6 @@ class ModelNodes:
         return self.max_cpu_nodes is not None and self.counts[target][Placement.CPU] <= self.max_cpu_nodes
 
     @property
-    def count(self) -> int:
-        """The number of nodes: one that has another version at another target is one."""
-        return len(self._numbers)
-
-    @property
     def not_lowered(self) -> int:
         """The most nodes on DirectML at a target that are no Tiles: their operators are not checked."""
         on_directml = (

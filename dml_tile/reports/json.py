@@ -311,7 +311,8 @@ def _of_nodes(nodes: ModelNodes) -> dict[str, Any]:
     """Return what the record of a source says of its nodes."""
     entries = sum(number >= 0 for column in nodes.placed.placed for number in column)
     left_out = max(entries - MAX_NODES_OF_A_MODEL, 0)
-    return {"nodes": nodes.count, "nodes_left_out": left_out, "errors": tuple(_model_errors(nodes))}
+    count = len({node.pointer for node in nodes.placed.nodes})  # which may have versions of their own at a target
+    return {"nodes": count, "nodes_left_out": left_out, "errors": tuple(_model_errors(nodes))}
 
 
 def _model_errors(nodes: ModelNodes) -> Iterator[ModelErrorRecord]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
+from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import Final
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from dml_tile.errors import input_error
-from dml_tile.readers.onnx.file import subgraphs
+from dml_tile.readers.onnx.file import nodes, subgraphs
 from dml_tile.readers.onnx.nodes import default_opset, move, place
 from dml_tile.readers.onnx.operators import is_operator
 
@@ -70,6 +72,8 @@ class Inliner:
     def expand_graph(self, graph: GraphProto, opset: int | None, depth: int = 0, where: str = "") -> None:
         """Replace the calls in a graph of this opset, at any depth; ``where`` is its place, marked in a function."""
         _name(graph.node, where)
+        if not depth:
+            _sort(graph)
         self._expand_subgraphs(graph.node, opset, depth)
         if opset != self.opset or any(map(self._called, graph.node)):
             nodes = list(self._expanded(graph.node, opset, depth))
@@ -165,6 +169,19 @@ def _name(nodes: Sequence[NodeProto], where: str, call: str = "") -> None:
         if not node.name or counts[node.name] > 1:
             name = f"{name}->{next(filter(None, node.output), '')}"
         node.name = place(call, name)
+
+
+def _sort(graph: GraphProto) -> None:
+    """Put each node behind those that make what it uses, as ONNX Runtime does; not if it uses what follows from it."""
+    makers = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
+    inside = ([each.input for _, inner in subgraphs(node) for each in nodes(inner)] for node in graph.node)
+    used = (chain(node.input, *inputs) for node, inputs in zip(graph.node, inside, strict=True))
+    before = {i: {makers[name] for name in names if name in makers} for i, names in enumerate(used)}
+    if any(max(each, default=-1) >= i for i, each in before.items()):
+        with suppress(CycleError):
+            ordered = [graph.node[i] for i in TopologicalSorter(before).static_order()]
+            del graph.node[:]
+            graph.node.extend(ordered)
 
 
 def _require_depth(depth: int, where: str) -> None:

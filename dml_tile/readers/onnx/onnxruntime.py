@@ -73,20 +73,13 @@ class Uses:
         if name in self.kept:
             self.kept.add(root)
 
-    def forget(self, node: Node) -> None:
-        """Take back a removed node's uses."""
-        names = [self.root(name)[0] for name in node.proto.input]
-        self.counts.subtract(names)
-        if node.type == "Shape":
-            self.shapes.subtract(names)
-
     def is_used_once(self, name: str) -> bool:
         """Return True if one node of the graph computes a value, another uses it, and nothing else does."""
         return name in self.makers and self.counts[name] == 1 and name not in self.kept
 
     def only_maker(self, node: Node) -> Node | None:
-        """Return the node that computes the first input, if nothing else uses that; no removed node is between them."""
-        name, _ = self.root(next(iter(node.proto.input), ""))
+        """Return the node that computes the first input, if nothing else uses that."""
+        name = next(iter(node.proto.input), "")
         return self.makers.get(name) if self.counts[name] == 1 else None
 
 
@@ -141,7 +134,8 @@ def why_folded(node: Node) -> Gone | None:
     """Return why onnxruntime has a node's outputs as constants; None if it does not."""
     if node.kind == "If" and node.inputs and node.inputs[0].is_folded and node.inputs[0].constant is not None:
         return _KNOWN_CONDITION
-    return _FOLDED_FOR.get(node.kind, _FOLDED) if node.outputs and _has_folded(node) else None
+    has_constants = node.attributes if node.kind == "Constant" else node.outputs and _has_folded(node)
+    return _FOLDED_FOR.get(node.kind, _FOLDED) if has_constants else None
 
 
 def _has_folded(node: Node) -> bool:
@@ -152,11 +146,7 @@ def _has_folded(node: Node) -> bool:
 def drop(nodes: Sequence[Node], uses: Uses, *, is_subgraph: bool) -> None:
     """Note why onnxruntime drops nodes of a graph, for those that it does not fold."""
     ends = {node: _UNUSED for node in nodes if node.outputs and _has_folded(node)}
-    ends |= dict(_unneeded(nodes, uses, ends))
-    for node in ends:
-        uses.forget(node)
-    used = [node for node in nodes if node not in ends and any(map(uses.counts.get, node.outputs))]
-    gone = dict(_equal(used, uses, ends, is_subgraph))
+    gone = dict(_equal([node for node in nodes if node.outputs and node not in ends], uses, ends, is_subgraph))
     left = [node for node in nodes if node not in gone]
     ends |= dict(_fused_shapes(left, uses))
     gone |= dict(_in_a_row([node for node in left if node not in ends], uses)) | dict(_unneeded(left, uses, ends))
@@ -210,7 +200,7 @@ def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgrap
         if same is not node and not is_output:
             since = max(_sinces(node, same, uses), default=_ANY)
             yield node, Gone(f"it computes what {same.placed.pointer} does", since)
-            uses.forget(node)
+            uses.counts.subtract(uses.root(name)[0] for name in node.proto.input)
             for name, other in zip(node.proto.output, same.proto.output, strict=True):
                 uses.replace(name, other, since, is_equal=True)
 
@@ -349,9 +339,8 @@ def _undone(node: Node, uses: Uses) -> tuple[str, Gone] | None:
 
 
 def _scale(node: Node) -> list[object]:
-    """Return a key of the scale and the zero point, which is 0 if there is none."""
-    keys = [_constant_key(*each) for each in zip(node.proto.input[1:], node.inputs[1:], strict=True)]
-    return keys if len(keys) > 1 else [*keys, ("|u1", (), bytes(1))]
+    """Return a key of the scale and the zero point."""
+    return [_constant_key(*each) for each in zip(node.proto.input[1:], node.inputs[1:], strict=True)]
 
 
 def _have_one_scale(one: Node, other: Node) -> bool:
@@ -370,20 +359,18 @@ _UNDOING: Final[Mapping[str, tuple[str, Callable[[Node, Node], bool], Version, V
 }
 """Operators that undo what another does, if both do the same but for the direction, and the release that sees it."""
 
+_TWO_PAIRS: Final = ["DequantizeLinear", "QuantizeLinear"] * 2
 _INNER: Final = Gone("it is between a QuantizeLinear and a DequantizeLinear; onnxruntime makes two pairs one", (1, 14))
 
 
 def _inner_pair(node: Node, uses: Uses) -> Node | None:
     """Return the QuantizeLinear before the last of four nodes, of which onnxruntime makes one pair."""
     chain = [node]
-    for kind in ("DequantizeLinear", "QuantizeLinear", "DequantizeLinear"):
-        name = next(iter(chain[-1].proto.input), "")
-        if chain[-1].kind != kind or name not in uses.makers or uses.counts[name] != 1:
-            return None
-        chain.append(uses.makers[name])
+    while chain[-1].kind in _TWO_PAIRS and len(chain) < len(_TWO_PAIRS) and (before := uses.only_maker(chain[-1])):
+        chain.append(before)
     arguments = [value for each in chain for value in each.inputs[1:]]
     is_one = (
-        chain[-1].kind == "QuantizeLinear"
+        [each.kind for each in chain] == _TWO_PAIRS
         and len(arguments) == 2 * len(chain)
         and {value.data_type for value in arguments} in ({"float32", "uint8"}, {"float32", "int8"})
         and all(value.is_folded and value.count == 1 for value in arguments)

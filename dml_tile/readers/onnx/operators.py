@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import onnx
 from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, defs, helper
 
-from dml_tile.back_ends.kernels import formals_of, queried_attributes
+from dml_tile.back_ends.kernels import formals_of, limits_at, queried_attributes
 from dml_tile.back_ends.placement import Edge, Formals, Placement, Reason
+from dml_tile.directml.packages import NEWEST_PROVIDER
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
 from dml_tile.readers.onnx.values import Value, without_shape
+from dml_tile.text import plural
 
 ONNX_DOMAINS: Final = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
 """The domains of onnx's operators that ONNX Runtime knows."""
 
-RUNTIME_DOMAINS: Final = frozenset(
-    {"com.microsoft", "com.microsoft.dml", "com.microsoft.experimental", "com.microsoft.nchwc", "com.ms.internal.nhwc"}
-)
-"""The domains of ONNX Runtime's own operators."""
-
 _TYPE_NAMES: Final = {number: name.lower() for name, number in TensorProto.DataType.items() if number}
 _TENSORS: Final = {f"tensor({name})": number for number, name in _TYPE_NAMES.items()}
+
+_Types: TypeAlias = tuple[str | None, ...]
+_AttributeTypes: TypeAlias = tuple[tuple[str, int], ...]
 
 _ONLY_TYPES: Final = {
     "com.microsoft.DynamicTimeWarping": TensorProto.INT32,
@@ -58,7 +58,7 @@ def edge_of(value: Value) -> Edge:
 class Resolved(NamedTuple):
     """The version of a node's operator, its inputs and outputs, and what is wrong with it, if anything is.
 
-    ``schema`` is onnx's, of an operator that has a function.
+    ``schema`` is onnx's, if it has one.
     """
 
     version: int = 0
@@ -85,14 +85,13 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
             inputs, outputs = (
                 tuple((each.name, each.type_str) for each in given) for given in (schema.inputs, schema.outputs)
             )
-            has_function = schema.has_function or schema.has_context_dependent_function
-            return Resolved(schema.since_version, Formals(inputs, outputs), schema=schema if has_function else None)
+            return Resolved(schema.since_version, Formals(inputs, outputs), schema=schema)
     if formals := formals_of(domain, operator):
         return Resolved(1, Formals(*formals))
     rule = "ORT-MODEL-operator"
     if opset is None:
         rule, text = "ORT-MODEL-opset-import", f"the model imports no opset of the domain {named}"
-    elif domain in ONNX_DOMAINS or domain in RUNTIME_DOMAINS:
+    elif domain in limits_at(NEWEST_PROVIDER).opsets:
         text = f"{named} has no operator {place(operator)} at opset {opset}"
     else:
         rule = "ORT-NODE-domain"
@@ -107,20 +106,67 @@ def _newest_opset(domain: str) -> int:
     return max((schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain), default=1)
 
 
-def attributes_of(node: Node) -> tuple[dict[str, Any], Reason | None]:
-    """Return the attributes of a node that its support query may look at, and the fault that one is of another type."""
-    values: dict[str, Any] = {}
+def operator_of(node: Node, opset: int | None) -> Resolved:
+    """Return the operator of a node whose domain has this opset in the model, and what is wrong with the node."""
+    found = resolved(node.domain, node.type, opset)
+    if found.fault or node.kind == "Constant":  # of which ONNX Runtime looks at the first attribute alone
+        return found
+    values = zip(node.proto.input, node.inputs, strict=True)
+    inputs = tuple((value.edge.type if value.edge else None) if name else "" for name, value in values)
+    outputs = tuple(None if name else "" for name in node.proto.output)
+    attributes = tuple((each.name, each.type) for each in node.proto.attribute)
+    fault = _fault(node.domain, node.type, opset, inputs, outputs, attributes)
+    return found._replace(fault=fault)
+
+
+_SINGLE: Final = defs.OpSchema.FormalParameterOption.Single
+_ANY_NUMBER: Final = 2**31 - 1
+
+
+@lru_cache(2**12)
+def _fault(
+    domain: str, operator: str, opset: int | None, inputs: _Types, outputs: _Types, given: _AttributeTypes
+) -> Reason | None:
+    """Return what is wrong with a node of these types of inputs, outputs and ``given`` attributes.
+
+    A type is empty if the input or output is left out, None if it is unknown.
+    """
+    wrong: list[str] = []
+    types = queried_attributes(domain, operator)
+    if schema := resolved(domain, operator, opset).schema:
+        for what, values, formals, least, most in (
+            ("input", inputs, schema.inputs, schema.min_input, schema.max_input),
+            ("output", outputs, schema.outputs, schema.min_output, schema.max_output),
+        ):
+            if not least <= len(values) <= most:
+                expected = {least: f"{least}", _ANY_NUMBER: f"{least} or more"}.get(most, f"{least} to {most}")
+                wrong.append(f"it has {plural(len(values), what)}, not {expected}")
+            pairs = zip(values, formals, strict=False)
+            wrong += [
+                f"its {what} {each.name} is left out" for value, each in pairs if value == "" and each.option == _SINGLE
+            ]
+        bound: dict[str, str] = {}
+        for formal, type_ in zip(schema.inputs, inputs, strict=False):
+            if type_ and "(" not in type_ and f"tensor({type_})" not in formal.types:
+                wrong.append(f"its input {formal.name} is of {type_}, which it does not take")
+            elif type_ and bound.setdefault(formal.type_str, type_) != type_:
+                wrong.append(f"its input {formal.name} is of {type_}, and another of {bound[formal.type_str]}")
+        types = {name: each.type.name for name, each in schema.attributes.items()}
+        wrong += [f"it has no attribute {place(name)}" for name, _ in given if name not in types and name[:2] != "__"]
+        missing = (name for name, each in schema.attributes.items() if each.required and name not in dict(given))
+        wrong += [f"its attribute {name} is missing" for name in missing]
+    kinds = ((name, AttributeProto.AttributeType.Name(number)) for name, number in given)
+    wrong += [f"its attribute {n} is of {kind}, not of {types[n]}" for n, kind in kinds if types.get(n, kind) != kind]
+    return Reason(Placement.NONE, "ORT-MODEL-node", wrong[0]) if wrong else None
+
+
+def attributes_of(node: Node) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes that a support query may look at, of a node without a fault."""
     queried = queried_attributes(node.domain, node.type)
     for name, attribute in node.attributes.items() if queried else ():
-        if name not in queried or attribute.ref_attr_name:
-            continue
-        given = AttributeProto.AttributeType.Name(attribute.type)
-        if given != queried[name]:
-            text = f"the attribute {name} is of {given}; {queried[name]} was expected"
-            return {}, Reason(Placement.NONE, "ORT-MODEL-attribute", text)
-        value = helper.get_attribute_value(attribute)
-        values[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
-    return values, None
+        if name in queried and not attribute.ref_attr_name:
+            value = helper.get_attribute_value(attribute)
+            yield name, value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def types_by_formals(node: Node, formals: Formals) -> dict[str, TypeProto]:

@@ -6,7 +6,7 @@ In a model with Tiles, shapes and repeats are followed element by element; in an
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
@@ -31,7 +31,7 @@ from dml_tile.readers.onnx.operators import (
     depends_on_unknown_type,
     edge_of,
     function_of,
-    resolved,
+    operator_of,
     types_by_formals,
 )
 from dml_tile.readers.onnx.origins import with_origins
@@ -65,15 +65,16 @@ class FoundTile(NamedTuple):
 
 
 class ScannedGraph(NamedTuple):
-    """A graph: its Tiles at any depth, its known values, its nodes, and the values from outside that these use."""
+    """A graph: its Tiles at any depth, its known values, its nodes, and the values from outside that these use.
+
+    ``fault`` is what is wrong with the graph as a whole.
+    """
 
     tiles: list[FoundTile]
     values: Scope
     nodes: list[ModelNode]
     implicit: dict[str, Edge]
-
-
-_MADE_TWICE: Final = Reason(Placement.NONE, "ORT-MODEL-output", "its output has the name of an earlier node's")
+    fault: Reason | None
 
 
 @dataclass(frozen=True)
@@ -153,9 +154,9 @@ class GraphScan:
             used = used_inside | {name: value.edge for name, value in node.given.items() if value.edge}
             implicit |= {name: edge for name, edge in used.items() if name not in own}
             opset = self.imports.get(node.domain) if node.domain else node.opset
-            operator = resolved(node.domain, node.type, opset)
-            if not uses.makers.keys().isdisjoint(filter(None, proto.output)):
-                operator = operator._replace(fault=operator.fault or _MADE_TWICE)
+            operator = operator_of(node, opset)
+            faults = chain([operator.fault], _wrong_values(node, scope), (each.fault for each in graphs))
+            operator = operator._replace(fault=next(filter(None, faults), None))
             node.outputs = self._outputs(node, operator, known, scope, uses)
             own.update(node.outputs)
             uses.makers |= dict.fromkeys(node.outputs, node)
@@ -163,8 +164,8 @@ class GraphScan:
             node.placed.gone = skipped or why_folded(node)
             nodes.append(node)
             found.append((node, [tile for each in graphs for tile in each.tiles]))
+        quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes))
         drop(nodes, uses, is_subgraph=bool(where))
-        quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes, uses))
         tiles = []
         for node, inside in found:
             gone = node.placed.gone
@@ -173,7 +174,8 @@ class GraphScan:
             if node.kind == "Tile":
                 around = quantised.get(node, ""), transposed.get(node, ())
                 tiles.append(FoundTile(place(where, node.proto.name), node, gone, *around))
-        return ScannedGraph(tiles, scope, [node.placed for node in nodes], implicit)
+        fault = next(_faults(graph, own, uses), None)
+        return ScannedGraph(tiles, scope, [node.placed for node in nodes], implicit, fault)
 
     def _model_node(
         self, node: Node, operator: Resolved, implicit: Mapping[str, Edge], graphs: Sequence[ScannedGraph]
@@ -181,19 +183,18 @@ class GraphScan:
         """Return the node as placing takes it."""
         pointer, name, is_of_function = place_of(node.proto)
         inputs = zip(node.proto.input, node.inputs, strict=True)
-        attributes, fault = attributes_of(node)
         placed = ModelNode(
             *(pointer, name, node.domain, node.type, operator.version),
             tuple(each.edge or Edge() if name else None for name, each in inputs),
             tuple(node.outputs[name].edge if name else None for name in node.proto.output),
             operator.formals,
-            attributes,
+            {} if operator.fault else dict(attributes_of(node)),
             tuple(implicit.values()),
             tuple(each.nodes for each in graphs),
             function=self.function or ("model" if is_of_function else ""),
-            fault=operator.fault or fault,
+            fault=operator.fault,
         )
-        if operator.schema:
+        if operator.schema and (operator.schema.has_function or operator.schema.has_context_dependent_function):
             placed.body = cache(partial(self._body, operator.schema, node))
         return placed
 
@@ -278,9 +279,7 @@ class GraphScan:
         declared = {name: scope.get(name, UNKNOWN).type for name in names}
         is_followed = self.has_tiles or node.type in _MEASURING or all(value.is_folded for value in node.inputs)
         if not is_followed and None not in declared.values():  # onnx's inference of the whole model is enough
-            better = inferred(node) if _is_vague(declared.values(), node.inputs) else {}
-            known = {name: Value(merged(better.get(name), type_)) for name, type_ in declared.items()}
-            return {name: self._with_edge(name, replace(v, early_type=v.type)) for name, v in known.items()}
+            return {name: self._with_edge(name, Value(type_, early_type=type_)) for name, type_ in declared.items()}
         types = inferred(node)
         if any(name not in types for name in names):
             types = {**types_by_formals(node, operator.formals), **types}
@@ -340,13 +339,27 @@ _MEASURING: Final = frozenset({"Shape", "Size"})
 """Operators whose result onnxruntime has before it runs a model if it knows the input's sizes."""
 
 
-def _is_vague(types: Iterable[TypeProto | None], inputs: Sequence[Value]) -> bool:
-    """Return True if less is known of outputs' sizes than of the inputs': onnx's inference skipped a node before."""
-    outputs = [*map(Value, types)]
-    if all(value.is_static for value in outputs):
-        return False
-    has_ranks = all(value.sizes is not None for value in outputs)
-    return all(value.is_static if has_ranks else value.sizes is not None for value in inputs)
+def _wrong(text: str) -> Reason:
+    return Reason(Placement.NONE, "ORT-MODEL-graph", text)
+
+
+def _faults(graph: GraphProto, own: Mapping[str, Value], uses: Uses) -> Iterator[Reason]:
+    """Yield what is wrong with a graph as a whole."""
+    for tensor in graph.initializer:
+        if uses.counts[tensor.name] and any(size < 0 for size in tensor.dims):
+            yield _wrong(f"the initialiser {place(tensor.name)} has a negative size")
+    unmade = (each.name for each in graph.output if not own.get(each.name, UNKNOWN).edge)
+    yield from (_wrong(f"the output {place(name)} is no value of the graph") for name in unmade)
+    if not graph.node and not graph.output:
+        yield _wrong("the graph has neither nodes nor outputs")
+
+
+def _wrong_values(node: Node, scope: Scope) -> Iterator[Reason]:
+    """Yield which values a node uses before they are there, and which it makes again."""
+    unmade = (name for name, value in node.given.items() if value.edge is None and node.kind != "Constant")
+    yield from (_wrong(f"nothing before it makes its input {place(name)}") for name in unmade)
+    again = (name for name in node.proto.output if name and scope.get(name, UNKNOWN).edge)
+    yield from (_wrong(f"its output {place(name)} has the name of an earlier value") for name in again)
 
 
 def _typed(type_: TypeProto, elements: ValueOrigin = NO_ORIGIN, sizes: ValueOrigin = NO_ORIGIN) -> Value:

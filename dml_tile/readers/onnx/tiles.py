@@ -121,13 +121,16 @@ def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int], releas
     inliner.expand_graph(model.graph, inliner.opset)
     del model.functions[:]
     operators = [("" if node.domain == "ai.onnx" else node.domain, node.op_type) for node in nodes(model.graph)]
+    for node in nodes(model.graph):
+        if node.op_type == "Constant":
+            del node.attribute[1:]  # ONNX Runtime looks at the first alone
     has_tiles = any(operator == "Tile" for _, operator in operators)
     if release is None and not has_tiles:
         model.graph.Clear()
     graph_scan = GraphScan(folder, inliner, {**implied, **imported}, overridable, has_tiles)
     found = graph_scan.scanned(model)
     unimported = sorted({domain for domain, _ in operators}.intersection(implied))
-    loaded = LoadedModel(model.ir_version, imported, found.nodes, tuple(unimported) if imported else ())
+    loaded = LoadedModel(model.ir_version, imported, found.nodes, tuple(unimported) if imported else (), found.fault)
     return ScannedModel(found, loaded, len(operators), graph_scan)
 
 
