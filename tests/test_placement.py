@@ -457,6 +457,14 @@ def test_nodes_are_placed_in_the_order_in_which_they_can_run_and_keep_their_plac
     assert in_order == ["0", "1", "2"]
 
 
+def test_a_deprecated_operator_is_none_but_for_one_that_is_loaded_by_its_function() -> None:
+    assert rule(of("Scatter", F, I64, F, opset=11), target("1.24")) == "ORT-MODEL-operator"
+    assert rule(of("Scatter", F, I64, F, opset=10), target("1.24")) == "directml"
+    for opset, expected in ((18, "ORT-UNKNOWN-opset"), (20, "ORT-UNKNOWN-opset"), (17, "ORT-MODEL-operator")):
+        made = of("GroupNormalization", F, F, F, opset=opset, num_groups=2)
+        assert rule(made, target("1.24")) == expected
+
+
 def test_a_constant_is_its_first_attribute() -> None:
     constant = node("Constant", [], ["k"], value_float=1.0, value_int=3)
     assert words(of_nodes(constant, "y = Add(x, k)"), target("1.24")) == ["gone/directml"]
