@@ -362,10 +362,10 @@ class OperatorDesc(Struct):
     with or without ``DML_OPERATOR_``.
     """
 
-    type: Annotated[OperatorType | int, OPERATOR_TYPE] = ModelField(description="DML_OPERATOR_TYPE.")
-    desc: Annotated[TileOperatorDesc | OperatorFields | None, _DescOfType()] = ModelField(
-        description="The operator's struct, such as DML_TILE_OPERATOR_DESC, or null."
-    )
+    type: Annotated[OperatorType | int, OPERATOR_TYPE]
+    """DML_OPERATOR_TYPE."""
+    desc: Annotated[TileOperatorDesc | OperatorFields | None, _DescOfType()]
+    """The operator's struct, such as DML_TILE_OPERATOR_DESC, or null."""
 
     @model_validator(mode="before")
     @classmethod

@@ -9,6 +9,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from string import Template
 from types import NoneType
 from typing import Final
 from xml.sax.saxutils import escape
@@ -36,17 +38,14 @@ _LINE: Final = 21
 _MAX_LINES: Final = 20
 _CELL: Final = 28
 _MARGIN: Final = 20
-_FONT: Final = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _BLACK, _GREY, _PALE, _RED, _WHITE = "#000000", "#555555", "#f2f2f2", "#8b0000", "#ffffff"
-_DARK: Final = {_BLACK: "#e6edf3", _GREY: "#9aa6b2", _PALE: "#1a2129", _RED: "#ffb3a7", _WHITE: "#0f1419"}
-"""The dark page's colour for each of the light page's; copies and their text keep their colours."""
 
 _ON_COLOUR: Final = "black"
 _TO_THE_RIGHT: Final = {"start": 1.0, "middle": 0.5, "end": 0.0}
 """The share of a text that lies to the right of its anchor."""
 
 _CLASSES: Final = {_BLACK: "text", _GREY: "faint", _PALE: "padding", _RED: "wrong", _WHITE: "page"}
-_STYLE: Final = "".join(f".{_CLASSES[light]} {{ fill: {dark}; }} " for light, dark in _DARK.items())
+"""The classes for which picture.svg has a dark page's colours; copies and their text keep their colours."""
 
 
 def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
@@ -125,20 +124,13 @@ class _Image:
         self._y += _CELL
 
     def written(self, title: str, description: str) -> str:
-        height = round(self._y + _MARGIN)
-        width = round(2 * _MARGIN + self._right * _CHARACTER)
-        whole = f'width="{width}" height="{height}"'
-        lines = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" {whole} viewBox="0 0 {width} {height}" font-size="14"',
-            f'font-family="{_FONT}" role="img" aria-labelledby="title description">',
-            f'<title id="title">{escape(title)}</title>',
-            f'<desc id="description">{escape(description)}</desc>',
-            f"<style>@media (prefers-color-scheme: dark) {{ {_STYLE}}}</style>",
-            f"<rect {whole} {_fill(_WHITE)}/>",
-            *self._elements,
-            "</svg>\n",
+        return Template(Path(__file__).with_name("picture.svg").read_text("utf-8")).substitute(
+            width=round(2 * _MARGIN + self._right * _CHARACTER),
+            height=round(self._y + _MARGIN),
+            title=escape(title),
+            description=escape(description),
+            elements="\n".join(self._elements),
         )
-        return "\n".join(lines)
 
     def _cell(self, label: CellLabel, column: float, wide: int) -> None:
         if not label.text:
