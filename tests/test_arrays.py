@@ -153,11 +153,17 @@ def test_an_out_that_does_not_fit_is_an_error(array: Any, out: Any, error: type[
         tile(array, 2, out=out)
 
 
-def test_out_is_another_array_but_may_lie_between_the_elements() -> None:
+def test_out_is_another_array_but_may_lie_between_the_elements(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = np.arange(12, dtype=np.float32)
     assert (tile(memory[::2], 1, out=memory[1::2]) == memory[::2]).all()
     with pytest.raises(ValueError, match="out shares memory"):
         tile(memory, 1, out=memory)
+    block = np.ones((9, 9, 9), np.float32)
+    array, out = block[:4, :2, :4:2], block[:4, 1:3, 1:6:4]
+    assert tile(array, 1, out=out) is out
+    monkeypatch.setattr("dml_tile.bindings.memory._MAX_WORK", 1)
+    with pytest.raises(ValueError, match="out shares memory"):  # as it might, for all that can be told at once
+        tile(array, 1, out=out)
 
 
 @st.composite
