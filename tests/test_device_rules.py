@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dml_tile.bindings.resources import (
     BindingDesc,
@@ -36,9 +34,9 @@ from dml_tile.bindings.slots import (
 )
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.tile import TensorDesc
-from dml_tile.directml.enums import HRESULT, BindingType, HeapType, ResourceDimension
+from dml_tile.directml.enums import HRESULT
 from dml_tile.findings import Basis
-from dml_tile.rules.binding import BINDING_DESC_RULES, RANGE_RULES, in_order_of_notice, is_ordinary_binding
+from dml_tile.rules.binding import in_order_of_notice
 from dml_tile.rules.device import Creation, InitializerObject
 from dml_tile.rules.dispatch import (
     Dispatch,
@@ -253,51 +251,3 @@ def test_the_runtime_notices_what_is_malformed_before_a_crash_and_a_heap_after_i
     assert in_order_of_notice([heap, crash, size], malformed=False) == [crash, size, heap]
     assert in_order_of_notice([size, crash, heap], malformed=False) == [size, crash, heap]
     assert in_order_of_notice([crash, heap, size], malformed=True) == [heap, size, crash]
-
-
-# The short way of a binding table
-
-SLOTS: Final = (
-    *(PLAIN, OWNED, ALIGNED, FIRST_PLAIN, FIRST_OWNED),
-    *(KEPT, TEMPORARY_SLOT, INITIALIZER_SLOT, FIRST_OUTPUT),
-)
-BUFFERS: Final = st.builds(
-    Buffer,
-    st.sampled_from([8, 64, 256]),
-    heap=st.sampled_from([*HeapType, 9]),
-    flags=st.sampled_from([0, 4, 5]),
-    dimension=st.sampled_from([*ResourceDimension, 9]),
-    direct3d_device=st.sampled_from([None, DIRECT3D_DEVICE, Direct3DDevice()]),
-)
-RANGES: Final = st.builds(
-    BufferBinding,
-    st.none() | BUFFERS,
-    st.sampled_from([0, 8, 16, 64, 2**64 - 16]),
-    st.none() | st.sampled_from([0, 7, 8, 32, 2**64 - 1]),
-)
-GIVEN: Final = (
-    st.none()
-    | st.just(BindingDesc())
-    | st.builds(BindingDesc, st.just(BindingType.BUFFER), st.none() | RANGES)
-    | st.builds(BindingDesc, st.just(BindingType.BUFFER_ARRAY), RANGES.map(lambda one: BufferArrayBinding([one])))
-)
-
-
-def broken(binding: BoundRange) -> list[str]:
-    """The rules that a binding breaks."""
-    found = [finding for rule in BINDING_DESC_RULES for finding in rule.findings(binding, TARGET)]
-    found += (finding for rule in RANGE_RULES for finding in rule.findings(binding, TARGET))
-    return [finding.rule for finding in found]
-
-
-@given(st.sampled_from(SLOTS), GIVEN, st.sampled_from([DIRECT3D_DEVICE, Direct3DDevice()]))
-def test_a_plain_binding_breaks_no_rule(slot: Slot, desc: BindingDesc | None, direct3d_device: Direct3DDevice) -> None:
-    (binding,) = ranges_of(desc, [slot], direct3d_device)
-    assert not is_ordinary_binding(binding) or not broken(binding)
-
-
-@given(st.sampled_from([0, 16, 64, 128]), st.sampled_from([7, 8, 64]), st.sampled_from([64, 72, 136]))
-def test_an_ordinary_binding_is_one_that_breaks_no_rule(offset: int, size_in_bytes: int, size: int) -> None:
-    for slot in (PLAIN, ALIGNED):
-        binding = bound(slot, BufferBinding(Buffer(size), offset, size_in_bytes))
-        assert is_ordinary_binding(binding) == (not broken(binding))

@@ -23,21 +23,20 @@ from dml_tile.bindings.resources import (
     binding_desc,
     bindings_of,
 )
-from dml_tile.bindings.slots import BoundRange, Slot, ranges_of
+from dml_tile.bindings.slots import Slot, ranges_of
 from dml_tile.descriptors.graph import Descriptor
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
 from dml_tile.device.state import DeviceState
 from dml_tile.directml.enums import BindingType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import require_instance, require_uint
-from dml_tile.findings import Finding, apply_rules
+from dml_tile.findings import apply_rules
 from dml_tile.rules.binding import (
     BINDING_COUNT_RULES,
     BINDING_DESC_RULES,
     RANGE_RULES,
     REBINDING_RULES,
     in_order_of_notice,
-    is_ordinary_binding,
     wrong_anywhere,
 )
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest
@@ -170,7 +169,9 @@ class BindingTable:
             buffer, slot = each.binding.buffer if each.binding else None, each.slot
             if buffer is not None and buffer.dtype is not None and slot.data_type is not None:
                 require_data_type(buffer.dtype, slot.data_type, slot.name)
-            findings += self._findings(each)
+            findings += self.state.findings(BINDING_DESC_RULES, each)
+            if each.binding is not None or (each.desc is not None and each.desc.type == BindingType.NONE):
+                findings += self.state.findings(RANGE_RULES, each)
         if any(found.crash for found in findings):
             malformed = bool(_malformed(descs, self.state.target, direct3d_device))
             findings = in_order_of_notice(findings, malformed=malformed)
@@ -191,14 +192,6 @@ class BindingTable:
     def _desc(self) -> Descriptor | None:
         """The descriptor of the operator that the table was made for."""
         return self.dispatchable.desc if isinstance(self.dispatchable, CompiledOperator) else None
-
-    def _findings(self, bound: BoundRange) -> list[Finding]:
-        if is_ordinary_binding(bound):
-            return []
-        findings = self.state.findings(BINDING_DESC_RULES, bound)
-        if bound.binding is not None or (bound.desc is not None and bound.desc.type == BindingType.NONE):
-            findings += self.state.findings(RANGE_RULES, bound)
-        return findings
 
 
 def _malformed(

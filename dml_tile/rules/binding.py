@@ -328,28 +328,6 @@ def heap_is_allowed(bound: BoundRange, target: Target) -> Iterator[Violation]:
         yield Violation(bound.name, message).unless(buffer.heap not in kind.accepted_heaps, "DirectML accepts it")
 
 
-_BUFFER_DIMENSION: Final = int(ResourceDimension.BUFFER)  # an enumerator takes longer to look up than to compare
-_DEFAULT_HEAP: Final = int(HeapType.DEFAULT)
-_UNORDERED_ACCESS: Final = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)
-
-
-def is_ordinary_binding(bound: BoundRange) -> bool:
-    """Return True for a tensor's ordinary buffer, which breaks no rule (a property test shows it)."""
-    slot, binding = bound.slot, bound.binding
-    if slot.kind is not TENSOR or binding is None or binding.buffer is None:
-        return False
-    buffer = binding.buffer
-    return (
-        0 < slot.size_in_bytes <= binding.size_in_bytes
-        and binding.offset % slot.alignment == 0
-        and binding.offset + binding.size_in_bytes <= buffer.size
-        and buffer.heap == _DEFAULT_HEAP
-        and buffer.dimension == _BUFFER_DIMENSION
-        and int(buffer.flags) & _UNORDERED_ACCESS != 0
-        and (buffer.direct3d_device is None or buffer.direct3d_device is bound.direct3d_device)
-    )
-
-
 _ANYWHERE: Final = (resource_belongs_to_device, resource_is_a_buffer, offset_is_aligned, range_is_within_its_buffer)
 
 
