@@ -123,7 +123,7 @@ class Mover:
     """
 
     def __init__(self, plan: Plan, tile: Move | None = None, *, is_copy: bool = False) -> None:
-        self._plan = plan
+        self.plan = plan
         self.write: Move = self._write_blocks
         if len(plan.blocks) == 1 and not plan.scratch:
             ((read, to, length),) = plan.blocks
@@ -132,14 +132,10 @@ class Mover:
         self.tile = tile or self.write
 
     def _write_blocks(self, source: Array, output: Array) -> None:
-        if self._plan.size > THREADED_BYTES:
-            write_shared(self._plan, source, output, thread_count(self._plan))
+        if self.plan.size > THREADED_BYTES:
+            write_shared(self.plan, source, output, thread_count(self.plan))
         else:
-            write_blocks(self._plan, self._plan.blocks, source, output)
-
-    def bind(self, source: Array, output: Array, first: Sequence[Callable[[], object]] = ()) -> BoundTile:
-        """Return the tile between two arrays as ``write`` takes; each run begins with the calls ``first``."""
-        return BoundTile(self._plan, source, output, first)
+            write_blocks(self.plan, self.plan.blocks, source, output)
 
 
 def _write_block(calls: Iterable[Call], starts: Sequence[int], source: Array, output: Array) -> None:
@@ -179,11 +175,8 @@ def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Length
         return Mover(plan, _assigned(sizes, repeats, axes if are_packed else ()), is_copy=is_copy)
     if are_packed:
         return Mover(plan)
-    write, source, output = (
-        Mover(plan).write,
-        span_of(size, sizes, source_strides),
-        span_of(size, produced, output_strides),
-    )
+    write = Mover(plan).write
+    source, output = span_of(size, sizes, source_strides), span_of(size, produced, output_strides)
     return Mover(plan, lambda array, out: write(source(array), output(out)))
 
 
