@@ -369,6 +369,11 @@ WRONG: Final = {
     "no input": (of("Sum"), of("Sum", F), "it has 0 inputs, not 1 or more"),
     "an input left out": (of("Add", F, None), of("Clip", F, None, F), "its input B is left out"),
     "too many outputs": (of("Relu", F, outputs=2), of("Relu", F), "it has 2 outputs, not 1"),
+    "an output before a Shape": (
+        of_nodes("a, b = Cast<to=7>(x); y = Shape(a)", opset=15),
+        of_nodes("a = Cast<to=7>(x); y = Shape(a)", opset=15),
+        "it has 2 outputs, not 1",
+    ),
     "an output left out": (
         of_nodes(LEFT_OUT["yes"], **TOP),
         of_nodes(LEFT_OUT["no"], **TOP),

@@ -164,8 +164,10 @@ class GraphScan:
             node.placed.gone = skipped or why_folded(node)
             nodes.append(node)
             found.append((node, [tile for each in graphs for tile in each.tiles]))
-        quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes))
-        drop(nodes, uses, is_subgraph=bool(where))
+        quantised, transposed = {}, {}
+        if not any(node.placed.fault and node.placed.version for node in nodes):  # else it does not load
+            quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes))
+            drop(nodes, uses, is_subgraph=bool(where))
         tiles = []
         for node, inside in found:
             gone = node.placed.gone
