@@ -393,6 +393,21 @@ WRONG: Final = {
     ),
     "a type": (of("Relu", BOOL), of("Relu", F), "its input X is of bool, which it does not take"),
     "two types": (of("Add", F, I64), of("Add", F, F), "its input B is of int64, and another of float"),
+    "two types of any number": (
+        of("Concat", F, F, I64, axis=0),
+        of("Concat", F, F, F, axis=0),
+        "its input inputs is of int64, and another of float",
+    ),
+    "an output's stated type": (
+        of_nodes("a = Neg(x); y = Abs(a)", value_info=[typed("a", [2, 3], H)]),
+        of_nodes("a = Neg(x); y = Abs(a)", value_info=[typed("a", [2, 3])]),
+        "its output Y is of float16, and another of float",
+    ),
+    "an output's only type": (
+        of_nodes("a = Shape(x); y = Abs(a)", value_info=[typed("a", [2], H)]),
+        of_nodes("a = Shape(x); y = Abs(a)", value_info=[typed("a", [2], I64)]),
+        "its output shape is of float16, which it does not make",
+    ),
     "in a graph inside": (
         of_nodes(if_text("t = Add(x)"), inputs=[typed("x", [2]), C]),
         of_nodes(if_text("t = Neg(x)"), inputs=[typed("x", [2]), C]),
@@ -444,6 +459,10 @@ def test_a_model_that_is_no_sound_onnx_does_not_load(case: str) -> None:
         of_model, nodes = placed(sound, name)
         assert not of_model
         assert {reason.placement for _, reason in nodes} <= {"directml", "cpu", "gone"} or "com" in case
+
+
+def test_an_unknown_attribute_of_a_layer_normalization_is_loaded() -> None:
+    assert words(of("LayerNormalization", F, F, opset=17, size=1), target("1.24")) == ["directml"]
 
 
 def test_nodes_are_placed_in_the_order_in_which_they_can_run_and_keep_their_places() -> None:

@@ -80,7 +80,7 @@ def model(
     imports = [helper.make_opsetid(domain, version) for domain, version in {"": opset, **(domains or {})}.items()]
     made = [each for part in nodes for each in (computed(part) if isinstance(part, str) else [part])]
     return helper.make_model(
-        helper.make_graph(made, "graph", inputs, [typed("y")], **fields),
+        helper.make_graph(made, "graph", inputs, [helper.make_empty_tensor_value_info("y")], **fields),
         opset_imports=imports,
         ir_version=ir_version,
         functions=functions,

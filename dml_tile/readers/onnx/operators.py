@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
+from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import onnx
@@ -109,20 +110,26 @@ def _newest_opset(domain: str) -> int:
     return max((schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain), default=1)
 
 
-def operator_of(node: Node, opset: int | None) -> Resolved:
-    """Return the operator of a node whose domain has this opset in the model, and what is wrong with the node."""
+def operator_of(node: Node, opset: int | None, stated: Mapping[str, TypeProto | None]) -> Resolved:
+    """Return the operator of a node whose domain has this opset in the model, and what is wrong with the node.
+
+    ``stated`` are the types that the file, or onnx's inference of it, gives the outputs.
+    """
     found = resolved(node.domain, node.type, opset)
     if found.fault or node.kind == "Constant":  # of which ONNX Runtime looks at the first attribute alone
         return found
     values = zip(node.proto.input, node.inputs, strict=True)
     inputs = tuple((value.edge.type if value.edge else None) if name else "" for name, value in values)
-    outputs = tuple(None if name else "" for name in node.proto.output)
+    outputs = tuple(type_name(stated.get(name)) if name else "" for name in node.proto.output)
     attributes = tuple((each.name, each.type) for each in node.proto.attribute)
     fault = _fault(node.domain, node.type, opset, inputs, outputs, attributes)
     return found._replace(fault=fault)
 
 
+_TAKES_ANY_ATTRIBUTE: Final = frozenset({"LayerNormalization"})
+"""Operators of which ONNX Runtime 1.24.4 was seen to load a node with an unknown attribute."""
 _SINGLE: Final = defs.OpSchema.FormalParameterOption.Single
+_VARIADIC: Final = defs.OpSchema.FormalParameterOption.Variadic
 _ANY_NUMBER: Final = 2**31 - 1
 
 
@@ -148,19 +155,39 @@ def _fault(
             wrong += [
                 f"its {what} {each.name} is left out" for value, each in pairs if value == "" and each.option == _SINGLE
             ]
-        bound: dict[str, str] = {}
-        for formal, type_ in zip(schema.inputs, inputs, strict=False):
-            if type_ and "(" not in type_ and f"tensor({type_})" not in formal.types:
-                wrong.append(f"its input {formal.name} is of {type_}, which it does not take")
-            elif type_ and bound.setdefault(formal.type_str, type_) != type_:
-                wrong.append(f"its input {formal.name} is of {type_}, and another of {bound[formal.type_str]}")
+        wrong += _wrong_types(schema, inputs, outputs)
         types = {name: each.type.name for name, each in schema.attributes.items()}
-        wrong += [f"it has no attribute {place(name)}" for name, _ in given if name not in types and name[:2] != "__"]
+        unknown = [name for name, _ in given if name not in types and name[:2] != "__"]
+        wrong += [f"it has no attribute {place(name)}" for name in unknown if operator not in _TAKES_ANY_ATTRIBUTE]
         missing = (name for name, each in schema.attributes.items() if each.required and name not in dict(given))
         wrong += [f"its attribute {name} is missing" for name in missing]
     kinds = ((name, AttributeProto.AttributeType.Name(number)) for name, number in given)
     wrong += [f"its attribute {n} is of {kind}, not of {types[n]}" for n, kind in kinds if types.get(n, kind) != kind]
     return Reason(Placement.NONE, "ORT-MODEL-node", wrong[0]) if wrong else None
+
+
+def _wrong_types(schema: Any, inputs: _Types, outputs: _Types) -> Iterator[str]:
+    """Yield what is wrong with the types of inputs, and with those that outputs are stated to have.
+
+    The type of an output that no input shares may follow from an attribute.
+    """
+    bound: dict[str, str] = {}
+    for what, formals, types in (("input", schema.inputs, inputs), ("output", schema.outputs, outputs)):
+        for formal, type_ in zip(_repeated(formals), types, strict=False):
+            is_output_by_attribute = what == "output" and len(formal.types) > 1
+            if not type_ or "(" in type_:
+                continue
+            if f"tensor({type_})" not in formal.types and not is_output_by_attribute:
+                verb = "take" if what == "input" else "make"
+                yield f"its {what} {formal.name} is of {type_}, which it does not {verb}"
+            elif formal.is_homogeneous and bound.setdefault(formal.type_str, type_) != type_:
+                yield f"its {what} {formal.name} is of {type_}, and another of {bound[formal.type_str]}"
+
+
+def _repeated(formals: Iterable[Any]) -> Iterator[Any]:
+    """Yield the formal of each value: the last is that of all others if it takes any number."""
+    for each in formals:
+        yield from repeat(each) if each.option == _VARIADIC else (each,)
 
 
 def attributes_of(node: Node) -> Iterator[tuple[str, Any]]:
