@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -73,6 +72,8 @@ _NEW_DEVICE: Final = "make a new Direct3D 12 device and a new DirectML device; n
 @cache
 def result_codes() -> dict[str, ResultCode]:
     """Return the result codes by name, as result_codes.toml has them."""
+    import tomllib  # explain alone needs it
+
     rows = tomllib.loads(Path(__file__).with_name("result_codes.toml").read_text("utf-8"))
     return {
         name: ResultCode(
