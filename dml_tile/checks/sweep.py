@@ -179,16 +179,11 @@ def processes(jobs: int) -> Iterator[Workers]:
     try:
         yield workers
     except BaseException:
-        end_processes()
+        for process in active_children():  # before Python 3.14, an executor cannot end busy processes
+            process.kill()
         raise
     finally:
         workers.executor.shutdown()
-
-
-def end_processes() -> None:
-    """End this process's children at once; before Python 3.14, an executor cannot end busy processes."""
-    for process in active_children():
-        process.kill()
 
 
 def begin() -> None:
