@@ -310,6 +310,7 @@ def test_a_transpose_before_a_tile_moves_behind_it_from_1_10_on_if_another_takes
         ("a = Transpose<perm=[2, 0, 1]>(x)", text, "{2,3,4} x {2,3,1}"),
         ("b = Transpose<perm=[2, 0, 1]>(x); a = Exp(b)", text.replace("(b)", "(c)").replace("b =", "c ="), "{2,3,4}"),
         ("a = Transpose<perm=[2, 0, 1]>(x)", "[tile] b = Tile(a, r); y = Relu(b)", "{4,2,3} x {1,2,3}"),
+        ("b = Transpose<perm=[2, 0, 1]>(x); a = Dropout(b)", text.replace("b", "c"), "{2,3,4} x {2,3,1}"),
         ("a = Transpose<perm=[2, 0, 1]>(x)", "[tile] b = Tile(a, r); c = Add(b, w); y = Transpose<perm=[1, 0, 2]>(c)",
          "{2,3,4} x {2,3,1}"),
     ):  # fmt: skip
@@ -329,7 +330,7 @@ def test_a_tile_between_quantised_values_runs_on_their_type_from_1_20_on(check: 
     scalars = [tensor("s", 0.5, "float32"), tensor("z", 3, "uint8"), tensor("o", 0.25, "float32")]
     constants = [tensor("r", [2, 1]), *scalars]
     for scale, release, expected in (("s", "1.19", "FLOAT32"), ("s", "1.20", "UINT8"), ("o", "1.20", "FLOAT32")):
-        text = "q = QuantizeLinear(x, s, z); d = DequantizeLinear(q, s, z); t = Tile(d, r)"
+        text = "q = QuantizeLinear(x, s, z); d = DequantizeLinear(q, s, z); e = Dropout(d); t = Tile(e, r)"
         text += f"; y = QuantizeLinear(t, {scale}, z)"
         save(text, initializer=constants)
         assert described(check, release).startswith(f"{expected} {{2,3}} x {{2,1}}")

@@ -24,7 +24,7 @@ from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
 from dml_tile.readers.onnx.nodes import Node, place
-from dml_tile.readers.onnx.onnxruntime import Uses, drop, is_folded, quantised_tiles, why_folded
+from dml_tile.readers.onnx.onnxruntime import is_folded, why_folded
 from dml_tile.readers.onnx.operators import (
     Resolved,
     attributes_of,
@@ -35,8 +35,10 @@ from dml_tile.readers.onnx.operators import (
     types_by_formals,
 )
 from dml_tile.readers.onnx.origins import with_origins
+from dml_tile.readers.onnx.removals import drop, quantised_tiles
 from dml_tile.readers.onnx.sizes import contradiction, sizes_in_file
 from dml_tile.readers.onnx.transposes import transposed_tiles
+from dml_tile.readers.onnx.uses import Uses
 from dml_tile.readers.onnx.values import UNKNOWN, Value, common, merged, with_sizes, without_shape
 
 
@@ -102,6 +104,8 @@ class GraphScan:
     """The types of values that Loops' bodies declare, by the bodies' names."""
     _sizes_in_file: dict[str, tuple[Dimension, ...] | None] = field(default_factory=dict, init=False)
     _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
+    _better: set[str] = field(default_factory=set, init=False)
+    """The values of which more is known than onnx's inference of the whole model knows, which skips some nodes."""
     _changing: set[str] = field(default_factory=set, init=False)
     """The bodies, by name, that return loop-carried values of other shapes than they begin with."""
 
@@ -166,8 +170,8 @@ class GraphScan:
             found.append((node, [tile for each in graphs for tile in each.tiles]))
         quantised, transposed = {}, {}
         if not any(node.placed.fault and node.placed.version for node in nodes):  # else it does not load
-            quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes))
             drop(nodes, uses, is_subgraph=bool(where))
+            quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes, uses))
         tiles = []
         for node, inside in found:
             gone = node.placed.gone
@@ -281,7 +285,12 @@ class GraphScan:
         declared = {name: scope.get(name, UNKNOWN).type for name in names}
         is_followed = self.has_tiles or node.type in _MEASURING or all(value.is_folded for value in node.inputs)
         if not is_followed and None not in declared.values():  # onnx's inference of the whole model is enough
-            return {name: self._with_edge(name, Value(type_, early_type=type_)) for name, type_ in declared.items()}
+            better = declared
+            if not self._better.isdisjoint(node.proto.input):
+                types = inferred(node)
+                better = {name: merged(types.get(name), type_) for name, type_ in declared.items()}
+                self._better.update(name for name, type_ in better.items() if type_ != declared[name])
+            return {name: self._with_edge(name, Value(type_, early_type=type_)) for name, type_ in better.items()}
         types = inferred(node)
         if any(name not in types for name in names):
             types = {**types_by_formals(node, operator.formals), **types}
@@ -304,6 +313,8 @@ class GraphScan:
             if name in doubted:
                 value = replace(value, sizes_origin=node.origin)
             found[name] = self._with_edge(name, with_origins(value, node, self.origins_of_sizes))
+            if type_ != declared[name] or (folds and not constants):
+                self._better.add(name)
         return found
 
     def _early_types(self, node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:

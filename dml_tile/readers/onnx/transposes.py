@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from dml_tile.readers.onnx.nodes import OPERATORS, Node
+from dml_tile.readers.onnx.uses import Uses
 from dml_tile.readers.onnx.values import Value
 
 Permutation: TypeAlias = tuple[int, ...]
@@ -24,11 +25,11 @@ _UNKNOWN_RANK: Final = 5
 """The rank that is assumed where none is known."""
 
 
-def transposed_tiles(nodes: Sequence[Node]) -> Iterator[tuple[Node, Permutation]]:
+def transposed_tiles(nodes: Sequence[Node], uses: Uses) -> Iterator[tuple[Node, Permutation]]:
     """Yield the Tiles that run before a Transpose that the file has before them, with its permutation."""
     if not {"Transpose", "Tile"} <= {node.kind for node in nodes}:
         return
-    moving = [(node, inputs) for node in nodes if (inputs := _moved_inputs(node))]
+    moving = [(node, inputs) for node in nodes if (inputs := _moved_inputs(node, uses))]
     wanted = set[str]()
     for node, inputs in reversed(moving):
         if node.type == "Transpose" or not wanted.isdisjoint(node.outputs):
@@ -51,9 +52,9 @@ def transposed_tiles(nodes: Sequence[Node]) -> Iterator[tuple[Node, Permutation]
             yield node, order
 
 
-def _moved_inputs(node: Node) -> list[tuple[str, Value]]:
-    """Return the inputs through which a Transpose moves to the node's first output."""
-    inputs = [(name, value) for name, value in zip(node.proto.input, node.inputs, strict=True) if name]
+def _moved_inputs(node: Node, uses: Uses) -> list[tuple[str, Value]]:
+    """Return the inputs through which a Transpose moves to the node's first output, without removed nodes before."""
+    inputs = [(uses.root(name), value) for name, value in zip(node.proto.input, node.inputs, strict=True) if name]
     if not any(node.proto.output[:1]):
         return []
     if node.kind in _OF_ALL_INPUTS:

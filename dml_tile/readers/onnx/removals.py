@@ -1,0 +1,262 @@
+"""The nodes that onnxruntime removes and does not fold, as measured with wheels of 1.9 to 1.24.
+
+idle      a node returns an input: the ones of ``dml_tile.readers.onnx.idle``
+undone    a node undoes what the one before it does, or two pairs of QuantizeLinear and DequantizeLinear do one's work
+equal     a node computes what an earlier one does
+in a row  one Reshape or Transpose does what several do
+fused     what computes a Reshape's shape from its input's sizes, which become 0 or -1
+unneeded  only nodes use it that are folded or removed; a node whose output nobody uses stays
+
+Source: microsoft/onnxruntime, onnxruntime/core/optimizer/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Final
+
+import numpy as np
+
+from dml_tile.back_ends.kernels import Version
+from dml_tile.back_ends.placement import Gone
+from dml_tile.readers.onnx.folding import is_deterministic
+from dml_tile.readers.onnx.idle import NUMBERS, passed_on
+from dml_tile.readers.onnx.nodes import Node
+from dml_tile.readers.onnx.onnxruntime import has_folded
+from dml_tile.readers.onnx.uses import ANY, Uses
+from dml_tile.readers.onnx.values import Value
+
+_SINCE: Final = attrgetter("since")
+_UNUSED: Final = Gone("only the shape of its output is used, which is known; onnxruntime removes it")
+
+
+def drop(nodes: Sequence[Node], uses: Uses, *, is_subgraph: bool) -> None:
+    """Note why onnxruntime drops nodes of a graph, for those that it does not fold."""
+    ends = {node: _UNUSED for node in nodes if node.outputs and has_folded(node)}
+    ends |= dict(_unneeded(nodes, uses, ends))
+    for node in ends:
+        uses.forget(node)
+    used = [node for node in nodes if node not in ends and any(map(uses.counts.get, node.outputs))]
+    gone = dict(_equal(used, uses, ends, is_subgraph))
+    left = [node for node in nodes if node not in gone]
+    ends |= dict(_fused_shapes(left, uses))
+    gone |= dict(_in_a_row([node for node in left if node not in ends], uses)) | dict(_unneeded(left, uses, ends))
+    for node, reason in (ends | gone).items():
+        node.placed.gone = node.placed.gone or reason
+
+
+def _unneeded(nodes: Sequence[Node], uses: Uses, ends: Mapping[Node, Gone]) -> Iterator[tuple[Node, Gone]]:
+    """Yield the nodes that only ``ends`` use, or only such nodes, with the reason of those that go last."""
+    if not ends:
+        return
+    needed = {uses.root(name) for name in uses.kept}
+    used: dict[str, Gone] = {}
+    for node in reversed(nodes):
+        gone = ends.get(node)
+        if gone is None and needed.isdisjoint(node.outputs):
+            gone = max((used[name] for name in node.outputs if name in used), key=_SINCE, default=None)
+            if gone:
+                yield node, gone
+        for name in map(uses.root, node.proto.input):
+            if gone is None:
+                needed.add(name)
+            else:
+                used[name] = max(used.get(name, gone), gone, key=_SINCE)
+
+
+def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgraph: bool) -> Iterator[tuple[Node, Gone]]:
+    """Yield the nodes that do what an earlier node does, with the reason; ``ends`` gets those that do nothing.
+
+    An output of the graph is kept, unless the only use of another node's output can take its name. Equal constants are
+    one in the model's own graph; in a subgraph, onnxruntime keeps them apart.
+    """
+    first: dict[tuple[object, ...], Node] = {}
+    for node in nodes:
+        if not is_subgraph and (inner := _inner_pair(node, uses)):
+            ends[inner] = _INNER
+            uses.replace(inner.proto.output[0], uses.makers[inner.proto.input[0]].proto.input[0], _INNER.since)
+        is_output = not uses.outputs.isdisjoint(node.outputs)
+        found = passed_on(node, uses) or _undone(node, uses)
+        is_named = node.kind in ("Identity", *_UNDOING)
+        if found and (not is_output or (is_named and uses.is_used_once(uses.root(found[0])))):
+            name, ends[node] = found
+            uses.replace(next(iter(node.outputs)), name, ends[node].since)
+            continue
+        if not is_deterministic(node) or node.kind in _KEPT_APART:
+            continue
+        inputs = [
+            _constant_key(root, value) if value.is_folded and not is_subgraph and value.data_type in NUMBERS else root
+            for root, value in zip(map(uses.root, node.proto.input), node.inputs, strict=True)
+        ]
+        attributes = tuple(sorted(each.SerializeToString() for each in node.proto.attribute))
+        same = first.setdefault((node.type, node.opset, *inputs, len(node.proto.output), attributes), node)
+        if same is not node and not is_output:
+            since = max(_sinces(node, same, uses), default=ANY)
+            yield node, Gone(f"it computes what {same.placed.pointer} does", since)
+            uses.forget(node)
+            for name, other in zip(node.proto.output, same.proto.output, strict=True):
+                uses.replace(name, other, since, is_equal=True)
+
+
+_KEPT_APART: Final = {"DequantizeLinear"}
+"""Operators of which, from 1.12 on, each user has a node of its own."""
+_MAX_SHARED: Final = 8
+"""The most elements of constants that onnxruntime takes for one if they are equal."""
+
+
+def _constant_key(name: str, value: Value) -> object:
+    """Return a key that is equal for equal small constants; the name for anything else."""
+    array = value.constant if value.is_folded else None
+    if array is None or not 0 < array.size <= _MAX_SHARED or array.dtype.kind == "U":
+        return name
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def _sinces(node: Node, same: Node, uses: Uses) -> Iterator[Version]:
+    """Yield the releases from which on each input of a node is that of another."""
+    for name, other, value in zip(node.proto.input, same.proto.input, node.inputs, strict=True):
+        if name != other:
+            yield max(uses.since(name), uses.since(other))
+        if uses.root(name) != uses.root(other):
+            is_single = value.constant is not None and value.constant.shape in ((), (1,))
+            yield (1, 14) if is_single else (1, 15)
+
+
+def _undone(node: Node, uses: Uses) -> tuple[str, Gone] | None:
+    """Return the value that a node makes again, of which the node before it makes another, and why both are gone."""
+    if node.kind not in _UNDOING or not node.proto.input:
+        return None
+    kind, undoes, since, since_as_output = _UNDOING[node.kind]
+    before, output = uses.makers.get(uses.root(node.proto.input[0])), next(iter(node.outputs))
+    if before is None or before.kind != kind or not before.proto.input or not undoes(before, node):
+        return None
+    if node.kind == "QuantizeLinear" and uses.counts[output] > 1:
+        return None
+    since = since_as_output if output in uses.outputs else since
+    return before.proto.input[0], Gone(f"a {kind} and a {node.kind} undo each other; onnxruntime removes them", since)
+
+
+def _scale(node: Node) -> list[object]:
+    """Return a key of the scale and the zero point, which is 0 if there is none."""
+    keys = [_constant_key(*each) for each in zip(node.proto.input[1:], node.inputs[1:], strict=True)]
+    return keys if len(keys) > 1 else [*keys, ("|u1", (), bytes(1))]
+
+
+def _have_one_scale(one: Node, other: Node) -> bool:
+    return _scale(one) == _scale(other)
+
+
+def _are_inverse(one: Node, other: Node) -> bool:
+    """Return True if the second of two Transposes undoes the first; both have permutations."""
+    first, second = (enumerate(node.attributes["perm"].ints) for node in (one, other))
+    return "perm" in one.attributes and dict(first) == {axis: i for i, axis in second}
+
+
+_UNDOING: Final[Mapping[str, tuple[str, Callable[[Node, Node], bool], Version, Version]]] = {
+    "QuantizeLinear": ("DequantizeLinear", _have_one_scale, (1, 17), (1, 20)),
+    "Transpose": ("Transpose", _are_inverse, (1, 10), (1, 10)),
+}
+"""Operators that undo what another does, if both do the same but for the direction, and the release that sees it."""
+
+_INNER: Final = Gone("it is between a QuantizeLinear and a DequantizeLinear; onnxruntime makes two pairs one", (1, 14))
+
+
+def _inner_pair(node: Node, uses: Uses) -> Node | None:
+    """Return the QuantizeLinear before the last of four nodes, of which onnxruntime makes one pair."""
+    chain = [node]
+    for kind in ("DequantizeLinear", "QuantizeLinear", "DequantizeLinear"):
+        name = next(iter(chain[-1].proto.input), "")
+        if chain[-1].kind != kind or name not in uses.makers or uses.counts[name] != 1:
+            return None
+        chain.append(uses.makers[name])
+    arguments = [value for each in chain for value in each.inputs[1:]]
+    is_one = (
+        chain[-1].kind == "QuantizeLinear"
+        and len(arguments) == 2 * len(chain)
+        and {value.data_type for value in arguments} in ({"float32", "uint8"}, {"float32", "int8"})
+        and all(value.is_folded and value.count == 1 for value in arguments)
+        and _have_one_scale(*chain[:2])
+        and _have_one_scale(*chain[2:])
+    )
+    return chain[1] if is_one else None
+
+
+def _fused_shapes(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
+    """Yield the Concats that make a Reshape's shape, where onnxruntime writes 0 for sizes that it keeps, and one -1."""
+    for node in nodes:
+        if node.kind != "Reshape" or not _takes_in(node) or len(node.inputs) < 2 or node.inputs[1].is_folded:
+            continue
+        data, shape = (uses.root(name) for name in node.proto.input[:2])
+        concat = uses.makers.get(shape)
+        if concat is None or concat.kind != "Concat" or not uses.is_used_once(shape):
+            continue
+        kept = others = position = 0
+        for name, value in zip(concat.proto.input, concat.inputs, strict=True):
+            constant = value.constant if value.is_folded else None
+            if constant is not None:
+                others += int((constant == -1).sum())
+            elif _is_size(position, name, data, uses):
+                kept += 1
+            else:
+                others += 1 if Value(value.early_type).count == 1 else 2
+            position += 1 if constant is None else constant.size
+        if others <= 1:
+            is_old = (node.opset or 0) < 13 or kept + others <= 1
+            yield concat, _FUSED._replace(since=ANY if is_old else (1, 14))
+
+
+_FUSED: Final = Gone("it computes a Reshape's shape, which onnxruntime writes as a constant with 0 and -1")
+
+
+def _is_size(axis: int, name: str, data: str, uses: Uses) -> bool:
+    """Return True if a value is a vector of one size of another: an Unsqueeze of a Gather of its Shape."""
+    for kind, argument in (("Unsqueeze", 0), ("Gather", axis), ("Shape", None)):
+        maker = uses.makers.get(uses.root(name))
+        if maker is None or maker.kind != kind or not maker.proto.input:
+            return False
+        given = maker.inputs[1].constant if len(maker.inputs) > 1 else maker.attributes["axes"].ints
+        if maker.proto.attribute if argument is None else np.array(given).ravel().tolist() != [argument]:
+            return False
+        name = maker.proto.input[0]
+    return uses.root(name) == data
+
+
+_IN_A_ROW: Final[Mapping[str, tuple[str, Version]]] = {
+    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), ("Reshape", (1, 21))),
+    "Transpose": ("Transpose", (1, 10)),
+}
+"""Operators that another before them takes in, and the release from which on it does."""
+
+
+def _takes_in(node: Node) -> bool:
+    """Return True for a Reshape or Transpose that onnxruntime makes one with nodes behind it."""
+    if node.kind == "Transpose":
+        return "perm" in node.attributes
+    return node.kind == "Reshape" and node.placed.version < 19 and not node.attributes["allowzero"].i
+
+
+def _in_a_row(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
+    """Yield the nodes that a Reshape or Transpose before them takes in: a Reshape only those of known output sizes."""
+    taking: dict[str, str] = {}
+    for node in nodes:
+        kind, since = _IN_A_ROW.get(node.kind, ("", ANY))
+        if not (kind and node.proto.input and node.outputs):
+            continue
+        output = next(iter(node.outputs))
+        is_taken = _takes_in(node) if kind == "Transpose" else Value(node.outputs[output].early_type).is_static
+        if is_taken and taking.get(uses.root(node.proto.input[0])) == kind:
+            yield node, Gone(f"onnxruntime makes one {kind} of it and the node before it", since)
+        elif not _takes_in(node):
+            continue
+        if uses.is_used_once(output):
+            taking[output] = kind
+
+
+def quantised_tiles(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, str]]:
+    """Yield the Tiles between a DequantizeLinear and a QuantizeLinear of one scale, with the quantised type."""
+    for node in nodes:
+        tile = uses.only_maker(node) if node.type == "QuantizeLinear" else None
+        before = uses.only_maker(tile) if tile and tile.type == "Tile" else None
+        if tile and before and before.inputs and before.type == "DequantizeLinear" and _scale(before) == _scale(node):
+            yield tile, before.inputs[0].data_type or ""
