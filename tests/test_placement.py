@@ -360,6 +360,8 @@ def test_each_reason_is_given_where_it_holds_and_only_there(reason: str) -> None
 C: Final = typed("c", [], BOOL)
 NEGATIVE: Final = of_nodes("y = Add(x, w)", inputs=[typed("x", [2])], initializer=[tensor("w", [1.0], "float32")])
 NEGATIVE.graph.initializer[0].dims[0] = -1
+EMPTY: Final = model(ir_version=7)
+del EMPTY.graph.output[:]
 LEFT_OUT: Final = {name: node("TopK", ["x", "k"], names) for name, names in (("yes", ["", "i"]), ("no", ["y", "i"]))}
 TOP: Final[dict[str, Any]] = {"inputs": [typed("x", [2, 3])], "initializer": [tensor("k", [1])]}
 WRONG: Final = {
@@ -444,6 +446,7 @@ WRONG: Final = {
         of_nodes(if_text("t = Neg(x)"), inputs=[typed("x", [2]), C]),
         "the output t is no value of the graph",
     ),
+    "no graph": (EMPTY, model("y = Neg(x)", ir_version=7), "the graph has neither nodes nor outputs"),
     "a size": (NEGATIVE, of("Add", F, F), "the initialiser w has a negative size"),
 }
 
