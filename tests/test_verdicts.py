@@ -268,8 +268,10 @@ NOTHING: Final[dict[str, tuple[str, str]]] = {
 def test_a_name_that_holds_nothing_to_check_is_an_error(check: Call, arguments: str, name: str) -> None:
     for folder in ("both", "some", "nothing", "ir"):
         Path(folder).mkdir()
+    passing_on = onnx_model(inputs=[typed("x", [2])])
+    passing_on.graph.output[0].name = "x"
     for file in ("none.onnx", "both/none.onnx", "some/none.onnx"):
-        onnx.save(onnx_model(inputs=[typed("x", [2])]), file)
+        onnx.save(passing_on, file)
     write("ir/model.xml", "<net name='x' version='11'/>")
     for file in ("empty.json", "both/empty.json", "some/empty.json"):
         write(file, [])
