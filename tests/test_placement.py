@@ -405,6 +405,11 @@ WRONG: Final = {
         of_nodes("a = Neg(x); y = Abs(a)", value_info=[typed("a", [2, 3])]),
         "its output Y is of float16, and another of float",
     ),
+    "a cast's stated type": (
+        of_nodes("a = Cast<to=10>(x); y = Abs(a)", value_info=[typed("a", [2, 3])]),
+        of_nodes("a = Cast<to=10>(x); y = Abs(a)", value_info=[typed("a", [2, 3], H)]),
+        "its output output is of float, and to is float16",
+    ),
     "an output's only type": (
         of_nodes("a = Shape(x); y = Abs(a)", value_info=[typed("a", [2], H)]),
         of_nodes("a = Shape(x); y = Abs(a)", value_info=[typed("a", [2], I64)]),

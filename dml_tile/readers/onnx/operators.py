@@ -123,6 +123,9 @@ def operator_of(node: Node, opset: int | None, stated: Mapping[str, TypeProto | 
     outputs = tuple(type_name(stated.get(name)) if name else "" for name in node.proto.output)
     attributes = tuple((each.name, each.type) for each in node.proto.attribute)
     fault = _fault(node.domain, node.type, opset, inputs, outputs, attributes)
+    made = _TYPE_NAMES.get(node.attributes["to"].i) if node.kind == "Cast" and not fault else None
+    if made and outputs[0] not in ("", None, made):
+        fault = Reason(Placement.NONE, "ORT-MODEL-node", f"its output output is of {outputs[0]}, and to is {made}")
     return found._replace(fault=fault)
 
 
