@@ -189,15 +189,11 @@ def _violations(
 
 
 def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
-    """Yield the findings of the tensors, which depend on the build alone."""
-    level, build = target.feature_level, target.level.runtime
+    """Yield the findings of the tensors."""
+    level = target.feature_level
     for operand in op.unusual_operands:
-        if operand.tensor is None and op.table.optional_from.get(operand.name, level + 1) <= level:
-            continue
-        at = operand.name, build
-        if at not in op.findings_of_tensors:
-            op.findings_of_tensors[at] = [*findings_of_tensor(operand, op.views.get(operand.name), target)]
-        yield from op.findings_of_tensors[at]
+        if operand.tensor is not None or op.table.optional_from.get(operand.name, level + 1) > level:
+            yield from findings_of_tensor(operand, op.views.get(operand.name), target)
 
 
 @lru_cache(maxsize=8)

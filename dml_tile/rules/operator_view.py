@@ -7,10 +7,9 @@ from typing import Final
 
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
-from dml_tile.directml.levels import Runtime
 from dml_tile.directml.operator_table import OperatorTable, operator_table
 from dml_tile.directml.operators import Field
-from dml_tile.findings import BOTH, Basis, Finding
+from dml_tile.findings import BOTH, Basis
 from dml_tile.rules.tensor import Operand, TensorView, view_of
 
 INT_MAX: Final = 2**31 - 1
@@ -32,8 +31,6 @@ class OperatorView:
         self.by_field = dict[str, list[TensorView]]()
         self.sizes = dict[str, list[tuple[int, ...]]]()
         self.unusual_operands = list[Operand]()
-        self.findings_of_tensors = dict[tuple[str, Runtime], list[Finding]]()
-        """The findings of unusual operands, once they are known, by name and what the rules of tensors depend on."""
         for field, name, tensor in _tensors(described):
             if tensor is None and field.is_optional:
                 continue
