@@ -153,8 +153,8 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.name, attribute.g
-        for i, graph in enumerate(attribute.graphs):
-            yield f"{attribute.name}[{i}]", graph
+        if attribute.graphs:
+            yield from ((f"{attribute.name}[{i}]", graph) for i, graph in enumerate(attribute.graphs))
 
 
 def graphs(graph: GraphProto) -> Iterator[GraphProto]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -110,7 +110,7 @@ def _newest_opset(domain: str) -> int:
     return max((schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain), default=1)
 
 
-def operator_of(node: Node, opset: int | None, stated: Mapping[str, TypeProto | None]) -> Resolved:
+def operator_of(node: Node, opset: int | None, stated: Iterable[TypeProto | None]) -> Resolved:
     """Return the operator of a node whose domain has this opset in the model, and what is wrong with the node.
 
     ``stated`` are the types that the file, or onnx's inference of it, gives the outputs.
@@ -120,13 +120,13 @@ def operator_of(node: Node, opset: int | None, stated: Mapping[str, TypeProto | 
         return found
     values = zip(node.proto.input, node.inputs, strict=True)
     inputs = tuple((value.edge.type if value.edge else None) if name else "" for name, value in values)
-    outputs = tuple(type_name(stated.get(name)) if name else "" for name in node.proto.output)
+    outputs = tuple(type_name(type_) if name else "" for name, type_ in zip(node.proto.output, stated, strict=True))
     attributes = tuple((each.name, each.type) for each in node.proto.attribute)
     fault = _fault(node.domain, node.type, opset, inputs, outputs, attributes)
     made = _TYPE_NAMES.get(node.attributes["to"].i) if node.kind == "Cast" and not fault else None
     if made and outputs[0] not in ("", None, made):
         fault = Reason(Placement.NONE, "ORT-MODEL-node", f"its output output is of {outputs[0]}, and to is {made}")
-    return found._replace(fault=fault)
+    return found._replace(fault=fault) if fault else found
 
 
 _TAKES_ANY_ATTRIBUTE: Final = frozenset({"LayerNormalization"})

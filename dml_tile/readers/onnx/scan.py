@@ -158,9 +158,10 @@ class GraphScan:
             used = used_inside | {name: value.edge for name, value in node.given.items() if value.edge}
             implicit |= {name: edge for name, edge in used.items() if name not in own}
             opset = self.imports.get(node.domain) if node.domain else node.opset
-            operator = operator_of(node, opset, {name: scope.get(name, UNKNOWN).type for name in proto.output})
+            operator = operator_of(node, opset, (scope.get(name, UNKNOWN).type for name in proto.output))
             faults = chain([operator.fault], _wrong_values(node, scope), (each.fault for each in graphs))
-            operator = operator._replace(fault=next(filter(None, faults), None))
+            if fault := next(filter(None, faults), None):
+                operator = operator._replace(fault=fault)
             node.outputs = self._outputs(node, operator, known, scope, uses)
             own.update(node.outputs)
             uses.makers |= dict.fromkeys(node.outputs, node)
