@@ -62,7 +62,7 @@ class CompiledTile:
         source, destination = self._memory("bind", input, output)
         first: list[Callable[[], object]] = [] if self._origin is None else [self._origin.require_test]
         first += [partial(self._poison, destination)] if self.padding == "poison" else []
-        bound = BoundTile(self._move.plan, source, destination, first)
+        bound = self._move.bind(source, destination, first)
         record("bind", self.target, self.desc)
         return bound
 

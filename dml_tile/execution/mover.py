@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import span_of
 from dml_tile.execution.plan import CACHE_LINE, MAX_SCRATCH_BYTES, THREADED_BYTES, plan_tile
-from dml_tile.execution.steps import Array, Block, Call, Lengths, Plan
+from dml_tile.execution.steps import Array, Block, Lengths, Plan
 from dml_tile.geometry.axes import Axis, coalesce, indices, tile_axes
 from dml_tile.geometry.layout import lie_alike, packed_strides
 
@@ -33,8 +33,11 @@ MAX_THREADS: Final = 64
 LOOPS_PER_STEP: Final = 200
 """The number of NumPy's inner loops, 8 ns each, whose start takes as long as a step of a plan."""
 
+MAX_SCRATCHES: Final = 4
+"""The most pieces of scratch memory to which a mover keeps views: one for each thread that moves such tiles at once."""
+
 Move = Callable[[Array, Array], object]
-"""Writes a tile from one array to another."""
+"""Writes a tile, or makes one step of it, from one array to another."""
 
 _spare: Final[deque[NDArray[np.uint8]]] = deque(maxlen=MAX_THREADS)
 """Scratch memory for the next tiles, of MAX_SCRATCH_BYTES bytes each, since new memory is slow at first."""
@@ -123,25 +126,44 @@ class Mover:
     """
 
     def __init__(self, plan: Plan, tile: Move | None = None, *, is_copy: bool = False) -> None:
-        self.plan = plan
-        self.write: Move = self._write_blocks
-        if len(plan.blocks) == 1 and not plan.scratch:
-            ((read, to, length),) = plan.blocks
-            write = partial(_write_block, plan.calls[length], (read, 0, to))
-            self.write = _copier(plan.size, write) if is_copy else write
+        self._plan = plan
+        self._calls_by_scratch: dict[int, tuple[Array, list[Move]]] = {}
+        self.write: Move
+        if len(plan.blocks) > 1:
+            self.write = self._write_blocks
+        elif plan.scratch:
+            self.write = self._write_one_block
+        else:
+            call, *others = calls = plan.between(None)
+            self.write = partial(_make, calls) if others else _copier(plan.size, call) if is_copy else call
         self.tile = tile or self.write
 
     def _write_blocks(self, source: Array, output: Array) -> None:
-        if self.plan.size > THREADED_BYTES:
-            write_shared(self.plan, source, output, thread_count(self.plan))
+        if self._plan.size > THREADED_BYTES:
+            write_shared(self._plan, source, output, thread_count(self._plan))
         else:
-            write_blocks(self.plan, self.plan.blocks, source, output)
+            write_blocks(self._plan, self._plan.blocks, source, output)
+
+    def _write_one_block(self, source: Array, output: Array) -> None:
+        """Write the only block; its views of scratch memory are kept, since to make one takes as long as to use it."""
+        scratch = _taken_scratch()
+        kept = self._calls_by_scratch.get(id(scratch))
+        if kept is None:
+            if len(self._calls_by_scratch) >= MAX_SCRATCHES:
+                self._calls_by_scratch.clear()
+            kept = self._calls_by_scratch[id(scratch)] = scratch, self._plan.between(scratch)
+        for call in kept[1]:
+            call(source, output)
+        _spare.append(scratch)
+
+    def bind(self, source: Array, output: Array, first: Sequence[Callable[[], object]] = ()) -> BoundTile:
+        """Return the tile between two arrays as ``write`` takes; each run begins with the calls ``first``."""
+        return BoundTile(self._plan, source, output, first)
 
 
-def _write_block(calls: Iterable[Call], starts: Sequence[int], source: Array, output: Array) -> None:
-    """Write a block that needs no scratch memory."""
+def _make(calls: Iterable[Move], source: Array, output: Array) -> None:
     for call in calls:
-        call((source, source, output), starts)
+        call(source, output)
 
 
 def _copier(size: int, call: Move) -> Move:
@@ -175,15 +197,18 @@ def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Length
         return Mover(plan, _assigned(sizes, repeats, axes if are_packed else ()), is_copy=is_copy)
     if are_packed:
         return Mover(plan)
-    write = Mover(plan).write
-    source, output = span_of(size, sizes, source_strides), span_of(size, produced, output_strides)
+    write, source, output = (
+        Mover(plan).write,
+        span_of(size, sizes, source_strides),
+        span_of(size, produced, output_strides),
+    )
     return Mover(plan, lambda array, out: write(source(array), output(out)))
 
 
 def _assigned(sizes: Lengths, repeats: Lengths, axes: Sequence[Axis]) -> Move:
-    """Return one assignment between arrays, reshaped where it must be, to ``axes`` if these are given.
+    """Return one assignment between arrays, reshaped to ``axes`` if these are given, and only where it must be.
 
-    NumPy repeats a dimension of length 1 by broadcasting.
+    NumPy repeats a dimension of length 1 by broadcasting, and adds leading ones.
     """
     written, read = list[int](), list[int]()
     for size, repeat in zip(sizes, repeats, strict=True):
@@ -191,6 +216,12 @@ def _assigned(sizes: Lengths, repeats: Lengths, axes: Sequence[Axis]) -> Move:
         read += [1, size] if repeat > 1 and size > 1 else [size]
     if len(written) == len(sizes):
         return _assign
+    if read == [1] * (len(read) - len(sizes)) + [*sizes]:
+
+        def tile_rows(array: Array, out: Array) -> None:
+            out.reshape(written)[...] = array
+
+        return tile_rows
     if axes:
         written = [axis.length for axis in axes]
         read = [axis.length if axis.source else 1 for axis in axes]

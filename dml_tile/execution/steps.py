@@ -63,6 +63,31 @@ class Step(NamedTuple):
 
         return take if rows else assign
 
+    def between(self, scratch: Array | None, starts: Sequence[int]) -> Callable[[Array, Array], object]:
+        """Return the call for any input and output, for a block at these offsets, with the views of scratch memory."""
+        (source, first), (output, to), dtype, lengths, reads, writes, rows = self
+        first, to = first + starts[source], to + starts[output]
+        if scratch is None and not rows:
+
+            def assign(array: Array, written: Array) -> None:
+                target = ndarray(lengths, dtype, written, to, writes)
+                target[...] = ndarray(lengths, dtype, array, first, reads)
+
+            return assign
+        number, index = (indices(rows),) if rows else lengths, _index(rows)
+        kept_values = ndarray(lengths, dtype, scratch, first, reads) if source == SCRATCH else None
+        kept_target = ndarray(number, dtype, scratch, to, writes) if output == SCRATCH else None
+
+        def call(array: Array, written: Array) -> None:
+            target = ndarray(number, dtype, written, to, writes) if kept_target is None else kept_target
+            values = ndarray(lengths, dtype, array, first, reads) if kept_values is None else kept_values
+            if rows:
+                values.take(index, None, target, "clip")
+            else:
+                target[...] = values
+
+        return call
+
     def bound(self, memories: Memories, starts: Sequence[int]) -> Callable[[], object]:
         """Return the call between memories, for a block at these offsets; it may be made any number of times."""
         (source, first), (output, to), dtype, lengths, reads, writes, rows = self
@@ -110,6 +135,11 @@ class Plan:
     def calls(self) -> dict[int, list[Call]]:
         """The calls for a block of each length."""
         return {length: [step.call() for step in steps] for length, steps in self.steps.items()}
+
+    def between(self, scratch: Array | None) -> list[Callable[[Array, Array], object]]:
+        """Return the calls that write the only block, with their views of scratch memory."""
+        ((read, to, length),) = self.blocks
+        return [step.between(scratch, (read, 0, to)) for step in self.steps[length]]
 
     def bound(self, memories: Memories) -> list[Callable[[], object]]:
         """Return the calls that write all blocks, in order."""
