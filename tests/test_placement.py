@@ -771,6 +771,30 @@ def test_what_does_nothing_undoes_or_repeats_is_gone_as_in_the_wheels(
         assert sorted(gone) == (outputs.split() if is_gone else []), release
 
 
+@pytest.mark.parametrize(
+    ("nodes", "throws"),
+    [
+        ("s = Shape(r); a = Reshape(f, s); b = Reshape(a, s32); y = Neg(b)", True),
+        ("s = Shape(r); a = Reshape(f, s); y = Reshape(a, s32)", True),
+        ("o = Reshape(f, s6); s = Shape(r); a = Reshape(o, s); y = Reshape(a, s32)", True),
+        ("a = Reshape(f, s6); y = Reshape(a, s32)", False),
+        ("a = Reshape(f, shape); y = Reshape(a, s32)", False),
+        ("a = Reshape(f, s6); s = Shape(r); y = Reshape(a, s)", False),
+        ("s = Shape(r); a = Reshape(f, s); b = Reshape(a, s32); c = Neg(a); y = Div(b, c)", False),
+    ],
+)
+def test_a_session_does_not_load_where_the_first_of_two_reshapes_has_a_computed_shape(
+    nodes: str, *, throws: bool
+) -> None:
+    """As the wheels of 1.21 and 1.24 do (findings/onnxruntime_reshapes_in_a_row.sh)."""
+    inputs = [typed("f", [2, 3]), typed("r", ["N", "M"]), typed("shape", [2], TensorProto.INT64)]
+    constants = [tensor("s32", [3, 2]), tensor("s6", [6, 1])]
+    made = of_nodes(nodes, inputs=inputs, initializer=constants)
+    for release, fails in (("1.20", False), ("1.21", throws), ("1.24", throws)):
+        found = [why.rule for _, why in placements(made, target(release))]
+        assert found.count("ORT-NODE-optimiser") == fails, release
+
+
 def test_nodes_are_equal_from_the_release_on_that_removes_what_is_between_them() -> None:
     nodes = "m = Neg(x); a = Mul(m, c); b = Abs(a); d = Abs(m); y = Add(b, d)"
     made = of_nodes(nodes, initializer=[tensor("c", 1, "float32")])

@@ -236,21 +236,33 @@ def _takes_in(node: Node) -> bool:
     return node.kind == "Reshape" and node.placed.version < 19 and not node.attributes["allowzero"].i
 
 
-def _in_a_row(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
-    """Yield the nodes that a Reshape or Transpose before them takes in: a Reshape only those of known output sizes."""
-    taking: dict[str, str] = {}
+def _in_a_row(nodes: Sequence[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
+    """Yield the nodes that a Reshape or Transpose before them takes in: a Reshape only those of known output sizes.
+
+    Where a node computes the shape of the Reshape that takes others in, ONNX Runtime throws.
+    """
+    left = set(nodes)
+    taking: dict[str, tuple[str, bool]] = {}  # the kind, and whether taking another in throws
     for node in nodes:
         kind, since = _IN_A_ROW.get(node.kind, ("", ANY))
         if not (kind and node.proto.input and node.outputs):
             continue
         output = next(iter(node.outputs))
         is_taken = _takes_in(node) if kind == "Transpose" else Value(node.outputs[output].early_type).is_static
-        if is_taken and taking.get(uses.root(node.proto.input[0])) == kind:
-            yield node, Gone(f"onnxruntime makes one {kind} of it and the node before it", since)
-        elif not _takes_in(node):
+        before, throws = taking.get(uses.root(node.proto.input[0]), ("", False))
+        if is_taken and before == kind:
+            text = f"onnxruntime makes one {kind} of it and the node before it"
+            if throws:
+                text = f"{text}, and throws where a node computes the first one's shape: the session does not load"
+            yield node, Gone(text, since, throws=throws)
+        elif _takes_in(node):
+            throws = kind == "Reshape" and any(
+                uses.makers.get(uses.root(each)) in left for each in node.proto.input[1:]
+            )
+        else:
             continue
         if uses.is_used_once(output):
-            taking[output] = kind
+            taking[output] = kind, throws
 
 
 def quantised_tiles(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, str]]:
