@@ -256,9 +256,7 @@ def _in_a_row(nodes: Sequence[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
                 text = f"{text}, and throws where a node computes the first one's shape: the session does not load"
             yield node, Gone(text, since, throws=throws)
         elif _takes_in(node):
-            throws = kind == "Reshape" and any(
-                uses.makers.get(uses.root(each)) in left for each in node.proto.input[1:]
-            )
+            throws = any(uses.makers.get(uses.root(each)) in left for each in node.proto.input[1:])
         else:
             continue
         if uses.is_used_once(output):
