@@ -282,7 +282,6 @@ UNUSED_VIA: Final = "unused-via"
 OTHER_RUNTIME: Final = "other-runtime"
 
 # rules that decide verdicts; the rules themselves are imported only where something may break them
-ELSEWHERE: Final = "DML-VIA-elsewhere"
 NO_OPERATOR: Final = "DML-DXDISPATCH-no-operator"
 UNEXPLAINED: Final = "DML-CAPTURE-unexplained"
 GONE: Final = "ORT-NODE-gone"

@@ -356,7 +356,7 @@ def test_findings_count_by_their_rules(check: Call, option: str, ok: bool, rules
         (("DML",), ("DML-TILE",), ("DML-BUFFER-Flags",), ("DML-TILE-RepeatsCount",)),
         (("DML-TILE-RepeatsCount", "DML-BUFFER"), ("DML-TILE",), ("DML-TILE-RepeatsCount",), ("DML-TILE-DataType",)),
         (("DML-BUFFER",), ("DML-BUFFER",), (), ("DML-BUFFER-Flags", "DML-TILE-DataType")),
-        (("DML", "DML-VIA-refused"), ("DML-VIA",), ("DML-VIA-refused",), ("DML-VIA-elsewhere",)),
+        (("DML", "DML-VIA-refused"), ("DML-VIA",), ("DML-VIA-refused",), ("DML-VIA-other",)),
     ],
 )  # fmt: skip
 def test_what_names_a_rule_with_more_words_decides(

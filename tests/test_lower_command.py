@@ -144,6 +144,11 @@ def test_a_tile_that_onnxruntime_keeps_from_directml_is_not_lowered_through_it(c
     cases = (
         ("1.24", folded, "note[ORT-NODE-gone] no refusal\n    its inputs are constants; onnxruntime folds it\n"),
         ("1.9", save("cpu.onnx", ir_version=7), "note[ORT-CPU-version] no refusal\n    Tile-13: "),
+        (
+            "1.24",
+            save("empty.onnx", repeats=[2, 0]),
+            "error[DML-DIALECT-empty] DirectML is not called\n    Repeats[1]: ",
+        ),
     )
     for release, file, reason in cases:
         result = call("lower", file, "--via", "ort", "--target", f"onnxruntime-directml-{release}")

@@ -13,7 +13,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.findings import ELSEWHERE, Basis, Rules, Severity, Violation
+from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.simulation.target import resolve
 
 
@@ -99,10 +99,4 @@ BACK_END_RULES: Final = Rules[BackEndResult](basis=Basis.INFERRED, url=pages.TIL
 @BACK_END_RULES.add("DML-VIA-refused", says="The back end must accept the tile.")
 def back_end_accepts_the_tile(result: BackEndResult, target: Target) -> Iterator[Violation]:
     if result.outcome is Outcome.REFUSED:
-        yield Violation(result.path, result.reason, result.suggestion)
-
-
-@BACK_END_RULES.add(ELSEWHERE, says="The back end must hand the tile to DirectML.", severity=Severity.NOTE)
-def tile_reaches_directml(result: BackEndResult, target: Target) -> Iterator[Violation]:
-    if result.outcome in (Outcome.ELSEWHERE, Outcome.NOTHING):
         yield Violation(result.path, result.reason, result.suggestion)

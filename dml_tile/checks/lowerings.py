@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Unpack
 
+from dml_tile.back_ends import directml
 from dml_tile.back_ends.back_end import BACK_END_RULES, BackEnd
-from dml_tile.back_ends.directml import merged_dimensions
 from dml_tile.checks.result import Result, Verdict, verdict_of
 from dml_tile.checks.results import results
 from dml_tile.descriptors.operator import OperatorDesc
@@ -95,7 +95,7 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
     findings = check_node(node, target, via)
     described = via.describe(node.request, target).desc
     if described is None or any(finding.rule in _NOT_LOWERED for finding in findings):
-        raise DmlError(findings)
+        raise DmlError(findings or directml.findings(node.request))  # of an empty tile, the back end reports nothing
     return lower(described, target, **options)
 
 
@@ -162,7 +162,7 @@ def _other_rank(node: TileNode, ranks: range) -> str:
         return f"Unsqueeze the input and Squeeze the output: {told}"
     if node.unknown:
         return "merge dimensions by a Reshape before the Tile and one behind it"
-    sizes, counts = merged_dimensions(shape, repeats)
+    sizes, counts = directml.merged_dimensions(shape, repeats)
     return f"tile {_sizes_and_repeats(sizes, counts, ranks[0])} between two Reshapes" if len(sizes) <= ranks[-1] else ""
 
 

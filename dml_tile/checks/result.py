@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import (
-    ELSEWHERE,
     NO_OPERATOR,
     NOT_LOOKED_AT,
     OWN,
@@ -45,7 +44,7 @@ class Verdict(StrEnum):
     ACCEPTED_IN_PART = "accepted in part"
     """The same holds for the fields that rules look at; other fields, never of Tile, are named."""
     ELSEWHERE = "elsewhere"
-    """The back end does not call DirectML, or it is a shader or a model, not an operator."""
+    """It is a shader or a model, not an operator; or another provider of ONNX Runtime than DirectML's has it."""
     NOT_CHECKED = "not checked"
     """It is private to DirectML, or its fields are not given."""
     UNDOCUMENTED = "undocumented"
@@ -60,7 +59,6 @@ NOT_FOR_DIRECTML: Final = (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
 _VERDICTS_WITHOUT_DIRECTML: Final = {
     # these rules leave nothing for DirectML to judge
     operator_is_checked.id: Verdict.NOT_CHECKED,
-    ELSEWHERE: Verdict.ELSEWHERE,
     NO_OPERATOR: Verdict.ELSEWHERE,
     **{own.id: Verdict.ELSEWHERE for own in OWN.values() if own.key == "nodes"},
 }

@@ -86,16 +86,14 @@ def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
 
 
 def why_lower(result: Result) -> str:
-    """Return why a model's tile that fails at a target passes below it: DirectML is not called for it there."""
+    """Return why a model's tile that fails at a target passes below it: the device there lacks its type."""
     node, lowest = result.item.node, result.lowest_level
     if not node or not result.item.via or lowest is None or lowest >= result.target.feature_level:
         return ""
-    via = back_end_named(result.item.via)
-    at = _at_level(lowest, result.target)
     carrier = node.request.carrier
-    if carrier is not None and not at.supports_data_type(carrier):
-        return f"the device has no {carrier.name}"
-    return "DirectML is not called" if check_node(node, at, via) else ""
+    if carrier is None or _at_level(lowest, result.target).supports_data_type(carrier):
+        return ""
+    return f"the device has no {carrier.name}"
 
 
 def check_via(
@@ -104,7 +102,7 @@ def check_via(
     """Return the findings of a tile that goes through a back end: the back end's, else its descriptor's.
 
     ``target`` None means the current target. ``against`` applies to the descriptor, not to the back end's own findings.
-    A tile that does not reach DirectML has a finding that is a note. Raises ValueError for an unknown target, back end
+    A tile that another provider takes has a finding that is a note. Raises ValueError for an unknown target, back end
     or ``against``.
     """
     require_instance(request, Request)
@@ -161,11 +159,10 @@ def _at_level(level: FeatureLevel, target: Target) -> Target:
 
 def _findings(request: Request, back_end: BackEnd, target: Target, against: Against) -> tuple[Finding, ...]:
     result = back_end.describe(request, target)
-    own = _own_findings(result, back_end, target)
+    if own := _own_findings(result, back_end, target):
+        return own
     # a back end that converts to UINT describes another tile, unless the tile is empty
     lost = () if 0 in request.output_shape else tuple(sizes_fit.findings(request, target))
-    if own and (result.outcome in (Outcome.ELSEWHERE, Outcome.REFUSED) or not lost):
-        return own
     return lost + (check(result.desc, target, against) if result.desc else ())
 
 

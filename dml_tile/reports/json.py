@@ -89,8 +89,8 @@ class ResultRecord(Record):
     feature_level: Level
     verdict: Verdict
     """undocumented: DirectML takes it, only its documentation rules it out; so far: what is known at run time only may
-    still change it; in part: fields of another operator than Tile were not looked at; elsewhere: the back end keeps
-    it from DirectML, or it is a shader or a model; not checked: its fields are not given, or are DirectML's own."""
+    still change it; in part: fields of another operator than Tile were not looked at; elsewhere: it is a shader or a
+    model; not checked: its fields are not given, or are DirectML's own."""
     ok: bool
     """Whether the operator passes --fail-on: the exit status is 1 if one does not."""
     lowest_level: Level | Literal["never"] | None

@@ -108,10 +108,6 @@ CALLS: Final = {
         'check_via(ONNX_TILE_13.request("float32", [2, 3], [1, 2]), "windows-11-21h2", "ort")',
         'check_via(ONNX_TILE_13.request("float32", [2, 3], [1, 2]), "onnxruntime-directml-1.16.3", "ort")',
     ),
-    "DML-VIA-elsewhere": Calls(
-        'check_via(ONNX_TILE_13.request("bool", [2], [0]), "6_4", "ort")',
-        'check_via(ONNX_TILE_13.request("bool", [2], [2]), "6_4", "ort")',
-    ),
     "DML-BINDING-missing": Calls(
         "table.bind_inputs([])\nrecorder.record_dispatch(plain, table)", "recorder.record_dispatch(plain, table)"
     ),
