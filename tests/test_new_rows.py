@@ -26,10 +26,7 @@ ROWS: Final = {
         'Level(_L("6_4"), _AS_6_2, tiles_are_measured=True),',
         '        Level(_L("6_5"), _AS_6_2, new_types=("bfloat16",)),',
     ),
-    "targets.py": (
-        'DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), pages.VERSION),',
-        '    DirectMLVersion("1.16", (0,), _L("6_5"), pages.VERSION),',
-    ),
+    "releases.json": ('["1.15", [0, 1, 2, 3, 4], "6_4"]', '  , ["1.16", [0], "6_5"]'),
     "operators.toml": ('4_1 = ["1-8 float int int64"]\n# FLOAT64: S_OK', '6_5 = ["1-8 all BFLOAT16"]'),
 }
 OPERATOR: Final = "182 MADE_UP 6_5: t InputTensor, t OutputTensor, u Axis"

@@ -5,7 +5,9 @@ The packages are PyPI's wheels for Windows and npm's onnxruntime-node; those for
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Final, NamedTuple
 
 
@@ -22,54 +24,16 @@ class Packaged(NamedTuple):
     instead: str = ""
 
 
-_NODE: Final = "onnxruntime-node"
-_WHEEL: Final = "onnxruntime-directml"
-_GENAI: Final = "onnxruntime-genai-directml"
-_WINML: Final = "onnxruntime-genai-winml"
+RELEASES: Final = json.loads(Path(__file__).with_name("releases.json").read_text("utf-8"))
+"""The versions of DirectML, Windows releases, and releases of packages; a row each, the oldest first."""
 
-PACKAGES: Final = (
-    Packaged(_WHEEL, "1.9.0", "1.9.0", "1.5.1"),
-    Packaged(_WHEEL, "1.10.0", "1.10.0", "1.8.0"),
-    Packaged(_WHEEL, "1.11.1", "1.11.1", "1.8.0"),
-    Packaged(_WHEEL, "1.12.1", "1.12.1", "1.9.0"),
-    Packaged(_WHEEL, "1.13.1", "1.13.1", "1.9.1"),
-    Packaged(_WHEEL, "1.14.0", "1.14.1", "1.10.1"),
-    Packaged(_WHEEL, "1.15.1", "1.15.1", "1.12.0"),
-    Packaged(_WHEEL, "1.16.3", "1.16.3", "1.12.1"),
-    Packaged(_WHEEL, "1.17.3", "1.17.3", "1.13.1"),
-    Packaged(_WHEEL, "1.18.1", "1.18.1", "1.14.1"),
-    Packaged(_WHEEL, "1.19.2", "1.19.2", "1.15.1"),
-    Packaged(_WHEEL, "1.20.1", "1.20.1", "1.15.2"),
-    Packaged(_WHEEL, "1.21.0", "1.21.0", "1.15.4"),
-    Packaged(_WHEEL, "1.22.0", "1.22.0", "1.15.4"),
-    Packaged(_WHEEL, "1.23.0", "1.23.0", "1.15.4"),
-    Packaged(_WHEEL, "1.24.4", "1.24.4", "1.15.4"),
-    Packaged(_NODE, "1.13.1", "1.16.3", None, "it has no DirectML provider, and loads none"),
-    Packaged(_NODE, "1.17.0", "1.17.0", None, "its provider loads that of Windows: name windows-RELEASE"),
-    Packaged(_NODE, "1.17.3", "1.17.3", "1.13.1"),
-    Packaged(_NODE, "1.18.0", "1.18.0", "1.14.1"),
-    Packaged(_NODE, "1.19.0", "1.19.2", "1.15.1"),
-    Packaged(_NODE, "1.20.0", "1.20.1", "1.15.2"),
-    Packaged(_NODE, "1.21.0", "1.30.0", "1.15.4"),
-    Packaged("onnxruntime-windowsml", "1.23.2", "1.30.0", "1.15.4"),
-    Packaged(_GENAI, "0.2.0", "0.3.0", "1.14.2"),
-    Packaged(_GENAI, "0.4.0", "0.14.1", None, f"that of {_WHEEL}, which it requires, is loaded: name {_WHEEL}-VERSION"),
-    Packaged(
-        _WINML,
-        "0.10.0",
-        "0.14.1",
-        None,
-        "that of the onnxruntime beside it is loaded, else that of Windows: name onnxruntime-windowsml-VERSION or "
-        "windows-RELEASE",
-    ),
-    Packaged(_WINML, "0.15.0", "0.18.0", "1.15.4"),
-)
-"""A row a package and range of releases, the oldest first."""
+PACKAGES: Final = tuple(Packaged(*row) for row in RELEASES["packages"])
+"""A row a package and range of releases."""
 
 NEWEST_PROVIDER: Final = (1, 24)
 """The newest release of ONNX Runtime whose DirectML provider was read, for ``--via ort``."""
 
-_PROVIDERS: Final = frozenset({_WHEEL, _NODE, "onnxruntime-windowsml"})
+_PROVIDERS: Final = frozenset({"onnxruntime-directml", "onnxruntime-node", "onnxruntime-windowsml"})
 """The packages whose version is that of the provider in them."""
 
 _PACKAGE: Final = "|".join(dict.fromkeys(row.package for row in PACKAGES))

@@ -9,7 +9,7 @@ https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any, Final, NamedTuple
@@ -19,7 +19,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS, Level
 from dml_tile.directml.operator_table import operator_table
-from dml_tile.directml.packages import NEWEST_PROVIDER, PACKAGES, packaged_directml, provider_release
+from dml_tile.directml.packages import NEWEST_PROVIDER, PACKAGES, RELEASES, packaged_directml, provider_release
 from dml_tile.text import did_you_mean
 
 _L = FeatureLevel.parse
@@ -56,33 +56,14 @@ class DirectMLVersion(NamedTuple):
     """A minor version of DirectML and its patch releases, or None if any is accepted; ``remark`` shortens ``note``."""
 
     version: str
-    patches: tuple[int, ...] | None
+    patches: Sequence[int] | None
     level: FeatureLevel
-    page: str
     remark: str = ""
     note: str = ""
 
 
-_UNLISTED_1_14: Final = (
-    "DirectML 1.14 stands in no version table; its level is at least 6_2, and Tile's row is the same up to 6_4"
-)
-
-DIRECTML_VERSIONS: Final = (
-    DirectMLVersion("1.0", (0,), _L("1_0"), pages.VERSION),
-    DirectMLVersion("1.1", (0,), _L("2_0"), pages.VERSION),
-    DirectMLVersion("1.2", (0,), _L("2_1"), pages.VERSION, "not widespread"),
-    DirectMLVersion("1.4", (0, 1, 2, 3), _L("3_0"), pages.VERSION),
-    DirectMLVersion("1.5", (0, 1), _L("3_1"), pages.VERSION),
-    DirectMLVersion("1.6", (0,), _L("4_0"), pages.VERSION),
-    DirectMLVersion("1.7", (0,), _L("4_1"), pages.VERSION),
-    DirectMLVersion("1.8", (0, 1, 2), _L("5_0"), pages.VERSION),
-    DirectMLVersion("1.9", (0, 1), _L("5_1"), pages.VERSION),
-    DirectMLVersion("1.10", (0, 1), _L("5_2"), pages.VERSION),
-    DirectMLVersion("1.11", (0,), _L("6_0"), pages.VERSION),
-    DirectMLVersion("1.12", (0, 1), _L("6_1"), pages.VERSION),
-    DirectMLVersion("1.13", (0, 1), _L("6_2"), pages.VERSION),
-    DirectMLVersion("1.14", None, _L("6_2"), pages.RELEASES, "in no table", _UNLISTED_1_14),
-    DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), pages.VERSION),
+DIRECTML_VERSIONS: Final = tuple(
+    DirectMLVersion(version, patches, _L(level), *remarks) for version, patches, level, *remarks in RELEASES["directml"]
 )
 
 _HIGHEST_MINIMUMS: Final = {"directml-1.10.0": _L("5_0")}
@@ -98,40 +79,9 @@ class WindowsRelease(NamedTuple):
     note: str = ""
 
 
-_BASE: Final = "shares the servicing base of {}: the DirectML version is inferred"
-
-_BUILD_26100: Final = "has the build of windows-11-24h2, 26100: the DirectML version is inferred"
-
-_ANNOUNCED: Final = "build 26300, announced for the fall of 2026"
-
-WINDOWS_RELEASES: Final = (
-    WindowsRelease("windows-10-1903", "1.0.0", pages.VERSION),
-    WindowsRelease("windows-10-1909", "1.0.0", pages.VERSION, _BASE.format("windows-10-1903")),
-    WindowsRelease("windows-10-2004", "1.1.0", pages.VERSION),
-    WindowsRelease("windows-10-20h2", "1.1.0", pages.VERSION, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-10-21h1", "1.1.0", pages.VERSION, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-10-21h2", "1.1.0", pages.VERSION, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-10-22h2", "1.1.0", pages.VERSION, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-11-21h2", "1.6.0", pages.VERSION),
-    WindowsRelease("windows-11-22h2", "1.8.0", pages.VERSION),
-    WindowsRelease("windows-11-23h2", "1.8.0", pages.VERSION, _BASE.format("windows-11-22h2")),
-    WindowsRelease("windows-11-24h2", "1.13.1", pages.RELEASES),
-    WindowsRelease("windows-server-2025", "1.13.1", pages.RELEASES, _BUILD_26100),
-    WindowsRelease("windows-11-25h2", "1.13.1", pages.RELEASES, _BASE.format("windows-11-24h2")),
-    WindowsRelease("windows-11-26h2", "1.13.1", pages.RELEASES, f"{_BASE.format('windows-11-24h2')}; {_ANNOUNCED}"),
+WINDOWS_RELEASES: Final = tuple(
+    WindowsRelease(name, directml, getattr(pages, page), *notes) for name, directml, page, *notes in RELEASES["windows"]
 )
-
-_BEFORE_DIRECTML: Final = "DirectML begins with windows-10-1903 (build 18362)"
-_NAME_THE_LEVEL: Final = "name the feature level that IDMLDevice::CheckFeatureSupport reports there"
-
-NO_TARGETS: Final = {
-    **{f"windows-10-{version}": _BEFORE_DIRECTML for version in (1507, 1511, 1607, 1703, 1709, 1803, 1809)},
-    **{f"windows-server-{year}": _BEFORE_DIRECTML for year in (2016, 2019)},
-    "windows-server-2022": f"Microsoft's tables do not say which DirectML is in its build, 20348; {_NAME_THE_LEVEL}",
-    "windows-11-26h1": "its build, 28000, is of another servicing branch, for particular hardware, and Microsoft's "
-    f"tables do not say which DirectML is in it; {_NAME_THE_LEVEL}",
-}
-"""The Windows releases that are no targets, and why."""
 
 
 @dataclass(frozen=True)
@@ -309,7 +259,7 @@ def _parsed(text: str) -> Target:
 
 @lru_cache(maxsize=256)
 def _named(name: str) -> Target:
-    if why := NO_TARGETS.get(name):
+    if why := RELEASES["no_targets"].get(name):
         raise ValueError(f"{name!r} is no target: {why}")
     if target := _directml_target(name) or _windows_target(name) or _packaged_target(name):
         return target
