@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from dml_tile.back_ends import kernels
-from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, limits_at, releases, version_text
+from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, limits_at, releases, version_of, version_text
 from dml_tile.back_ends.placement import Placement
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.enums import FeatureLevel
@@ -362,6 +362,27 @@ NEGATIVE: Final = of_nodes("y = Add(x, w)", inputs=[typed("x", [2])], initialize
 NEGATIVE.graph.initializer[0].dims[0] = -1
 EMPTY: Final = model(ir_version=7)
 del EMPTY.graph.output[:]
+UNTYPED: Final = of_nodes("y = Neg(x)", inputs=[typed("x", [2]), typed("unused", [2], 0)])
+LOOP: Final = (
+    "y, z = Loop(n, c, x, x)<body = once (int64 i, bool d, float[] u, float[] {}) => (bool e, float[] v, float[] v) "
+    "{{ e = Identity(d) v = Neg(u) }}>"
+)
+ROUNDS: Final = [typed("x", [2]), typed("n", [], I64), C]
+TWO: Final = node(
+    "If",
+    ["c"],
+    ["y", "z"],
+    **{attribute.name: attribute.g for attribute in computed(if_text("t = Neg(x)"))[0].attribute},
+)
+NEG: Final = "Negated (a) => (b) { b = Neg(a) }"
+NEGATED: Final[dict[str, Any]] = {"functions": [function(NEG)], "domains": {"own": 1}}
+
+
+def with_data(*floats: float, used: bool = True) -> ModelProto:
+    made = TensorProto(name="w", data_type=F, dims=[2], float_data=floats)
+    return of_nodes("y = Add(x, w)" if used else "y = Neg(x)", inputs=[typed("x", [2])], initializer=[made])
+
+
 LEFT_OUT: Final = {name: node("TopK", ["x", "k"], names) for name, names in (("yes", ["", "i"]), ("no", ["y", "i"]))}
 TOP: Final[dict[str, Any]] = {"inputs": [typed("x", [2, 3])], "initializer": [tensor("k", [1])]}
 WRONG: Final = {
@@ -453,6 +474,61 @@ WRONG: Final = {
     ),
     "no graph": (EMPTY, model("y = Neg(x)", ir_version=7), "the graph has neither nodes nor outputs"),
     "a size": (NEGATIVE, of("Add", F, F), "the initialiser w has a negative size"),
+    "too few data": (
+        with_data(1),
+        with_data(1, 2),
+        "the data of 'w' are no 2 elements of FLOAT, which its shape [2] and type say",
+    ),
+    "too many data": (
+        with_data(1, 2, 3),
+        with_data(1, used=False),
+        "the data of 'w' are no 2 elements of FLOAT, which its shape [2] and type say",
+    ),
+    "an initialiser's type": (
+        of_nodes("y = Neg(x)", initializer=[TensorProto(name="w", dims=[0])]),
+        of_nodes("y = Neg(x)", initializer=[TensorProto(name="w", dims=[0], data_type=F)]),
+        "the initialiser w has no type",
+    ),
+    "an input's type": (UNTYPED, of_nodes("y = Neg(x)"), "the input unused has no type"),
+    "two inputs": (
+        of_nodes("y = Neg(x)", inputs=[typed("x", [2]), typed("x", [2])]),
+        of_nodes("y = Neg(x)", inputs=[typed("x", [2]), typed("z", [2])]),
+        "two inputs have the name x",
+    ),
+    "two inputs of a Loop's graph": (
+        of_nodes(LOOP.format("u"), inputs=ROUNDS),
+        of_nodes(LOOP.format("w"), inputs=ROUNDS),
+        "two inputs have the name u",
+    ),
+    "two nodes": (
+        of_nodes("[n] k = Neg(x); [n] y = Neg(k)"),
+        of_nodes("[n] k = Constant<value = float {2.0}>(); [n] y = Add(x, k)"),
+        "Neg 'n' has the name of another node",
+    ),
+    "a function's domain": (
+        of_nodes("[call] y = own.Negated(x)", functions=[function(NEG)]),
+        of_nodes("[call] y = own.Negated(x)", **NEGATED),
+        "own/Negated 'call' is of a domain that is not imported where it stands",
+    ),
+    "a domain in a function": (
+        of_nodes(
+            "y = own.Split(x)",
+            functions=[function("Split (a) => (b) { [gelu] b = com.microsoft.Gelu(a) }")],
+            domains={"own": 1, MICROSOFT: 1},
+        ),
+        of_nodes("y = com.microsoft.Gelu(x)", domains={"own": 1, MICROSOFT: 1}),
+        "com.microsoft/Gelu 'gelu' is of a domain that is not imported where it stands",
+    ),
+    "a call's outputs": (
+        of_nodes("[call] y, z = own.Negated(x)", **NEGATED),
+        of_nodes("y = own.Negated(x)", **NEGATED),
+        "own/Negated 'call' has more inputs, or other outputs, than its function",
+    ),
+    "an If's outputs": (
+        of_nodes(TWO, inputs=[typed("x", [2]), C]),
+        of_nodes(if_text("t = Neg(x)"), inputs=[typed("x", [2]), C]),
+        "If '' has other outputs than its graphs",
+    ),
 }
 
 
@@ -467,6 +543,28 @@ def test_a_model_that_is_no_sound_onnx_does_not_load(case: str) -> None:
         of_model, nodes = placed(sound, name)
         assert not of_model
         assert {reason.placement for _, reason in nodes} <= {"directml", "cpu", "gone"} or "com" in case
+
+
+TWICE: Final = node("LeakyRelu", ["x"], ["y"], alpha=0.5)
+TWICE.attribute.append(TWICE.attribute[0])
+
+
+@pytest.mark.parametrize(
+    ("made", "first", "expected"),
+    [
+        (of_nodes(TWICE), "1.18", "LeakyRelu '' has an attribute twice"),
+        (
+            of_nodes("k, z = Constant<value = float {2.0}>(); y = Add(x, k)"),
+            "1.19",
+            "Constant '' has more or fewer outputs than one",
+        ),
+    ],
+    ids=["an attribute twice", "a Constant's outputs"],
+)
+def test_some_unsound_models_do_not_load_from_a_release_on(made: ModelProto, first: str, expected: str) -> None:
+    for release in map(version_text, releases()):
+        of_model, _ = placed(made, target(release))
+        assert [reason.text for reason in of_model] == [expected] * (version_of(release) >= version_of(first)), release
 
 
 def test_an_unknown_attribute_of_a_layer_normalization_is_loaded() -> None:

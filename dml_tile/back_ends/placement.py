@@ -113,14 +113,14 @@ class LoadedModel:
     """A model: its IR version, the opsets that it imports by domain ("" for onnx's own operators), and its nodes.
 
     It has nodes of the domains ``unimported``, which it does not import: at the newest opset that the release knows.
-    ``fault`` is what is wrong with its graph.
+    ``faults`` are what is wrong with its graph, each behind the release from which on it is.
     """
 
     ir: int
     opsets: Mapping[str, int]
     nodes: Sequence[ModelNode]
     unimported: tuple[str, ...] = ()
-    fault: Reason | None = None
+    faults: tuple[tuple[Version, Reason], ...] = ()
 
 
 class NamedNode(NamedTuple):

@@ -66,7 +66,7 @@ def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlaceme
     if refused:
         return refused, [(node, refused[0]) for node in _all(model.nodes)]
     implied = (_implied(domain, limits_at(release).opsets[domain]) for domain in model.unimported)
-    of_model = [*implied, *([model.fault] if model.fault else [])]
+    of_model = [*implied, *(fault for since, fault in model.faults if since <= release)]
     return of_model, list(_Placer(release, target).placed(model.nodes))
 
 

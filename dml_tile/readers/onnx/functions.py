@@ -8,14 +8,17 @@ from contextlib import suppress
 from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
-from typing import Final
+from typing import Final, TypeAlias
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
+from dml_tile.back_ends.kernels import Version
+from dml_tile.back_ends.placement import Placement, Reason
 from dml_tile.errors import input_error
 from dml_tile.readers.onnx.file import nodes, subgraphs
 from dml_tile.readers.onnx.nodes import default_opset, move, place
 from dml_tile.readers.onnx.operators import is_operator
+from dml_tile.readers.onnx.uses import ANY
 
 DEEPEST: Final = 64
 """The deepest nesting of calls and subgraphs that is read."""
@@ -23,6 +26,8 @@ DEEPEST: Final = 64
 MAX_NODES: Final = 100_000
 """The most nodes that the calls of a model's functions, and of operators' functions, may expand to."""
 
+
+_Imports: TypeAlias = Iterable[OperatorSetIdProto]
 
 _OF_FUNCTION: Final = "\f"
 
@@ -51,13 +56,14 @@ class Inliner:
 
     A node gets a telling name: the call's and its own, with the output's if it has none or shares it. Its place, and
     its name in the file, become its doc_string. ``unused`` is what is to be said of functions with the names of
-    operators, which are not used. Raises InputError for calls and subgraphs that are nested too deep, or have too many
-    nodes.
+    operators, which are not used. ``faults`` are the first of each kind, by the release from which on no session loads
+    with it, and the kind. Raises InputError for calls and subgraphs that are nested too deep, or have too many nodes.
     """
 
     def __init__(self, model: ModelProto) -> None:
         self.opset = default_opset(model.opset_import)
         self.unused: list[str] = []
+        self.faults: dict[tuple[Version, str], Reason] = {}
         self._functions: dict[tuple[str, str, str], FunctionProto] = {}
         for function in model.functions:
             domain = "" if function.domain == "ai.onnx" else function.domain
@@ -69,23 +75,49 @@ class Inliner:
         self._calls = 0
         self._nodes_left = MAX_NODES
 
-    def expand_graph(self, graph: GraphProto, opset: int | None, depth: int = 0, where: str = "") -> None:
-        """Replace the calls in a graph of this opset, at any depth; ``where`` is its place, marked in a function."""
+    def expand_graph(self, graph: GraphProto, imports: _Imports, depth: int = 0, where: str = "") -> None:
+        """Replace the calls in a graph at any depth; ``where`` is its place, marked in a function."""
+        opset = default_opset(imports)
+        self._find_faults(graph.node, imports, where)
         _name(graph.node, where)
         if not depth:
             _sort(graph)
-        self._expand_subgraphs(graph.node, opset, depth)
+        self._expand_subgraphs(graph.node, imports, depth)
         if opset != self.opset or any(map(self._called, graph.node)):
             nodes = list(self._expanded(graph.node, opset, depth))
             del graph.node[:]
             graph.node.extend(nodes)
 
-    def _expand_subgraphs(self, nodes: Iterable[NodeProto], opset: int | None, depth: int) -> None:
+    def _find_faults(self, nodes: Sequence[NodeProto], imports: _Imports, where: str) -> None:
+        """Find what is wrong with nodes as the file has them, as measured with wheels of 1.9 to 1.24."""
+        is_function, domains = where.startswith(_OF_FUNCTION), {entry.domain for entry in imports}
+        names = Counter(node.name for node in nodes if node.op_type != "Constant")
+        for node in nodes:
+            function, is_constant = self._called(node), node.op_type == "Constant"
+            is_imported = node.domain in domains or not (function or is_function)
+            is_known_call = function is None or (
+                len(node.input) <= len(function.input) and len(node.output) == len(function.output)
+            )
+            is_twice = len({each.name for each in node.attribute}) < len(node.attribute)
+            of_if = {len(graph.output) for _, graph in subgraphs(node)} if node.op_type == "If" else set()
+            for is_wrong, since, text in (
+                (not is_imported, ANY, "is of a domain that is not imported where it stands"),
+                (not is_known_call, ANY, "has more inputs, or other outputs, than its function"),
+                (node.name and names[node.name] > 1 and not is_constant, ANY, "has the name of another node"),
+                (of_if - {len(node.output)}, ANY, "has other outputs than its graphs"),
+                (is_constant and len(node.output) != 1, (1, 19), "has more or fewer outputs than one"),
+                (is_twice and not is_function and not is_constant, ANY if where else (1, 18), "has an attribute twice"),
+            ):
+                if is_wrong:
+                    named = f"{place(node.domain, node.op_type)} {place(node.name)!r} {text}"
+                    self.faults.setdefault((since, text), Reason(Placement.NONE, "ORT-MODEL-graph", named))
+
+    def _expand_subgraphs(self, nodes: Iterable[NodeProto], imports: _Imports, depth: int) -> None:
         for node in nodes:
             for attribute, graph in subgraphs(node):
                 _require_depth(depth, place(node.name, attribute))
                 where = node.doc_string.partition("\n")[0]
-                self.expand_graph(graph, opset, depth + 1, f"{where}/{attribute}/")
+                self.expand_graph(graph, imports, depth + 1, f"{where}/{attribute}/")
 
     def _expanded(self, nodes: Iterable[NodeProto], opset: int | None, depth: int) -> Iterator[NodeProto]:
         for node in nodes:
@@ -117,12 +149,13 @@ class Inliner:
         body = GraphProto(node=function.node)
         pointer, *_ = place_of(call)
         where = f"{_OF_FUNCTION}{pointer}/{place(function.name)}/"
+        self._find_faults(body.node, function.opset_import, where)
         self._adapt(body, values, attributes, where, call.name)
         for i, (name, given) in enumerate(passed_on, len(function.node)):
             own = place(call.name, name)
             doc_string = f"{where}{i}\n{own}"
             body.node.add(op_type="Identity", input=[values[name]], output=[given], name=own, doc_string=doc_string)
-        self._expand_subgraphs(body.node, default_opset(function.opset_import), depth + 1)
+        self._expand_subgraphs(body.node, function.opset_import, depth + 1)
         return list(body.node)
 
     def _adapt(

@@ -5,7 +5,7 @@ In a model with Tiles, shapes and repeats are followed element by element; in an
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -98,8 +98,8 @@ class GraphScan:
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
     """Contradictions of the sizes that the file states of values, by the values' names."""
-    wrong_data: dict[Finding, None] = field(default_factory=dict, init=False)
-    """Problems of tensors with other data than their types and shapes say."""
+    wrong_data: dict[str, Finding] = field(default_factory=dict, init=False)
+    """Problems of tensors with other data than their types and shapes say, by their texts."""
     _loop_types: dict[str, Mapping[str, TypeProto]] = field(default_factory=dict, init=False)
     """The types of values that Loops' bodies declare, by the bodies' names."""
     _sizes_in_file: dict[str, tuple[Dimension, ...] | None] = field(default_factory=dict, init=False)
@@ -181,8 +181,32 @@ class GraphScan:
             if node.kind == "Tile":
                 around = quantised.get(node, ""), transposed.get(node, ())
                 tiles.append(FoundTile(place(where, node.proto.name), node, gone, *around))
-        fault = next(_faults(graph, own, uses), None)
-        return ScannedGraph(tiles, scope, [node.placed for node in nodes], implicit, fault)
+        placed = [node.placed for node in nodes]
+        return ScannedGraph(tiles, scope, placed, implicit, next(self._faults(graph, own, placed, where), None))
+
+    def _faults(
+        self, graph: GraphProto, own: Mapping[str, Value], nodes: Sequence[ModelNode], where: str
+    ) -> Iterator[Reason]:
+        """Yield what is wrong with a graph as a whole."""
+        used = {edge for node in nodes if not node.gone for edge in (*node.inputs, *node.implicit)}
+        for tensor in graph.initializer:
+            value, name = own[tensor.name], place(tensor.name)
+            if value.edge in used and any(size < 0 for size in tensor.dims):
+                yield _wrong(f"the initialiser {name} has a negative size")
+            if value.edge in used and value.unread in self.wrong_data:
+                yield _wrong(value.unread)
+            if not tensor.data_type:
+                yield _wrong(f"the initialiser {name} has no type")
+        names = Counter(each.name for each in graph.input)
+        yield from (_wrong(f"two inputs have the name {place(name)}") for name, count in names.items() if count > 1)
+        for each in () if where else graph.input:
+            is_typed = each.type.tensor_type.elem_type or each.type.WhichOneof("value") not in (None, "tensor_type")
+            if not is_typed and each.name not in self.overridable:
+                yield _wrong(f"the input {place(each.name)} has no type")
+        unmade = (each.name for each in graph.output if not own.get(each.name, UNKNOWN).edge)
+        yield from (_wrong(f"the output {place(name)} is no value of the graph") for name in unmade)
+        if not graph.node and not graph.output:
+            yield _wrong("the graph has neither nodes nor outputs")
 
     def _model_node(
         self, node: Node, operator: Resolved, implicit: Mapping[str, Edge], graphs: Sequence[ScannedGraph]
@@ -271,7 +295,7 @@ class GraphScan:
         if body.name not in self._changing:
             found = self._graph(body, scope, _inputs(body, node, types), where, skipped, declared)
             after = [found.values.get(name, UNKNOWN).type for _, _, name, _ in carried]
-            if not is_kept(types.values(), after):
+            if not is_kept([types[name] for _, name, _, _ in carried], after):
                 self._changing.add(body.name)
         if body.name in self._changing:
             types = {name: without_shape(type_) for name, type_ in types.items()}
@@ -334,7 +358,7 @@ class GraphScan:
             values = small(tensor, self.folder)
         except InputError as error:
             if isinstance(error, ContradictoryDataError):
-                self.wrong_data.setdefault(error.problems[0], None)
+                self.wrong_data.setdefault(str(error), error.problems[0])
             return Value(type_, unread=str(error), is_folded=True, early_type=type_)
         origin = ValueOrigin(source=ValueSource("tensor", place(tensor.name)))
         return Value(type_, values, is_folded=True, early_type=type_, elements_origin=origin)
@@ -355,17 +379,6 @@ _MEASURING: Final = frozenset({"Shape", "Size"})
 
 def _wrong(text: str) -> Reason:
     return Reason(Placement.NONE, "ORT-MODEL-graph", text)
-
-
-def _faults(graph: GraphProto, own: Mapping[str, Value], uses: Uses) -> Iterator[Reason]:
-    """Yield what is wrong with a graph as a whole."""
-    for tensor in graph.initializer:
-        if uses.counts[tensor.name] and any(size < 0 for size in tensor.dims):
-            yield _wrong(f"the initialiser {place(tensor.name)} has a negative size")
-    unmade = (each.name for each in graph.output if not own.get(each.name, UNKNOWN).edge)
-    yield from (_wrong(f"the output {place(name)} is no value of the graph") for name in unmade)
-    if not graph.node and not graph.output:
-        yield _wrong("the graph has neither nodes nor outputs")
 
 
 def _wrong_values(node: Node, scope: Scope) -> Iterator[Reason]:

@@ -38,6 +38,7 @@ from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.nodes import place
 from dml_tile.readers.onnx.scan import FoundTile, GraphScan, ScannedGraph
 from dml_tile.readers.onnx.sizes import fix, names_in
+from dml_tile.readers.onnx.uses import ANY
 from dml_tile.readers.onnx.values import UNKNOWN
 
 FIRST_WITH_DEFAULTS: Final = 4
@@ -78,7 +79,7 @@ def read_nodes(
         if loaded.nodes.unimported:  # each release takes opsets of its own
             models = {each: scan(again := load(path), path.parent, prepare(again), each).nodes for each in models}
         yield placed_model([models[release_of(target)] for target in targets], targets)
-    yield from sized.scan.wrong_data
+    yield from sized.scan.wrong_data.values()
     for found, found_before in zip(sized.graph.tiles, loaded.graph.tiles, strict=True):
         (tile, problems), (before, _) = (_tile(each, sized.scan.origins_of_sizes) for each in (found, found_before))
         if tile and before:
@@ -118,7 +119,7 @@ def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int], releas
     implied = {domain: newest[domain] for domain in newest.keys() - imported} if imported else {"": 1}
     model.opset_import.extend(OperatorSetIdProto(domain=domain, version=implied[domain]) for domain in sorted(implied))
     inliner = Inliner(model)
-    inliner.expand_graph(model.graph, inliner.opset)
+    inliner.expand_graph(model.graph, model.opset_import)
     del model.functions[:]
     operators = [("" if node.domain == "ai.onnx" else node.domain, node.op_type) for node in nodes(model.graph)]
     for node in nodes(model.graph):
@@ -130,7 +131,9 @@ def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int], releas
     graph_scan = GraphScan(folder, inliner, {**implied, **imported}, overridable, has_tiles)
     found = graph_scan.scanned(model)
     unimported = sorted({domain for domain, _ in operators}.intersection(implied))
-    loaded = LoadedModel(model.ir_version, imported, found.nodes, tuple(unimported) if imported else (), found.fault)
+    faults = [(since, fault) for (since, _), fault in inliner.faults.items()]
+    faults += [(ANY, found.fault)] if found.fault else []
+    loaded = LoadedModel(model.ir_version, imported, found.nodes, tuple(unimported) if imported else (), tuple(faults))
     return ScannedModel(found, loaded, len(operators), graph_scan)
 
 
