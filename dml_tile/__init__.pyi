@@ -54,13 +54,13 @@ from dml_tile.descriptors.tile import TensorFlagsLike as TensorFlagsLike
 from dml_tile.descriptors.tile import TileOperatorDesc as TileOperatorDesc
 from dml_tile.device.device import Device as Device
 from dml_tile.device.device import LevelLike as LevelLike
-from dml_tile.device.dispatchables import BindingProperties as BindingProperties
 from dml_tile.device.dispatchables import CompiledOperator as CompiledOperator
 from dml_tile.device.dispatchables import Dispatchable as Dispatchable
 from dml_tile.device.dispatchables import Operator as Operator
 from dml_tile.device.dispatchables import OperatorInitializer as OperatorInitializer
 from dml_tile.device.dispatches import CommandList as CommandList
 from dml_tile.device.dispatches import CommandRecorder as CommandRecorder
+from dml_tile.device.plans import BindingProperties as BindingProperties
 from dml_tile.device.table import Bindings as Bindings
 from dml_tile.device.table import BindingTable as BindingTable
 from dml_tile.device.table import BindingTableDesc as BindingTableDesc

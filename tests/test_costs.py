@@ -22,7 +22,7 @@ from dml_tile.cli import config
 from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, OutputGraphEdge
 from dml_tile.descriptors.structs import Struct
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
-from dml_tile.device.graphs import plan_of_graph
+from dml_tile.device.plans import plan_of_graph
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.dxdispatch import resources, runner

@@ -23,7 +23,7 @@ from dml_tile import (
 )
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import dispatches
-from dml_tile.device.dispatchables import plan_of_operator
+from dml_tile.device.plans import plan_of_operator
 from dml_tile.directml.enums import HRESULT, ExecutionFlags, Feature
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError

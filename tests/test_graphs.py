@@ -27,7 +27,7 @@ from dml_tile.descriptors.graph import (
 )
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device import graphs
+from dml_tile.device import plans
 from dml_tile.directml.enums import HRESULT
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.source import python_text
@@ -433,7 +433,7 @@ def test_memory_is_taken_for_few_inputs_and_outputs_alone(
 ) -> None:
     with pytest.raises(ValueError, match=f"{name} is 4294967295; graphs of at most 65536 inputs and outputs"):
         Device().compile_graph(TWO.replace(**{count: 2**32 - 1}))
-    monkeypatch.setattr(graphs, "MAX_SLOTS", 16)
+    monkeypatch.setattr(plans, "MAX_SLOTS", 16)
     Device().compile_graph(TWO.replace(**{count: 16}))
     with pytest.raises(ValueError, match=f"{name} is 17; graphs of at most 16"):
         Device().compile_graph(TWO.replace(**{count: 17}))

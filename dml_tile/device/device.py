@@ -15,15 +15,9 @@ from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBindin
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.dispatchables import (
-    CompiledOperator,
-    Operator,
-    OperatorInitializer,
-    plan_of_operator,
-    require_tiles,
-)
+from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, require_tiles
 from dml_tile.device.dispatches import CommandRecorder
-from dml_tile.device.graphs import plan_of_graph
+from dml_tile.device.plans import plan_of_graph, plan_of_operator
 from dml_tile.device.state import DeviceState
 from dml_tile.device.table import BindingTable, BindingTableDesc
 from dml_tile.directml.data_types import TensorDataType

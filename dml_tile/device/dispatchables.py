@@ -1,100 +1,26 @@
 """Operators, and the two kinds of dispatchables: compiled operators and initializers.
 
 Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (nn-directml-idmlcompiledoperator,
-nn-directml-idmloperatorinitializer, ns-directml-dml_binding_properties)
+nn-directml-idmloperatorinitializer)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from dml_tile.bindings.memory import Bytes
-from dml_tile.bindings.slots import (
-    INITIALIZER_INPUT,
-    INITIALIZER_OUTPUT,
-    INITIALIZER_PERSISTENT,
-    PERSISTENT,
-    TEMPORARY,
-    TENSOR,
-    Slot,
-    SlotKind,
-)
+from dml_tile.bindings.slots import INITIALIZER_OUTPUT, INITIALIZER_PERSISTENT, PERSISTENT, TEMPORARY, Slot
 from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
-from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.device.plans import BindingProperties, CompiledPlan
 from dml_tile.device.state import DeviceState
 from dml_tile.directml.enums import ExecutionFlags, OperatorType
 from dml_tile.directml.operators import operator_name
-from dml_tile.directml.targets import Target
-from dml_tile.execution.executor import mover_of_tile
-from dml_tile.execution.mover import Mover
-from dml_tile.geometry.layout import round_up_4
-from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
-from dml_tile.rules.operator_view import tensors_of
 
-
-@dataclass(frozen=True, slots=True)
-class BindingProperties:
-    """DML_BINDING_PROPERTIES; the sizes are in bytes."""
-
-    required_descriptor_count: int
-    temporary_resource_size: int
-    persistent_resource_size: int
-
-
-Kernel: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], object]
-"""Reads inputs and the persistent resource, and writes outputs and the temporary resource, in this order."""
-
-
-@dataclass(frozen=True)
-class CompiledPlan:
-    """The properties of a compiled operator that follow from its descriptor and the target."""
-
-    kernel: Kernel | None
-    """None if its output is undefined, as of a tile that the runtime accepts by 32-bit arithmetic."""
-    properties: BindingProperties
-    input_slots: tuple[Slot, ...]
-    output_slots: tuple[Slot, ...]
-    initial_slots: tuple[Slot, ...]
-    """The inputs at initialisation."""
-    persistent_offsets: tuple[int, ...]
-    """The offsets in the persistent resource of inputs that are OWNED_BY_DML."""
-
-
-@lru_cache(maxsize=256)
-def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> CompiledPlan:
-    """Return the plan of an operator; one other than Tile is bound and initialised, and never executed."""
-    kernel: Kernel | None = None
-    if isinstance(desc, TileOperatorDesc):
-        inputs, outputs = {"InputTensor": desc.input_tensor}, {"OutputTensor": desc.output_tensor}
-        if not why_never_executed(desc, target):
-            kernel = partial(_write_tile, mover_of_tile(desc))
-    else:
-        assert isinstance(desc.desc, OperatorFields)
-        inputs, outputs = tensors_of(desc.desc)
-    initial = _slots(inputs, INITIALIZER_INPUT)
-    offsets, persistent = list[int](), 0
-    for slot in initial:
-        if slot.size_in_bytes:
-            offsets.append(-(-persistent // slot.alignment) * slot.alignment)
-            persistent = offsets[-1] + slot.size_in_bytes
-    if target.level.runtime.rounds_persistent_sizes:
-        persistent = round_up_4(persistent)
-    properties = BindingProperties(len(inputs) + len(outputs), 0, persistent)
-    slots = _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial
-    return CompiledPlan(kernel, properties, *slots, tuple(offsets))
-
-
-def _write_tile(move: Mover, reads: Sequence[Bytes], writes: Sequence[Bytes]) -> None:
-    move.write(reads[0], writes[0])
-
-
-def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Slot, ...]:
-    return tuple(Slot.tensor(name, tensor, kind) for name, tensor in tensors.items())
+Slots: TypeAlias = Mapping[str, Sequence[Sequence[Slot]]]
+"""The slots of each DML_BINDING_DESC that a binding table takes, by the method that binds it."""
 
 
 def require_tiles(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:
@@ -131,11 +57,15 @@ class CompiledOperator:
         self.persistent_address = 0
         """The address at which its initialisation wrote the persistent resource; 0 if it wrote none."""
         self.plan = plan
-        self.input_slots = tuple((slot,) for slot in plan.input_slots)  # each takes a binding of its own
-        self.output_slots = tuple((slot,) for slot in plan.output_slots)
         sizes, is_checked = plan.properties, not isinstance(desc, GraphDesc)
-        self.persistent_slot = Slot.resource(PERSISTENT, sizes.persistent_resource_size, checked_by_runtime=is_checked)
-        self.temporary_slot = Slot.resource(TEMPORARY, sizes.temporary_resource_size, checked_by_runtime=is_checked)
+        temporary = Slot.resource(TEMPORARY, sizes.temporary_resource_size, checked_by_runtime=is_checked)
+        persistent = Slot.resource(PERSISTENT, sizes.persistent_resource_size, checked_by_runtime=is_checked)
+        self.slots: Slots = {
+            "BindInputs": [[slot] for slot in plan.input_slots],
+            "BindOutputs": [[slot] for slot in plan.output_slots],
+            "BindTemporaryResource": [[temporary]],
+            "BindPersistentResource": [[persistent]],
+        }
 
     @property
     def owns_input(self) -> bool:
@@ -157,8 +87,6 @@ class OperatorInitializer:
     def __init__(self, state: DeviceState, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         self.state = state
         self._set_operators(operators, call)
-        self.persistent_slot = Slot.resource(INITIALIZER_PERSISTENT, 0)
-        self.temporary_slot = Slot.resource(TEMPORARY, 0)
 
     def get_binding_properties(self) -> BindingProperties:
         """Return zeros; also works after the device was removed."""
@@ -183,14 +111,19 @@ class OperatorInitializer:
             self.state.require(call, INITIALIZER_RULES, [self._object(operator) for operator in operators])
         self.state.record(call)
         self.operators = operators
-        self.input_slots = tuple(
-            tuple(slot._replace(name=f"operators[{i}].{slot.name}") for slot in operator.plan.initial_slots)
-            for i, operator in enumerate(operators)
-        )
-        self.output_slots = tuple(
-            (operator.persistent_slot._replace(name=f"operators[{i}].PersistentResource", kind=INITIALIZER_OUTPUT),)
-            for i, operator in enumerate(operators)
-        )
+        inputs, outputs = [], []
+        for i, operator in enumerate(operators):
+            ((persistent,),) = operator.slots["BindPersistentResource"]
+            bound = *operator.plan.initial_slots, persistent._replace(kind=INITIALIZER_OUTPUT)
+            *initial, output = (slot._replace(name=f"operators[{i}].{slot.name}") for slot in bound)
+            inputs.append(initial)
+            outputs.append([output])
+        self.slots: Slots = {
+            "BindInputs": inputs,
+            "BindOutputs": outputs,
+            "BindTemporaryResource": [[Slot.resource(TEMPORARY, 0)]],
+            "BindPersistentResource": [[Slot.resource(INITIALIZER_PERSISTENT, 0)]],
+        }
 
     def _object(self, operator: object) -> InitializerObject | None:
         if operator is None:

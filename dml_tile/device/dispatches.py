@@ -12,11 +12,11 @@ from types import NoneType
 from typing import Final
 
 from dml_tile.bindings.memory import POISON, Bytes
-from dml_tile.bindings.slots import BoundRange, Slot
+from dml_tile.bindings.slots import BoundRange
 from dml_tile.descriptors.graph import Descriptor
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer, require_tiles
 from dml_tile.device.state import DeviceState
-from dml_tile.device.table import Bindings, BindingTable
+from dml_tile.device.table import BindingTable
 from dml_tile.directml.enums import CommandListType, ExecutionFlags
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Finding
@@ -108,20 +108,14 @@ class Execution:
         is_own_table = table.dispatchable is compiled  # unless it was reset since
         why_unnoticed = "DirectML does not notice: the descriptors are volatile" if self.is_volatile else ""
 
-        def accesses(slots: Iterable[Slot], bound: Bindings) -> Iterator[BoundRange]:
-            for slot, binding in zip(slots, chain(bound if is_own_table else (), repeat(None)), strict=False):
+        def accesses(call: str) -> Iterator[BoundRange]:
+            bound = chain(table.bound[call] if is_own_table else (), repeat(None))
+            for slot, binding in zip(chain.from_iterable(compiled.slots[call]), bound, strict=False):
                 if slot.size_in_bytes:
                     yield BoundRange(slot, binding, why_unnoticed)
 
-        reads = [
-            *accesses(compiled.plan.input_slots, table.inputs),
-            *accesses([compiled.persistent_slot], [table.persistent]),
-        ]
-        writes = [
-            *accesses(compiled.plan.output_slots, table.outputs),
-            *accesses([compiled.temporary_slot], [table.temporary]),
-        ]
-        return reads, writes
+        reads = [*accesses("BindInputs"), *accesses("BindPersistentResource")]
+        return reads, [*accesses("BindOutputs"), *accesses("BindTemporaryResource")]
 
 
 def _missing(state: DeviceState, accesses: Iterable[BoundRange]) -> list[Finding]:
@@ -142,12 +136,12 @@ class OperatorsInitialization:
         self._operators = initializer.operators
         self._owned: list[tuple[CompiledOperator, list[BoundRange], BoundRange]] = []
         bound_before_reset = "DirectML notices only whether anything is bound"
-        unseen = [bound_before_reset if bound else "" for bound in (table.inputs, table.outputs)]
-        inputs, outputs = (chain(bound, repeat(None)) for bound in (table.inputs, table.outputs))
-        for compiled, slots, (output_slot,) in zip(
-            initializer.operators, initializer.input_slots, initializer.output_slots, strict=True
-        ):
-            sources = [BoundRange(slot, next(inputs), unseen[0]) for slot in slots]
+        calls = "BindInputs", "BindOutputs"
+        unseen = [bound_before_reset if table.bound[call] else "" for call in calls]
+        inputs, outputs = (chain(table.bound[call], repeat(None)) for call in calls)
+        slots = (initializer.slots[call] for call in calls)
+        for compiled, input_slots, (output_slot,) in zip(initializer.operators, *slots, strict=True):
+            sources = [BoundRange(slot, next(inputs), unseen[0]) for slot in input_slots]
             persistent = BoundRange(output_slot, next(outputs), unseen[1])
             if compiled.owns_input:
                 self._owned.append((compiled, [each for each in sources if each.slot.size_in_bytes], persistent))
@@ -195,7 +189,13 @@ def _may_write(
     desc: Descriptor | None = None,
 ) -> bool:
     """Return True if there are no findings and no overlaps; findings remove the device."""
-    overlaps = list(_overlaps(reads, writes))
+    read, written = ([(each.name, each.span) for each in accesses] for accesses in (reads, writes))
+    overlaps = [
+        (output, other)
+        for i, (output, span) in enumerate(written)
+        for other, accessed in (*read, *written[:i])
+        if span and accessed and span.overlaps(accessed)
+    ]
     for names in overlaps:
         findings += state.findings(OVERLAP_RULES, names)
     if findings:
@@ -203,17 +203,6 @@ def _may_write(
     else:
         state.record(call, desc)
     return not findings and not overlaps
-
-
-def _overlaps(reads: Sequence[BoundRange], writes: Sequence[BoundRange]) -> Iterator[tuple[str, str]]:
-    for i, write in enumerate(writes):
-        written = write.span
-        if written is None:
-            continue
-        for other in (*reads, *writes[:i]):
-            accessed = other.span
-            if accessed is not None and written.overlaps(accessed):
-                yield write.slot.name, other.slot.name
 
 
 class CommandRecorder:

@@ -6,7 +6,8 @@ ns-directml-dml_binding_table_desc)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from types import NoneType
@@ -23,7 +24,7 @@ from dml_tile.bindings.resources import (
     binding_desc,
     bindings_of,
 )
-from dml_tile.bindings.slots import Slot, ranges_of
+from dml_tile.bindings.slots import ranges_of
 from dml_tile.descriptors.graph import Descriptor
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
 from dml_tile.device.state import DeviceState
@@ -72,10 +73,8 @@ class BindingTable:
     """
 
     dispatchable: Dispatchable | None
-    inputs: Bindings
-    outputs: Bindings
-    temporary: BufferBinding | None
-    persistent: BufferBinding | None
+    bound: dict[str, Bindings]
+    """The bindings by the method that made them, such as ``BindInputs``."""
 
     def __init__(self, state: DeviceState, desc: BindingTableDesc | None, call: str) -> None:
         self.state = state
@@ -95,7 +94,7 @@ class BindingTable:
         An empty sequence unbinds all inputs; ``None`` is a null array, which removes the device if there are inputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        self.inputs = self._bind("BindInputs", bindings_of(bindings), lambda its: its.input_slots, self.inputs)
+        self._bind("BindInputs", bindings_of(bindings))
 
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all outputs: a buffer for each output, or the operators' persistent resources for an initializer.
@@ -103,23 +102,21 @@ class BindingTable:
         An empty sequence unbinds all outputs; ``None`` is a null array, which removes the device if there are outputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        self.outputs = self._bind("BindOutputs", bindings_of(bindings), lambda its: its.output_slots, self.outputs)
+        self._bind("BindOutputs", bindings_of(bindings))
 
     def bind_temporary_resource(self, binding: BindingLike | None) -> None:
         """Bind the temporary resource of a compiled graph; no tile needs one.
 
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
-        call, descs = "BindTemporaryResource", [None if binding is None else binding_desc(binding)]
-        (self.temporary,) = self._bind(call, descs, lambda its: [[its.temporary_slot]], [self.temporary])
+        self._bind("BindTemporaryResource", [None if binding is None else binding_desc(binding)])
 
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
         """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
 
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
-        call, descs = "BindPersistentResource", [None if binding is None else binding_desc(binding)]
-        (self.persistent,) = self._bind(call, descs, lambda its: [[its.persistent_slot]], [self.persistent])
+        self._bind("BindPersistentResource", [None if binding is None else binding_desc(binding)])
 
     def _set_desc(self, desc: BindingTableDesc | None, call: str) -> None:
         require_instance(desc, BindingTableDesc, NoneType)
@@ -136,28 +133,19 @@ class BindingTable:
             )
             self.state.require(call, TABLE_RULES, request)
         self.dispatchable = dispatchable
-        self.inputs = []
-        self.outputs = []
-        self.temporary = None
-        self.persistent = None
+        self.bound = defaultdict(list)
         # dispatches with these bindings that wait in a command list, but volatile ones; a reset may move the table
         self.recorded = WeakSet[object]()
         self.state.record(call, self._desc)
 
-    def _bind(
-        self,
-        call: str,
-        descs: Sequence[BindingDesc | None] | None,
-        slots_of: Callable[[Dispatchable], Sequence[Sequence[Slot]]],
-        before: Bindings,
-    ) -> Bindings:
-        """Return the bindings after a call: ``before`` if a binding is wrong, or the device is removed."""
+    def _bind(self, call: str, descs: Sequence[BindingDesc | None] | None) -> None:
+        """Bind what a call passes, unless a binding is wrong, which removes the device."""
         if self.state.is_removed(call):
-            return before
+            return
         if self.dispatchable is None:
             self.state.remove(call, self.state.findings(TABLE_USE_RULES, _malformed(descs, self.state.target)))
-            return before
-        slots, direct3d_device = slots_of(self.dispatchable), self.dispatchable.state.direct3d_device
+            return
+        slots, direct3d_device = self.dispatchable.slots[call], self.dispatchable.state.direct3d_device
         counts = None if descs is None else len(descs), len(slots)
         findings = self.state.findings(BINDING_COUNT_RULES, counts)
         bound = [
@@ -175,18 +163,16 @@ class BindingTable:
         if any(found.crash for found in findings):
             malformed = bool(_malformed(descs, self.state.target, direct3d_device))
             findings = in_order_of_notice(findings, malformed=malformed)
-        if findings:
-            self.state.remove(call, findings, self._desc)
-            return before
         bindings = [each.binding if each.buffer is not None else None for each in bound]
-        if self.recorded and bindings != before:
-            names = (s.name for s, old, new in zip_longest(chain.from_iterable(slots), before, bindings) if old != new)
+        if self.recorded and not findings:
+            changes = zip_longest(chain.from_iterable(slots), self.bound[call], bindings)
+            names = (slot.name for slot, old, new in changes if old != new)
             findings = [found for name in names for found in apply_rules(REBINDING_RULES, name, self.state.target)]
-            if any(map(self.state.enforces, findings)):
-                self.state.remove(call, findings, self._desc)
-                return before
+        if any(map(self.state.enforces, findings)):
+            self.state.remove(call, findings, self._desc)
+            return
         self.state.record(call, self._desc, findings)
-        return bindings
+        self.bound[call] = bindings
 
     @property
     def _desc(self) -> Descriptor | None:

@@ -62,7 +62,7 @@ GROUPS: Final = {
     "Exchange structs with C": ("readers.c_structs",),
     "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),
     "Test against a device": (
-        *("device.device", "device.dispatchables", "device.table", "device.dispatches"),
+        *("device.device", "device.plans", "device.dispatchables", "device.table", "device.dispatches"),
         *("rules.device", "bindings.resources"),
     ),
     "Enumerations": ("directml.enums", "directml.data_types"),

@@ -1,12 +1,15 @@
-"""Compiled graphs: what their binding takes, and their execution, node by node.
+"""The plans of compiled operators and graphs: what their binding takes, and their execution, node by node.
 
-Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nf-directml-idmldevice1-compilegraph
+Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (nf-directml-idmldevice1-compilegraph,
+ns-directml-dml_binding_properties)
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -14,21 +17,50 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Slot, SlotKind
 from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.descriptors.operator import tile_of
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
-from dml_tile.device.dispatchables import BindingProperties, CompiledPlan, Kernel
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, OWNED_BY_DML
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
+from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.graph import graph_view, order_of_nodes, output_of, sizes_of
+from dml_tile.rules.operator_view import tensors_of
 
 DESCRIPTORS_OF_A_COPY: Final = 2
 """For a copy's input, and for its output."""
 
 MAX_SLOTS: Final = 2**16
 """The most inputs, and the most outputs, of a compiled graph: each takes memory, used or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class BindingProperties:
+    """DML_BINDING_PROPERTIES; the sizes are in bytes."""
+
+    required_descriptor_count: int
+    temporary_resource_size: int
+    persistent_resource_size: int
+
+
+Kernel: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], object]
+"""Reads inputs and the persistent resource, and writes outputs and the temporary resource, in this order."""
+
+
+@dataclass(frozen=True)
+class CompiledPlan:
+    """The properties of a compiled operator that follow from its descriptor and the target."""
+
+    kernel: Kernel | None
+    """None for another operator than Tile, and if an output is undefined, as the runtime's in 32-bit arithmetic."""
+    properties: BindingProperties
+    input_slots: tuple[Slot, ...]
+    output_slots: tuple[Slot, ...]
+    initial_slots: tuple[Slot, ...]
+    """The inputs at initialisation."""
+    persistent_offsets: tuple[int, ...]
+    """The offsets in the persistent resource of inputs that are OWNED_BY_DML."""
 
 
 class _Place(NamedTuple):
@@ -41,6 +73,32 @@ class _Place(NamedTuple):
     def memory(self, reads: Sequence[Bytes], writes: Sequence[Bytes], tensor: BufferTensorDesc) -> Bytes:
         region = (writes if self.is_written else reads)[self.region]
         return region[self.offset : self.offset + tensor.total_tensor_size_in_bytes]
+
+
+@lru_cache(maxsize=256)
+def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> CompiledPlan:
+    """Return the plan of an operator; one other than Tile is bound and initialised, and never executed."""
+    if isinstance(desc, TileOperatorDesc):
+        inputs, outputs = {"InputTensor": desc.input_tensor}, {"OutputTensor": desc.output_tensor}
+        kernel = _kernel([(desc, _Place(False, 0), [_Place(True, 0)])], target)
+    else:
+        assert isinstance(desc.desc, OperatorFields)
+        (inputs, outputs), kernel = tensors_of(desc.desc), None
+    initial = _slots(inputs, INITIALIZER_INPUT)
+    offsets, persistent = list[int](), 0
+    for slot in initial:
+        if slot.size_in_bytes:
+            offsets.append(-(-persistent // slot.alignment) * slot.alignment)
+            persistent = offsets[-1] + slot.size_in_bytes
+    if target.level.runtime.rounds_persistent_sizes:
+        persistent = round_up_4(persistent)
+    properties = BindingProperties(len(inputs) + len(outputs), 0, persistent)
+    slots = _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial
+    return CompiledPlan(kernel, properties, *slots, tuple(offsets))
+
+
+def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Slot, ...]:
+    return tuple(Slot.tensor(name, tensor, kind) for name, tensor in tensors.items())
 
 
 def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
@@ -121,11 +179,11 @@ def _kernel(tiles: Sequence[_Tile], target: Target) -> Kernel | None:
         if why_never_executed(desc, target):
             return None
         source, output = described(desc)
-        moves += [(mover_of_tile(desc).write, source, read_from, output, place) for place in places]
+        moves += [(mover_of_tile(desc), source, read_from, output, place) for place in places]
 
     def run(reads: Sequence[Bytes], writes: Sequence[Bytes]) -> None:
-        for move, source, read_from, output, written_to in moves:
-            move(read_from.memory(reads, writes, source), written_to.memory(reads, writes, output))
+        for mover, source, read_from, output, written_to in moves:
+            mover.write(read_from.memory(reads, writes, source), written_to.memory(reads, writes, output))
 
     return run
 
