@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas, the generated pages and images, and what the commands in the other pages print.
+"""Writes the generated pages and images of the documentation, and what the commands in the other pages print.
 
     python -m docs.generate
     python -m docs.generate --words    # counts those that people wrote, page by page
@@ -9,7 +9,6 @@ A test compares what it would write with what is there.
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +22,6 @@ from docs.generator.cpp_fields import cpp_fields
 from docs.generator.images import write_images
 from docs.generator.operators_page import operators_page
 from docs.generator.rules_page import rules_page
-from docs.generator.schemas import FOLDER, schemas
 from docs.generator.words import words_in
 from tests.helpers.model_process import ModelProcess
 from tests.helpers.pages import executed
@@ -53,8 +51,6 @@ def word_counts() -> dict[str, int]:
 def main() -> None:
     for name, page in GENERATED.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
-    for name, schema in schemas().items():
-        (FOLDER / f"{name}.schema.json").write_text(f"{json.dumps(schema, indent=2)}\n", encoding="utf-8")
     for path in sorted(path for path in DOCS.glob("*.md") if path.name not in GENERATED):
         with TemporaryDirectory() as folder:
             text = executed(path.read_text(encoding="utf-8"), Path(folder))

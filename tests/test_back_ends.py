@@ -23,12 +23,12 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, descri
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.emit.schemas import schemas
 from dml_tile.errors import DialectError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import OWN, Against, Basis, Severity
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
 from dml_tile.simulation.target import simulate
-from docs.generator.schemas import schemas
 from tests.helpers.descriptors import at
 
 

@@ -13,9 +13,9 @@ import onnx
 import pytest
 
 from dml_tile.directml.data_types import TensorDataType
+from dml_tile.emit.schemas import schemas
 from dml_tile.json_text import parse_json
 from dml_tile.readers.file_kinds import LFS_POINTER
-from docs.generator.schemas import schemas
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.check_files import FLAT as FLAT_TENSOR
 from tests.helpers.command_line import Call, errors_of

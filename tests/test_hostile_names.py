@@ -37,7 +37,7 @@ def require_well_formed_outputs(check: Call, *arguments: str) -> dict[str, str]:
     for form, text in found.items():
         require_well_formed(form, text)
     Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text())).validate(json.loads(found["sarif"]))
-    schema = json.loads((ROOT / "dml_tile" / "schemas" / "check_output.schema.json").read_text())
+    schema = json.loads((ROOT / "schemas" / "check_output.schema.json").read_text())
     Draft202012Validator(schema).validate(json.loads(found["json"]))
     require_junit(found["junit"])
     return found

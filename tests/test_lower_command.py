@@ -17,7 +17,7 @@ from typer.testing import Result
 
 from dml_tile.checks import lowerings
 from dml_tile.descriptors.operator import OperatorDesc
-from docs.generator.schemas import schemas
+from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import GATHER, WITHOUT_FIELDS, write
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import tile_json

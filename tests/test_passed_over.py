@@ -135,7 +135,7 @@ def test_a_schema_of_many_megabytes_is_not_parsed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_this_repository_s_schemas_are_not_broken(check: Call) -> None:
-    result = check(str(ROOT / "dml_tile" / "schemas"))
+    result = check(str(ROOT / "schemas"))
     assert (result.exit_code, "unreadable" in result.stderr) == (2, False)
     assert "holds no models and no descriptors" in result.stderr
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
@@ -152,12 +151,13 @@ def schema(
     name: str | None = typer.Argument(None, metavar="NAME", help="A schema; without it, the names of all are printed."),
 ) -> None:
     """Print the JSON Schema of a format that is read or written, or the names of all schemas."""
-    folder = Path(__file__).parent.parent / "schemas"
-    known = sorted(file.name.removesuffix(".schema.json") for file in folder.iterdir())
+    from dml_tile.emit.schemas import schemas
+
+    known = schemas()
     if name is None:
         print_text("".join(f"{each}\n" for each in known))
     elif name in known:
-        print_text((folder / f"{name}.schema.json").read_text("utf-8"))
+        print_text(f"{json.dumps(known[name], indent=2)}\n")
     else:
         raise typer.BadParameter(f"there is no schema {name!r}; expected one of {', '.join(known)}", param_hint="NAME")
 

@@ -1,1 +1,1 @@
-"""Writes descriptors and lowerings as text for other programs."""
+"""Writes descriptors, lowerings and schemas as text for other programs."""

@@ -1,4 +1,4 @@
-"""Results as JSON, for programs; dml_tile/schemas/check_output.schema.json describes it."""
+"""Results as JSON, for programs; schemas/check_output.schema.json describes it."""
 
 from __future__ import annotations
 

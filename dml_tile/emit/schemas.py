@@ -1,4 +1,4 @@
-"""The JSON Schemas (2020-12) of what is read and written, made from the models: ``dml_tile/schemas/``.
+"""The JSON Schemas (2020-12) of what is read and written, made from the models; ``schemas/`` holds them as files.
 
 Page: https://json-schema.org/draft/2020-12
 """
@@ -10,14 +10,12 @@ import copy
 import inspect
 import re
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-import dml_tile
 from dml_tile.back_ends.chromium import OpSupportLimits
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.descriptors.graph import ARRAYS, GraphDesc
@@ -34,9 +32,6 @@ from dml_tile.dxdispatch.rules import TILE_NAMES
 from dml_tile.reports.json import CheckOutput
 
 Schema = dict[str, Any]
-
-FOLDER: Final = Path(dml_tile.__file__).parent / "schemas"
-"""The folder of the schemas' files, ``NAME.schema.json``."""
 
 _C_NAMES: Final = c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc, GraphDesc)
 _C_NAMES.update(c_names(*(each.struct for each in ARRAYS.values())))
@@ -60,7 +55,7 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schemas() -> dict[str, Schema]:
-    """Return every schema, by its name."""
+    """Every schema, by its name; the file is ``NAME.schema.json``."""
     tile = "dml_tile_operator_desc"
     made = {tile: _with_flat_tensors(TileOperatorDesc)}
     made |= {f"{tile}.{row.since.short}": narrowed_tile_schema(row) for row in tile_rows()}
