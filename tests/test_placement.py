@@ -429,7 +429,7 @@ WRONG: Final = {
     "a cast's stated type": (
         of_nodes("a = Cast<to=10>(x); y = Abs(a)", value_info=[typed("a", [2, 3])]),
         of_nodes("a = Cast<to=10>(x); y = Abs(a)", value_info=[typed("a", [2, 3], H)]),
-        "its output output is of float, and to is float16",
+        "its output is of float, and its attribute to is float16",
     ),
     "an output's only type": (
         of_nodes("a = Shape(x); y = Abs(a)", value_info=[typed("a", [2], H)]),

@@ -125,7 +125,8 @@ def operator_of(node: Node, opset: int | None, stated: Iterable[TypeProto | None
     fault = _fault(node.domain, node.type, opset, inputs, outputs, attributes)
     made = _TYPE_NAMES.get(node.attributes["to"].i) if node.kind == "Cast" and not fault else None
     if made and outputs[0] not in ("", None, made):
-        fault = Reason(Placement.NONE, "ORT-MODEL-node", f"its output output is of {outputs[0]}, and to is {made}")
+        text = f"its output is of {outputs[0]}, and its attribute to is {made}"
+        fault = Reason(Placement.NONE, "ORT-MODEL-node", text)
     return found._replace(fault=fault) if fault else found
 
 
@@ -155,9 +156,8 @@ def _fault(
                 expected = {least: f"{least}", _ANY_NUMBER: f"{least} or more"}.get(most, f"{least} to {most}")
                 wrong.append(f"it has {plural(len(values), what)}, not {expected}")
             pairs = zip(values, formals, strict=False)
-            wrong += [
-                f"its {what} {each.name} is left out" for value, each in pairs if value == "" and each.option == _SINGLE
-            ]
+            left_out = (each.name for value, each in pairs if value == "" and each.option == _SINGLE)
+            wrong += [f"its {_named(what, name)} is left out" for name in left_out]
         wrong += _wrong_types(schema, inputs, outputs)
         types = {name: each.type.name for name, each in schema.attributes.items()}
         unknown = [name for name, _ in given if name not in types and name[:2] != "__"]
@@ -182,9 +182,14 @@ def _wrong_types(schema: Any, inputs: _Types, outputs: _Types) -> Iterator[str]:
                 continue
             if f"tensor({type_})" not in formal.types and not is_output_by_attribute:
                 verb = "take" if what == "input" else "make"
-                yield f"its {what} {formal.name} is of {type_}, which it does not {verb}"
+                yield f"its {_named(what, formal.name)} is of {type_}, which it does not {verb}"
             elif formal.is_homogeneous and bound.setdefault(formal.type_str, type_) != type_:
-                yield f"its {what} {formal.name} is of {type_}, and another of {bound[formal.type_str]}"
+                yield f"its {_named(what, formal.name)} is of {type_}, and another of {bound[formal.type_str]}"
+
+
+def _named(what: str, name: str) -> str:
+    """Return an input or output with its name, unless that is the same word."""
+    return what if name == what else f"{what} {name}"
 
 
 def _repeated(formals: Iterable[Any]) -> Iterator[Any]:
