@@ -6,6 +6,7 @@ import base64
 import json
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,8 @@ from dml_tile.back_ends.placement import NamedNode, Placement, Reason
 from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.targets import Target
 from dml_tile.findings import unreadable
-from dml_tile.readers.item import Item
+from dml_tile.readers.item import Item, item_of
+from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports.levels import levels_html
 from tests.helpers.packages import npm_file
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page, placed_model
@@ -246,6 +248,18 @@ def test_the_page_fits_its_window_and_no_cell_lies_on_another(opened: Chrome, wi
         "&& a.top < b.bottom - 1 && b.top < a.bottom - 1)).length"
     )
     assert overlaps == 0
+
+
+def test_a_table_of_five_targets_fits_1200_pixels(browser: Chrome, tmp_path: Path) -> None:
+    targets = (OLD, MIDDLE, *map(Target.parse, ("5_0", "6_2", "6_4")))
+    dynamic = item_of(TileNode("number", DIALECTS["ONNX Tile-13"], "int64", ("batch", 16), (None, 1)))
+    path = tmp_path / "five.html"
+    path.write_text(page([checked(dynamic, *targets), checked(LONG, *targets)]), "utf-8")
+    set_width(browser, 1200)
+    browser.get(path.as_uri())
+    script = "const table = document.querySelector('#operators .wide'); return [table.scrollWidth, table.clientWidth]"
+    whole, seen = browser.execute_script(script)
+    assert whole == seen
 
 
 def test_without_scripts_all_can_be_read(opened: Chrome) -> None:
