@@ -42,7 +42,7 @@ finally:
 """The command line, which at its end prints what it has imported."""
 
 OTHER_COMMANDS = "dml_tile.cli.tiles dml_tile.cli.run dml_tile.cli.reference"
-TERMINALS_AND_ARRAYS = "numpy rich"
+LARGE_LIBRARIES = "numpy rich jinja2"
 MODELS_OF_ONNX = "dml_tile.back_ends.placement dml_tile.readers.sandbox.parent dml_tile.checks.placements"
 ALL_RULES = "dml_tile.checks.catalogue dml_tile.rules.device dml_tile.rules.operator"
 REFUSALS = "dml_tile.lowering.lower dml_tile.readers.refusals dml_tile.checks.baseline"
@@ -55,8 +55,8 @@ LOWERS = "dml_tile.lowering.lower dml_tile.back_ends.dialects"
     ("arguments", "needed", "unneeded"),
     [
         ("--version", "", "typer dml_tile.cli.app"),
-        ("--help", "dml_tile.cli.app", f"pydantic dml_tile.descriptors.tile {TERMINALS_AND_ARRAYS}"),
-        *((f"check {file} -t {target} --format {form}", needed, f"{OTHER_COMMANDS} {TERMINALS_AND_ARRAYS} {unneeded}")
+        ("--help", "dml_tile.cli.app", f"pydantic dml_tile.descriptors.tile {LARGE_LIBRARIES}"),
+        *((f"check {file} -t {target} --format {form}", needed, f"{OTHER_COMMANDS} {LARGE_LIBRARIES} {unneeded}")
           for file, target, needed, unneeded in (
               ("good.json", "6_2", "dml_tile.descriptors.tile",
                f"tomllib {MODELS_OF_ONNX} {ALL_RULES} {REFUSALS} {GRAPHS_AND_CAPTURES} {OPERATORS}"),

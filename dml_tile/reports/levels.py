@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
-from string import Template
 from typing import Any, Final
 
 from rich.table import Table
@@ -20,7 +19,6 @@ from dml_tile.directml.operator_table import Column, OperatorTable, Row, tables_
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.packages import PACKAGES
 from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
-from dml_tile.reports.markup import Markup, element, file_text, html_page, region, table_head
 
 KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
 """The data types that Tile has in the same rows."""
@@ -31,9 +29,7 @@ KINDS_TEXT: Final = "float: 16 and 32 bits; int: 8 to 32 bits, signed and unsign
 
 NOT_TAKEN: Final = "-"
 
-_MATRIX_TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
 _MATRIX_HEADINGS: Final = ("Windows", "DirectML in the box", "feature level", *KINDS)
-_PACKAGES_TITLE: Final = "The DirectML in packages"
 _PACKAGE_HEADINGS: Final = ("package", "releases", "DirectML", "level")
 
 
@@ -55,7 +51,7 @@ def tables() -> list[Table | str]:
     return [
         made,
         "",
-        _table(_PACKAGES_TITLE, _PACKAGE_HEADINGS, _package_rows()),
+        _table("The DirectML in packages", _PACKAGE_HEADINGS, _package_rows()),
         "",
         _table("Tile, input and output", ("since level", "dimensions", "data types"), support),
         "",
@@ -149,66 +145,31 @@ _HELD: Final = {
 }
 """Words for who holds a descriptor to a sentence: whether its page has it, and whether the runtime looks at it."""
 
-_PAGE_TITLE: Final = "What each DirectML feature level accepts"
-
-
-_ROW_HEADINGS: Final = ("from", "basis", "tensors", "dimensions", "data types")
-
 
 def levels_html() -> str:
     """Return a page of all operators, with a search field, that needs nothing else."""
-    packages = (
-        [element("th", package, scope="row"), *(element("td", cell) for cell in cells)]
-        for package, *cells in _package_rows()
-    )
-    body = Template(file_text("levels.html")).substitute(
-        matrix="".join(region(_MATRIX_TITLE, [_grid(_MATRIX_HEADINGS, _matrix_cells(), class_="matrix")])),
+    from dml_tile.reports.html import html_page  # with its library
+
+    page = html_page(
+        "levels",
+        title="What each DirectML feature level accepts",
+        matrix_headings=_MATRIX_HEADINGS,
+        matrix=zip(WINDOWS_RELEASES, matrix_rows(), strict=True),
+        all_counts=counts_text(tile_rows()[-1].dimension_counts),
+        not_taken=NOT_TAKEN,
         kinds=KINDS_TEXT,
-        none=NOT_TAKEN,
-        page=pages.TILE,
-        packages="".join(region(_PACKAGES_TITLE, [_grid(_PACKAGE_HEADINGS, packages, class_="matrix")])),
-        measured=", ".join(row.level.short for row in LEVELS.values() if row.operators_are_measured),
-        operators="".join(chain.from_iterable(map(_operator_section, operators().values()))),
+        tile_page=pages.TILE,
+        package_headings=_PACKAGE_HEADINGS,
+        packages=_package_rows(),
+        measured=[row.level.short for row in LEVELS.values() if row.operators_are_measured],
+        operators=[(operator, [*tables_of(operator)]) for operator in operators().values()],
+        level_text=_level_text,
+        rows_of=_rows,
+        counts_text=counts_text,
+        types_text=types_text,
+        sentences=_sentences,
     )
-    return "".join(html_page(_PAGE_TITLE, [body], "levels.js"))
-
-
-def _grid(headings: Iterable[str], rows: Iterable[Iterable[Markup]], class_: str | None = None) -> Markup:
-    """Return a table of cells."""
-    body = element("tbody", *(element("tr", *cells) for cells in rows))
-    return element("table", table_head(headings), body, class_=class_)
-
-
-def _matrix_cells() -> Iterator[list[Markup]]:
-    classes = {NOT_TAKEN: "none", counts_text(tile_rows()[-1].dimension_counts): "all"}
-    for release, (name, directml, level, *counts) in zip(WINDOWS_RELEASES, matrix_rows(), strict=True):
-        page = element("td", element("a", directml, href=release.page))
-        cells = (element("td", count, class_=classes.get(count, "some")) for count in counts)
-        yield [element("th", name, scope="row"), page, element("td", level), *cells]
-
-
-def _operator_section(operator: Operator) -> Iterator[str]:
-    yield f'<section class="operator" id="{operator.name}">\n'
-    yield element("h3", element("a", operator.name, href=f"#{operator.name}"))
-    page = next(table.page for _, table in tables_of(operator))
-    source = element("a", "its page", href=page, rel="noreferrer")
-    yield element("p", f"{operator.value}; from {_level_text(operator.level)}; ", source, class_="note")
-    for choice, table in tables_of(operator):
-        if choice:
-            yield element("h4", choice)
-        if rows := [_cells(*row) for row in _rows(table)]:
-            yield from region(f"{operator.name} {choice}".strip(), [_grid(_ROW_HEADINGS, rows)])
-        if sentences := [*_sentences(operator, table)]:
-            yield element("ul", *(element("li", sentence) for sentence in sentences))
-    yield "\n</section>\n"
-
-
-def _cells(kind: str, level: FeatureLevel, tensors: str, column: Column) -> list[Markup]:
-    """Return the cells of a row; on narrow screens, those with a label stand below the cells before them."""
-    since = element("td", _level_text(level), data_label="from")
-    counts = element("td", counts_text(column.dimension_counts), data_label="dimensions")
-    types = element("td", types_text(column.data_types) or "not given")
-    return [since, element("td", kind), element("td", tensors), counts, types]
+    return "".join(page)
 
 
 def _level_text(level: FeatureLevel) -> str:
