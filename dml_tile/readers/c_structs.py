@@ -12,32 +12,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Sequence
-from ctypes import (
-    POINTER,
-    Structure,
-    Union,
-    addressof,
-    c_char_p,
-    c_double,
-    c_float,
-    c_int32,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-    pointer,
-    sizeof,
-)
+from ctypes import POINTER, Structure, Union, addressof, byref, c_float, c_uint32, c_uint64, c_void_p, pointer, sizeof
 from ctypes import _Pointer as Pointer
 from functools import cache
-from struct import calcsize
+from struct import pack
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
+from dml_tile.descriptors.graph import ARRAYS, GraphArray, GraphDesc, OperatorGraphNodeDesc
 from dml_tile.descriptors.numbers import SCALAR_FORMATS, ScaleBias, Size2D
 from dml_tile.descriptors.operator import KINDS, UNKNOWN_STRUCT, OperatorDesc, OperatorFields
 from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType, TensorType
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType, TensorType
 from dml_tile.directml.operators import Field, Operator, operators
 from dml_tile.errors import require_instance
 
@@ -47,7 +33,7 @@ if TYPE_CHECKING:
     CSource = int | c_void_p | Structure | Union | Pointer[Any] | ByReference | None
     """An address, a ctypes structure or union, or a pointer to one, also from ``byref``."""
 else:
-    ByReference = type(ctypes.byref(c_uint32()))  # ctypes does not name it
+    ByReference = type(byref(c_uint32()))  # ctypes does not name it
 
 
 class DML_BUFFER_TENSOR_DESC(Structure):  # noqa: N801 - C's name
@@ -101,9 +87,9 @@ class DML_SIZE_2D(Structure):  # noqa: N801
 
 _C_TYPES: Final[dict[str, Any]] = {
     "UINT": c_uint32,
-    "INT": c_int32,
+    "INT": ctypes.c_int32,
     "FLOAT": c_float,
-    "BOOL": c_int32,
+    "BOOL": ctypes.c_int32,
     "DML_SCALAR_UNION": c_uint64,
     **{struct.__name__: struct for struct in (DML_TENSOR_DESC, DML_OPERATOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D)},
 }
@@ -150,7 +136,7 @@ def _described(part: type[Struct]) -> type[Structure]:
     """Return the structure of a node or an edge: a node's operator, or the mirror's indices, and a name."""
     indices = {c_name: c_uint32 for name, c_name in c_names(part).items() if name not in ("name", "type")}
     fields = {"Operator": c_void_p} if part is OperatorGraphNodeDesc else indices
-    return type(part.__name__, (Structure,), {"_fields_": [*fields.items(), ("Name", c_char_p)]})
+    return type(part.__name__, (Structure,), {"_fields_": [*fields.items(), ("Name", ctypes.c_char_p)]})
 
 
 GRAPH_PARTS: Final = {array.c_name: _described(array.struct) for array in ARRAYS.values()}
@@ -249,22 +235,21 @@ def read_graph_desc(source: CSource, operator_desc: Callable[[int], OperatorDesc
     if graph is None:
         return None
     values = {field[0]: getattr(graph, field[0]) for field in DML_GRAPH_DESC._fields_}
-    for array in GRAPH_PARTS:
-        count = values[f"{array.removesuffix('s')}Count"]
-        entries = values[array][:count] if bool(values[array]) else None
-        values[array] = entries and [_read_entry(entry, array, operator_desc) for entry in entries]
+    for array in ARRAYS.values():
+        count = values[f"{array.c_name.removesuffix('s')}Count"]
+        entries = values[array.c_name][:count] if bool(values[array.c_name]) else None
+        values[array.c_name] = entries and [_read_entry(entry, array, operator_desc) for entry in entries]
     return GraphDesc.model_validate(values)
 
 
 def _read_entry(
-    entry: DML_GRAPH_NODE_DESC, array: str, operator_desc: Callable[[int], OperatorDesc | None]
+    entry: DML_GRAPH_NODE_DESC, array: GraphArray, operator_desc: Callable[[int], OperatorDesc | None]
 ) -> dict[str, Any] | None:
-    part = GRAPH_PARTS[array]
+    part = GRAPH_PARTS[array.c_name]
     desc = _structure(entry.Desc, part)
     if desc is None:
         return None
-    # the arrays of edges are in the order of the edges' types
-    is_read = entry.Type == (list(GRAPH_PARTS).index(array) or GraphNodeType.OPERATOR)
+    is_read = entry.Type == array.type
     values: dict[str, Any] = {field[0]: getattr(desc, field[0]) if is_read else 0 for field in part._fields_}
     values["Name"] = values["Name"].decode() if values["Name"] else None
     if "Operator" in values:
@@ -328,16 +313,12 @@ def _written_value(value: object) -> Any:
     return value
 
 
-def _written_scalar(value: Any, data_type: int) -> c_uint64:
-    """Return a DML_SCALAR_UNION; a number of an unknown type takes all its bytes."""
+def _written_scalar(value: Any, data_type: int) -> int:
+    """Return the bytes of a DML_SCALAR_UNION as one number; a number of an unknown type takes all of them."""
     if isinstance(value, str):
-        return c_uint64(int(value, 16))
-    format_ = SCALAR_FORMATS.get(data_type) or ("d" if isinstance(value, float) else "Q")
-    if format_ not in "fd":
-        return c_uint64(int(value) % 2 ** (8 * calcsize(format_)))
-    union = c_uint64()
-    (c_float if format_ == "f" else c_double).from_buffer(union).value = value
-    return union
+        return int(value, 16)
+    format_ = SCALAR_FORMATS.get(data_type) or ("d" if isinstance(value, float) else "q" if value < 0 else "Q")
+    return int.from_bytes(pack(f"<{format_}", value), "little")
 
 
 def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
@@ -376,7 +357,6 @@ def _structure(source: object, struct: type[_Struct]) -> _Struct | None:
 
 def _address(source: object, struct: type[Structure]) -> int:
     """Return the address meant by ``source``, with room for the structure there; 0 for a null pointer."""
-    held: Structure | Union
     match source:
         case None:
             return 0
@@ -387,19 +367,18 @@ def _address(source: object, struct: type[Structure]) -> int:
             return source
         case c_void_p():
             return source.value or 0
-        case Structure() | Union():
-            held, address = source, addressof(source)
         case Pointer():
             if not bool(source):
                 return 0
-            held, address = source.contents, addressof(source.contents)
-        case ByReference():
-            held, address = source._obj, ctypes.cast(source, c_void_p).value or 0  # type: ignore[attr-defined]
-        case _:
-            raise TypeError(
-                f"the address of a {struct.__name__}, a ctypes structure or a pointer to one was expected, not "
-                f"{type(source).__name__}"
-            )
+            source = byref(source.contents)
+        case Structure() | Union():
+            source = byref(source)
+    if not isinstance(source, ByReference):
+        raise TypeError(
+            f"the address of a {struct.__name__}, a ctypes structure or a pointer to one was expected, not "
+            f"{type(source).__name__}"
+        )
+    held, address = source._obj, ctypes.cast(source, c_void_p).value or 0  # type: ignore[attr-defined]
     size = addressof(held) + sizeof(held) - address
     if size < sizeof(struct):
         raise TypeError(f"{type(held).__name__} gives {size} bytes, but {struct.__name__} takes {sizeof(struct)}")
