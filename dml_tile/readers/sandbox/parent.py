@@ -73,7 +73,6 @@ class ModelReader:
         self._is_reading = False
         self._deadline = 0.0
         """The time, of ``time.monotonic``, at which the process is ended."""
-        self._was_late = False
         self._lock = RLock()
         """Is held by whoever changes these, the thread that reads or the one that watches the deadline."""
 
@@ -102,24 +101,23 @@ class ModelReader:
             str(path.absolute()), str(kind.reader), self._known_shapes, self._seconds, self._memory, self._targets
         )
         parts: list[Part] = []
-        failure: str | None = "interrupted"
+        end: ModelFacts | str = "interrupted"
         try:
             end = _read(self._begun(), order, parts)
-            failure = end if isinstance(end, str) else None
-            if isinstance(end, ModelFacts):
-                self._facts |= end
         except OSError as error:
-            failure = f"no process can be started to read it: {error.strerror}"
+            end = f"no process can be started to read it: {error.strerror}"
         finally:
             with self._lock:
-                self._is_reading, self._deadline = False, time.monotonic() + SECONDS_IDLE
-                if self._was_late:
-                    failure = f"reading took longer than {self._seconds:.3g} s"
-                if failure is not None:
+                if self._deadline <= time.monotonic():
+                    end = f"reading took longer than {self._seconds:.3g} s"
+                if isinstance(end, str):
                     self.close()
-        problems = [] if failure is None else [unreadable("", failure)]
+                self._is_reading, self._deadline = False, time.monotonic() + SECONDS_IDLE
         limited: Iterator[Part] = limited_problems(parts)
-        return [*limited, *problems]
+        if isinstance(end, str):
+            return [*limited, unreadable("", end)]
+        self._facts |= end
+        return [*limited]
 
     def new_facts(self) -> ModelFacts:
         """Return what is known of the models that were read since the last call."""
@@ -129,24 +127,22 @@ class ModelReader:
     def _begun(self) -> subprocess.Popen[bytes]:
         """Return the process that is to read a file before the deadline; start one if none runs."""
         with self._lock:
-            self._was_late, process = False, self._process
-            if process is None or process.poll() is not None:
-                self.close()
-                process = self._process = started(self._command)
-                Thread(target=self._watch, args=[process], daemon=True).start()
             self._is_reading, self._deadline = True, time.monotonic() + self._seconds
-            return process
+            if self._process is None or self._process.poll() is not None:
+                self.close()
+                self._process = started(self._command)
+                Thread(target=self._watch, args=[self._process], daemon=True).start()
+            return self._process
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
         """End the process at its deadline. This thread polls: waking it for each file costs more."""
         while self._process is process:
             with self._lock:
                 if self._process is process and self._deadline <= time.monotonic():
-                    if not self._is_reading:  # in a worker's thread, which nobody may tell that there are no more files
-                        self.close()
-                    elif not self._was_late:
-                        self._was_late = True
+                    if self._is_reading:  # the thread that reads closes it
                         process.kill()
+                    else:  # in a worker's thread, which nobody may tell that there are no more files
+                        self.close()
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
