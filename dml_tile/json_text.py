@@ -6,7 +6,7 @@ import codecs
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, Final, NamedTuple
@@ -129,7 +129,14 @@ _SHALLOW: Final = rf'\{{(?:[^\[\]{{}}"/]++|{_CLOSED_STRING}|{_FLAT_ARRAY})*+\}}'
 """An object, such as a tensor's, that holds no objects, arrays of arrays or comments."""
 _VALUE: Final = f"(?as){_SHALLOW}|{_FLAT_ARRAY}|{_WORD}"
 """A shallow object, an array of scalars, or a token."""
-_CONTAINERS_REMEMBERED: Final = 32
+_VALUES_REMEMBERED: Final = 32
+
+
+class _Value(NamedTuple):
+    """The end of a value and, of a container, the offsets of its values by name or index."""
+
+    children: dict[str, int]
+    end: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,34 +171,25 @@ class SourceText:
         return next((token.start() for token in re.finditer(_TOKEN, self._text) if not token[0].startswith("/")), None)
 
     @cached_property
-    def _children(self) -> Callable[[int], dict[str, int]]:
-        """Returns, by a container's offset, the offsets of its values by name or index; none for another value."""
-        return lru_cache(_CONTAINERS_REMEMBERED)(partial(_children_of, self._text))  # not of self: a cycle would stay
+    def _scan(self) -> Callable[[int], _Value]:
+        """Returns the value at an offset."""
+        return lru_cache(_VALUES_REMEMBERED)(partial(_scanned, self._text))  # not of self: a cycle would stay
 
     def _position(self, steps: list[str], path: str) -> Position | None:
         offset = self._root
         for step in steps:
-            offset = None if offset is None else self._children(offset).get(step)
+            offset = None if offset is None else self._scan(offset).children.get(step)
         if offset is None:
             return None
         for field in re.findall(_STEP, path):
-            children = self._children(offset)
+            children = self._scan(offset).children
             if field not in _BESIDE_DESC and (desc := children.get("Desc") or children.get("desc")):
-                offset, children = desc, self._children(desc)  # a struct's fields may be under Desc
+                offset, children = desc, self._scan(desc).children  # a struct's fields may be under Desc
             found = children.get(field) or children.get(to_snake(field))
             if found is None:
                 break
             offset = found
-        return Position(*self._line_and_column(offset), *self._line_and_column(self._end_of_value(offset)))
-
-    def _end_of_value(self, offset: int) -> int:
-        depth = 0
-        for token in re.compile(_VALUE).finditer(self._text, offset):
-            word = token[0]
-            depth += (word in "[{") - (word in "]}")
-            if depth == 0:
-                return token.end()
-        return len(self._text)
+        return Position(*self._line_and_column(offset), *self._line_and_column(self._scan(offset).end))
 
     def _line_and_column(self, offset: int) -> tuple[int, int]:
         before = bisect_left(self._ends_of_lines, offset)
@@ -202,37 +200,29 @@ class SourceText:
         return [match.start() for match in re.finditer("\n", self._text)]
 
 
-def _children_of(text: str, offset: int) -> dict[str, int]:
-    """Return the offsets of a container's values by name or index; none for another value."""
-    return dict(_scanned(text, offset))
-
-
-def _scanned(text: str, offset: int) -> Iterator[tuple[str, int]]:
-    """Yield the name or index, and the offset, of each of a container's values."""
-    if text[offset] not in "[{":
-        return
+def _scanned(text: str, offset: int) -> _Value:
+    """Return the value at an offset; of a malformed text, the end is its end."""
     is_object = text[offset] == "{"
-    name = None if is_object else "0"
-    depth, index = 1, 0
+    if not is_object and text[offset] != "[":
+        token = re.compile(_TOKEN).match(text, offset)
+        return _Value({}, token.end() if token else len(text))
+    children: dict[str, int] = {}
+    name: str | None = None
+    depth = 1
     for token in re.compile(_VALUE).finditer(text, offset + 1):
         word = token[0]
-        if word.startswith("/"):
-            continue
         if word in "]}":
             depth -= 1
             if depth == 0:
-                break
-            continue
-        if depth == 1:
-            if word == ",":
-                index += 1
-                name = None if is_object else str(index)
-            elif name is None:
+                return _Value(children, token.end())
+        elif depth == 1 and word not in ",:" and not word.startswith("/"):
+            if is_object and name is None:
                 name = _name(word)
-            elif word != ":":
-                yield name, token.start()
-        if word in "[{":
-            depth += 1
+            else:
+                children[str(len(children)) if name is None else name] = token.start()
+                name = None
+        depth += word in "[{"
+    return _Value(children, len(text))
 
 
 def _name(token: str) -> str:
