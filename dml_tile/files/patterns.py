@@ -32,8 +32,6 @@ OUTSIDE: Final = "../"
 _Places: TypeAlias = set[tuple[int, int]]
 """Patterns by their lines' numbers, each with the number of its parts matched so far."""
 
-_NOWHERE: Final[_Places] = set()
-
 
 class _Pattern(NamedTuple):
     parts: tuple[str, ...]
@@ -41,23 +39,18 @@ class _Pattern(NamedTuple):
     is_of_folders: bool  # it ends with a slash
 
 
-class _Awaited(NamedTuple):
-    """Parts of patterns, without and with wildcards, each with the places reached by matching it."""
+class _Folder(NamedTuple):
+    """A folder's state: the parts that names in it may match, and the patterns that match it or a folder above.
+
+    Parts, without and with wildcards, have the places that are reached by matching them. Places ``staying`` are those
+    of ``**``.
+    """
 
     names: dict[str, _Places]
     wildcards: dict[str, _Places]
-
-
-class _Folder(NamedTuple):
-    """A folder's state: the patterns that match it or a folder above, and the parts that its names may match.
-
-    Only names in the folder itself may match the parts ``here``, names at any depth the parts ``below``.
-    """
-
-    here: _Awaited
-    below: _Awaited
-    matching: frozenset[int] = frozenset()
-    is_left_out: bool = False
+    staying: _Places
+    matching: frozenset[int]
+    is_left_out: bool
 
 
 class Patterns:
@@ -72,8 +65,9 @@ class Patterns:
         self.met: set[int] = set()
         self._patterns = {index: pattern for index, line in enumerate(self.lines) if (pattern := _pattern(line))}
         self._expressions: dict[str, re.Pattern[str] | None] = {}
-        root = self._folder({(index, 0) for index in self._patterns}, _Awaited({}, {}))
-        self._folders = {"": root, OUTSIDE[:-1]: root._replace(here=_Awaited({}, {}))}
+        root = {(index, 0) for index in self._patterns}
+        elsewhere = {(index, 0) for index, pattern in self._patterns.items() if pattern.parts[0] == _ANY_DEPTH}
+        self._folders = {"": self._folder(root), OUTSIDE[:-1]: self._folder(elsewhere)}
 
     def decision(self, path: str) -> bool | None:
         """Return whether the last line that matches a path leaves it out; None if none does."""
@@ -101,38 +95,33 @@ class Patterns:
         for folder in reversed(unknown):
             matching, places = self._matched(f"{folder}/", above)
             is_left_out = above.is_left_out or (bool(matching) and not self._patterns[max(matching)].keeps)
-            below = self._folder(places, above.below)
-            above = below._replace(matching=above.matching | matching, is_left_out=is_left_out)
-            self._folders[folder] = above
+            above = self._folders[folder] = self._folder(places, above.matching | matching, is_left_out)
         return above
 
     def _matched(self, path: str, above: _Folder) -> tuple[set[int], _Places]:
         """Return the lines that match a path itself, and the places from which other lines go on below it."""
         is_folder = path.endswith("/")
         name = path.rstrip("/").rpartition("/")[2]
-        reached: _Places = set()
-        for awaited in (above.here, above.below):
-            reached |= awaited.names.get(name, _NOWHERE)
-            for part, places in awaited.wildcards.items():
-                if self._is_match(part, name):
-                    reached |= places
+        reached = set(above.names.get(name, ()))
+        for part, places in above.wildcards.items():
+            if self._is_match(part, name):
+                reached |= places
         ends = {place for place in reached if place[1] == len(self._patterns[place[0]].parts)}
         matching = {index for index, _ in ends if is_folder or not self._patterns[index].is_of_folders}
         self.met |= matching
-        return matching, reached - ends
+        return matching, above.staying | (reached - ends)
 
-    def _folder(self, places: _Places, below: _Awaited) -> _Folder:
-        """Return the state of a folder where patterns go on from ``places``, and from ``below`` at any depth."""
-        here, deeper = _Awaited({}, {}), _Awaited({}, {})
+    def _folder(self, places: _Places, matching: frozenset[int] = frozenset(), is_left_out: bool = False) -> _Folder:
+        """Return the state of a folder where patterns go on from ``places``."""
+        folder = _Folder({}, {}, set(), matching, is_left_out)
         for index, at in places:
             parts = self._patterns[index].parts
-            awaited = here
             if parts[at] == _ANY_DEPTH:
-                awaited, at = deeper, at + 1
-            part = parts[at]
-            of_kind = awaited.wildcards if re.search(_MAGIC, part) else awaited.names
-            of_kind.setdefault(part, set()).add((index, at + 1))
-        return _Folder(here, _Awaited(*map(_merged, below, deeper)))
+                folder.staying.add((index, at))
+                at += 1
+            of_kind = folder.wildcards if re.search(_MAGIC, parts[at]) else folder.names
+            of_kind.setdefault(parts[at], set()).add((index, at + 1))
+        return folder
 
     def _is_match(self, part: str, name: str) -> bool:
         if part not in self._expressions:
@@ -140,11 +129,6 @@ class Patterns:
             self._expressions[part] = re.compile(text, re.DOTALL) if text else None
         expression = self._expressions[part]
         return bool(expression and expression.match(name))
-
-
-def _merged(above: dict[str, _Places], own: dict[str, _Places]) -> dict[str, _Places]:
-    """Return both together; the same object as ``above`` if a folder adds nothing, as most do."""
-    return {**above, **{part: own[part] | above.get(part, _NOWHERE) for part in own}} if own else above
 
 
 def _pattern(line: str) -> _Pattern | None:
