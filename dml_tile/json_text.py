@@ -23,7 +23,8 @@ COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 
 # the expressions below are compiled when they are first needed: most texts need none
 _STRING_OR_COMMENT: Final = f"(?s){STRING}|{COMMENT}".encode()
-_STRING_OR_TRAILING_COMMA: Final = rf"(?s){STRING}|,(?=\s*[\]}}])".encode()
+_STRING_OR_TRAILING_COMMA: Final = rf"(?s){STRING}|(?<=[^\[{{,: \t\r\n])[ \t\r\n]*+,(?=\s*[\]}}])".encode()
+"""A trailing comma is behind a value."""
 _REPEATED_NAME: Final = r'(?s)Detected duplicate key "(.*)" at (line \d+ column \d+)\Z'
 _SHORT: Final = 2**20
 """The bytes of a text from which on it is asked whether its values fit into memory."""
@@ -78,7 +79,7 @@ def parse_json(text: bytes) -> Any:
             name, place = repeated.groups()
             raise ValueError(f"the name {shortened(name, 80)!r} appears twice in one object, at {place}") from None
         # Most documents are plain JSON; only the others pay for a second look. Blanks keep lines and columns true.
-        plain = re.sub(_STRING_OR_TRAILING_COMMA, _blank_comma, re.sub(_STRING_OR_COMMENT, _blank_comment, text))
+        plain = re.sub(_STRING_OR_TRAILING_COMMA, _blanked, re.sub(_STRING_OR_COMMENT, _blanked, text))
         if plain == text:
             raise
     return parse_json(plain)
@@ -102,19 +103,10 @@ def position_of_error(text: bytes, error: ValueError, first: int = 1) -> Positio
     return Position(*place, *place)
 
 
-def _blank_comment(match: re.Match[bytes]) -> bytes:
+def _blanked(match: re.Match[bytes]) -> bytes:
+    """Return a string as it is, and blanks for anything else."""
     token = match[0]
     return token if token.startswith(b'"') else token.translate(_BLANKS)
-
-
-def _blank_comma(match: re.Match[bytes]) -> bytes:
-    token = match[0]
-    if token != b",":
-        return token
-    before = match.start() - 1
-    while before >= 0 and match.string[before] in b" \t\r\n":
-        before -= 1
-    return b" " if before >= 0 and match.string[before] not in b"[{,:" else token  # a value has to come first
 
 
 _STEP: Final = r"[^.\[\]]+"

@@ -278,10 +278,15 @@ def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_D
 
 
 def _written_field(fields: OperatorFields, field: Field) -> Any:
+    """Return the value of a field; of a DML_SCALAR_UNION, the bytes as one number: all, if its type is unknown."""
     value = fields[field.name]
-    if value is None or field.kind != "x":
+    if field.kind != "x":
         return value
-    return _written_scalar(value, fields[fields.operator.scalar_type])
+    if isinstance(value, str):
+        return int(value, 16)
+    format_ = SCALAR_FORMATS.get(fields[fields.operator.scalar_type])
+    format_ = format_ or ("d" if isinstance(value, float) else "q" if value < 0 else "Q")
+    return int.from_bytes(pack(f"<{format_}", value), "little")
 
 
 def _written(values: Iterable[Any], struct: type[_Struct]) -> _Struct:
@@ -303,7 +308,8 @@ def _written_value(value: object) -> Any:
     """Return a structure, or a number as it is."""
     match value:
         case TensorDesc():
-            return _tensor_struct(value)
+            buffer = _void(_written(value.desc.__dict__.values(), DML_BUFFER_TENSOR_DESC)) if value.desc else None
+            return DML_TENSOR_DESC(value.type, buffer)
         case OperatorDesc():
             return write_operator_desc(value)
         case ScaleBias():
@@ -311,14 +317,6 @@ def _written_value(value: object) -> Any:
         case Size2D():
             return DML_SIZE_2D(value.width, value.height)
     return value
-
-
-def _written_scalar(value: Any, data_type: int) -> int:
-    """Return the bytes of a DML_SCALAR_UNION as one number; a number of an unknown type takes all of them."""
-    if isinstance(value, str):
-        return int(value, 16)
-    format_ = SCALAR_FORMATS.get(data_type) or ("d" if isinstance(value, float) else "q" if value < 0 else "Q")
-    return int.from_bytes(pack(f"<{format_}", value), "little")
 
 
 def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
@@ -337,11 +335,6 @@ def _read_tensor(source: Pointer[DML_TENSOR_DESC] | DML_TENSOR_DESC) -> TensorDe
     fields = {name: getattr(buffer, name) for name, _ in DML_BUFFER_TENSOR_DESC._fields_}
     arrays = {name: _read_array(fields[name], buffer.DimensionCount) for name in ("Sizes", "Strides")}
     return TensorDesc(type=tensor.Type, desc=BufferTensorDesc.model_validate(fields | arrays))
-
-
-def _tensor_struct(tensor: TensorDesc) -> DML_TENSOR_DESC:
-    buffer = _void(_written(tensor.desc.__dict__.values(), DML_BUFFER_TENSOR_DESC)) if tensor.desc else None
-    return DML_TENSOR_DESC(tensor.type, buffer)
 
 
 def _void(struct: Structure) -> c_void_p:

@@ -87,7 +87,7 @@ def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
     A call that two lines begin is a problem. Its operators are kept, without an HRESULT where it may be either's.
     """
     operators, waiting = _Operators(), dict[tuple[str, int], Item]()
-    begun, mixed = set[tuple[str, int]](), set[tuple[str, int]]()
+    mixed = set[tuple[str, int]]()
     for part in parts:
         if not isinstance(part, Call):
             yield part
@@ -99,9 +99,8 @@ def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
             elif key not in mixed:
                 yield _problem(part, "completes a call that no line before it describes")
             continue
-        if is_again := key in begun:
+        if is_again := key in operators.descs:
             yield _problem(part, f"call is {line.call}, which an earlier line of the session has begun")
-        begun.add(key)
         desc = part.desc if isinstance(part.desc, OperatorDesc) and not is_again else None
         operators.descs[key] = desc
         if line.graph is not None:
