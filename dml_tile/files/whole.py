@@ -19,29 +19,24 @@ if TYPE_CHECKING:
 MAX_SECONDS_WITHOUT_WRITER: Final = 60
 _PART: Final = 2**20
 _NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
+_NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _BINARY: Final = getattr(os, "O_BINARY", 0)
 
 
 def read_into(path: Path, place: NDArray[np.uint8], offset: int = 0) -> None:
     """Fill ``place`` with the file's bytes from ``offset`` on; raise OSError or ValueError if it has changed."""
-    with _unfollowed(path) as file:  # it may have become a pipe or a link
+    with open_regular(path) as file:  # it may have become a pipe or a link
         file.seek(offset)
         read = file.readinto(place.data)
     if read < place.nbytes:
         raise ValueError(f"it changed while it was read: {read} of {place.nbytes} bytes are left")
 
 
-def _unfollowed(path: Path) -> BufferedReader:
-    """Open a file without waiting, unless it is a link, where the system can tell."""
-    flags = _NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
-    return open(path, "rb", opener=lambda name, mode: os.open(name, mode | flags))
-
-
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file. Raises OSError for anything else, such as a link or a pipe."""
     if path.is_symlink():  # where there is no O_NOFOLLOW
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-    file = _unfollowed(path)
+    file = open(path, "rb", opener=lambda name, mode: os.open(name, mode | _NONBLOCK | _NOFOLLOW))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "is not a regular file", str(path))

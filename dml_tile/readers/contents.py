@@ -6,7 +6,6 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -51,7 +50,7 @@ def why_nothing(kind: FileKind, file: BinaryIO) -> str:
     beginning = file.read(_FIRST_PART)
     if beginning.startswith(LFS_POINTER):
         return ""
-    if not _is_found(kind.content, _texts(beginning, file, kind.content)):
+    if not _is_found(kind.content, beginning, file):
         return f"without {kind.content.name}"
     if kind.reader == "JSON":
         if len(beginning) == _FIRST_PART:
@@ -62,30 +61,21 @@ def why_nothing(kind: FileKind, file: BinaryIO) -> str:
     return ""
 
 
-def _is_found(content: Content, texts: Iterator[tuple[bytes, bool]]) -> bool:
-    kept = b""
-    for part, is_last in texts:
-        text = kept + part
+def _is_found(content: Content, beginning: bytes, file: BinaryIO) -> bool:
+    """Return True if a file, whose ``beginning`` was read, has the content; text is converted to UTF-8."""
+    encoding = json.detect_encoding(beginning) if content.is_text else "utf-8"
+    decoder = None if encoding.startswith("utf-8") else codecs.getincrementaldecoder(encoding)("replace")
+    kept, part, size = b"", beginning, _FIRST_PART
+    while True:
+        text = kept + (decoder.decode(part).encode(errors="replace") if decoder else part)
         # single quotes: as Python prints objects
         found = re.search(content.pattern, text.replace(b"'", b'"'))
+        is_last = len(part) < size
         if found and (is_last or found.start() < len(text) - _OVERLAP):
             return True
-        kept = text[-_OVERLAP:]
-    return False
-
-
-def _texts(beginning: bytes, file: BinaryIO, content: Content) -> Iterator[tuple[bytes, bool]]:
-    """Yield the parts of a file, text converted to UTF-8, and whether each is the last."""
-    encoding = json.detect_encoding(beginning) if content.is_text else ""
-    decoder = None if encoding in ("", "utf-8", "utf-8-sig") else codecs.getincrementaldecoder(encoding)("replace")
-    part, size = beginning, _FIRST_PART
-    while True:
-        is_last = len(part) < size
-        yield decoder.decode(part).encode(errors="replace") if decoder else part, is_last
         if is_last:
-            return
-        size = _PART
-        part = file.read(size)
+            return False
+        kept, part, size = text[-_OVERLAP:], file.read(_PART), _PART
 
 
 def _is_schema(text: bytes, content: Content) -> bool:
