@@ -5,35 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import Flag, IntEnum
+from enum import IntEnum
 from pathlib import Path
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 from dml_tile.directml.enums import HRESULT
+from dml_tile.directml.operator_table import BOTH as BOTH
+from dml_tile.directml.operator_table import Basis as Basis
 from dml_tile.directml.targets import Target
 
 Against = Literal["documentation", "runtime", "both"]
 """The contract that a descriptor is held to: the documentation, the runtime as measured or inferred, or both."""
 
-
-class Basis(Flag):
-    """The evidence for a rule; several may hold."""
-
-    DOCUMENTED = 1
-    """Microsoft's reference pages say so."""
-    RUNTIME = 2
-    """Microsoft's runtime was measured to do so, on feature levels 5_0, 5_2 and 6_2."""
-    INFERRED = 4
-    """It was concluded, not measured: for a level that was not measured, or from a back end's source."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The bases one by one, in lower case: ``("documented", "runtime")``."""
-        return tuple(str(basis.name).lower() for basis in self)
-
-
-BOTH: Final = Basis.DOCUMENTED | Basis.RUNTIME
-"""The bases of most rules: the documentation and the runtime agree."""
 
 _NONE: Final = Basis(0)
 

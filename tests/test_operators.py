@@ -40,7 +40,6 @@ from dml_tile.readers.item import Item
 from dml_tile.rules import equations, shapes
 from dml_tile.rules.equations import EQUATION
 from dml_tile.rules.operator import not_looked_at
-from dml_tile.rules.operator_fields import FIELD_SENTENCE
 from dml_tile.rules.shapes import SHAPE
 from docs.generator.operators_page import operator_index
 from tests.helpers.command_line import Call, errors_of
@@ -55,7 +54,6 @@ DXDISPATCH: Final = os.environ.get("DML_TILE_TESTS_DXDISPATCH", "")
 
 @pytest.mark.parametrize("operator", operators().values(), ids=lambda operator: operator.name)
 def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) -> None:
-    names = {field.name for field in operator.fields}
     tensors = {*operator.tensors}
     for _, table in tables_of(operator):
         assert table.rows
@@ -63,12 +61,9 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
         assert min(table.rows) <= operator.level
         for shared in table.same:
             assert {*shared.tensors} <= tensors
-        for sentence in table.fields:
-            found = FIELD_SENTENCE.fullmatch(sentence.text)
-            assert found, sentence
-            assert found["field"] in names
-        for sentence in table.sizes:
-            assert EQUATION.fullmatch(sentence.text), sentence
+        for sentence in (*table.fields, *table.sizes):
+            assert (equation := EQUATION.fullmatch(sentence.text)), sentence
+            assert {*re.findall(r"\w+", equation["left"])} & operator.named.keys()
         for sentence in table.shapes:
             assert (shape := SHAPE.fullmatch(sentence.text)), sentence
             assert shape["tensor"] in tensors or not shape["tensor"].endswith(("Tensor", "Tensors"))

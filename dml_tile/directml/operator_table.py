@@ -1,10 +1,8 @@
 """Documented and measured facts of each operator: ``operators.toml``, whose head explains its keys.
 
-Sentences of ``fields`` are such as "Axis < DimensionCount of InputTensor", "Axes within DimensionCount of InputTensor"
-(each entry is below it), "ValueDataType = DataType of OutputTensor", "P = 1 or 2" and "ReductionFunction in AVERAGE
-MAX". Those of ``sizes`` are equations (``dml_tile.rules.equations``), of ``shapes`` a tensor's Sizes by names
-(``dml_tile.rules.shapes``). Those of ``given`` name tensors of which one is not null, of ``null`` tensors that all are;
-behind "if" is a tensor that is not null, or an enumerator: "MaskTensor if MaskType = NONE".
+Sentences of ``fields`` and ``sizes`` are equations (``dml_tile.rules.equations``), those of ``shapes`` a tensor's Sizes
+by names (``dml_tile.rules.shapes``). Those of ``given`` name tensors of which one is not null, of ``null`` tensors that
+all are; behind "if" is a tensor that is not null, or an enumerator: "MaskTensor if MaskType = NONE".
 
 An entry is parsed when its operator is first looked at; Tile's by every check.
 """
@@ -14,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Flag
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -25,14 +24,34 @@ from dml_tile.directml.operators import Operator, enumerations
 
 TABLE: Final = Path(__file__).with_name("operators.toml")
 _RUNTIME: Final = "runtime_"
-_PREFIXES: Final = {"": (True, True), "page": (True, False), "runtime": (False, True), "guard": (False, False)}
-"""Of keys of sentences: whether the page has them, and whether the runtime looks at them."""
 _TAKEN_OVER: Final = frozenset(
     {"by", "free", "fused", "inputs", "never_owned", "not_repeated", "runtime_fused", "unchecked", "without_rule"}
 )
 """The keys whose values are those of the table's fields."""
 _DECODER: Final = json.JSONDecoder()
 """Reads the values of the table, which are both TOML and JSON, in a fraction of a TOML parser's time."""
+
+
+class Basis(Flag):
+    """The evidence for a rule; several may hold."""
+
+    DOCUMENTED = 1
+    """Microsoft's reference pages say so."""
+    RUNTIME = 2
+    """Microsoft's runtime was measured to do so, on feature levels 5_0, 5_2 and 6_2."""
+    INFERRED = 4
+    """It was concluded, not measured: for a level that was not measured, or from a back end's source."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The bases one by one, in lower case: ``("documented", "runtime")``."""
+        return tuple(str(basis.name).lower() for basis in self)
+
+
+BOTH: Final = Basis.DOCUMENTED | Basis.RUNTIME
+"""The bases of most rules: the documentation and the runtime agree."""
+_PREFIXES: Final = {"": BOTH, "page": Basis.DOCUMENTED, "runtime": Basis.RUNTIME, "guard": Basis.INFERRED}
+"""The bases of sentences by the prefixes of their keys."""
 
 
 class Column(NamedTuple):
@@ -47,11 +66,10 @@ Row: TypeAlias = Mapping[str, Column]
 
 
 class Sentence(NamedTuple):
-    """A requirement, as text; one that is neither documented nor checked by the runtime guards it against a crash."""
+    """A requirement, as text; an inferred one guards the runtime against a crash."""
 
     text: str
-    is_documented: bool = True
-    is_checked: bool = True
+    basis: Basis
 
 
 class Given(NamedTuple):
@@ -60,8 +78,7 @@ class Given(NamedTuple):
     tensors: tuple[str, ...]
     condition: str
     below: FeatureLevel | None
-    is_documented: bool
-    is_checked: bool
+    basis: Basis
 
 
 class Shared(NamedTuple):
@@ -69,8 +86,7 @@ class Shared(NamedTuple):
 
     field: str
     tensors: tuple[str, ...]
-    is_documented: bool = True
-    is_checked: bool = True
+    basis: Basis = BOTH
     alias: tuple[TensorDataType, TensorDataType] | None = None
     """A data type of the first tensor, and that of the others with it."""
     condition: str = ""
@@ -181,8 +197,7 @@ def _sentences(values: Mapping[str, Any]) -> dict[str, list[Sentence]]:
     for name, texts in values.items():
         prefix, _, key = name.rpartition("_")
         if key in found:
-            held = _PREFIXES[prefix]
-            found[key] += [Sentence(text, *held) for text in texts]
+            found[key] += [Sentence(text, _PREFIXES[prefix]) for text in texts]
     return found
 
 
@@ -190,11 +205,11 @@ def _given(sentence: Sentence) -> Given:
     text, _, below = sentence.text.partition(" below ")
     tensors, _, condition = text.partition(" if ")
     level = FeatureLevel.parse(below) if below else None
-    return Given(tuple(tensors.replace(" or ", " ").split()), condition, level, *sentence[1:])
+    return Given(tuple(tensors.replace(" or ", " ").split()), condition, level, sentence.basis)
 
 
 def _shared(sentences: Iterable[Sentence], names: tuple[str, ...]) -> Iterator[Shared]:
-    for sentence, is_documented, is_checked in sentences:
+    for sentence, basis in sentences:
         text, _, condition = sentence.partition(" if ")
         text, _, alias = text.partition(", ")
         one, _, other = alias.partition(" as ")
@@ -203,7 +218,7 @@ def _shared(sentences: Iterable[Sentence], names: tuple[str, ...]) -> Iterator[S
         tensors = tuple(words[len(fields) :])
         for each in fields:
             types = (TensorDataType[one], TensorDataType[other]) if alias else None
-            yield Shared(each, names if tensors == ("*",) else tensors, is_documented, is_checked, types, condition)
+            yield Shared(each, names if tensors == ("*",) else tensors, basis, types, condition)
 
 
 def _levels(sentences: Iterable[str]) -> dict[str, FeatureLevel]:

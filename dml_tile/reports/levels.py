@@ -15,7 +15,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
-from dml_tile.directml.operator_table import Column, OperatorTable, Row, tables_of
+from dml_tile.directml.operator_table import BOTH, Basis, Column, OperatorTable, Row, tables_of
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.packages import PACKAGES
 from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
@@ -138,12 +138,12 @@ def operator_json(operator: Operator) -> str:
 
 
 _HELD: Final = {
-    (True, True): "",
-    (True, False): " (by its page only)",
-    (False, True): " (runtime only)",
-    (False, False): " (else DirectML may crash)",
+    BOTH: "",
+    Basis.DOCUMENTED: " (by its page only)",
+    Basis.RUNTIME: " (runtime only)",
+    Basis.INFERRED: " (else DirectML may crash)",
 }
-"""Words for who holds a descriptor to a sentence: whether its page has it, and whether the runtime looks at it."""
+"""Words for who holds a descriptor to a sentence, by its basis."""
 
 
 def levels_html() -> str:
@@ -199,24 +199,24 @@ def types_text(data_types: Collection[TensorDataType]) -> str:
 
 
 def _sentences(operator: Operator, table: OperatorTable) -> Iterator[str]:
-    for field, tensors, is_documented, is_checked, alias, condition in table.same:
+    for field, tensors, basis, alias, condition in table.same:
         if len(tensors) > 1:
             but = f", but {alias[1].name} for {alias[0].name}" if alias else ""
             but += f", if {condition} is given" if condition else ""
-            yield f"the same {field}: {', '.join(tensors)}{but}{_HELD[is_documented, is_checked]}"
-    yield from (f"{text}{_HELD[is_documented, is_checked]}" for text, is_documented, is_checked in table.fields)
-    for tensors, condition, below, is_documented, is_checked in table.given:
+            yield f"the same {field}: {', '.join(tensors)}{but}{_HELD[basis]}"
+    yield from (f"{text}{_HELD[basis]}" for text, basis in table.fields)
+    for tensors, condition, below, basis in table.given:
         when = f" if {condition.replace(' = ', ' is ')}" if condition else ""
         when += f" below {below.short}" if below else ""
-        yield f"not null: {' or '.join(tensors)}{when}{_HELD[is_documented, is_checked]}"
-    for tensors, condition, _, is_documented, is_checked in table.null:
-        yield f"null: {', '.join(tensors)} if {condition.replace(' = ', ' is ')}{_HELD[is_documented, is_checked]}"
+        yield f"not null: {' or '.join(tensors)}{when}{_HELD[basis]}"
+    for tensors, condition, _, basis in table.null:
+        yield f"null: {', '.join(tensors)} if {condition.replace(' = ', ' is ')}{_HELD[basis]}"
     yield from _shapes(table)
-    for text, is_documented, is_checked in table.sizes:
+    for text, basis in table.sizes:
         formula, _, words = text.partition("; ")
         tensor = next(word for word in re.split(r"\W+", formula) if word in operator.named)
         words = f"{tensor} has {words}" if words else formula.replace(" == ", " is ")
-        yield f"{words}{_HELD[is_documented, is_checked]}"
+        yield f"{words}{_HELD[basis]}"
     if table.free:
         yield f"any value: {', '.join(table.free)}"
     if table.without_rule:
@@ -225,9 +225,9 @@ def _sentences(operator: Operator, table: OperatorTable) -> Iterator[str]:
 
 def _shapes(table: OperatorTable) -> Iterator[str]:
     """Yield the shapes of tensors, those that hold alike in one line, then the words for their letters."""
-    for held, sentences in groupby(table.shapes, lambda each: (each.is_documented, each.is_checked)):
+    for basis, sentences in groupby(table.shapes, lambda each: each.basis):
         shapes = ", ".join(_shape_text(each.text) for each in sentences)
-        yield f"Sizes: {shapes}{_HELD[held]}"
+        yield f"Sizes: {shapes}{_HELD[basis]}"
     if table.names:
         yield ", ".join(f"{name} is {words}" for name, words in table.names.items())
 

@@ -13,7 +13,7 @@ from dml_tile.directml.operators import operator_name, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Rules, Severity, Violation
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
-from dml_tile.rules.operator_view import OperatorView, basis, table_of, viewed
+from dml_tile.rules.operator_view import OperatorView, table_of, viewed
 from dml_tile.rules.tile import upgrade_advice
 
 ACTIVATION_RULES: Final = Rules[OperatorView](url=pages.FUSED_ACTIVATIONS, basis=BOTH | Basis.INFERRED)
@@ -38,8 +38,8 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
             advice = upgrade_advice(since) if since else None
             is_odd = op.operator.name == "CONVOLUTION" and not (known and known.name.rstrip("1").endswith("MAX"))
             hresult = HRESULT.E_UNEXPECTED if is_odd else None
-            rests_on = basis(is_checked=not table.runtime_fused)
-            yield Violation(f"{path}.Type", message, advice, rests_on, hresult)
+            basis = Basis.DOCUMENTED if table.runtime_fused else BOTH
+            yield Violation(f"{path}.Type", message, advice, basis, hresult)
 
 
 @ACTIVATION_RULES.add("DML-OPERATOR-activation-tensors", says="The tensors of a fused activation are null.")

@@ -1,9 +1,10 @@
-"""Equations between Sizes and other fields, such as "OutputTensor[i] = InputTensor[i] + StartPadding[i]".
+"""Equations, such as "Axis < DimensionCount of InputTensor" and "OutputTensor[i] = InputTensor[i] + StartPadding[i]".
 
-Each side is an expression in Python's syntax of numbers, enumerators, fields, their members (``ScaleSize.Height``), and
-entries of arrays and of tensors' Sizes; ``i`` is each index that the first of them has. Functions are those of
-``FUNCTIONS``. Behind " where " is a condition, without which an equation says nothing. Behind ", modulo 2^32" are
-equations that the runtime computes in 32 bits, and the page does not; behind "; " is the right side in words.
+Each side is an expression in Python's syntax of numbers, enumerators, fields, their members (``ScaleSize.Height``),
+entries of arrays and of tensors' Sizes, and a tensor's DimensionCount or DataType; ``i`` is each index that the first
+of them has. Functions are those of ``FUNCTIONS``. Behind " where " is a condition, without which an equation says
+nothing. Behind ", modulo 2^32" are equations that the runtime computes in 32 bits, and the page does not; behind "; "
+is the right side in words.
 
 An equation says nothing either if a value is missing, or if tensors whose dimensions are counted from the first differ
 in their number of dimensions.
@@ -14,23 +15,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from math import inf, prod
+from math import inf, isnan, prod
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
-from dml_tile.directml.operator_table import Sentence
+from dml_tile.descriptors.tile import DATA_TYPE
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.operator_table import Basis, Sentence
 from dml_tile.directml.operators import Operator, enumerations
-from dml_tile.findings import Basis, Violation
-from dml_tile.rules.operator_view import OperatorView, basis
+from dml_tile.findings import Violation
+from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView
 from dml_tile.text import braced
 
 EQUATION: Final = re.compile(
-    r"(?P<left>.+?) (?P<relation>=|<=|<|>=|>|in) (?P<right>.+?)"
+    r"(?P<left>.+?) (?P<relation>=|!=|<=|<|>=|>|in) (?P<right>.+?)"
     r"(?: where (?P<where>.+?))?(?P<modulo>, modulo 2\^32)?(?:; (?P<words>.+))?"
 )
-_BROKEN_IF: Final = {"=": "!=", "<=": ">", "<": ">=", ">=": "<", ">": "<=", "in": "not in"}
-"""The opposite of each relation, so that nothing is said of a NaN."""
-_WORDS: Final = {"=": "", "<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than ", "in": ""}
+_WORDS: Final = {"<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than "}
+_OF: Final = re.compile(r"(DimensionCount|DataType) of (\w+)")
 _NAME: Final = re.compile(r"(?<![\w.])[A-Za-z]\w*")
 _ENTRY: Final = re.compile(r"(\w+)\[([^][:]+)\]")
 _BRANCHES: Final = re.compile(r"\((.+) if (.+) else (.+)\)")
@@ -56,6 +58,7 @@ def _windows(*arrays: Sequence[int]) -> int:
 FUNCTIONS: Final[dict[str, Any]] = {
     "__builtins__": {},
     "Infinity": inf,
+    "isnan": isnan,
     "rank": lambda sizes: len(without_leading_ones(sizes)),
     "uint32": lambda number: number % _WRAP,
     "windows": _windows,
@@ -101,10 +104,14 @@ class _Entries:
 
 
 def value_of(op: OperatorView, name: str) -> Any:
-    """Return a field: a tensor's Sizes, an array's counted entries, or a number; None for a tensor without Sizes."""
+    """Return a field: a tensor's Sizes, an array's counted entries, or a number; None for a tensor without Sizes.
+
+    ``DataType_of_InputTensor`` is a field of that tensor.
+    """
     field = op.operator.named.get(name)
     if field is None:
-        return enumerators(op.operator).get(name)
+        of_tensor, of, tensor = name.partition("_of_")
+        return TENSOR_FIELDS[of_tensor](op.of(tensor)[0]) if of else enumerators(op.operator).get(name)
     if field.is_tensor:
         sizes = op.sizes.get(name)
         return None if sizes is None else _Entries(sizes) if field.is_array else sizes[0]
@@ -120,31 +127,38 @@ def enumerators(operator: Operator) -> Mapping[str, int]:
 
 
 def steps_of_equations(sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int]) -> Iterator[Step]:
-    """Yield the steps of equations between tensors that have these dimension counts."""
-    for text, is_documented, is_checked in sentences:
-        equation = _equation(text, operator, basis(is_documented, is_checked))
+    """Yield the steps of equations between tensors that have these dimension counts, where tensors are counted."""
+    for sentence in sentences:
+        equation = _equation(sentence, operator)
         if equation.tensors <= ranks.keys() and len({ranks[name] for name in equation.aligned}) < 2:
             yield Step(equation.test, equation.violations)
 
 
 class _Equation:
-    def __init__(self, text: str, operator: Operator, rests_on: Basis) -> None:
-        found = EQUATION.fullmatch(text)
+    def __init__(self, sentence: Sentence, operator: Operator) -> None:
+        text, self._basis = sentence
+        found = EQUATION.fullmatch(_OF.sub(r"\1_of_\2", text))
         assert found, text
         self._left, self._right, self._words = found["left"], found["right"], found["words"] or ""
-        self._relation, self._is_modulo, self._basis = found["relation"], bool(found["modulo"]), rests_on
-        where, sides = found["where"] or "1", f"({found['left']}), ({found['right']})"
+        self._relation, self._is_modulo = found["relation"], bool(found["modulo"])
+        where, sides = found["where"] or "1", f"({self._left}), ({self._right})"
         names, entries = names_in(f"{sides}, ({where})"), _ENTRY.findall(f"{sides}, ({where})")
-        self.tensors = names & {*operator.tensors}
-        self.aligned = self.tensors & {name for name, index in entries if index[0] != "-"}
+        self._sized = names & {*operator.tensors}
+        self.tensors = self._sized | {tensor for _, tensor in _OF.findall(text)}
+        self.aligned = self._sized & {name for name, index in entries if index[0] != "-"}
         self._blamed = next(name for name in _NAME.findall(self._left) if name in operator.named)
         self._index = next((index for name, index in entries if name == self._blamed), "")
         self._is_of_each = "i" in names
-        broken = f"({self._left}) {_BROKEN_IF[self._relation]} ({self._right})"
-        self._found = f"({where}) and ({broken}) and ({sides})"
-        loops = [f"for {self._blamed} in {self._blamed}.each"] * (operator.named[self._blamed].kind == "T")
+        field = operator.named[self._blamed]
+        self._names: Sequence[str] = ()
+        if field.enumeration and names & enumerators(operator).keys():  # another rule refuses an unknown value
+            self._names = enumerations()[field.enumeration].names
+            where = f"{self._blamed} < {len(self._names)}"
+        holds = f"({self._left}) {'==' if self._relation == '=' else self._relation} ({self._right})"
+        self._found = f"({where}) and not ({holds}) and ({sides})"
+        loops = [f"for {self._blamed} in {self._blamed}.each"] * (field.kind == "T")
         loops += [f"for i in range(len({self._blamed}))"] * self._is_of_each
-        fits = f"not (({where}) and ({broken}))" if found["where"] else f"not ({broken})"
+        fits = f"({holds})" if where == "1" else f"not ({where}) or ({holds})"
         self.test = f"all({fits} {' '.join(loops)})" if loops else fits
 
     def violations(self, op: OperatorView, values: dict[str, Any]) -> Iterator[Violation]:
@@ -162,20 +176,26 @@ class _Equation:
                     yield self._violation(op, f"{name}[{k}]" if is_array else name, scope, *found)
 
     def _violation(self, op: OperatorView, path: str, scope: dict[str, Any], left: Any, right: Any) -> Violation:
-        sizes = scope[self._blamed] if self._blamed in self.tensors else ()
+        sizes = scope[self._blamed] if self._blamed in self._sized else ()
         if self._index:
             index = evaluated(self._index, scope)
             path += f".Sizes[{index % len(sizes)}]" if sizes else f"[{index}]"
         elif sizes:
             path += ".DimensionCount" if self._left.startswith("len(") else ".Sizes"
         is_plain = self._words or re.fullmatch(r"\w+(\[[^]]*\])?", self._left)
-        given = f"{_shown(left)} was provided" if is_plain else f"{_told(self._left, op, scope)} is {left}"
-        wanted, choices = _shown(right), [self._right]
-        if not self._words:
-            choices = self._right[1:-1].split(", ") if self._relation == "in" else choices
-            pairs = [(_told(each, op, scope), str(evaluated(each, scope))) for each in choices]
+        given = f"{shown(left)} was provided" if is_plain else f"{_told(self._left, op, scope)} is {left}"
+        choices = self._right[1:-1].split(", ") if self._relation == "in" else [self._right]
+        if self._words:
+            wanted = shown(right)
+        elif self._relation == "!=":
+            wanted = "another number"
+        elif self._names:
+            given, wanted = f"{self._names[left]} was provided", f"one of {', '.join(choices)}"
+        else:
+            pairs = [(_told(each, op, scope), shown(evaluated(each, scope))) for each in choices]
             wanted = " or ".join(text if text in (value, "Infinity") else f"{text} = {value}" for text, value in pairs)
-        message = f"{given}, but {_WORDS[self._relation]}{wanted} was expected{self._words and f': {self._words}'}"
+            wanted = _WORDS.get(self._relation, "") + wanted
+        message = f"{given}, but {wanted} was expected{self._words and f': {self._words}'}"
         is_taken = self._is_modulo and (left - right) % _WRAP == 0
         return Violation(path, message, basis=Basis.DOCUMENTED if is_taken else self._basis)
 
@@ -183,7 +203,10 @@ class _Equation:
 _equation: Final = cache(_Equation)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a field's value as messages show it."""
+    if isinstance(value, TensorDataType):
+        return str(DATA_TYPE.write(value))
     return braced(value) if isinstance(value, tuple) else str(value)
 
 
@@ -195,6 +218,7 @@ def _told(expression: str, op: OperatorView, scope: dict[str, Any]) -> str:
         sizes = op.sizes.get(name)
         return f"{name}.Sizes[{index % len(sizes[0])}]" if sizes else f"{name}[{index}]"
 
+    expression = re.sub(r"(\w+)_of_(\w+)", r"\2.\1", expression)
     if branches := _BRANCHES.fullmatch(expression):
         expression = branches[1] if evaluated(branches[2], scope) else branches[3]
     expression = re.sub(r"\blen\((\w+)\)", r"\1.DimensionCount", _ENTRY.sub(entry, expression))

@@ -19,7 +19,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Violation, apply_rules
 from dml_tile.rules.activations import ACTIVATION_RULES
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
-from dml_tile.rules.operator_view import INT_MAX, OperatorView, basis, viewed
+from dml_tile.rules.operator_view import INT_MAX, OperatorView, viewed
 from dml_tile.rules.shapes import holds
 from dml_tile.rules.tensor import TensorView, findings_of_tensor
 from dml_tile.rules.tile import count_outside_row, lacking_capability, level_needed, upgrade_advice
@@ -41,7 +41,7 @@ def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violati
     since = op.operator.level
     if target.feature_level < since:
         message = level_needed(op.operator.c_name, since, target)
-        yield Violation("Type", message, upgrade_advice(since), basis())
+        yield Violation("Type", message, upgrade_advice(since), BOTH)
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -52,13 +52,13 @@ def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violatio
         value = op.fields[field.name]
         enumeration = enumerations()[field.enumeration]
         is_taken = field.name in op.table.unchecked or (field.name == op.table.by and value > INT_MAX)
-        rests_on = basis(is_checked=not is_taken)
+        basis = Basis.DOCUMENTED if is_taken else BOTH
         if value >= len(enumeration.names):
             message = f"{int(value)} is no enumerator of {enumeration.prefix.removesuffix('_')}"
-            yield Violation(field.name, message, basis=rests_on)
+            yield Violation(field.name, message, basis=basis)
         elif (since := enumeration.levels[value]) > max(target.feature_level, op.operator.level):
             message = level_needed(enumeration.names[value], since, target)
-            yield Violation(field.name, message, upgrade_advice(since), rests_on)
+            yield Violation(field.name, message, upgrade_advice(since), basis)
 
 
 def _outside_the_row(
@@ -77,7 +77,8 @@ def _outside_the_row(
             if not (is_documented and is_taken):
                 later = (level for level, row in op.table.rows.items() if value in getattr(row[tensor], column))
                 since = next((level for level in later if level > target.feature_level), None)
-                yield view, expected, since, basis(not is_documented, not is_taken)
+                basis = Basis.RUNTIME if is_documented else Basis.DOCUMENTED if is_taken else BOTH
+                yield view, expected, since, basis
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType", says="A tensor's data type is in the operator's row of the level.")
@@ -119,7 +120,7 @@ def _cast(data_type: TensorDataType, documented: Iterable[TensorDataType]) -> Te
 def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Iterator[Violation]:
     has_all = target.double_precision and target.typed_uav_loads
     for view in op.views.values() if not has_all else ():
-        yield from lacking_capability(view, target, basis(is_documented=False))
+        yield from lacking_capability(view, target, Basis.RUNTIME)
 
 
 @OPERATOR_LEVEL_RULES.add(
@@ -139,7 +140,7 @@ def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Viola
     if not (op.table.given or op.table.null):
         return
     given = {name for name in op.operator.tensors if op.fields[name]}
-    for tensors, condition, below, *held in op.table.given:
+    for tensors, condition, below, basis in op.table.given:
         if given.isdisjoint(tensors) and not (below and target.feature_level >= below):
             if condition and not holds(op, condition):
                 continue
@@ -147,11 +148,11 @@ def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Viola
             where = f" where {_in_words(condition)}" if condition else ""
             before = f"{',' if where else ''} below {below.short}" if below else ""
             message = f"null was provided, but {expected} was expected{where}{before}"
-            yield Violation(tensors[0], message, upgrade_advice(below) if below else None, basis(*held))
-    for tensors, condition, _, *held in op.table.null:
+            yield Violation(tensors[0], message, upgrade_advice(below) if below else None, basis)
+    for tensors, condition, _, basis in op.table.null:
         if not given.isdisjoint(tensors) and holds(op, condition):
             message = f"a tensor was provided, but null was expected where {_in_words(condition)}"
-            yield from (Violation(name, message, basis=basis(*held)) for name in tensors if name in given)
+            yield from (Violation(name, message, basis=basis) for name in tensors if name in given)
 
 
 def _in_words(condition: str) -> str:
@@ -165,7 +166,7 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
     for view in op.views.values() if op.table.never_owned else ():
         if not view.operand.is_output and int(view.desc.flags) & OWNED_BY_DML:
             message = f"{op.operator.c_name} does not support DML_TENSOR_FLAG_OWNED_BY_DML"
-            yield Violation(view.path("Flags"), message, basis=basis())
+            yield Violation(view.path("Flags"), message, basis=BOTH)
 
 
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)

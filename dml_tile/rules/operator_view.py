@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Any, Final
 
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.operator_table import OperatorTable, operator_table
 from dml_tile.directml.operators import Field
-from dml_tile.findings import BOTH, Basis
 from dml_tile.rules.tensor import Operand, TensorView, view_of
 
 INT_MAX: Final = 2**31 - 1
@@ -58,17 +58,12 @@ class OperatorView:
         return self.by_field.get(tensor, [])
 
 
-def basis(is_documented: bool = True, is_checked: bool = True) -> Basis:
-    """Return the basis of what a page says and the runtime looks at, as measured; that of a guard is inferred."""
-    return _BASES[is_documented, is_checked]
-
-
-_BASES: Final = {
-    (True, True): BOTH,
-    (True, False): Basis.DOCUMENTED,
-    (False, True): Basis.RUNTIME,
-    (False, False): Basis.INFERRED,
+TENSOR_FIELDS: Final[dict[str, Callable[[TensorView], Any]]] = {
+    "DataType": attrgetter("desc.data_type"),
+    "DimensionCount": attrgetter("desc.dimension_count"),
+    "Sizes": attrgetter("sizes"),
 }
+"""Fields of tensors, by their names in C."""
 
 
 def broadcast_advice(small: TensorView, large: TensorView) -> str | None:

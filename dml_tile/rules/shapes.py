@@ -18,9 +18,9 @@ from functools import cache, lru_cache, partial
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
-from dml_tile.directml.operator_table import OperatorTable, Sentence
+from dml_tile.directml.operator_table import Basis, OperatorTable, Sentence
 from dml_tile.directml.operators import Operator
-from dml_tile.findings import Basis, Violation
+from dml_tile.findings import Violation
 from dml_tile.rules.equations import (
     FUNCTIONS,
     Step,
@@ -31,7 +31,7 @@ from dml_tile.rules.equations import (
     steps_of_equations,
     value_of,
 )
-from dml_tile.rules.operator_view import OperatorView, basis
+from dml_tile.rules.operator_view import OperatorView
 from dml_tile.text import braced
 
 SHAPE: Final = re.compile(r"(?P<tensor>\w+)(?: if (?P<condition>[^:]+))?: (?P<sizes>.+)")
@@ -45,10 +45,13 @@ def holds(op: OperatorView, condition: str) -> bool:
     return given is not None if not equals else given == value_of(op, value)
 
 
-def misfits(op: OperatorView) -> Iterator[Violation]:
-    """Yield what does not fit the shapes and equations of an operator."""
-    ranks = tuple([(name, len(sizes[0])) for name, sizes in op.sizes.items()])
-    choices = tuple([op.fields[name] for name in _choosers(op.table)])
+def misfits(op: OperatorView, *, of_fields: bool = False) -> Iterator[Violation]:
+    """Yield what does not fit an operator's shapes and equations of Sizes, or its equations ``of_fields``."""
+    if of_fields:
+        ranks, choices = tuple([(name, 0) for name in op.by_field]), None
+    else:
+        ranks = tuple([(name, len(sizes[0])) for name, sizes in op.sizes.items()])
+        choices = tuple([op.fields[name] for name in _choosers(op.table)])
     names, tests = _plan(op.operator, op.table, ranks, choices)
     values = {name: value_of(op, name) for name in names}
     scope = FUNCTIONS | values  # one namespace, since loops within a test see no other
@@ -70,19 +73,23 @@ def _choosers(table: OperatorTable) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _plan(
-    operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...]
+    operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...] | None
 ) -> tuple[list[str], list[CodeType]]:
     """Return the fields and enumerators whose values the tests have, and the tests."""
     tests = [step.test for step in _steps(operator, table, ranks, choices)]
-    names = frozenset().union(*map(names_in, tests)) & {*operator.named, *enumerators(operator)}
-    return sorted(names), [*map(code, tests)]
+    names = frozenset().union(*map(names_in, tests))
+    known = {*operator.named, *enumerators(operator)}
+    return sorted(name for name in names if name in known or "_of_" in name), [*map(code, tests)]
 
 
 @lru_cache(maxsize=32)
 def _steps(
-    operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...]
+    operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...] | None
 ) -> list[Step]:
-    chosen, of = dict(zip(_choosers(table), choices, strict=True)), dict(ranks)
+    of = dict(ranks)
+    if choices is None:
+        return [*steps_of_equations(table.fields, operator, of)]
+    chosen = dict(zip(_choosers(table), choices, strict=True))
 
     def is_met(condition: str) -> bool:
         field, equals, value = condition.partition(" = ")
@@ -98,11 +105,11 @@ def steps_of_shapes(
     """Yield the steps of shapes for tensors of these dimension counts; ``is_met`` is True for conditions that hold."""
     names = dict.fromkeys([*operator.named, *enumerators(operator)], "")  # of those read from Sizes, the place
     leading = ("", "")
-    for text, *held in sentences:
+    for text, basis in sentences:
         found = SHAPE.fullmatch(text)
         assert found, text
         tensor, condition, words = found["tensor"], found["condition"], found["sizes"].split()
-        step = partial(_step, rests_on=basis(*held))
+        step = partial(_step, basis=basis)
         if condition and not is_met(condition):
             continue
         if tensor not in operator.named and tensor not in names and names_in(found["sizes"]) <= names.keys():
@@ -151,14 +158,14 @@ def _of_size(tensor: str, i: int, word: str, names: dict[str, str], step: Callab
 _Message: TypeAlias = Callable[[OperatorView, dict[str, Any]], str]
 
 
-def _step(test: str, path: str = "", message: _Message = lambda op, values: "", *, rests_on: Basis) -> Step:
+def _step(test: str, path: str = "", message: _Message = lambda op, values: "", *, basis: Basis) -> Step:
     def violations(op: OperatorView, values: dict[str, Any]) -> Iterator[Violation]:
         try:
             is_met = evaluated(test, values)
         except (LookupError, ArithmeticError, NameError):  # it rests on a name that another step could not bind
             return
         if not is_met:
-            yield Violation(path, message(op, values), basis=rests_on)
+            yield Violation(path, message(op, values), basis=basis)
 
     return Step(test, violations)
 
