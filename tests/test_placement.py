@@ -18,6 +18,7 @@ from dml_tile.errors import InputError
 from dml_tile.readers.onnx import functions
 from dml_tile.text import MAX_QUOTED
 from tests.helpers.onnx_graphs import computed, function, if_text, model, node, placed, placements, tensor, typed
+from tests.helpers.recorded_answers import rows_of
 
 F, H, BF = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
 I32, I64, U8, BOOL, STRING = (
@@ -763,96 +764,14 @@ def test_arithmetic_with_a_number_that_changes_nothing_is_gone(nodes: str, numbe
     assert found == [bool(first) and i >= tried.index(first) for i in range(len(tried))]
 
 
-FOUR: Final = "a = QuantizeLinear(f, half, zero); b = DequantizeLinear(a, half, zero); "
-SIZES: Final = "s = Shape(x); g = Gather(s, i0); h = Gather(s, i1); "
-SIZES_11: Final = f"{SIZES}u = Unsqueeze<axes=[0]>(g); v = Unsqueeze<axes=[0]>(h); "
-SIZES_13: Final = f"{SIZES}u = Unsqueeze(g, v0); v = Unsqueeze(h, v0); "
-END: Final = 2**63 - 1
-
-
 @pytest.mark.parametrize(
-    ("nodes", "opset", "first", "outputs"),
-    [
-        # the first release whose wheel removes the nodes that compute these outputs, none if it is empty
-        ("e = Exp(f); a, m = Dropout(e); y = Neg(a)", 7, "1.9", "a"),
-        ("a, m = Dropout(f); y = Neg(a)", 10, "1.9", "a"),
-        ("e = Exp(f); a, m = Dropout(e, half, mode); y = Neg(a)", 13, "1.9", "a"),
-        ("e = Exp(f); a = Dropout(e, half, mode); y = Neg(a)", 12, "1.9", "a"),
-        ("e = Exp(f); a, m = Dropout(e); w = Not(m); y = Neg(a)", 13, "", ""),
-        ("a = Dropout(f, half); y = Neg(a)", 13, "", ""),  # of an input of the graph
-        ("e = Exp(f); n = Not(mode); a = Dropout(e, half, n); y = Neg(a)", 13, "", ""),
-        ("e = Exp(f); a = Dropout(e); y = Neg(a)", 22, "", ""),
-        ("b = DequantizeLinear(q, half, zero); a = QuantizeLinear(b, half, zero); y = Abs(a)", 13, "1.17", "a b"),
-        ("b = DequantizeLinear(q, half, zero); a = QuantizeLinear(b, same, zero); y = Abs(a)", 13, "1.17", "a b"),
-        ("b = DequantizeLinear(q, half); a = QuantizeLinear(b, half); w = Neg(b); y = Cast<to=1>(a)", 13, "1.17", "a"),
-        ("c = Cast<to=2>(f); b = DequantizeLinear(c, half); y = QuantizeLinear(b, half)", 13, "1.20", "b y"),
-        ("b = DequantizeLinear(q, half, zero); y = QuantizeLinear(b, half, zero)", 13, "", ""),
-        ("b = DequantizeLinear(q, half, zero); a = QuantizeLinear(b, one, zero); y = Cast<to=1>(a)", 13, "", ""),
-        ("b = DequantizeLinear(q, half); a = QuantizeLinear(b, half); w = Abs(a); y = Cast<to=1>(a)", 13, "", ""),
-        ("a = QuantizeLinear(f, half, zero); y = DequantizeLinear(a, half, zero)", 13, "", ""),
-        (FOUR + "c = QuantizeLinear(b, half, zero); y = DequantizeLinear(c, half, zero)", 13, "1.14", "b c"),
-        (FOUR + "c = QuantizeLinear(b, one, three); y = DequantizeLinear(c, one, three)", 13, "1.14", "b c"),
-        (FOUR + "c = QuantizeLinear(b, one, zero); y = DequantizeLinear(c, half, zero)", 13, "", ""),
-        (FOUR + "c = QuantizeLinear(b, one, minus); y = DequantizeLinear(c, one, minus)", 13, "", ""),
-        (FOUR + "c = QuantizeLinear(b, one, zero); w = Neg(b); y = DequantizeLinear(c, one, zero)", 13, "", ""),
-        ("e = Exp(x); a = Cast<to=7>(e); y = Shape(a)", 13, "1.16", "a"),
-        ("a = Cast<to=7>(x); y = Shape(a)", 19, "1.16", "a"),
-        ("e = Exp(f); a = Cast<to=7>(e); s = Shape(a); y = Abs(s)", 13, "1.9", "a e s y"),
-        ("a = Cast<to=7>(x); s = Shape(a); w = Neg(a); y = Abs(s)", 13, "", ""),
-        ("a = Cast<to=7>(x); y = Size(a)", 13, "", ""),
-        ("a = Cast<to=7>(x); y = Shape(a)", 11, "", ""),
-        ("a = Cast<to=7>(x); y = Shape(a)", 21, "", ""),
-        (SIZES_11 + "c = Concat<axis=0>(u, v, v2, v3); y = Reshape(x, c)", 11, "1.9", "c g h s u v"),
-        (SIZES_13 + "c = Concat<axis=0>(u, v, v2, v3); y = Reshape(x, c)", 13, "1.14", "c g h s u v"),
-        (SIZES_13 + "c = Concat<axis=0>(u, v, v6); y = Reshape(x, c); w = Neg(g)", 18, "1.14", "c h u v"),
-        (
-            SIZES_13 + "m = Mul(g, h) t = Unsqueeze(m, v0) c = Concat<axis=0>(t, v6); y = Reshape(x, c)",
-            13,
-            "1.9",
-            "c m t",
-        ),
-        (SIZES_13 + "c = Concat<axis=0>(v2, v3, v); y = Reshape(x, c)", 13, "1.9", "c h v"),
-        (SIZES_13 + "c = Concat<axis=0>(v2, v3, v, all); y = Reshape(x, c)", 13, "", ""),  # two of -1
-        (SIZES_13 + "c = Concat<axis=0>(v, u, v2, v3); y = Reshape(x, c)", 13, "", ""),
-        (SIZES_13 + "e = Exp(x); c = Concat<axis=0>(u, v, v6); y = Reshape(e, c)", 13, "", ""),
-        (SIZES_13 + "e = Exp(x); c = Concat<axis=0>(u, v, v6); y = Reshape(x, c); w = Reshape(e, c)", 13, "", ""),
-        (SIZES_13 + "c = Concat<axis=0>(u, v, v6); y = Reshape<allowzero=1>(x, c)", 14, "", ""),
-        (SIZES_13 + "c = Concat<axis=0>(u, v, v2, v3); y = Reshape(x, c)", 19, "", ""),
-        ("a = Reshape(f, s32); b = Reshape(a, v6); y = Neg(b)", 13, "1.21", "b"),
-        ("a = Reshape(f, v6); b = Unsqueeze(a, v0); y = Squeeze(b, v0)", 13, "1.21", "b y"),
-        ("c = Cast<to=10>(f); a = Reshape(c, s32); b = Reshape(a, v6); y = Neg(b)", 13, "1.21", "b"),
-        ("a = Reshape(f, s32); b = Reshape(a, v6); w = Neg(a); y = Neg(b)", 13, "", ""),
-        ("a = Reshape(x, all); y = Reshape(a, s0)", 13, "", ""),
-        ("a = Unsqueeze(f, v0); b = Squeeze(a, v0); y = Neg(b)", 13, "", ""),
-        ("a = Reshape(f, s32); b = Reshape(a, v6); y = Neg(b)", 19, "", ""),
-        ("a = Transpose<perm=[1, 0]>(f); b = Transpose<perm=[1, 0]>(a); y = Neg(b)", 13, "1.10", "a b"),
-        ("a = Transpose<perm=[1, 0]>(f); b = Transpose<perm=[1, 0]>(a); w = Abs(a); y = Neg(b)", 13, "1.10", "b"),
-        ("a = Transpose<perm=[1, 2, 0]>(x); b = Transpose<perm=[1, 2, 0]>(a); y = Neg(b)", 13, "1.10", "b"),
-        ("a = Transpose(f); b = Transpose(a); y = Neg(b)", 13, "", ""),
-        ("a = Transpose<perm=[1, 0]>(f); y = Neg(a)", 13, "", ""),
-        (f"e = Exp(f); a = Slice<starts=[0], ends=[{END}]>(e); y = Neg(a)", 9, "1.9", "a"),
-        (f"e = Exp(f); a = Slice<starts=[1], ends=[{END}]>(e); y = Neg(a)", 9, "", ""),
-        ("e = Exp(f); a = Slice<starts=[0], ends=[2]>(e); y = Neg(a)", 9, "", ""),
-        ("a = Slice(f, v0, end); y = Neg(a)", 13, "", ""),  # of an input of the graph
-        ("e = Exp(r); a = Expand(e, to0); y = Neg(a)", 13, "1.9", "a"),
-        ("e = Exp(f); a = Expand(e, ones); y = Neg(a)", 13, "1.9", "a"),
-        ("e = Exp(f); a = Expand(e, empty); y = Neg(a)", 13, "", ""),
-        ("a = Expand(f, ones); y = Neg(a)", 13, "", ""),
-        ("e = Exp(f); y = Expand(e, ones)", 13, "", ""),
-        ("e = Exp(f); y = Identity(e)", 13, "1.9", "y"),
-        ("a = Identity(f); y = Identity(a)", 13, "1.9", "a"),
-        ("a = Add(f, half); b = Add(f, same); y = Mul(a, b)", 13, "1.14", "b"),
-        ("a = Reshape(f, s32); b = Reshape(f, s32b); y = Mul(a, b)", 13, "1.15", "b"),
-        ("a = Reshape(f, s32); b = Reshape(f, s32); y = Mul(a, b)", 13, "1.9", "b"),
-        ("a = Equal(q, three); b = Equal(q, tres); y = Or(a, b)", 13, "", ""),
-        ("a = DequantizeLinear(q, half); b = DequantizeLinear(q, half); y = Add(a, b)", 13, "", ""),
-    ],
+    ("nodes", "opset", "since", "gone"), [[*row.values()] for row in rows_of("optimised_nodes.jsonl")]
 )
 def test_what_does_nothing_undoes_or_repeats_is_gone_as_in_the_wheels(
-    nodes: str, opset: int, first: str, outputs: str
+    nodes: str, opset: int, since: str | None, gone: str
 ) -> None:
     whole = {"i0": 0, "i1": 1, "v0": [0], "v2": [2], "v3": [3], "v6": [6], "all": [-1], "s0": [0, 6]}
-    whole |= {"s32": [3, 2], "s32b": [3, 2], "ones": [1, 1], "empty": [], "to0": [0, 3], "end": [END]}
+    whole |= {"s32": [3, 2], "s32b": [3, 2], "ones": [1, 1], "empty": [], "to0": [0, 3], "end": [2**63 - 1]}
     constants = [tensor(name, value) for name, value in whole.items()]
     constants += [tensor(name, number, "float32") for name, number in (("half", 0.5), ("same", 0.5), ("one", 1))]
     constants += [tensor(name, number, "uint8") for name, number in (("zero", 0), ("three", 3), ("tres", 3))]
@@ -864,9 +783,9 @@ def test_what_does_nothing_undoes_or_repeats_is_gone_as_in_the_wheels(
         made.graph.output.append(helper.make_empty_tensor_value_info("w"))
     for release in (each for each, limits in releases().items() if limits.opsets[""] >= opset):
         found = placements(made, target(version_text(release)))
-        gone = [made.graph.node[int(each.pointer)].output[0] for each, why in found if why.placement == "gone"]
-        is_gone = bool(first) and release >= kernels.version_of(first)
-        assert sorted(gone) == (outputs.split() if is_gone else []), release
+        names = [made.graph.node[int(each.pointer)].output[0] for each, why in found if why.placement == "gone"]
+        is_gone = since is not None and release >= kernels.version_of(since)
+        assert sorted(names) == (gone.split() if is_gone else []), release
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,23 +59,26 @@ print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python with that onnxruntime, in an environment of its own."""
-    folder = tmp_path_factory.mktemp("environment")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    found = next(each for each in (folder / "bin" / "python", folder / "Scripts" / "python.exe") if each.exists())
-    install = [str(found), "-m", "pip", "install", "-q", f"onnxruntime=={RELEASE}"]
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """Run a program with that onnxruntime, in a folder of its own, before this environment's."""
+    folder = tmp_path_factory.mktemp("onnxruntime")
+    options = ["-q", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", folder]
+    install = [sys.executable, "-m", "pip", "install", *options, f"onnxruntime=={RELEASE}"]
     if subprocess.run(install, capture_output=True, check=False).returncode:
         pytest.skip(f"onnxruntime {RELEASE} cannot be installed here")
-    return str(found)
+
+    def run_it(program: str, *arguments: str | Path) -> Any:
+        command, environment = [sys.executable, "-c", program, *arguments], os.environ | {"PYTHONPATH": str(folder)}
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout)
+
+    return run_it
 
 
 @pytest.mark.long
-def test_the_cpu_providers_kernels_are_those_of_the_release(python: str) -> None:
+def test_the_cpu_providers_kernels_are_those_of_the_release(run: Callable[..., Any]) -> None:
     """A kernel of several registrations, one for each type, is one row."""
     theirs: dict[tuple[str, str, int, int], dict[str, set[str]]] = {}
-    printed = subprocess.run([python, "-c", KERNELS], check=True, capture_output=True, text=True).stdout
-    for domain, operator, since, to, constraints in json.loads(printed):
+    for domain, operator, since, to, constraints in run(KERNELS):
         types = theirs.setdefault(("" if domain == "ai.onnx" else domain, operator, since, to), {})
         for name, listed in constraints.items():
             types.setdefault(name, set()).update(re.sub(r"tensor\((\w+)\)", r"\1", each) for each in listed)
@@ -90,17 +95,16 @@ def test_the_cpu_providers_kernels_are_those_of_the_release(python: str) -> None
 
 @pytest.mark.long
 def test_each_operator_without_a_kernel_and_each_limit_of_onnxs_node_models_is_foretold(
-    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with warnings.catch_warnings(action="ignore"):
         models: dict[str, Any] = {case.name: case.model for case in collect_testcases() if case.model is not None}
     assert len(models) > 1500
     for name, made in models.items():
         (tmp_path / f"{name}.onnx").write_bytes(made.SerializeToString())
-    loaded = subprocess.run([python, "-c", LOAD, tmp_path], check=True, capture_output=True, text=True).stdout
     monkeypatch.setattr(placer, "directml_kernels", lambda release: {})
     others = {}
-    for name, message in json.loads(loaded).items():
+    for name, message in run(LOAD, tmp_path).items():
         errors, nodes = placed(models[name], f"onnxruntime-directml-{RELEASE}")
         without = {(node.operator, node.version) for node, reason in nodes if reason.placement is Placement.NONE}
         throwing = [reason for _, reason in nodes if reason.rule == "ORT-NODE-kernel"]
