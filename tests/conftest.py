@@ -23,7 +23,7 @@ from tests.helpers.command_line import Call, invoke
 from tests.helpers.model_process import ModelProcess
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.
-settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=30)
+settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20)
 settings.register_profile("ci", settings.get_profile("local"), max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "local"))
 

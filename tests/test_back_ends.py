@@ -23,13 +23,13 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, descri
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.emit.schemas import schemas
 from dml_tile.errors import DialectError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import OWN, Against, Basis, Severity
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
 from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import at
+from tests.test_editors import SCHEMAS
 
 
 def in_a_line(desc: TileOperatorDesc | None) -> str:
@@ -333,7 +333,7 @@ FROM_4_0: Final = [level for level in FeatureLevel if level >= FeatureLevel.DML_
 @pytest.mark.parametrize("target", [*FROM_4_0, at("5_2", typed_uav_loads=False)], ids=str)
 def test_exactly_the_tiles_within_the_limits_pass_through_chromium(target: TargetLike) -> None:
     limits = op_support_limits(target)
-    schema = Draft202012Validator(schemas()["webnn_op_support_limits"])
+    schema = Draft202012Validator(SCHEMAS["webnn_op_support_limits"])
     schema.validate(limits)
     whole = {"preferredInputLayout": "nchw", "maxTensorByteLength": 2**31 - 1, "relu": limits["tile"], **limits}
     schema.validate(whole)

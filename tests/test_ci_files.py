@@ -187,6 +187,7 @@ def test_the_action_installs_itself_beside_the_project(extras: str, package: str
     ]
 
 
+@pytest.mark.exhaustive  # -P, which the test above wants, keeps them out
 def test_installing_runs_no_module_of_the_checked_folder() -> None:
     for name in ("venv.py", "pip.py", "ensurepip.py"):
         write(name, "raise SystemExit(7)")

@@ -17,12 +17,12 @@ from typer.testing import Result
 
 from dml_tile.checks import lowerings
 from dml_tile.descriptors.operator import OperatorDesc
-from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import GATHER, WITHOUT_FIELDS, write
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import tile_json
 from tests.helpers.onnx_graphs import BOOL, constant, save, tile_node, typed
 from tests.helpers.paths import EXAMPLES
+from tests.test_editors import SCHEMAS
 
 OLD: Final = "windows-10-2004"
 AT_OLD: Final = "windows-10-2004 (2_0)"
@@ -213,7 +213,7 @@ def test_the_model_of_a_tile_that_passes_and_of_a_node_runs_too(call: Call, lowe
     made = lower(write("plain.json", PLAIN), "--format", "json").stdout
     printed = call("run", "-", "--target", "2_1", stdin=made).stdout
     assert printed == "Resource 'output': 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5\n"
-    assert Draft202012Validator(schemas()["dxdispatch_model"]).is_valid(json.loads(made))
+    assert Draft202012Validator(SCHEMAS["dxdispatch_model"]).is_valid(json.loads(made))
     save("bools.onnx", tile_node(name="bools"), inputs=[typed("x", [2, 2], BOOL)])
     made = lower("bools.onnx", "--format", "json").stdout
     assert call("run", "-", "--target", "2_1", stdin=made).stdout == "Resource 'output': 0, 1, 0, 1, 2, 3, 2, 3\n"

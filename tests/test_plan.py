@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -153,8 +154,7 @@ def test_a_megabyte_beside_the_tensors_is_enough(tiling: Tiling) -> None:
 # The blocks of a plan, written by one thread or several
 
 
-@pytest.mark.parametrize("threads", [2, 8])
-@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize(("name", "threads"), [*zip(SHARED, cycle((2, 8)), strict=False)])
 def test_any_number_of_threads_writes_the_same(name: str, threads: int) -> None:
     assert_equal(TILINGS[name], threads)
 

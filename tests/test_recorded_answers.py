@@ -78,8 +78,9 @@ def test_no_recorded_question_ended_the_process_of_a_release() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("level", [level for level in FeatureLevel if level.short not in LEVELS], ids=str)
-def test_another_level_answers_as_the_nearest_recorded_one_within_its_documented_row(level: FeatureLevel) -> None:
+@pytest.mark.parametrize(("i", "level"), [*enumerate(level for level in FeatureLevel if level.short not in LEVELS)])
+def test_another_level_answers_as_the_nearest_recorded_one_within_its_row(i: int, level: FeatureLevel) -> None:
+    """Of a third of the rows, so that each row is tried at four levels."""
     has_rows = level < FeatureLevel.DML_FEATURE_LEVEL_5_0
     recorded_at = "5_0" if has_rows else "5_2" if level < FeatureLevel.DML_FEATURE_LEVEL_6_0 else "6_2"
     support = tile_support(level)
@@ -92,17 +93,15 @@ def test_another_level_answers_as_the_nearest_recorded_one_within_its_documented
         )
         return recorded_answer(row, recorded_at) if is_in_row or not has_rows else "0x80070057"
 
-    assert_answers(ROWS, level.short, expected)
+    assert_answers(ROWS[i % 3 :: 3], level.short, expected)
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_persistent_resource_is_as_large_as_recorded(level: str) -> None:
     device = Device(level, against="runtime")
-    sizes = [case for case in ROWS if "persistent_resource_size" in case]
+    sizes = [case for case in ROWS if "persistent_resource_size" in case and at(case["hresult"], level) == S_OK]
     assert len(sizes) > 100
-    for case in sizes:
-        if at(case["hresult"], level) != S_OK:
-            continue
+    for case in sizes[LEVELS.index(level) :: len(LEVELS)]:
         expected = at(case["persistent_resource_size"], level)
         operator = device.create_operator(TileOperatorDesc.model_validate(case["desc"]))
         compiled = device.compile_operator(operator)
@@ -194,10 +193,13 @@ def test_each_call_of_a_life_comes_to_what_was_recorded(level: str) -> None:
 
 
 @pytest.mark.dml(expects_removal=True)
-@pytest.mark.parametrize(("level", "recorded_at"), [("4_1", "5_0"), ("5_1", "5_2"), ("6_0", "6_2"), ("6_4", "6_2")])
-def test_another_level_lives_as_its_neighbour(level: str, recorded_at: str) -> None:
+@pytest.mark.parametrize(
+    ("part", "level", "recorded_at"),
+    [(0, "4_1", "5_0"), (1, "5_1", "5_2"), (0, "6_0", "6_2"), (1, "6_4", "6_2")],
+)
+def test_another_level_lives_as_its_neighbour(part: int, level: str, recorded_at: str) -> None:
     """But for the levels that it says it supports, and the types of tiles that it has."""
-    for life in LIVES:
+    for life in LIVES[part::2]:
         calls = [call for call in life["calls"] if call[0] != "CheckFeatureSupport"]
         results = zip(life["calls"], at(life["result"], recorded_at), strict=True)
         expected = [result for call, result in results if call[0] != "CheckFeatureSupport"]

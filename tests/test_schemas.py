@@ -15,11 +15,12 @@ from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import tile_rows
 from dml_tile.dxdispatch.model import read_model
+from dml_tile.emit.schemas import schemas
 from dml_tile.json_text import parse_json
 from dml_tile.testing.strategies import invalid_tiles, tiles
 from tests.helpers.hostile_names import CHARACTERS
-from tests.helpers.paths import EXAMPLES, ROOT
-from tests.test_editors import SCHEMAS
+from tests.helpers.paths import EXAMPLES
+from tests.test_editors import SCHEMA_FILES, SCHEMAS
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1, 1, 1, 1]}
@@ -41,10 +42,9 @@ def test_a_schema_is_one_and_says_what_it_is(name: str) -> None:
 
 
 def test_the_files_are_current() -> None:
-    files = {path.name.removesuffix(".schema.json"): path for path in (ROOT / "schemas").iterdir()}
-    assert set(files) == set(SCHEMAS)
-    for name, path in files.items():
-        assert path.read_text() == json.dumps(SCHEMAS[name], indent=2) + "\n", f"run: dml-tile schema {name} > {path}"
+    made = {name: f"{json.dumps(schema, indent=2)}\n" for name, schema in schemas().items()}
+    written = {path.name.removesuffix(".schema.json"): path.read_text("utf-8") for path in SCHEMA_FILES}
+    assert written == made, "run `dml-tile schema NAME > schemas/NAME.schema.json`"
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ class Claim(NamedTuple):
     measured: str = ""
 
     def commands(self, most: int | None = None) -> Iterator[list[str]]:
-        """Yield the arguments of each run of the command; ``most`` bounds its count."""
+        """Yield the arguments of each run of the command; of one with at most so many, the first alone."""
         name, *arguments = self.command.split()
         if most is not None and "--count" in arguments:
             place = arguments.index("--count") + 1
             arguments[place] = str(min(most, int(arguments[place])))
-        for seed in self.seeds or (None,):
+        for seed in (self.seeds or (None,))[: 1 if most else None]:
             yield [name, *arguments, *([] if seed is None else ["--seed", str(seed)])]
 
     def row(self) -> str:
