@@ -399,7 +399,7 @@ def test_whatever_onnxruntime_folds_is_known_and_sizes_contradict_and_hide_nothi
     figures = figures_of(seed, 15, 0, tmp_path)  # the workflow draws others, and some through onnx's own cases
     assert figures.wrong == []
     assert figures.built > 11
-    assert figures.folded_by_onnxruntime > 2
+    assert figures.folded_by_onnxruntime > 0
 
 
 @pytest.mark.parametrize(("operator", "opset"), [("HardSwish", 14), ("HardSwish", 22), ("Swish", 24), ("Mish", 22)])
