@@ -64,7 +64,7 @@ print(json.dumps(found))
 def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     """Run a program with that onnxruntime, in a folder of its own, before this environment's."""
     folder = tmp_path_factory.mktemp("onnxruntime")
-    options = ["-q", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", folder]
+    options = ["-q", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", str(folder)]
     install = [sys.executable, "-m", "pip", "install", *options, f"onnxruntime=={RELEASE}"]
     if subprocess.run(install, capture_output=True, check=False).returncode:
         pytest.skip(f"onnxruntime {RELEASE} cannot be installed here")
