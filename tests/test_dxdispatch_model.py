@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
-from dml_tile.dxdispatch.documents import MODEL_KEYS
+from dml_tile.dxdispatch import MODEL_KEYS
 from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from dml_tile.dxdispatch.printing import printed
 from dml_tile.dxdispatch.resources import Contents, allocate, read_npy_header

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -30,7 +30,7 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, ExecutionFlags, OperatorType
 from dml_tile.directml.operators import Field as OperatorField
 from dml_tile.directml.operators import Operator, operators
-from dml_tile.dxdispatch.documents import is_dxdispatch_model
+from dml_tile.dxdispatch import is_dxdispatch_model
 from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, desc_of, known_operator_of, operator_of
 from dml_tile.errors import InputError, input_error
 from dml_tile.findings import Finding, unreadable
@@ -178,8 +178,7 @@ class BindingSource(JsonObject):
 
 def _list_sources(sources: Any) -> Any:
     """Return a bind point's resources as a list of objects; one may stand alone, by its name."""
-    sources = sources if isinstance(sources, list) else [sources]
-    _require_few(sources, "resources")
+    sources = _require_few(sources if isinstance(sources, list) else [sources], "resources")
     listed = [{"name": source} if isinstance(source, str) else source for source in sources]
     for i, source in enumerate(listed):
         if isinstance(source, dict) and "counter" not in source:  # DxDispatch does not read its offset then
@@ -187,16 +186,11 @@ def _list_sources(sources: Any) -> Any:
     return listed
 
 
-def _require_few_points(bindings: Any) -> Any:
-    if isinstance(bindings, dict):
-        _require_few(bindings, "tensors")
-    return bindings
-
-
-def _require_few(bound: Sized, kind: str) -> None:
+def _require_few(bound: Any, kind: str) -> Any:
     """Refuse bindings that are so many that looking at each would take long."""
-    if len(bound) > MAX_BOUND:
+    if isinstance(bound, dict | list) and len(bound) > MAX_BOUND:
         raise PydanticCustomError("required", f"{len(bound)} {kind} are bound; at most {MAX_BOUND} were expected")
+    return bound
 
 
 _Source = str | BindingSource
@@ -209,7 +203,7 @@ BoundSources = Annotated[
             BeforeValidator(_list_sources, json_schema_input_type=_Source | list[_Source]),
         ],
     ],
-    BeforeValidator(_require_few_points),
+    BeforeValidator(partial(_require_few, kind="tensors")),
 ]
 
 
@@ -227,23 +221,18 @@ def _known_fields_of_tensor(tensor: Any) -> Any:
     if not isinstance(tensor, dict):
         return tensor
     is_nested = isinstance(tensor.get("Desc"), dict)
-    buffer = _known_fields_of_buffer(tensor["Desc"] if is_nested else tensor)
-    return pick(tensor, _TENSOR_FIELDS) | ({"Desc": buffer} if is_nested else buffer)
-
-
-def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
-    kept = pick(buffer, _BUFFER_FIELDS)
-    if kept.get("TotalTensorSizeInBytes") == 0:
-        del kept["TotalTensorSizeInBytes"]  # worked out as if it were missing
-    if kept.get("DataType") in _TYPES_OF_4_BITS and "TotalTensorSizeInBytes" not in kept:
+    buffer = pick(tensor["Desc"] if is_nested else tensor, _BUFFER_FIELDS)
+    if buffer.get("TotalTensorSizeInBytes") == 0:
+        del buffer["TotalTensorSizeInBytes"]  # worked out as if it were missing
+    if buffer.get("DataType") in _TYPES_OF_4_BITS and "TotalTensorSizeInBytes" not in buffer:
         # as DxDispatch's helper does; that of the reference page does not know these types
         try:
-            tensor = BufferTensorDesc.model_validate(kept | {"DataType": "UINT64"}, context=JSON_DOCUMENT)
-            elements = tensor.total_tensor_size_in_bytes // 8
+            of_8_bytes = BufferTensorDesc.model_validate(buffer | {"DataType": "UINT64"}, context=JSON_DOCUMENT)
+            elements = of_8_bytes.total_tensor_size_in_bytes // 8
         except ValidationError:
             elements = 0  # the tensor itself cannot be read
-        kept["TotalTensorSizeInBytes"] = round_up_4((elements + 1) // 2)
-    return kept
+        buffer["TotalTensorSizeInBytes"] = round_up_4((elements + 1) // 2)
+    return pick(tensor, _TENSOR_FIELDS) | ({"Desc": buffer} if is_nested else buffer)
 
 
 def pick(data: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
@@ -297,20 +286,15 @@ def known_fields_of_operator(operator: Operator, desc: Any) -> Any:
 
 
 def _known_field(field: OperatorField, value: Any) -> Any:
-    kind = KINDS.get(field.kind)  # None for an enumerator
-    struct = kind.struct if kind else None
-    readers: dict[Any, Callable[[Any], Any]] = {
-        TensorDesc: _known_fields_of_tensor,
-        OperatorDesc: _known_fields_of_fused,
-    }
-    read = readers.get(struct)
     if field.is_array and value == []:
         return None
-    if read is None:
-        if struct is not None and isinstance(value, dict):
-            value = pick(value, [*c_names(struct).values()])
-        return _respelled(value, is_union=kind is not None and kind.c_type == "DML_SCALAR_UNION")
-    return [read(each) for each in value] if field.is_array and isinstance(value, list) else read(value)
+    if field.is_tensor or field.is_operator:
+        read = _known_fields_of_tensor if field.is_tensor else _known_fields_of_fused
+        return [read(each) for each in value] if field.is_array and isinstance(value, list) else read(value)
+    kind = KINDS.get(field.kind)  # None for an enumerator
+    if kind and kind.struct and isinstance(value, dict):
+        value = pick(value, c_names(kind.struct).values())
+    return _respelled(value, is_union=kind is not None and kind.c_type == "DML_SCALAR_UNION")
 
 
 def _known_fields_of_fused(data: Any) -> Any:

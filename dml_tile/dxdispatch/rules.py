@@ -13,7 +13,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import Field, Operator, operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
-from dml_tile.dxdispatch.documents import MODEL_KEYS
+from dml_tile.dxdispatch import MODEL_KEYS
 from dml_tile.findings import NO_OPERATOR, Basis, Finding, Rule, Rules, Severity, Violation
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import MAX_PROBLEMS

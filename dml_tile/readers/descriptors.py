@@ -18,7 +18,7 @@ from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operator_name, operator_named, operators
-from dml_tile.dxdispatch.documents import is_dxdispatch_model
+from dml_tile.dxdispatch import is_dxdispatch_model
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.whole import open_without_waiting, read_at_most
