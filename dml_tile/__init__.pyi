@@ -105,7 +105,7 @@ from dml_tile.findings import Try as Try
 from dml_tile.findings import Violation as Violation
 from dml_tile.geometry.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
 from dml_tile.lowering.lower import lower as lower
-from dml_tile.lowering.run import run_lowering as run_lowering
+from dml_tile.lowering.lower import run_lowering as run_lowering
 from dml_tile.lowering.steps import Lowering as Lowering
 from dml_tile.lowering.steps import LoweringStep as LoweringStep
 from dml_tile.lowering.steps import StepBuffer as StepBuffer

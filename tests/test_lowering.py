@@ -22,8 +22,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.targets import Target
 from dml_tile.emit.source import CodeName, Names, lowering_model, lowering_source
 from dml_tile.errors import DmlError
-from dml_tile.lowering.lower import lower
-from dml_tile.lowering.run import run_lowering
+from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.readers.item import Item
 from dml_tile.reports.lowering import lowering_table, print_lowered

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise, product
+from itertools import combinations, islice, pairwise, product
 from typing import Final, NamedTuple
 
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
@@ -193,44 +193,30 @@ def _longer(
             yield written, Chain((*chain.tiles, tile), (*chain.scratch_sizes, size))
 
 
+_RUN: Final = -1
+"""Stands for the index of the axis that walks a run."""
+
+
 def _copies(held: Axes, *, copies_gaps: bool) -> Iterator[tuple[list[Axis], Axes]]:
-    """Yield each copy that puts neighbours in order: its axes, and the tile's axes as they lie in its output."""
-    for first in range(len(held)):
-        for end in range(first + 1, len(held) + 1):
-            placed = list(range(first, end))
-            others = [i for i, axis in enumerate(held) if axis.source and i not in placed]
-            others.sort(key=lambda i: held[i].source, reverse=True)
-            if copies_gaps and others:
-                yield from _copies_of_a_run(held, placed, others)
-            else:
-                yield _packed(held, [*placed, *others])
-                yield _packed(held, [*others, *placed])
+    """Yield each copy that puts neighbours in order: its axes, and the tile's axes as they lie in its output.
 
-
-def _packed(held: Axes, order: Sequence[int]) -> tuple[list[Axis], Axes]:
-    strides = packed_strides([held[i].length for i in order])
-    copy = [Axis(held[i].length, held[i].source, stride) for i, stride in zip(order, strides, strict=True)]
-    return copy, _relocated(held, dict(zip(order, strides, strict=True)))
-
-
-def _copies_of_a_run(held: Axes, placed: Sequence[int], others: Sequence[int]) -> Iterator[tuple[list[Axis], Axes]]:
-    """Yield the copies that put the run of the ``others`` inside the placed axes, and around them."""
-    advance = math.gcd(*(held[i].source for i in others))
-    length = 1 + sum((held[i].length - 1) * held[i].source // advance for i in others)
-    lengths = [held[i].length for i in placed]
-    for run_is_inside in (True, False):
-        if run_is_inside:
-            *strides, run = packed_strides([*lengths, length])
-        else:
-            run, *strides = packed_strides([length, *lengths])
-        copy = [Axis(held[i].length, held[i].source, stride) for i, stride in zip(placed, strides, strict=True)]
-        copy.insert(len(copy) if run_is_inside else 0, Axis(length, advance, run))
-        sources = dict(zip(placed, strides, strict=True)) | {i: held[i].source // advance * run for i in others}
-        yield copy, _relocated(held, sources)
-
-
-def _relocated(held: Axes, sources: dict[int, int]) -> Axes:
-    return coalesce(Axis(axis.length, sources.get(i, 0), axis.destination) for i, axis in enumerate(held))
+    The others lie inside the placed axes or around them: one by one, or with ``copies_gaps`` as one run.
+    """
+    by_source = sorted((i for i, axis in enumerate(held) if axis.source), key=lambda i: -held[i].source)
+    for first, end in combinations(range(len(held) + 1), 2):
+        placed = {i: held[i] for i in range(first, end)}
+        others = {i: held[i] for i in by_source if i not in placed}
+        kept = others
+        if copies_gaps and others:
+            advance = math.gcd(*(axis.source for axis in others.values()))
+            steps = sum((axis.length - 1) * axis.source for axis in others.values()) // advance
+            kept = {_RUN: Axis(1 + steps, advance, 0)}
+        for walked in (placed | kept, kept | placed):
+            strides = dict(zip(walked, packed_strides([axis.length for axis in walked.values()]), strict=True))
+            copy = [Axis(axis.length, axis.source, strides[i]) for i, axis in walked.items()]
+            if _RUN in strides:
+                strides |= {i: axis.source // advance * strides[_RUN] for i, axis in others.items()}
+            yield copy, coalesce(Axis(axis.length, strides.get(i, 0), axis.destination) for i, axis in enumerate(held))
 
 
 def tiles_in_parts(

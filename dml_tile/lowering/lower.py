@@ -1,11 +1,11 @@
-"""Lowering a tile to tiles that a target accepts."""
+"""Lowers a tile to tiles that a target accepts, and runs them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
 from dml_tile.back_ends import directml
 from dml_tile.back_ends.dialects import Request
@@ -16,7 +16,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, Ten
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import DmlError
+from dml_tile.errors import DmlError, require_instance
 from dml_tile.findings import Finding, apply_rules
 from dml_tile.geometry.axes import TileInBytes
 from dml_tile.geometry.layout import packed_strides, round_up_4
@@ -38,6 +38,9 @@ from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_t
 from dml_tile.rules.tile import DATA_TYPE_RULES, LOWERED_RULES, dimension_count_is_supported_at_level
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import origin_of, resolve
+
+if TYPE_CHECKING:
+    from dml_tile.bindings.memory import BufferLike
 
 REPAIRABLE_RULES: Final = LOWERED_RULES | {
     rule.id for rule in (elements_can_be_held, dimensions_are_few_enough, sizes_fit)
@@ -105,16 +108,42 @@ def lower(
     return replace(lowering, _origin=origin) if origin else lowering
 
 
+def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
+    """Run the steps in order, at the lowering's target. Raises as ``execute`` does, before anything is written."""
+    import numpy as np  # here: a check, which lowers what is refused, does not need it
+
+    from dml_tile.bindings.memory import POISON, byte_view, element_dtype, require_data_type
+    from dml_tile.execution.executor import compile_tile
+
+    require_instance(lowering, Lowering)
+    if lowering.data_type is not None:
+        require_data_type(element_dtype(input, "input"), lowering.data_type, "input")
+        require_data_type(element_dtype(output, "output"), lowering.data_type, "output")
+    scratch = [np.full(size, POISON, np.uint8) for size in lowering.scratch_sizes]
+    buffers: dict[StepBuffer, BufferLike] = {
+        "input": byte_view(input, "input"),
+        "output": byte_view(output, "output", writable=True),
+        **dict(enumerate(scratch)),
+    }
+    prepared = [
+        compile_tile(step.desc, lowering.target).bind(buffers[step.reads], buffers[step.writes])
+        for step in lowering.steps
+    ]
+    for step in prepared:
+        step.run()
+
+
 def _task_of(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> _Task:
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
         raise DmlError([not_a_tile(operator_name(desc.type))])
-    findings = refusals_of(desc, target)
-    tile = tile_of(desc)
-    source = view_of(Operand("InputTensor", tile.input_tensor)) if tile else None
-    destination = view_of(Operand("OutputTensor", tile.output_tensor, is_output=True)) if tile else None
-    lasting = [finding for finding in findings if not _is_repairable(finding, source, destination)]
-    if lasting or tile is None or source is None or destination is None:
+    findings, tile = refusals_of(desc, target), tile_of(desc)
+    tensors = {} if tile is None else {"InputTensor": tile.input_tensor, "OutputTensor": tile.output_tensor}
+    operands = [Operand(name, tensor, is_output=name == "OutputTensor") for name, tensor in tensors.items()]
+    views = {operand.name: view for operand in operands if (view := view_of(operand))}
+    lasting = [each for each in findings if not _is_repairable(each, views.get(each.path.partition(".")[0]))]
+    if lasting or tile is None:
         raise DmlError(lasting)
+    source, destination = views.values()
     data_type, sizes = TensorDataType(source.desc.data_type), source.sizes or ()
     repeats = (tile.repeats or ())[: len(sizes)]
     strides = (buffer.strides or packed_strides(buffer.sizes or ()) for buffer in (source, destination))
@@ -148,16 +177,16 @@ def _task_of_request(request: Request, target: Target) -> _Task:
     return _Task(request, request.data_type, request.carrier, walk, input, output, accepted)
 
 
-def _is_repairable(finding: Finding, *buffers: TensorView | None) -> bool:
-    tensor = finding.path.partition(".")[0]
-    buffer = next((buffer for buffer in buffers if buffer and buffer.operand.name == tensor), None)
-    if buffer is None:
+def _is_repairable(finding: Finding, tensor: TensorView | None) -> bool:
+    """Return True if a lowering can mend what is wrong with a tensor; None if the finding is about something else."""
+    if tensor is None:
         return False
-    if finding.rule in DATA_TYPE_RULES:
-        return buffer.element_size is not None
-    if finding.rule == alignment_is_a_power_of_two.id:
-        return buffer.desc.guaranteed_base_offset_alignment < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-    return finding.rule == dimension_count_is_supported_at_level.id
+    is_small = tensor.desc.guaranteed_base_offset_alignment < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+    return (
+        finding.rule == dimension_count_is_supported_at_level.id
+        or (finding.rule in DATA_TYPE_RULES and tensor.element_size is not None)
+        or (finding.rule == alignment_is_a_power_of_two.id and is_small)
+    )
 
 
 def _memory_of(buffer: TensorView) -> TensorMemory:

@@ -219,10 +219,21 @@ def with_dimensions_of(walk: TileInBytes, tile: ChainTile, most: int) -> ChainTi
     unit = ELEMENT_SIZES[tile.carrier]
     if unit > walk.element_size:
         return tile
-    kept = tuple(_divided_dimensions(walk, unit))
-    squeezed = tuple(dimension for dimension in kept if dimension.size * dimension.repeat > 1)
+    parts = walk.element_size // unit
+    in_units = [
+        Dimension(size, repeat, source // unit, destination // unit)
+        for size, repeat, source, destination in walk.dimensions
+    ]
+    *kept, last = in_units or [Dimension(1, 1, 0, 0)]  # which takes an element's units, if they lie side by side
+    reads_on = last.source == parts or last.size == 1
+    writes_on = last.destination == parts or last.size * last.repeat == 1
+    if reads_on and writes_on:
+        kept.append(Dimension(last.size * parts, last.repeat, 1, 1))
+    else:
+        kept += last, Dimension(parts, 1, 1, 1)
+    squeezed = [dimension for dimension in kept if dimension.size * dimension.repeat > 1]
     dimensions = next(each for each in (kept, squeezed, tile.dimensions) if len(each) <= most)
-    return ChainTile(tile.carrier, dimensions)
+    return ChainTile(tile.carrier, tuple(dimensions))
 
 
 def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, target: Target) -> TileOperatorDesc:
@@ -250,23 +261,6 @@ def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, 
     if refused := refusals_of(desc, target):
         raise DmlError(refused)
     return desc
-
-
-def _divided_dimensions(walk: TileInBytes, unit: int) -> Iterator[Dimension]:
-    """Yield the dimensions in units of at most an element; the innermost dimension takes an element's units."""
-    parts = walk.element_size // unit
-    dimensions = [
-        Dimension(size, repeat, source // unit, destination // unit)
-        for size, repeat, source, destination in walk.dimensions
-    ]
-    last = dimensions.pop() if dimensions else Dimension(1, 1, 0, 0)
-    yield from dimensions
-    reads_on = last.source == parts or last.size == 1
-    writes_on = last.destination == parts or last.size * last.repeat == 1
-    if reads_on and writes_on:
-        yield Dimension(last.size * parts, last.repeat, 1, 1)
-    else:
-        yield from (last, Dimension(parts, 1, 1, 1))
 
 
 def _strides_if_needed(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:

@@ -58,7 +58,7 @@ GROUPS: Final = {
     ),
     "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),
     "Tile arrays": ("arrays", "execution.executor", "execution.mover", "bindings.memory", "geometry.layout"),
-    "Lower a tile": ("lowering.lower", "lowering.run", "lowering.steps"),
+    "Lower a tile": ("lowering.lower", "lowering.steps"),
     "Exchange structs with C": ("readers.c_structs",),
     "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),
     "Test against a device": (

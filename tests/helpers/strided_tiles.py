@@ -19,8 +19,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.lowering.lower import lower
-from dml_tile.lowering.run import run_lowering
+from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import Lowering
 
 GUARD: Final = 0xA5
