@@ -84,7 +84,7 @@ class Buffer:
     ) -> None:
         self.size = require_uint("size", size, UINT64_MAX)
         self.heap = _heap(heap)
-        self.flags = flags if isinstance(flags, ResourceFlags) else ResourceFlags(require_uint("flags", flags))
+        self.flags = ResourceFlags(require_uint("flags", flags))
         self.dimension = require_uint("dimension", dimension)
         self.direct3d_device = direct3d_device
         self.dtype: np.dtype[Any] | None = None
@@ -188,7 +188,7 @@ class BufferBinding:
 
     def region(self, count: int) -> Bytes | None:
         """Return the bytes of ``span``. Raises MemoryError if memory is too small."""
-        if self.buffer is None or self.offset + count > self.buffer.size:
+        if self.buffer is None or self.span(count) is None:
             return None
         return self.buffer.memory[self.offset : self.offset + count]
 
@@ -207,10 +207,7 @@ class BufferArrayBinding:
             require_instance(binding, BufferBinding)
 
 
-_BINDINGS: Final[dict[int, tuple[type[object], ...]]] = {
-    BindingType.BUFFER: (BufferBinding,),
-    BindingType.BUFFER_ARRAY: (BufferArrayBinding,),
-}
+_BINDING_TYPES: Final = {BufferBinding: BindingType.BUFFER, BufferArrayBinding: BindingType.BUFFER_ARRAY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +221,8 @@ class BindingDesc:
     desc: BufferBinding | BufferArrayBinding | None = None
 
     def __post_init__(self) -> None:
-        wanted = _BINDINGS.get(require_uint("type", self.type), (BufferBinding, BufferArrayBinding))
+        number = require_uint("type", self.type)
+        wanted = tuple(kind for kind, type_ in _BINDING_TYPES.items() if type_ == number) or tuple(_BINDING_TYPES)
         if self.desc is not None and not isinstance(self.desc, wanted):
             names = " or ".join(f"a {kind.__name__}" for kind in wanted)
             raise TypeError(f"a binding of type {self.type!r} takes {names}, not a {type(self.desc).__name__}")
@@ -238,9 +236,8 @@ def binding_desc(binding: BindingLike) -> BindingDesc:
     """Return the DML_BINDING_DESC of a binding. Raises TypeError for anything else."""
     if isinstance(binding, BindingDesc):
         return binding
-    if isinstance(binding, BufferBinding | BufferArrayBinding):
-        is_array = isinstance(binding, BufferArrayBinding)
-        return BindingDesc(BindingType.BUFFER_ARRAY if is_array else BindingType.BUFFER, binding)
+    if type(binding) in _BINDING_TYPES:
+        return BindingDesc(_BINDING_TYPES[type(binding)], binding)
     message = f"a BindingDesc, a BufferBinding or a BufferArrayBinding was expected, not a {type(binding).__name__}"
     raise TypeError(message)
 
@@ -255,11 +252,7 @@ def bindings_of(bindings: Iterable[BindingLike] | None) -> list[BindingDesc] | N
 
 
 def _heap(heap: HeapType | int | str) -> HeapType | int:
-    if isinstance(heap, HeapType):
-        return heap
-    if isinstance(heap, str):
-        if heap not in HeapType.__members__:
-            raise ValueError(f"{heap!r} is no heap type; expected one of {', '.join(HeapType.__members__)}")
-        return HeapType[heap]
-    value = require_uint("heap", heap)
+    if isinstance(heap, str) and heap not in HeapType.__members__:
+        raise ValueError(f"{heap!r} is no heap type; expected one of {', '.join(HeapType.__members__)}")
+    value = require_uint("heap", HeapType[heap] if isinstance(heap, str) else heap)
     return HeapType(value) if value in HeapType._value2member_map_ else value

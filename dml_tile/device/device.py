@@ -155,8 +155,7 @@ class Device:
         unknown feature, no supported level, a removed device), TypeError for a query of the wrong type, ValueError for
         a level that no UINT holds.
         """
-        call = "CheckFeatureSupport"
-        self._state.require_present(call)
+        call = self._state.begin("CheckFeatureSupport")
         self._state.require(call, FEATURE_RULES, require_uint("feature", feature))
         if feature == Feature.FEATURE_LEVELS:
             if isinstance(query, str) or not isinstance(query, Iterable):
@@ -176,8 +175,7 @@ class Device:
 
         Creates any operator that DirectML would, as far as its table tells; only a tile can be executed.
         """
-        call = "CreateOperator"
-        self._state.require_present(call)
+        call = self._state.begin("CreateOperator")
         self._state.refuse(call, refusals_of(desc, self.target, self._state.against), desc)
         assert desc is not None, "check refuses null"
         self._state.record(call, desc)
@@ -190,8 +188,7 @@ class Device:
 
         Raises DmlError for a null operator, an operator of another device, and unknown flags.
         """
-        call = "CompileOperator"
-        self._state.require_present(call)
+        call = self._state.begin("CompileOperator")
         require_instance(op, Operator, NoneType)
         is_own = None if op is None else op.state is self._state
         findings = self._state.findings(COMPILATION_RULES, is_own)
@@ -212,8 +209,7 @@ class Device:
         operators, nodes, edges and flags. Raises ValueError for more than 65,536 inputs or outputs, which take memory
         even if unused.
         """
-        call = "CompileGraph"
-        self._state.require_present(call)
+        call = self._state.begin("CompileGraph")
         require_instance(graph, GraphDesc, NoneType)
         findings = self._state.findings(GRAPH_CALL_RULES, graph) if graph is None else []
         findings += findings_of(graph, self.target, self._state.against) if graph is not None else ()
@@ -230,9 +226,7 @@ class Device:
         Raises DmlError for None (a null array), for None in the array, and for an object that is not compiled, or of
         another device.
         """
-        call = "CreateOperatorInitializer"
-        self._state.require_present(call)
-        return OperatorInitializer(self._state, operators, call)
+        return OperatorInitializer(self._state, operators, self._state.begin("CreateOperatorInitializer"))
 
     def create_binding_table(self, desc: BindingTableDesc | None) -> BindingTable:
         """Return a table that binds buffers for one dispatchable; None makes a table that needs a ``reset`` before use.
@@ -240,13 +234,11 @@ class Device:
         Raises DmlError for too few descriptors, null handles and an operator that is not compiled; also for a
         dispatchable of another device, unless ``against`` is ``"runtime"``.
         """
-        call = "CreateBindingTable"
-        self._state.require_present(call)
-        return BindingTable(self._state, desc, call)
+        return BindingTable(self._state, desc, self._state.begin("CreateBindingTable"))
 
     def create_command_recorder(self) -> CommandRecorder:
         """Return a recorder, which executes at once what it records, or appends it to a command list."""
-        self._state.require_present("CreateCommandRecorder")
+        self._state.begin("CreateCommandRecorder")
         return CommandRecorder(self._state)
 
     def execute(

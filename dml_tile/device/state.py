@@ -90,8 +90,11 @@ class DeviceState:
         """Raise DmlError with the findings if there are any."""
         self.refuse(call, self.findings(rules, subject), None)
 
-    def require_present(self, call: str) -> None:
-        """Raise DmlError if the device was removed, or for a fault of this call."""
+    def begin(self, call: str) -> str:
+        """Return the name of a call that returns an HRESULT.
+
+        Raises DmlError if the device was removed, or for a fault of this call.
+        """
         if self.is_removed(call):
             self.require(call, REMOVAL_RULES, self._removal)
         for fault in [fault for fault in self._faults if fault.call == call]:
@@ -100,6 +103,7 @@ class DeviceState:
             if calls == fault.at:
                 report_met(fault)
                 self.refuse(call, [*apply_rules(FAULT_RULES, fault, self.target)], None)
+        return call
 
     def fail(self, fault: Fault) -> None:
         """Let a later call fail; a test of pytest fails if no call does."""
@@ -132,8 +136,7 @@ class DeviceState:
         self.record(call, desc, findings)
         noticed = next((finding for finding in findings if finding.severity is Severity.ERROR), None)
         if noticed is not None and noticed.crash:
-            unnoticed = (Severity.WARNING, Severity.NOTE)
-            raise DmlError([finding for finding in findings if finding.crash or finding.severity in unnoticed], call)
+            raise DmlError([each for each in findings if each.crash or each.severity is not Severity.ERROR], call)
         with self.lock:
             if self._removal is None:
                 self._removal = Removal(call, tuple(findings))

@@ -85,8 +85,7 @@ class BindingTable:
 
         Raises DmlError as ``Device.create_binding_table`` does.
         """
-        self.state.require_present("Reset")
-        self._set_desc(desc, "Reset")
+        self._set_desc(desc, self.state.begin("Reset"))
 
     def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all inputs: a buffer for each input, or, for each operator of an initializer, an array of these.
