@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.checking import check
-from dml_tile.descriptors.operator import tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
@@ -146,8 +145,7 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
         else:
             findings = tuple(filter(blocks_creation, check(dispatchable.operator, target, against)))
         if findings:
-            pointer = json_pointer(["dispatchables", name])
-            results[pointer] = results.get(pointer, ()) + findings
+            results[_pointer_to(name)] = results.get(_pointer_to(name), ()) + findings
     if results:
         raise RefusedModelError(results)
 
@@ -168,24 +166,21 @@ class _BoundTiles:
     ) -> None:
         self.results: dict[str, tuple[Finding, ...]] = {}
         self.moved = 0
-        self._parts = parts
         self._memory = memory
         self._target = target
-        self._extents = {
+        extents = {
             name: Extent(each.bytes.nbytes, ELEMENT_SIZES.get(each.data_type, 0)) for name, each in memory.items()
         }
-        self._operators = {name: tile.operator for name, tile in model.tiles.items()}
-        self._initialised: dict[str, ModelPart] = {}
+        self._parts = {pointer: replace(part, resources=extents) for pointer, part in parts.items()}
+        self._tiles = model.tiles
         self._compiled = cache(lambda name: compile_tile(self._tile(name), target, against))
         owned: dict[str, Bytes] = {}
-        for name in self._operators:
+        for name in self._tiles:
             # checked before the first command, and never again; other bindings are ignored
-            part = replace(parts[pointer := json_pointer(["dispatchables", name])], resources=self._extents)
-            if findings := self._findings(part, part, name):
-                self.results[pointer] = findings
-                continue
-            self._initialised[name] = part
-            if part.sources("InputTensor"):
+            part = self._parts[_pointer_to(name)]
+            if findings := self._findings(part, name):
+                self.results[_pointer_to(name)] = findings
+            elif part.sources("InputTensor"):
                 size = described(self._tile(name))[0].total_tensor_size_in_bytes
                 owned[name] = self._range(part, "InputTensor")[:size]
         needed = sum(resource.bytes.nbytes for resource in memory.values())
@@ -194,15 +189,13 @@ class _BoundTiles:
 
     def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], BoundTile] | None:
         """Return a function that binds the tile of a command when it is to run; None if its bindings break a rule."""
-        name = command.dispatchable
-        if (dispatchable := self._initialised.get(name)) is None:
+        name, part = command.dispatchable, self._parts[pointer]
+        if _pointer_to(name) in self.results:
             return None
-        part = replace(self._parts[pointer], resources=self._extents)
-        findings = self._findings(part, dispatchable, name)
+        findings = self._findings(part, name)
         if not findings:
-            source = self._persistent.get(name)
-            if source is None:
-                source = self._range(part, "InputTensor")
+            kept = self._persistent.get(name)
+            source = self._range(part, "InputTensor") if kept is None else kept
             try:
                 bind = partial(self._compiled(name).bind, source, self._range(part, "OutputTensor"))
                 # for its findings and size; what it takes would add up over all commands
@@ -215,21 +208,24 @@ class _BoundTiles:
         return None
 
     def _tile(self, name: str) -> TileOperatorDesc:
-        tile = tile_of(self._operators[name])
-        assert tile is not None, "a tile without a Desc is refused before"
-        return tile
+        desc = self._tiles[name].desc
+        assert desc is not None, "a tile without a Desc is refused before"
+        return desc
 
-    def _findings(self, part: ModelPart, dispatchable: ModelPart, name: str) -> tuple[Finding, ...]:
+    def _findings(self, part: ModelPart, name: str) -> tuple[Finding, ...]:
         """Return the findings on what a part binds to a tile, with the sizes of resources that are known by now."""
         behind = bindings_begin_within_resources.findings(part, self._target)
-        return (*behind, *binding_findings(part, dispatchable, self._operators[name]))
+        return (*behind, *binding_findings(part, self._parts[_pointer_to(name)], self._tiles[name].operator))
 
     def _range(self, part: ModelPart, point: str) -> Bytes:
         sources = part.sources(point)
         assert sources, "a missing binding is refused before"
-        (source,) = sources
-        offset, _ = part.place_of(source)
-        return self._memory[source["name"]].bytes[offset:]
+        offset, _ = part.place_of(sources[0])
+        return self._memory[sources[0]["name"]].bytes[offset:]
+
+
+def _pointer_to(dispatchable: str) -> str:
+    return json_pointer(["dispatchables", dispatchable])
 
 
 class RunBounds:
