@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
+from dml_tile.directml.dtypes import DTYPES
 from dml_tile.dxdispatch import MODEL_KEYS
 from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from dml_tile.dxdispatch.printing import printed
@@ -83,7 +84,8 @@ def _resource(memory: Contents) -> list[Any]:
 
 
 def _text(memory: Contents, *, verbose: bool) -> str:
-    parts = printed(memory.data_type, memory.bytes[: memory.shown_bytes], verbose=verbose, as_dxdispatch=True)
+    values = memory.bytes[: memory.shown_bytes].view(DTYPES[memory.data_type])
+    parts = printed(values, verbose=verbose, as_dxdispatch=True)
     return digest("".join(parts).encode(errors="surrogateescape").decode("latin-1"))
 
 

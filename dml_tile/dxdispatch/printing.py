@@ -8,10 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.bindings.memory import Bytes
-from dml_tile.directml.dtypes import DTYPES
 from dml_tile.dxdispatch.model import PrintCommand
-from dml_tile.dxdispatch.resources import Contents
 from dml_tile.text import printable
 
 _VALUES_AT_ONCE: Final = 4096
@@ -19,20 +16,19 @@ _VALUES_AT_ONCE: Final = 4096
 
 
 def printed_parts(
-    command: PrintCommand, memory: Contents, *, as_dxdispatch: bool, row: int = 0
+    command: PrintCommand, values: NDArray[Any], *, as_dxdispatch: bool, row: int = 0
 ) -> Iterator[tuple[str, int]]:
     """Yield the parts of ``Resource 'Out': 1, 2, 3``, each with the number of values from there on.
 
     ``row`` is the number of elements of each row, or 0 for a single line.
     """
-    left = memory.shown_bytes // DTYPES[memory.data_type].itemsize
+    left = len(values)
     is_in_rows = 0 < row < left and not command.verbose
     yield f"Resource '{printable(command.resource)}':{chr(10) if command.verbose or is_in_rows else ' '}", left
-    shown = memory.bytes[: memory.shown_bytes]
     if is_in_rows:
-        yield from _rows(memory, row)
+        yield from _rows(values, row)
         return
-    for part in printed(memory.data_type, shown, verbose=command.verbose, as_dxdispatch=as_dxdispatch):
+    for part in printed(values, verbose=command.verbose, as_dxdispatch=as_dxdispatch):
         if as_dxdispatch and "\0" in part:  # where C's text ends
             yield part.partition("\0")[0], left
             break
@@ -42,11 +38,9 @@ def printed_parts(
         yield "\n", 0
 
 
-def _rows(memory: Contents, row: int) -> Iterator[tuple[str, int]]:
+def _rows(values: NDArray[Any], row: int) -> Iterator[tuple[str, int]]:
     """Yield rows of elements, right-aligned in columns that are as wide as the widest of the rows yielded with them."""
-    dtype = DTYPES[memory.data_type]
-    values = memory.bytes[: memory.shown_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
-    spell = _spelling(dtype, as_dxdispatch=False)
+    spell = _spelling(values.dtype, as_dxdispatch=False)
     step = max(_VALUES_AT_ONCE // row, 1) * row
     for start in range(0, len(values), step):
         texts = [*map(spell, values[start : start + step].tolist())]
@@ -56,40 +50,28 @@ def _rows(memory: Contents, row: int) -> Iterator[tuple[str, int]]:
         yield "".join(f"  {line}\n" for line in lines), len(values) - start
 
 
-def printed(data_type: int, data: Bytes, *, verbose: bool = False, as_dxdispatch: bool = False) -> Iterator[str]:
+def printed(values: NDArray[Any], *, verbose: bool = False, as_dxdispatch: bool = False) -> Iterator[str]:
     """Yield the elements as text, in parts: ``1, 2, 3``, or if ``verbose``, lines such as ``[0] 1 (0x3F800000)``.
 
     Floats have six digits, as C++ streams print them. ``as_dxdispatch`` gives what DxDispatch writes, which differs for
     integers of 8 bits, which become characters (from 128 on the lone surrogates of ``surrogateescape``, as they are
     bytes), and for the leading zeros of hexadecimal numbers, which become blanks.
     """
-    dtype = DTYPES[data_type]
-    values = data[: len(data) // dtype.itemsize * dtype.itemsize].view(dtype)
-    spell = _spelling(dtype, as_dxdispatch=as_dxdispatch)
+    spell = _spelling(values.dtype, as_dxdispatch=as_dxdispatch)
+    width, digits = len(str(len(values))), f"{'' if as_dxdispatch else '0'}{2 * values.itemsize}X"
     for start in range(0, len(values), _VALUES_AT_ONCE):
         part = values[start : start + _VALUES_AT_ONCE]
         texts = map(spell, part.tolist())
         if verbose:
-            yield "".join(_lines(texts, part, start, len(str(len(values))), as_dxdispatch=as_dxdispatch))
+            numbered = enumerate(zip(texts, part.view(f"u{part.itemsize}").tolist(), strict=True), start)
+            yield "".join(f"[{index:{width}}] {text} (0x{bits:{digits}})\n" for index, (text, bits) in numbered)
         else:
             yield (", " if start else "") + ", ".join(texts)
 
 
 def _spelling(dtype: np.dtype[Any], *, as_dxdispatch: bool) -> Callable[[Any], str]:
     if dtype.kind == "f":
-        return _float
+        return lambda value: "-nan" if value != value and np.signbit(value) else f"{value:g}"
     if dtype.itemsize == 1 and as_dxdispatch:
         return lambda value: bytes([value % 256]).decode(errors="surrogateescape")
     return str
-
-
-def _float(value: float) -> str:
-    return "-nan" if value != value and np.signbit(value) else f"{value:g}"
-
-
-def _lines(texts: Iterator[str], values: NDArray[Any], start: int, width: int, *, as_dxdispatch: bool) -> Iterator[str]:
-    digits = 2 * values.itemsize
-    bits = values.view(f"u{values.itemsize}").tolist()
-    spell = "{:{}X}" if as_dxdispatch else "{:0{}X}"
-    for index, (text, number) in enumerate(zip(texts, bits, strict=True), start):
-        yield f"[{index:{width}}] {text} (0x{spell.format(number, digits)})\n"

@@ -12,7 +12,6 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +24,7 @@ from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DTYPES, NUMBER_TYPES
 from dml_tile.dxdispatch.literals import literal_values, numpy_type, resource_pointer, resource_size
-from dml_tile.dxdispatch.model import IMAGE_SUFFIXES, ConstantValues, FileValues, Resource, SequenceValues
+from dml_tile.dxdispatch.model import IMAGE_SUFFIXES, FileValues, Resource, SequenceValues
 from dml_tile.errors import input_error
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import open_without_waiting, read_into
@@ -57,11 +56,8 @@ class _CheckedValues:
 
 def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Contents]:
     """Allocate all resources. Raises InputError for values that do not fit their type, and for unusable files."""
-    values, sizes = dict[str, _CheckedValues](), dict[str, int]()
-    for name, resource in resources.items():
-        values[name] = _initial_values(resource, resource_pointer(name), folders)
-    for name, resource in resources.items():
-        sizes[name] = resource_size(resource, values[name].nbytes, resource_pointer(name))
+    values = {name: _initial_values(each, resource_pointer(name), folders) for name, each in resources.items()}
+    sizes = {name: resource_size(each, values[name].nbytes, resource_pointer(name)) for name, each in resources.items()}
     require_memory(sum(sizes.values()), "/resources")
     contents = {}
     for name, checked in values.items():
@@ -83,22 +79,20 @@ def _initial_values(resource: Resource, pointer: str, folders: AllowedFolders) -
         return _file_values(resource, resource.initial_values.source_path, pointer, folders)
     literal = literal_values(resource, f"{pointer}/initialValues")
     arrays = [_array(numbers, DTYPES[data_type]) for data_type, numbers in literal.parts]
-    if isinstance(resource.initial_values, SequenceValues):
-        return _CheckedValues(literal.data_type, literal.nbytes, partial(_write_sequence, *arrays))
-    if not isinstance(resource.initial_values, ConstantValues):
-        arrays = [np.frombuffer(b"".join(array.tobytes() for array in arrays), np.uint8)]
-    (values,) = arrays
-    return _CheckedValues(literal.data_type, literal.nbytes, lambda place: np.copyto(place.view(values.dtype), values))
+    if isinstance(resource.initial_values, list):
+        arrays = [np.concatenate([array.view(np.uint8) for array in arrays])]
+    fill: Callable[..., object] = _fill_steps if isinstance(resource.initial_values, SequenceValues) else np.copyto
+    return _CheckedValues(literal.data_type, literal.nbytes, lambda place: fill(place.view(arrays[0].dtype), *arrays))
 
 
-def _write_sequence(start: NDArray[Any], delta: NDArray[Any], place: Bytes) -> None:
-    steps = place.view(start.dtype)
+def _fill_steps(steps: NDArray[Any], start: NDArray[Any], delta: NDArray[Any]) -> None:
+    """Fill an array with ``start``, ``start + delta`` and so on, added up one by one in its type as in DxDispatch."""
     if start.dtype == np.float16:
         _fill_halves(steps, start, delta)
         return
     steps[:1], steps[1:] = start, delta
     with np.errstate(all="ignore"):
-        np.cumsum(steps, dtype=steps.dtype, out=steps)  # one by one in the type itself, as DxDispatch adds them up
+        np.cumsum(steps, dtype=steps.dtype, out=steps)
 
 
 def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFolders) -> _CheckedValues:

@@ -111,8 +111,8 @@ def run_model(
                 bind = bound.dispatch(command, pointer)
                 return (lambda: dispatch(command.dispatchable, bind())) if bind else lambda: None
             case PrintCommand():
-                shown = memory[command.resource]
-                _elements(shown, f"{pointer}/resource", shown.shown_bytes)
+                printed = memory[command.resource]
+                shown = _elements(printed, f"{pointer}/resource", printed.shown_bytes)
                 parts = partial(printed_parts, command, shown, row=rows.get(command.resource, 0))
                 return lambda: bounds.print(parts(as_dxdispatch=as_dxdispatch), pointer)
             case WriteFileCommand():

@@ -170,12 +170,7 @@ def _copier(size: int, call: Move) -> Move:
     """Return a copy of ``size`` bytes that is faster than ``call`` between arrays that are alike."""
 
     def copy(source: Array, output: Array) -> None:
-        if source.dtype is not output.dtype:
-            call(source, output)
-        elif source.ndim == output.ndim == 1:
-            count = size // source.itemsize
-            output[:count] = source[:count]
-        elif source.nbytes == size and source.shape == output.shape:
+        if source.dtype is output.dtype and source.shape == output.shape and source.nbytes == size:
             output[...] = source
         else:
             call(source, output)
@@ -197,11 +192,8 @@ def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Length
         return Mover(plan, _assigned(sizes, repeats, axes if are_packed else ()), is_copy=is_copy)
     if are_packed:
         return Mover(plan)
-    write, source, output = (
-        Mover(plan).write,
-        span_of(size, sizes, source_strides),
-        span_of(size, produced, output_strides),
-    )
+    write = Mover(plan).write
+    source, output = span_of(size, sizes, source_strides), span_of(size, produced, output_strides)
     return Mover(plan, lambda array, out: write(source(array), output(out)))
 
 
