@@ -95,11 +95,10 @@ class Execution:
         kernel = compiled.plan.kernel
         if not may_write or kernel is None or any(access.span is None for access in (*reads, *writes)):
             return
-        read, written = [access.region for access in reads], [access.region for access in writes]
-        if state.padding == "poison":
-            for region in written:
-                region.fill(POISON)
-        kernel(read, written)
+        regions = {access.name: access.region for access in (*reads, *writes)}
+        for access in writes if state.padding == "poison" else ():
+            regions[access.name].fill(POISON)
+        kernel(regions)
         state.count_dispatch()
 
     def _accesses(self) -> tuple[list[BoundRange], list[BoundRange]]:

@@ -44,8 +44,10 @@ class BindingProperties:
     persistent_resource_size: int
 
 
-Kernel: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], object]
-"""Reads inputs and the persistent resource, and writes outputs and the temporary resource, in this order."""
+Regions: TypeAlias = Mapping[str, Bytes]
+"""The memory of the slots that a dispatch reads and writes, by their names."""
+Kernel: TypeAlias = Callable[[Regions], object]
+"""Reads inputs and the persistent resource, and writes outputs and the temporary resource."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +66,13 @@ class CompiledPlan:
 
 
 class _Place(NamedTuple):
-    """A tensor's location: its region's number among those read or written, and its offset there."""
+    """A tensor's location: the name of its slot, and its offset there."""
 
-    is_written: bool
-    region: int
+    slot: str
     offset: int = 0
 
-    def memory(self, reads: Sequence[Bytes], writes: Sequence[Bytes], tensor: BufferTensorDesc) -> Bytes:
-        region = (writes if self.is_written else reads)[self.region]
-        return region[self.offset : self.offset + tensor.total_tensor_size_in_bytes]
+    def memory(self, regions: Regions, tensor: BufferTensorDesc) -> Bytes:
+        return regions[self.slot][self.offset : self.offset + tensor.total_tensor_size_in_bytes]
 
 
 @lru_cache(maxsize=256)
@@ -80,10 +80,9 @@ def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> C
     """Return the plan of an operator; one other than Tile is bound and initialised, and never executed."""
     if isinstance(desc, TileOperatorDesc):
         inputs, outputs = {"InputTensor": desc.input_tensor}, {"OutputTensor": desc.output_tensor}
-        kernel = _kernel([(desc, _Place(False, 0), [_Place(True, 0)])], target)
     else:
         assert isinstance(desc.desc, OperatorFields)
-        (inputs, outputs), kernel = tensors_of(desc.desc), None
+        inputs, outputs = tensors_of(desc.desc)
     initial = _slots(inputs, INITIALIZER_INPUT)
     offsets, persistent = list[int](), 0
     for slot in initial:
@@ -92,6 +91,10 @@ def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> C
             persistent = offsets[-1] + slot.size_in_bytes
     if target.level.runtime.rounds_persistent_sizes:
         persistent = round_up_4(persistent)
+    kernel: Kernel | None = None
+    if isinstance(desc, TileOperatorDesc):
+        source = _Place("PersistentResource" if persistent else "InputTensor")
+        kernel = _kernel([(desc, source, [_Place("OutputTensor")])], target)
     properties = BindingProperties(len(inputs) + len(outputs), 0, persistent)
     slots = _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial
     return CompiledPlan(kernel, properties, *slots, tuple(offsets))
@@ -131,20 +134,16 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     owned_offsets, persistent = _side_by_side(kept)
     passed_on = {output_of(edge): _described(view.produced(edge)) for edge in edges}
     offsets, temporary = _side_by_side({key: each.total_tensor_size_in_bytes for key, each in passed_on.items()})
-    read, written = (
-        {i: at for at, i in enumerate(i for i, slot in enumerate(slots) if slot.size_in_bytes)}
-        for slots in (inputs, outputs)
-    )
-    sources = {edge.to_node_index: _Place(True, len(written), offsets[output_of(edge)]) for edge in edges}
+    sources = {edge.to_node_index: _Place("TemporaryResource", offsets[output_of(edge)]) for edge in edges}
     for edge in input_edges:
         i = edge.graph_input_index
-        place = (len(read), owned_offsets[i]) if i in owned_offsets else (read[i], 0)
-        sources[edge.to_node_index] = _Place(False, *place)
+        place = ("PersistentResource", owned_offsets[i]) if i in owned_offsets else (f"Inputs[{i}]", 0)
+        sources[edge.to_node_index] = _Place(*place)
     destinations = defaultdict[int, list[_Place]](list)
     for i, producer in producers.items():
-        destinations[producer.from_node_index].append(_Place(True, written[i]))
+        destinations[producer.from_node_index].append(_Place(f"Outputs[{i}]"))
     for (node, _), offset in offsets.items():
-        destinations[node].append(_Place(True, len(written), offset))
+        destinations[node].append(_Place("TemporaryResource", offset))
     operators = [node.operator for node in graph.nodes or () if node is not None]
     tiles = [(tile, sources[node], destinations[node]) for node in order if (tile := tile_of(operators[node]))]
     all_of_them = [
@@ -181,9 +180,9 @@ def _kernel(tiles: Sequence[_Tile], target: Target) -> Kernel | None:
         source, output = described(desc)
         moves += [(mover_of_tile(desc), source, read_from, output, place) for place in places]
 
-    def run(reads: Sequence[Bytes], writes: Sequence[Bytes]) -> None:
+    def run(regions: Regions) -> None:
         for mover, source, read_from, output, written_to in moves:
-            mover.write(read_from.memory(reads, writes, source), written_to.memory(reads, writes, output))
+            mover.write(read_from.memory(regions, source), written_to.memory(regions, output))
 
     return run
 
