@@ -96,7 +96,8 @@ class BackEnd:
 BACK_END_RULES: Final = Rules[BackEndResult](basis=Basis.INFERRED, url=pages.TILE, hresult=None)
 
 
-@BACK_END_RULES.add("DML-VIA-refused", says="The back end must accept the tile.")
+@BACK_END_RULES.add("DML-VIA-refused")
 def back_end_accepts_the_tile(result: BackEndResult, target: Target) -> Iterator[Violation]:
+    """The back end must accept the tile."""
     if result.outcome is Outcome.REFUSED:
         yield Violation(result.path, result.reason, result.suggestion)

@@ -47,21 +47,17 @@ DIALECT_RULES: Final = Rules[Request](basis=Basis.DOCUMENTED, hresult=None, seve
 """Rules for what no descriptor expresses; DirectML is not called, so it returns no HRESULT."""
 
 
-@DIALECT_RULES.add(
-    "DML-DIALECT-data-type", url=pages.BUFFER, says="A DirectML data type can carry the bits of an element."
-)
+@DIALECT_RULES.add("DML-DIALECT-data-type", url=pages.BUFFER)
 def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation]:
+    """A DirectML data type can carry the bits of an element."""
     if request.carrier is None:
         message = f"no DirectML data type can carry {request.data_type}, which {request.dialect} accepts"
         yield Violation("InputTensor.DataType", message, _ADVICE.get(request.data_type))
 
 
-@DIALECT_RULES.add(
-    "DML-DIALECT-empty",
-    url=pages.TILE,
-    says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
-)
+@DIALECT_RULES.add("DML-DIALECT-empty", url=pages.TILE)
 def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
+    """Every size and every repeat is larger than 0: DirectML has no empty tensors."""
     given = request.given or request.repeats
     fields = (("InputTensor.Sizes", request.shape, request.shape), ("Repeats", request.repeats, given))
     for field, values, written in fields:
@@ -71,24 +67,18 @@ def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
             yield Violation(f"{field}[{i}]", message, "dispatch nothing: the result is empty")
 
 
-@DIALECT_RULES.add(
-    "DML-DIALECT-rank",
-    url=pages.BUFFER,
-    says="The tile has at most 8 dimensions after all that can be merged are merged.",
-)
+@DIALECT_RULES.add("DML-DIALECT-rank", url=pages.BUFFER)
 def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Violation]:
+    """The tile has at most 8 dimensions after all that can be merged are merged."""
     (shape, _), most = expressed(request), DML_TENSOR_DIMENSION_COUNT_MAX1
     if len(shape) > most:
         message = f"{len(request.shape)} dimensions merge into {len(shape)}; a descriptor has at most {most}"
         yield Violation("InputTensor.DimensionCount", message, "tile in two steps")
 
 
-@DIALECT_RULES.add(
-    "DML-DIALECT-size",
-    url=pages.BUFFER,
-    says="Every size of the input and of the output, and every repeat, fits a UINT.",
-)
+@DIALECT_RULES.add("DML-DIALECT-size", url=pages.BUFFER)
 def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
+    """Every size of the input and of the output, and every repeat, fits a UINT."""
     shape, repeats = expressed(request)
     for i, (size, repeat, product) in enumerate(zip(shape, repeats, map(mul, shape, repeats), strict=True)):
         if product > UINT_MAX:

@@ -232,8 +232,9 @@ DXDISPATCH_RULES: Final = Rules[ModelPart](basis=Basis.INFERRED, url=pages.DXDIS
 """Rules for what DxDispatch makes of a model; no HRESULT says that one is broken."""
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-null", says="A key that may be left out is not null.")
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-null")
 def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """A key that may be left out is not null."""
     yield from _nulls(part.fields_with_sizes, _SIZES_OF_RESOURCES)
     if part.kind == "dispatchable":
         yield from _nulls(part.fields, ("Desc", "desc"))
@@ -256,10 +257,9 @@ def _nulls(
             yield Violation(f"{prefix}{key}", "is null, which DxDispatch's parser refuses", advice)
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-names", says="Enumerators and flags are written as names, and a BOOL as true or false."
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-names")
 def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """Enumerators and flags are written as names, and a BOOL as true or false."""
     if part.kind == "resource":
         yield from _unnamed(part.fields, ("initialValuesDataType",))
         for path, value in part.listed_values:
@@ -287,21 +287,18 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], prefix: str = "") -
             yield Violation(f"{prefix}{key}", f"is {shown(value)}; DxDispatch's parser takes names only")
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-typed-value", says="Values that each have a type are of a type other than FLOAT16."
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-typed-value")
 def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """Values that each have a type are of a type other than FLOAT16."""
     for path, value in part.listed_values:
         if str(_object(value).get("type")).removeprefix("DML_TENSOR_DATA_TYPE_") == "FLOAT16":
             message = "is FLOAT16, which DxDispatch's parser refuses in a list of typed values"
             yield Violation(f"{path}.type", message, "write its bits as a UINT16")
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-number",
-    says="An integer among floating-point values is one that a FLOAT64 holds exactly; no number is beyond a FLOAT64.",
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-number")
 def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """An integer among floating-point values is one that a FLOAT64 holds exactly; no number is beyond a FLOAT64."""
     if part.kind != "resource":
         return
     values, data_type = _object(part.fields.get("initialValues")), part.fields.get("initialValuesDataType")
@@ -328,17 +325,16 @@ def as_float64(number: float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-type", says="A dispatchable names its operator under `type`.")
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-type")
 def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """A dispatchable names its operator under `type`."""
     if part.kind == "dispatchable" and "type" not in part.fields and "Type" in part.fields:
         yield Violation("Type", "is written with a capital; DxDispatch's parser wants type", "write type")
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-operator",
-    says="The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph.",
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-operator")
 def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph."""
     if not part.is_operator:
         return
     key = "Type" if "Type" in part.fields else "type"
@@ -347,40 +343,30 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
         yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
 
 
-@DXDISPATCH_RULES.add(
-    NO_OPERATOR,
-    url=pages.DXDISPATCH,
-    says="A dispatchable is an operator; of a shader, an ONNX model or a serialized graph nothing is checked.",
-    severity=Severity.NOTE,
-)
+@DXDISPATCH_RULES.add(NO_OPERATOR, url=pages.DXDISPATCH, severity=Severity.NOTE)
 def dispatchable_is_an_operator(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """A dispatchable is an operator; of a shader, an ONNX model or a serialized graph nothing is checked."""
     if part.said_of_no_operator:
         yield Violation("type", part.said_of_no_operator)
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-byte-order-mark", says="The file begins without a byte order mark.")
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-byte-order-mark")
 def byte_order_mark_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """The file begins without a byte order mark."""
     if part.kind == "model" and part.has_mark:
         yield Violation("", "begins with a byte order mark", "save it as UTF-8 without one")
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-trailing-text",
-    says="Nothing follows the model; DxDispatch ignores what does.",
-    severity=Severity.NOTE,
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-trailing-text", severity=Severity.NOTE)
 def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """Nothing follows the model; DxDispatch ignores what does."""
     if part.rest:
         yield Violation("", f"{shown(part.rest)} follows the model, and is ignored")
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-bind-point",
-    url=pages.DXDISPATCH,
-    says="A bind point is one of the operator's; DxDispatch ignores others.",
-    severity=Severity.NOTE,
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-bind-point", url=pages.DXDISPATCH, severity=Severity.NOTE)
 def bind_points_belong_to_operator(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """A bind point is one of the operator's; DxDispatch ignores others."""
     if part.operator is None or not part.bindings:
         return
     points = part.bind_points
@@ -393,23 +379,18 @@ def bind_points_belong_to_operator(part: ModelPart, target: Target) -> Iterator[
             yield Violation("bindings", f"{shown(point)} is ignored: DxDispatch binds {bound} {when}")
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-offset",
-    url=pages.DXDISPATCH,
-    says="initialValuesOffsetInBytes is 0; DxDispatch checks it, then puts the values at the beginning all the same.",
-    severity=Severity.NOTE,
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-offset", url=pages.DXDISPATCH, severity=Severity.NOTE)
 def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """initialValuesOffsetInBytes is 0; DxDispatch checks it, then puts the values at the beginning all the same."""
     if offset := part.fields_with_sizes.get("initialValuesOffsetInBytes"):
         yield Violation("initialValuesOffsetInBytes", f"is {shown(offset)}, which moves nothing")
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-elementOffset",
-    says="A binding begins within its resource. Behind it, DxDispatch's subtraction wraps, so that DirectML takes the "
-    "binding, and the GPU would read behind the buffer.",
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-elementOffset")
 def bindings_begin_within_resources(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """A binding begins within its resource. Behind it, DxDispatch's subtraction wraps, so that DirectML takes the
+    binding, and the GPU would read behind the buffer.
+    """
     for point in part.bind_points if part.bindings else ():
         for source in part.sources(point) or ():
             offset, size = part.place_of(source)
@@ -418,24 +399,18 @@ def bindings_begin_within_resources(part: ModelPart, target: Target) -> Iterator
                 yield Violation(point, message)
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-dmlCompileType",
-    url=pages.COMPILE_GRAPH,
-    says="DmlCompileGraph, which calls CompileGraph, is for targets from 2_1 on, which have IDMLDevice1.",
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-dmlCompileType", url=pages.COMPILE_GRAPH)
 def graphs_can_be_compiled(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """DmlCompileGraph, which calls CompileGraph, is for targets from 2_1 on, which have IDMLDevice1."""
     if part.is_operator and part.fields.get("dmlCompileType") == "DmlCompileGraph" and not target.level.has_graphs:
         yield Violation("dmlCompileType", f"DmlCompileGraph needs IDMLDevice1, which {target.name} does not have")
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-IDMLDevice1",
-    url=pages.DXDISPATCH,
-    says="DxDispatch makes an IDMLDevice1, which targets have from 2_1 on; before it, it runs no model. For `check`, "
-    "this is a note: other applications may dispatch the same tiles.",
-    severity=Severity.NOTE,
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-IDMLDevice1", url=pages.DXDISPATCH, severity=Severity.NOTE)
 def device_can_be_made(part: ModelPart, target: Target) -> Iterator[Violation]:
+    """DxDispatch makes an IDMLDevice1, which targets have from 2_1 on; before it, it runs no model. For `check`, this
+    is a note: other applications may dispatch the same tiles.
+    """
     if part.kind == "model" and not target.level.has_graphs:
         yield Violation("", f"DxDispatch needs IDMLDevice1, which {target.name} does not have")
 

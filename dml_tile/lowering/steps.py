@@ -50,13 +50,11 @@ LOWERING_RULES: Final = Rules[Any](basis=Basis.DOCUMENTED | Basis.INFERRED, hres
 """DirectML is not called where a lowering fails, so these rules have no HRESULT."""
 
 
-@LOWERING_RULES.add(
-    "DML-LOWER-DataType",
-    url=pages.TILE,
-    says="At the feature level, Tile takes a data type that may carry the bits; floats may only where their "
-    "reinterpretation is allowed.",
-)
+@LOWERING_RULES.add("DML-LOWER-DataType", url=pages.TILE)
 def carrier_exists(choice: CarrierChoice, target: Target) -> Iterator[Violation]:
+    """At the feature level, Tile takes a data type that may carry the bits; floats may only where their
+    reinterpretation is allowed.
+    """
     if not choice.carriers:
         yield Violation(
             "InputTensor.DataType",
@@ -65,13 +63,11 @@ def carrier_exists(choice: CarrierChoice, target: Target) -> Iterator[Violation]
         )
 
 
-@LOWERING_RULES.add(
-    "DML-LOWER-elements",
-    url=pages.TILE,
-    says="The bytes move in whole elements of the smallest data type that may carry them: runs and strides are "
-    "multiples of its size. A tile copies elements, so no chain of tiles moves half of one.",
-)
+@LOWERING_RULES.add("DML-LOWER-elements", url=pages.TILE)
 def elements_stay_whole(choice: CarrierChoice, target: Target) -> Iterator[Violation]:
+    """The bytes move in whole elements of the smallest data type that may carry them: runs and strides are multiples of
+    its size. A tile copies elements, so no chain of tiles moves half of one.
+    """
     if not choice.carriers:
         return
     carrier = min(choice.carriers, key=ELEMENT_SIZES.__getitem__)
@@ -86,13 +82,11 @@ def elements_stay_whole(choice: CarrierChoice, target: Target) -> Iterator[Viola
         )
 
 
-@LOWERING_RULES.add(
-    "DML-LOWER-steps",
-    url=pages.STRIDES,
-    says=f"A chain has at most as many tiles as --max-steps allows, by default {MAX_STEPS}. Strides rule out no chain: "
-    "a tile of two elements copies the first one and any other, so one tile for each element always does it.",
-)
+@LOWERING_RULES.add("DML-LOWER-steps", url=pages.STRIDES)
 def steps_are_few_enough(choice: CarrierChoice, target: Target) -> Iterator[Violation]:
+    """A chain has at most as many tiles as --max-steps allows, by default 256. Strides rule out no chain: a tile of two
+    elements copies the first one and any other, so one tile for each element always does it.
+    """
     if choice.shortest is not None and choice.shortest <= choice.allowed:
         return
     takes = f"more than {choice.allowed}" if choice.shortest is None else f"{choice.shortest}"
@@ -114,13 +108,11 @@ def steps_are_few_enough(choice: CarrierChoice, target: Target) -> Iterator[Viol
     )
 
 
-@LOWERING_RULES.add(
-    "DML-LOWER-limits",
-    url=pages.BUFFER,
-    says="Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its "
-    "strides, its extent and its TotalTensorSizeInBytes are at most as large.",
-)
+@LOWERING_RULES.add("DML-LOWER-limits", url=pages.BUFFER)
 def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
+    """Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its
+    strides, its extent and its TotalTensorSizeInBytes are at most as large.
+    """
     counted = {
         "Sizes": math.prod(tensor.sizes),
         "Strides": max(extent(tensor.sizes, tensor.strides), *(tensor.strides or (0,))),

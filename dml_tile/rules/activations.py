@@ -26,8 +26,9 @@ def _known(op: OperatorView) -> Iterator[tuple[str, OperatorFields]]:
             yield path, activation.desc
 
 
-@ACTIVATION_RULES.add("DML-OPERATOR-activation", says="A fused activation is one that can be fused.")
+@ACTIVATION_RULES.add("DML-OPERATOR-activation")
 def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """A fused activation is one that can be fused."""
     level = target.feature_level
     for path, activation in op.activations:
         known = operators().get(activation.type)
@@ -42,18 +43,18 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
             yield Violation(f"{path}.Type", message, advice, basis, hresult)
 
 
-@ACTIVATION_RULES.add("DML-OPERATOR-activation-tensors", says="The tensors of a fused activation are null.")
+@ACTIVATION_RULES.add("DML-OPERATOR-activation-tensors")
 def tensors_of_activations_are_null(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """The tensors of a fused activation are null."""
     for path, activation in _known(op):
         for name in activation.operator.tensors:
             if activation[name] is not None:
                 yield Violation(f"{path}.{name}", "a tensor was provided, but null was expected", basis=BOTH)
 
 
-@ACTIVATION_RULES.add(
-    "DML-OPERATOR-activation-Sizes", says="A fused activation would take the operator's OutputTensor by itself."
-)
+@ACTIVATION_RULES.add("DML-OPERATOR-activation-Sizes")
 def activations_fit_the_output(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """A fused activation would take the operator's OutputTensor by itself."""
     for path, violation, is_number in _refused_alone(op, target):
         if not is_number:
             is_size = violation.path.startswith("InputTensor")
@@ -62,13 +63,9 @@ def activations_fit_the_output(op: OperatorView, target: Target) -> Iterator[Vio
             yield Violation(place, text.replace("InputTensor", "OutputTensor"), basis=BOTH)
 
 
-@ACTIVATION_RULES.add(
-    "DML-OPERATOR-activation-number",
-    basis=Basis.DOCUMENTED,
-    severity=Severity.NOTE,
-    says="A number of a fused activation is one that the activation would take by itself.",
-)
+@ACTIVATION_RULES.add("DML-OPERATOR-activation-number", basis=Basis.DOCUMENTED, severity=Severity.NOTE)
 def numbers_of_activations_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """A number of a fused activation is one that the activation would take by itself."""
     for path, violation, is_number in _refused_alone(op, target):
         if is_number:
             message = f"{violation.message}; DirectML takes it here, and refuses the activation alone"
@@ -96,26 +93,19 @@ _SCALE_BIAS: Final = "https://github.com/microsoft/DirectML/issues/698"
 _ADVICE: Final = "scale in an operator of its own, before the activation"
 
 
-@ACTIVATION_RULES.add(
-    "DML-OPERATOR-activation-ScaleBias",
-    url=_SCALE_BIAS,
-    basis=Basis.RUNTIME | Basis.INFERRED,
-    says="ScaleBias of a fused activation is null, or has a Scale of 1 or a Bias of 0.",
-)
+@ACTIVATION_RULES.add("DML-OPERATOR-activation-ScaleBias", url=_SCALE_BIAS, basis=Basis.RUNTIME | Basis.INFERRED)
 def scale_or_bias_alone_is_given(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """ScaleBias of a fused activation is null, or has a Scale of 1 or a Bias of 0."""
     for path, given, changes in _scales(op):
         if changes == 2:
             yield Violation(path, f"{given}, but null was expected", _ADVICE, Basis.RUNTIME)
 
 
 @ACTIVATION_RULES.add(
-    "DML-OPERATOR-activation-ScaleBias-unapplied",
-    url=_SCALE_BIAS,
-    basis=Basis.INFERRED,
-    severity=Severity.WARNING,
-    says="ScaleBias of a fused activation is null, or changes nothing: DirectML does not apply it.",
+    "DML-OPERATOR-activation-ScaleBias-unapplied", url=_SCALE_BIAS, basis=Basis.INFERRED, severity=Severity.WARNING
 )
 def scale_is_not_applied(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """ScaleBias of a fused activation is null, or changes nothing: DirectML does not apply it."""
     for path, given, changes in _scales(op):
         if changes == 1:
             yield Violation(path, f"{given}; DirectML takes and does not apply them", _ADVICE, Basis.INFERRED)

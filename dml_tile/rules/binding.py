@@ -32,13 +32,11 @@ BINDING_DESC_RULES: Final = Rules[BoundRange](url=pages.BINDING_DESC, hresult=DE
 """Rules for the DML_BINDING_DESC that a program passes to a binding table, and for its buffer."""
 
 
-@RANGE_RULES.add(
-    "DML-BINDING-missing",
-    url=pages.BINDING,
-    says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was "
-    "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
-)
+@RANGE_RULES.add("DML-BINDING-missing", url=pages.BINDING)
 def tensor_is_bound(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was
+    compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.
+    """
     if bound.slot.size_in_bytes and bound.binding is None:
         stage = bound.slot.kind.stage
         owned = " (the input's Flags say OWNED_BY_DML)" if stage == "initialisation" else ""
@@ -47,25 +45,22 @@ def tensor_is_bound(bound: BoundRange, target: Target) -> Iterator[Violation]:
         yield Violation(bound.name, f"nothing is bound at {stage}{owned}{unnoticed}", basis=basis)
 
 
-@RANGE_RULES.add(
-    "DML-BINDING-owned",
-    url=pages.BINDING,
-    says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an "
-    "input or output of a graph that no node uses, or one that is null.",
-)
+@RANGE_RULES.add("DML-BINDING-owned", url=pages.BINDING)
 def tensor_is_bound_once(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an input or
+    output of a graph that no node uses, or one that is null.
+    """
     slot, binding = bound.slot, bound.binding
     if slot.is_tensor and not slot.size_in_bytes and binding is not None and not binding.is_empty:
         why = f"its Flags {'say' if slot.kind.stage == 'execution' else 'do not say'} OWNED_BY_DML"
         yield Violation(slot.name, f"is bound at {slot.kind.stage}, though {slot.unused or why}")
 
 
-@RANGE_RULES.add(
-    "DML-BINDING-SizeInBytes",
-    says="A bound range has at least TotalTensorSizeInBytes, TemporaryResourceSize or PersistentResourceSize bytes. "
-    "The runtime compares neither those of a compiled graph, nor what was bound before an initializer's Reset.",
-)
+@RANGE_RULES.add("DML-BINDING-SizeInBytes")
 def range_is_large_enough(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A bound range has at least TotalTensorSizeInBytes, TemporaryResourceSize or PersistentResourceSize bytes. The
+    runtime compares neither those of a compiled graph, nor what was bound before an initializer's Reset.
+    """
     slot, binding = bound.slot, bound.binding
     if bound.buffer is not None and binding is not None and binding.size_in_bytes < slot.size_in_bytes:
         yield Violation(
@@ -75,12 +70,11 @@ def range_is_large_enough(bound: BoundRange, target: Target) -> Iterator[Violati
         ).unless(slot.checked_by_runtime)
 
 
-@RANGE_RULES.add(
-    "DML-BINDING-Offset",
-    says="The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment, which the runtime does "
-    "not compare for a compiled graph; that of a persistent or temporary resource, of 256.",
-)
+@RANGE_RULES.add("DML-BINDING-Offset")
 def offset_is_aligned(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment, which the runtime does not
+    compare for a compiled graph; that of a persistent or temporary resource, of 256.
+    """
     slot, binding = bound.slot, bound.binding
     if bound.buffer is not None and binding is not None and binding.offset % slot.alignment:
         multiple = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT if slot.is_tensor else DML_PERSISTENT_BUFFER_ALIGNMENT
@@ -88,10 +82,9 @@ def offset_is_aligned(bound: BoundRange, target: Target) -> Iterator[Violation]:
         yield Violation(slot.name, message).unless(slot.checked_by_runtime or binding.offset % multiple)
 
 
-@BINDING_COUNT_RULES.add(
-    "DML-BINDING-count", says="There are as many bindings as tensors, or as operators of an initializer; 0 unbind."
-)
+@BINDING_COUNT_RULES.add("DML-BINDING-count")
 def count_is_right(counts: tuple[int | None, int], target: Target) -> Iterator[Violation]:
+    """There are as many bindings as tensors, or as operators of an initializer; 0 unbind."""
     count, expected = counts
     if count is None and expected:
         yield Violation("bindings", f"null was provided, but an array of {expected} was expected")
@@ -99,14 +92,11 @@ def count_is_right(counts: tuple[int | None, int], target: Target) -> Iterator[V
         yield Violation("bindingCount", f"{count} was provided, but {expected} was expected")
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-null",
-    url=pages.BIND_PERSISTENT,
-    says="The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is "
-    "needed.",
-    crash=True,
-)
+@BINDING_DESC_RULES.add("DML-BINDING-null", url=pages.BIND_PERSISTENT, crash=True)
 def binding_is_given(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is
+    needed.
+    """
     if bound.desc is None:
         needed = bound.slot.size_in_bytes
         allowed = "" if needed else ", which the documentation allows"
@@ -115,13 +105,11 @@ def binding_is_given(bound: BoundRange, target: Target) -> Iterator[Violation]:
         yield Violation(bound.name, message, advice, None if needed else Basis.RUNTIME)
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-initializer-persistent",
-    url=pages.INITIALIZER,
-    says="An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime "
-    "refuses even an empty binding.",
-)
+@BINDING_DESC_RULES.add("DML-BINDING-initializer-persistent", url=pages.INITIALIZER)
 def initializer_has_no_persistent_resource(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime refuses
+    even an empty binding.
+    """
     if bound.slot.kind == INITIALIZER_PERSISTENT and bound.desc is not None:
         nothing = bound.desc.type == BindingType.NONE or (bound.binding is not None and bound.binding.is_empty)
         message = "BindPersistentResource was called on an initializer's table"
@@ -129,35 +117,28 @@ def initializer_has_no_persistent_resource(bound: BoundRange, target: Target) ->
         yield Violation(bound.name, message, advice, Basis.RUNTIME if nothing else None)
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-initializer-NONE",
-    basis=Basis.RUNTIME,
-    url=pages.INITIALIZER,
-    says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it.",
-    crash=True,
-)
+@BINDING_DESC_RULES.add("DML-BINDING-initializer-NONE", basis=Basis.RUNTIME, url=pages.INITIALIZER, crash=True)
 def initializer_input_is_not_none(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """An input of an initializer is not of type NONE with a null Desc. The documentation allows it."""
     if bound.slot.kind == INITIALIZER_INPUT and bound.desc == BindingDesc():
         message = "DML_BINDING_TYPE_NONE was provided, which the documentation allows; DirectML would crash"
         yield Violation(f"{bound.name}.Type", message, "bind an array of one empty buffer binding {null, 0, 0}")
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-initializer-NONE-Desc", says="An input of an initializer of type NONE has no Desc."
-)
+@BINDING_DESC_RULES.add("DML-BINDING-initializer-NONE-Desc")
 def initializer_input_of_no_type_has_no_desc(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """An input of an initializer of type NONE has no Desc."""
     desc = bound.desc
     if bound.slot.kind == INITIALIZER_INPUT and desc is not None and desc.type == BindingType.NONE and desc.desc:
         message = "a Desc was provided, but null was expected: Type is DML_BINDING_TYPE_NONE"
         yield Violation(f"{bound.name}.Desc", message, "set Type to DML_BINDING_TYPE_BUFFER_ARRAY")
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-Type",
-    says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
-    "as DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.",
-)
+@BINDING_DESC_RULES.add("DML-BINDING-Type")
 def binding_type_fits(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised as
+    DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.
+    """
     expected = bound.slot.kind.binding
     if bound.desc is not None and bound.desc.type not in (BindingType.NONE, expected):
         type_ = bound.desc.type
@@ -172,10 +153,9 @@ def binding_type_fits(bound: BoundRange, target: Target) -> Iterator[Violation]:
         yield Violation(path, message).unless(not nothing, "DirectML takes an array of 0 bindings for nothing")
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-Desc-null", says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array."
-)
+@BINDING_DESC_RULES.add("DML-BINDING-Desc-null")
 def binding_is_described(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array."""
     if bound.desc is None or bound.desc.type != bound.slot.kind.binding:
         return
     if bound.desc.desc is None:
@@ -185,13 +165,11 @@ def binding_is_described(bound: BoundRange, target: Target) -> Iterator[Violatio
         yield Violation(f"{bound.name}.Bindings", "null was provided, but an array of buffer bindings was expected")
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-BindingCount",
-    url=pages.BIND_INPUTS,
-    says="For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime "
-    "requires it even where there is nothing to bind.",
-)
+@BINDING_DESC_RULES.add("DML-BINDING-BindingCount", url=pages.BIND_INPUTS)
 def array_has_one_binding(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime
+    requires it even where there is nothing to bind.
+    """
     array = bound.desc.desc if bound.desc is not None else None
     if not isinstance(array, BufferArrayBinding) or array.bindings is None or len(array.bindings) == bound.array_length:
         return
@@ -206,21 +184,17 @@ def array_has_one_binding(bound: BoundRange, target: Target) -> Iterator[Violati
         yield Violation(f"{bound.name}.BindingCount", message, advice, Basis.RUNTIME if allowed else None)
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-Buffer-null", url=pages.BUFFER_BINDING, says="A binding names a buffer where one is needed."
-)
+@BINDING_DESC_RULES.add("DML-BINDING-Buffer-null", url=pages.BUFFER_BINDING)
 def buffer_is_given(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A binding names a buffer where one is needed."""
     if bound.slot.size_in_bytes and bound.binding is not None and bound.binding.buffer is None:
         message = f"null was provided, but a buffer of at least {bound.slot.size_in_bytes} bytes was expected"
         yield Violation(f"{bound.name}.Buffer", message)
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-unneeded",
-    url=pages.BIND_PERSISTENT,
-    says="A persistent or temporary resource is bound only where more than 0 bytes of it are needed.",
-)
+@BINDING_DESC_RULES.add("DML-BINDING-unneeded", url=pages.BIND_PERSISTENT)
 def resource_is_needed(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A persistent or temporary resource is bound only where more than 0 bytes of it are needed."""
     kind, binding = bound.slot.kind, bound.binding
     if bound.slot.is_tensor or kind == INITIALIZER_PERSISTENT or bound.slot.size_in_bytes:
         return
@@ -228,12 +202,9 @@ def resource_is_needed(bound: BoundRange, target: Target) -> Iterator[Violation]
         yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {kind.size_is} is 0")
 
 
-@OVERLAP_RULES.add(
-    "DML-BINDING-overlap",
-    basis=Basis.DOCUMENTED,
-    says="An output shares no memory with any other bound buffer: Tile has no in-place form.",
-)
+@OVERLAP_RULES.add("DML-BINDING-overlap", basis=Basis.DOCUMENTED)
 def output_is_apart(names: tuple[str, str], target: Target) -> Iterator[Violation]:
+    """An output shares no memory with any other bound buffer: Tile has no in-place form."""
     output, other = names
     if other:
         yield Violation(
@@ -243,12 +214,11 @@ def output_is_apart(names: tuple[str, str], target: Target) -> Iterator[Violatio
         )
 
 
-@REBINDING_RULES.add(
-    "DML-BINDING-recorded",
-    says="A table is not bound again before its recorded dispatch is executed, unless the operator was compiled with "
-    "DESCRIPTORS_VOLATILE: Direct3D 12 takes other descriptors as static, and does not define which buffer is used.",
-)
+@REBINDING_RULES.add("DML-BINDING-recorded")
 def recorded_binding_stays(slot: str, target: Target) -> Iterator[Violation]:
+    """A table is not bound again before its recorded dispatch is executed, unless the operator was compiled with
+    DESCRIPTORS_VOLATILE: Direct3D 12 takes other descriptors as static, and does not define which buffer is used.
+    """
     if slot:
         yield Violation(
             slot,
@@ -258,12 +228,9 @@ def recorded_binding_stays(slot: str, target: Target) -> Iterator[Violation]:
         )
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-range",
-    url=pages.BUFFER_BINDING,
-    says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
-)
+@BINDING_DESC_RULES.add("DML-BINDING-range", url=pages.BUFFER_BINDING)
 def range_is_within_its_buffer(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64."""
     binding, buffer = bound.binding, bound.buffer
     if binding is None or buffer is None:
         return
@@ -276,31 +243,26 @@ def range_is_within_its_buffer(bound: BoundRange, target: Target) -> Iterator[Vi
         ).unless(end & UINT64_MAX > buffer.size, "DirectML adds modulo 2^64, and does not notice")
 
 
-@BINDING_DESC_RULES.add("DML-BINDING-Dimension", url=pages.BUFFER_BINDING, says="A bound resource is a buffer.")
+@BINDING_DESC_RULES.add("DML-BINDING-Dimension", url=pages.BUFFER_BINDING)
 def resource_is_a_buffer(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A bound resource is a buffer."""
     if bound.buffer is not None and (value := bound.buffer.dimension) != ResourceDimension.BUFFER:
         is_known = value in ResourceDimension._value2member_map_
         dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(value).name}" if is_known else f"dimension {value}"
         yield Violation(bound.name, f"the resource has {dimension}, but D3D12_RESOURCE_DIMENSION_BUFFER was expected")
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-device",
-    url=pages.ERRORS,
-    says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
-)
+@BINDING_DESC_RULES.add("DML-BINDING-device", url=pages.ERRORS)
 def resource_belongs_to_device(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on."""
     owner = bound.buffer.direct3d_device if bound.buffer is not None else None
     if owner is not None and owner is not bound.direct3d_device:
         yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-unordered-access",
-    url=pages.BINDING,
-    says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer.",
-)
+@BINDING_DESC_RULES.add("DML-BINDING-unordered-access", url=pages.BINDING)
 def buffer_allows_unordered_access(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer."""
     buffer = bound.buffer
     if (
         buffer is not None
@@ -313,13 +275,11 @@ def buffer_allows_unordered_access(bound: BoundRange, target: Target) -> Iterato
         )
 
 
-@BINDING_DESC_RULES.add(
-    "DML-BINDING-heap",
-    url=pages.BIND_INPUTS,
-    says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
-    "accepts CUSTOM too, except for the outputs of an initializer.",
-)
+@BINDING_DESC_RULES.add("DML-BINDING-heap", url=pages.BIND_INPUTS)
 def heap_is_allowed(bound: BoundRange, target: Target) -> Iterator[Violation]:
+    """A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime accepts
+    CUSTOM too, except for the outputs of an initializer.
+    """
     kind, buffer = bound.slot.kind, bound.buffer
     if buffer is not None and buffer.heap not in kind.documented_heaps:
         heap = f"of type {buffer.heap.name}" if isinstance(buffer.heap, HeapType) else f"of unknown type {buffer.heap}"

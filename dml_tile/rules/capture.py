@@ -67,12 +67,9 @@ def _adapters(level: FeatureLevel) -> tuple[Target, ...]:
     return tuple(Target(level, double_precision=double, typed_uav_loads=loads) for double, loads in kinds)
 
 
-@CAPTURE_RULES.add(
-    "DML-CAPTURE-HRESULT",
-    says="CreateOperator and CompileGraph returned what the emulator gives at the device's feature level.",
-    severity=Severity.NOTE,
-)
+@CAPTURE_RULES.add("DML-CAPTURE-HRESULT", severity=Severity.NOTE)
 def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violation]:
+    """CreateOperator and CompileGraph returned what the emulator gives at the device's feature level."""
     level = capture.feature_level
     if level is None or capture.hresult is None or capture.hresult in _OF_THE_MACHINE:
         return
@@ -85,13 +82,11 @@ def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violatio
     yield Violation("", f"{_returned(capture)}; the emulator gives {expected}", _PLEASE_REPORT)
 
 
-@CAPTURE_RULES.add(
-    UNEXPLAINED,
-    says="CreateOperator or CompileGraph failed for a reason that a rule states, at the device's feature level, or at "
-    "any if that is unknown.",
-    severity=Severity.WARNING,
-)
+@CAPTURE_RULES.add(UNEXPLAINED, severity=Severity.WARNING)
 def refusal_is_explained(capture: Capture, target: Target) -> Iterator[Violation]:
+    """CreateOperator or CompileGraph failed for a reason that a rule states, at the device's feature level, or at any
+    if that is unknown.
+    """
     if capture.hresult is None or capture.hresult < _FIRST_FAILURE or capture.hresult in _OF_THE_MACHINE:
         return
     levels = list(FeatureLevel) if capture.feature_level is None else [capture.feature_level]
@@ -104,12 +99,9 @@ def refusal_is_explained(capture: Capture, target: Target) -> Iterator[Violation
             yield Violation("", message, _PLEASE_REPORT)
 
 
-@CAPTURE_RULES.add(
-    "DML-CAPTURE-open",
-    says="The call returned before the capture was read: else the process ended in it, or is in it still.",
-    severity=Severity.NOTE,
-)
+@CAPTURE_RULES.add("DML-CAPTURE-open", severity=Severity.NOTE)
 def call_returned(capture: Capture, target: Target) -> Iterator[Violation]:
+    """The call returned before the capture was read: else the process ended in it, or is in it still."""
     if capture.open:
         yield Violation("", f"{capture.method} has not returned")
 

@@ -260,17 +260,16 @@ CONNECTION_RULES: Final = Rules[GraphView](url=pages.GRAPH, basis=Basis.RUNTIME)
 GRAPH_CALL_RULES: Final = Rules[GraphDesc | None](url=pages.GRAPH)
 
 
-@GRAPH_RULES.add("DML-GRAPH-NodeCount", basis=Basis.RUNTIME, says="A graph has at least one node.")
+@GRAPH_RULES.add("DML-GRAPH-NodeCount", basis=Basis.RUNTIME)
 def graph_has_nodes(view: GraphView, target: Target) -> Iterator[Violation]:
+    """A graph has at least one node."""
     if not view.graph.node_count:
         yield Violation("NodeCount", "0 was provided, but at least 1 was expected")
 
 
-@GRAPH_RULES.add(
-    "DML-GRAPH-array",
-    says="An array has as many entries as its count says: null has none. DirectML reads on past the end of another.",
-)
+@GRAPH_RULES.add("DML-GRAPH-array")
 def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violation]:
+    """An array has as many entries as its count says: null has none. DirectML reads on past the end of another."""
     for name, array in ARRAYS.items():
         entries, expected = getattr(view.graph, name), getattr(view.graph, array.counted_by)
         if len(entries or ()) < expected:
@@ -278,10 +277,9 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
             yield Violation(array.c_name, f"{shown}, but {expected} were expected")
 
 
-@GRAPH_RULES.add(
-    "DML-GRAPH-Desc-null", says="The Desc of each node and edge, and the operator of each node, is not null."
-)
+@GRAPH_RULES.add("DML-GRAPH-Desc-null")
 def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
+    """The Desc of each node and edge, and the operator of each node, is not null."""
     for array in ARRAYS:
         for i, entry in enumerate(entries_of(view.graph, array)):
             if entry is None:
@@ -292,12 +290,11 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
                 yield Violation(f"{_path(array, i)}.Operator", "null was provided, but an operator was expected")
 
 
-@GRAPH_RULES.add(
-    "DML-GRAPH-Type",
-    says="A node is of type OPERATOR, an edge of the type of its array. From 6_0 on, the runtime returns E_NOTIMPL for "
-    "a node of type CONSTANT.",
-)
+@GRAPH_RULES.add("DML-GRAPH-Type")
 def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
+    """A node is of type OPERATOR, an edge of the type of its array. From 6_0 on, the runtime returns E_NOTIMPL for a
+    node of type CONSTANT.
+    """
     for name, array in ARRAYS.items():
         for i, entry in enumerate(entries_of(view.graph, name)):
             if entry is not None and entry.type != array.type:
@@ -307,20 +304,17 @@ def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
                 yield Violation(path, message, hresult=target.level.runtime.constant_nodes if is_constant else None)
 
 
-@GRAPH_RULES.add(
-    "DML-GRAPH-index",
-    says="The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor.",
-)
+@GRAPH_RULES.add("DML-GRAPH-index")
 def indices_are_in_range(view: GraphView, target: Target) -> Iterator[Violation]:
+    """The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor."""
     return starmap(Violation, view.wrong_indices)
 
 
-@CONNECTION_RULES.add(
-    "DML-GRAPH-node-input",
-    says="Exactly one edge leads to each input of a node, from an input of the graph or from another node, and none to "
-    "an input that is null.",
-)
+@CONNECTION_RULES.add("DML-GRAPH-node-input")
 def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
+    """Exactly one edge leads to each input of a node, from an input of the graph or from another node, and none to an
+    input that is null.
+    """
     edges = defaultdict[int, Counter[int]](Counter)
     for _, entering in view.inputs:
         edges[entering.to_node_index][entering.to_node_input_index] += 1
@@ -336,11 +330,9 @@ def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Viola
             yield Violation(f"Nodes[{node}]", f"{led_to[first]} edges lead to {which}, but 1 was expected{more}")
 
 
-@CONNECTION_RULES.add(
-    "DML-GRAPH-node-output",
-    says="An edge leads from an output of each node, to an output of the graph or to another node.",
-)
+@CONNECTION_RULES.add("DML-GRAPH-node-output")
 def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation]:
+    """An edge leads from an output of each node, to an output of the graph or to another node."""
     used = {edge.from_node_index for _, edge in view.outputs}
     used |= {edge.from_node_index for _, edge in view.intermediates}
     for node, slots in enumerate(view.slots):
@@ -348,8 +340,9 @@ def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation
             yield Violation(f"Nodes[{node}]", f"no edge leads from its output{'s' * (len(slots[1]) > 1)}")
 
 
-@CONNECTION_RULES.add("DML-GRAPH-cycle", says="The edges between nodes make no cycle.")
+@CONNECTION_RULES.add("DML-GRAPH-cycle")
 def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
+    """The edges between nodes make no cycle."""
     unordered = set(range(len(view.slots))) - set(order_of_nodes(view))
     for path, edge in view.intermediates:
         if {edge.from_node_index, edge.to_node_index} <= unordered:
@@ -383,12 +376,9 @@ def _ends(view: GraphView) -> Iterator[tuple[str, tuple[int, int], BufferTensorD
             yield path, output_of(edge), produced, consumed
 
 
-@CONNECTION_RULES.add(
-    "DML-GRAPH-DataSize",
-    basis=Basis.INFERRED,
-    says="The data of a constant are at least as long as the input that it feeds reaches.",
-)
+@CONNECTION_RULES.add("DML-GRAPH-DataSize", basis=Basis.INFERRED)
 def constants_are_long_enough(view: GraphView, target: Target) -> Iterator[Violation]:
+    """The data of a constant are at least as long as the input that it feeds reaches."""
     nodes = entries_of(view.graph, "nodes")
     for path, edge in view.intermediates:
         node, consumed = nodes[edge.from_node_index], view.consumed(edge)
@@ -398,30 +388,29 @@ def constants_are_long_enough(view: GraphView, target: Target) -> Iterator[Viola
             yield Violation(path, f"the input reaches {reached} bytes, but the constant has {node.data_size}")
 
 
-@CONNECTION_RULES.add("DML-GRAPH-intermediate-owned", says="A tensor that another node writes is not OWNED_BY_DML.")
+@CONNECTION_RULES.add("DML-GRAPH-intermediate-owned")
 def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Violation]:
+    """A tensor that another node writes is not OWNED_BY_DML."""
     for path, _, _, consumed in _ends(view):
         if consumed.flags & OWNED_BY_DML:
             yield Violation(path, "the Flags of the input that it leads to say OWNED_BY_DML")
 
 
-@CONNECTION_RULES.add(
-    "DML-GRAPH-TotalTensorSizeInBytes", says="Both ends of an intermediate edge have the same TotalTensorSizeInBytes."
-)
+@CONNECTION_RULES.add("DML-GRAPH-TotalTensorSizeInBytes")
 def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
+    """Both ends of an intermediate edge have the same TotalTensorSizeInBytes."""
     for path, _, produced, consumed in _ends(view):
         totals = produced.total_tensor_size_in_bytes, consumed.total_tensor_size_in_bytes
         if totals[0] != totals[1]:
             yield Violation(path, f"the output has a TotalTensorSizeInBytes of {totals[0]}, the input of {totals[1]}")
 
 
-@CONNECTION_RULES.add(
-    "DML-GRAPH-extent",
-    says="What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, if the "
-    "output is none of the graph's, and all that read it have its Sizes, leading ones aside, and its Strides, their "
-    "elements fit into as many of the output, rounded up to 4.",
-)
+@CONNECTION_RULES.add("DML-GRAPH-extent")
 def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
+    """What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, if the
+    output is none of the graph's, and all that read it have its Sizes, leading ones aside, and its Strides, their
+    elements fit into as many of the output, rounded up to 4.
+    """
     leading = Counter(output_of(edge) for _, edge in view.outputs)
     leading.update(output_of(edge) for _, edge in view.intermediates)
     alike = Counter(output for _, output, *ends in _ends(view) if _shape(ends[0]) == _shape(ends[1]))
@@ -435,12 +424,11 @@ def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the input reaches {reached} bytes, but the output has {room}")
 
 
-@CONNECTION_RULES.add(
-    "DML-GRAPH-shared-input",
-    says="Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has. "
-    "Inputs that an identity reads are not compared: DirectML may leave it out.",
-)
+@CONNECTION_RULES.add("DML-GRAPH-shared-input")
 def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
+    """Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has. Inputs
+    that an identity reads are not compared: DirectML may leave it out.
+    """
     first, live = dict[int, BufferTensorDesc](), view.live_nodes()
     copied = {edge.graph_input_index for _, edge in view.inputs if view.copies(edge.to_node_index)}
     for path, edge in view.inputs:
@@ -456,13 +444,11 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the node reaches {_extent(tensor)} bytes, but the first has {room}")
 
 
-@CONNECTION_RULES.add(
-    "DML-GRAPH-edge-layout",
-    says="Both ends of an intermediate edge describe the tensor alike at an identity, and where an operator of one "
-    "input reads fewer elements than are written. Elsewhere, DirectML takes the bytes as they are.",
-    severity=Severity.NOTE,
-)
+@CONNECTION_RULES.add("DML-GRAPH-edge-layout", severity=Severity.NOTE)
 def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
+    """Both ends of an intermediate edge describe the tensor alike at an identity, and where an operator of one input
+    reads fewer elements than are written. Elsewhere, DirectML takes the bytes as they are.
+    """
     compared = {*edges_without_rules(view)}
     for path, _, produced, consumed in _ends(view):
         if path not in compared:
@@ -473,13 +459,11 @@ def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the output and the input that it connects differ in {', '.join(names)}")
 
 
-@CONNECTION_RULES.add(
-    "DML-GRAPH-output-twice",
-    says="One edge leads to an output of the graph. The documentation allows several; DirectML takes the last, and "
-    "drops what then feeds nothing.",
-    severity=Severity.NOTE,
-)
+@CONNECTION_RULES.add("DML-GRAPH-output-twice", severity=Severity.NOTE)
 def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
+    """One edge leads to an output of the graph. The documentation allows several; DirectML takes the last, and drops
+    what then feeds nothing.
+    """
     last = {edge.graph_output_index: path for path, edge in view.outputs}
     for path, edge in view.outputs:
         if (counting := last[edge.graph_output_index]) != path:
@@ -490,17 +474,19 @@ def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation
     "DML-GRAPH-IDMLDevice1",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=pages.COMPILE_GRAPH,
-    says="CompileGraph is called from feature level 2_1 on; before it, there is no IDMLDevice1. So says DirectML.h; "
-    "the interface's page says from DirectML 1.1.0, which has 2_0, and from build 20348.",
     hresult=HRESULT.E_NOINTERFACE,
 )
 def device_has_the_interface(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
+    """CompileGraph is called from feature level 2_1 on; before it, there is no IDMLDevice1. So says DirectML.h; the
+    interface's page says from DirectML 1.1.0, which has 2_0, and from build 20348.
+    """
     if not target.level.has_graphs:
         first = next(row.level for row in LEVELS.values() if row.has_graphs)
         yield Violation("", f"{target.name} has no IDMLDevice1, which came with {first.name}")
 
 
-@GRAPH_CALL_RULES.add("DML-GRAPH-null", says="The DML_GRAPH_DESC is not null.")
+@GRAPH_CALL_RULES.add("DML-GRAPH-null")
 def graph_is_given(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
+    """The DML_GRAPH_DESC is not null."""
     if graph is None:
         yield Violation("", "null was provided, but a DML_GRAPH_DESC was expected")

@@ -36,18 +36,18 @@ _INFERRED: Final = {
 OPERATOR_LEVEL_RULES: Final = Rules[OperatorView](url=pages.OPERATOR, basis=BOTH | Basis.INFERRED)
 
 
-@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-level", url=pages.LEVELS, says="The feature level has the operator.")
+@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-level", url=pages.LEVELS)
 def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """The feature level has the operator."""
     since = op.operator.level
     if target.feature_level < since:
         message = level_needed(op.operator.c_name, since, target)
         yield Violation("Type", message, upgrade_advice(since), BOTH)
 
 
-@OPERATOR_LEVEL_RULES.add(
-    "DML-OPERATOR-enumerator", says="Fields that are enumerators have one that the feature level has."
-)
+@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-enumerator")
 def enumerators_are_known(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """Fields that are enumerators have one that the feature level has."""
     for field in op.operator.enumerators:
         value = op.fields[field.name]
         enumeration = enumerations()[field.enumeration]
@@ -81,8 +81,9 @@ def _outside_the_row(
                 yield view, expected, since, basis
 
 
-@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType", says="A tensor's data type is in the operator's row of the level.")
+@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType")
 def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """A tensor's data type is in the operator's row of the level."""
     for view, expected, since, rests_on in _outside_the_row(op, target, "data_type", "data_types"):
         data_type = view.desc.data_type
         if not isinstance(data_type, TensorDataType) or data_type == TensorDataType.UNKNOWN:
@@ -112,31 +113,25 @@ def _cast(data_type: TensorDataType, documented: Iterable[TensorDataType]) -> Te
     return max(same_kind, key=suits, default=None)
 
 
-@OPERATOR_LEVEL_RULES.add(
-    "DML-OPERATOR-DataType-adapter",
-    basis=Basis.RUNTIME | Basis.INFERRED,
-    says="The adapter has what the data types of the tensors need.",
-)
+@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType-adapter", basis=Basis.RUNTIME | Basis.INFERRED)
 def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """The adapter has what the data types of the tensors need."""
     has_all = target.double_precision and target.typed_uav_loads
     for view in op.views.values() if not has_all else ():
         yield from lacking_capability(view, target, Basis.RUNTIME)
 
 
-@OPERATOR_LEVEL_RULES.add(
-    "DML-OPERATOR-DimensionCount", says="A tensor's dimension count is in the operator's row of the level."
-)
+@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DimensionCount")
 def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """A tensor's dimension count is in the operator's row of the level."""
     for view, expected, since, rests_on in _outside_the_row(op, target, "dimension_count", "dimension_counts"):
         if 1 <= view.desc.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1:  # else a rule of buffers has it
             yield count_outside_row(view, expected, since, target, rests_on)
 
 
-@OPERATOR_LEVEL_RULES.add(
-    "DML-OPERATOR-given",
-    says="Tensors that others, or attributes, need are not null, and those that they rule out are.",
-)
+@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-given")
 def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """Tensors that others, or attributes, need are not null, and those that they rule out are."""
     if not (op.table.given or op.table.null):
         return
     given = {name for name in op.operator.tensors if op.fields[name]}
@@ -159,10 +154,9 @@ def _in_words(condition: str) -> str:
     return condition.replace(" = ", " is ") if " = " in condition else f"{condition} is given"
 
 
-@OPERATOR_LEVEL_RULES.add(
-    "DML-OPERATOR-Flags", says="DirectML owns no input of an operator whose page says that it does not support that."
-)
+@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-Flags")
 def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """DirectML owns no input of an operator whose page says that it does not support that."""
     for view in op.views.values() if op.table.never_owned else ():
         if not view.operand.is_output and int(view.desc.flags) & OWNED_BY_DML:
             message = f"{op.operator.c_name} does not support DML_TENSOR_FLAG_OWNED_BY_DML"

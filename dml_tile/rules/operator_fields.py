@@ -16,10 +16,9 @@ from dml_tile.rules.shapes import holds, misfits
 OPERATOR_FIELD_RULES: Final = Rules[OperatorView](url=pages.OPERATOR, basis=BOTH | Basis.INFERRED)
 
 
-@OPERATOR_FIELD_RULES.add(
-    "DML-OPERATOR-same", says="Tensors that share a field, by the operator's page, have it equal."
-)
+@OPERATOR_FIELD_RULES.add("DML-OPERATOR-same")
 def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """Tensors that share a field, by the operator's page, have it equal."""
     for field, tensors, basis, alias, condition in op.table.same:
         if condition and not holds(op, condition):
             continue
@@ -42,10 +41,9 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
             yield Violation(view.path(field), message, advice, basis)
 
 
-@OPERATOR_FIELD_RULES.add(
-    "DML-OPERATOR-array", says="An array has as many entries as its count says, and is null only where it has none."
-)
+@OPERATOR_FIELD_RULES.add("DML-OPERATOR-array")
 def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """An array has as many entries as its count says, and is null only where it has none."""
     for field in op.operator.fields if op.operator.arrays else ():
         if field.is_array:
             value, count = op.fields[field.name], op.fields[field.counted_by]
@@ -57,17 +55,15 @@ def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Viol
                 yield Violation(field.name, message, basis=BOTH)
 
 
-@OPERATOR_FIELD_RULES.add("DML-OPERATOR-field", says="Fields fit the tensors, as their descriptions say.")
+@OPERATOR_FIELD_RULES.add("DML-OPERATOR-field")
 def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """Fields fit the tensors, as their descriptions say."""
     return misfits(op, of_fields=True)
 
 
-@OPERATOR_FIELD_RULES.add(
-    "DML-OPERATOR-ScaleBias",
-    basis=Basis.RUNTIME | Basis.INFERRED,
-    says="ScaleBias is null, or changes nothing, where the tensors have a data type of 64 bits.",
-)
+@OPERATOR_FIELD_RULES.add("DML-OPERATOR-ScaleBias", basis=Basis.RUNTIME | Basis.INFERRED)
 def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """ScaleBias is null, or changes nothing, where the tensors have a data type of 64 bits."""
     view = next(iter(op.views.values()), None)
     scale_bias = op.fields.get("ScaleBias")
     if view is None or scale_bias is None or scale_bias.changes_nothing:
@@ -78,12 +74,9 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
         yield Violation("ScaleBias", message, basis=Basis.RUNTIME)
 
 
-@OPERATOR_FIELD_RULES.add(
-    "DML-OPERATOR-Strides",
-    basis=Basis.RUNTIME | Basis.INFERRED,
-    says="The indices of SCATTER_ND are not repeated by a stride of 0.",
-)
+@OPERATOR_FIELD_RULES.add("DML-OPERATOR-Strides", basis=Basis.RUNTIME | Basis.INFERRED)
 def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """The indices of SCATTER_ND are not repeated by a stride of 0."""
     for view in (view for tensor in op.table.not_repeated for view in op.of(tensor)):
         for i, (size, stride) in enumerate(zip(view.sizes or (), view.strides or (), strict=False)):
             if size > 1 and stride == 0:
@@ -92,8 +85,7 @@ def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violat
                 yield Violation(view.path(f"Strides[{i}]"), message, advice, Basis.RUNTIME)
 
 
-@OPERATOR_FIELD_RULES.add(
-    "DML-OPERATOR-Sizes", says="Tensors have the Sizes that the operator's page, or the runtime, asks for."
-)
+@OPERATOR_FIELD_RULES.add("DML-OPERATOR-Sizes")
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """Tensors have the Sizes that the operator's page, or the runtime, asks for."""
     return misfits(op)

@@ -80,28 +80,27 @@ TENSOR_RULES: Final = Rules[Operand](url=pages.TENSOR)
 BUFFER_RULES: Final = Rules[TensorView](url=pages.BUFFER)
 
 
-@TENSOR_RULES.add("DML-TENSOR-null", says="The operator's tensors are not null.")
+@TENSOR_RULES.add("DML-TENSOR-null")
 def tensor_is_given(operand: Operand, target: Target) -> Iterator[Violation]:
+    """The operator's tensors are not null."""
     if operand.tensor is None:
         yield Violation(operand.name, "null was provided, but a DML_TENSOR_DESC was expected")
 
 
-@TENSOR_RULES.add("DML-TENSOR-Type", says="A tensor's Type is DML_TENSOR_TYPE_BUFFER.")
+@TENSOR_RULES.add("DML-TENSOR-Type")
 def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
+    """A tensor's Type is DML_TENSOR_TYPE_BUFFER."""
     if operand.tensor is not None and operand.tensor.type != TensorType.BUFFER:
         path = f"{operand.name}.Type"
         message = f"{int(operand.tensor.type)} was provided, but DML_TENSOR_TYPE_BUFFER (1) was expected"
         yield Violation(path, message, basis=Basis.DOCUMENTED if _is_private(operand.tensor, target) else None)
 
 
-@TENSOR_RULES.add(
-    "DML-TENSOR-Type-private",
-    basis=Basis.RUNTIME,
-    says="Type is DML_TENSOR_TYPE_BUFFER. From 6_0 on (measured on 6_2), the runtime has a type of its own, whose "
-    "struct is longer than DML_BUFFER_TENSOR_DESC.",
-    crash=True,
-)
+@TENSOR_RULES.add("DML-TENSOR-Type-private", basis=Basis.RUNTIME, crash=True)
 def tensor_is_not_private(operand: Operand, target: Target) -> Iterator[Violation]:
+    """Type is DML_TENSOR_TYPE_BUFFER. From 6_0 on (measured on 6_2), the runtime has a type of its own, whose struct is
+    longer than DML_BUFFER_TENSOR_DESC.
+    """
     if operand.tensor is not None and _is_private(operand.tensor, target):
         yield Violation(
             f"{operand.name}.Type",
@@ -114,8 +113,9 @@ def _is_private(tensor: TensorDesc, target: Target) -> bool:
     return tensor.type == _PRIVATE_TYPE and tensor.desc is not None and target.level.runtime.has_private_tensors
 
 
-@TENSOR_RULES.add("DML-TENSOR-Desc-null", says="A tensor's Desc is not null.")
+@TENSOR_RULES.add("DML-TENSOR-Desc-null")
 def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]:
+    """A tensor's Desc is not null."""
     tensor = operand.tensor
     if (
         tensor is not None and tensor.desc is None and isinstance(tensor.type, TensorType)
@@ -123,15 +123,17 @@ def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]
         yield Violation(f"{operand.name}.Desc", "null was provided, but a DML_BUFFER_TENSOR_DESC was expected")
 
 
-@BUFFER_RULES.add("DML-BUFFER-DataType", says="DataType is an enumerator of DML_TENSOR_DATA_TYPE, and not UNKNOWN.")
+@BUFFER_RULES.add("DML-BUFFER-DataType")
 def data_type_is_known(view: TensorView, target: Target) -> Iterator[Violation]:
+    """DataType is an enumerator of DML_TENSOR_DATA_TYPE, and not UNKNOWN."""
     data_type = view.desc.data_type
     if data_type == TensorDataType.UNKNOWN or not isinstance(data_type, TensorDataType):
         yield Violation(view.path("DataType"), f"{DATA_TYPE.write(data_type)} is not the type of any tensor")
 
 
-@BUFFER_RULES.add("DML-BUFFER-Flags", url=pages.FLAGS, says="Flags has only bits of DML_TENSOR_FLAGS.")
+@BUFFER_RULES.add("DML-BUFFER-Flags", url=pages.FLAGS)
 def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
+    """Flags has only bits of DML_TENSOR_FLAGS."""
     flags = int(view.desc.flags)  # the inverse of an IntFlag has known bits only
     if unknown := flags & ~int(TensorFlags.OWNED_BY_DML):
         yield Violation(
@@ -141,15 +143,17 @@ def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
         )
 
 
-@BUFFER_RULES.add("DML-BUFFER-Flags-output", url=pages.FLAGS, says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.")
+@BUFFER_RULES.add("DML-BUFFER-Flags-output", url=pages.FLAGS)
 def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]:
+    """DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only."""
     if view.operand.is_output and view.desc.flags & TensorFlags.OWNED_BY_DML:
         message = "DML_TENSOR_FLAG_OWNED_BY_DML was provided for an output; DirectML can own inputs only"
         yield Violation(view.path("Flags"), message, "use DML_TENSOR_FLAG_NONE")
 
 
-@BUFFER_RULES.add("DML-BUFFER-DimensionCount", says="DimensionCount is from 1 to 8.")
+@BUFFER_RULES.add("DML-BUFFER-DimensionCount")
 def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Violation]:
+    """DimensionCount is from 1 to 8."""
     count = view.desc.dimension_count
     if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         message = (
@@ -159,17 +163,16 @@ def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Vi
         yield Violation(view.path("DimensionCount"), message, "give a scalar the Sizes {1}" if count == 0 else None)
 
 
-@BUFFER_RULES.add("DML-BUFFER-Sizes-null", says="Sizes is not null.")
+@BUFFER_RULES.add("DML-BUFFER-Sizes-null")
 def sizes_are_given(view: TensorView, target: Target) -> Iterator[Violation]:
+    """Sizes is not null."""
     if view.desc.sizes is None:
         yield Violation(view.path("Sizes"), "null was provided, but an array of DimensionCount sizes was expected")
 
 
-@BUFFER_RULES.add(
-    "DML-BUFFER-array-length",
-    says="Sizes, and Strides if given, have at least DimensionCount entries; the runtime reads past their end.",
-)
+@BUFFER_RULES.add("DML-BUFFER-array-length")
 def arrays_are_long_enough(view: TensorView, target: Target) -> Iterator[Violation]:
+    """Sizes, and Strides if given, have at least DimensionCount entries; the runtime reads past their end."""
     count = view.desc.dimension_count
     if count > DML_TENSOR_DIMENSION_COUNT_MAX1:
         return  # refused before an array is read
@@ -179,8 +182,9 @@ def arrays_are_long_enough(view: TensorView, target: Target) -> Iterator[Violati
             yield Violation(view.path(field), message)
 
 
-@BUFFER_RULES.add("DML-BUFFER-Sizes-zero", says="No size is 0.")
+@BUFFER_RULES.add("DML-BUFFER-Sizes-zero")
 def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
+    """No size is 0."""
     count = min(view.desc.dimension_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
     for i, size in enumerate((view.desc.sizes or ())[:count]):
         if size == 0:
@@ -188,19 +192,16 @@ def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
             yield Violation(view.path(f"Sizes[{i}]"), message, "leave the operator out if its output is empty")
 
 
-@BUFFER_RULES.add("DML-BUFFER-Sizes-elements", says="A tensor has at most 2^32-1 elements.")
+@BUFFER_RULES.add("DML-BUFFER-Sizes-elements")
 def elements_are_countable(view: TensorView, target: Target) -> Iterator[Violation]:
+    """A tensor has at most 2^32-1 elements."""
     if view.sizes is not None and (elements := math.prod(view.sizes)) > UINT_MAX:
         yield Violation(view.path("Sizes"), f"{elements} elements were specified, but at most {UINT_MAX} are allowed")
 
 
-@BUFFER_RULES.add(
-    "DML-BUFFER-Strides-extent",
-    basis=Basis.RUNTIME,
-    url=pages.STRIDES,
-    says="No element lies beyond index 2^32-2; up to level 5_2 the runtime takes the extent modulo 2^32 and refuses 0.",
-)
+@BUFFER_RULES.add("DML-BUFFER-Strides-extent", basis=Basis.RUNTIME, url=pages.STRIDES)
 def extent_is_addressable(view: TensorView, target: Target) -> Iterator[Violation]:
+    """No element lies beyond index 2^32-2; up to level 5_2 the runtime takes the extent modulo 2^32 and refuses 0."""
     if view.sizes is None or view.strides is None:
         return
     exact = extent(view.sizes, view.strides)
@@ -212,13 +213,11 @@ def extent_is_addressable(view: TensorView, target: Target) -> Iterator[Violatio
         yield Violation(view.path("Strides"), message)
 
 
-@BUFFER_RULES.add(
-    "DML-BUFFER-Strides-overlap",
-    url=pages.STRIDES,
-    says="No two elements of an output share an address. The runtime looks only for a zero stride and for two equal "
-    "strides, in dimensions of more than one element, and for more elements than addresses.",
-)
+@BUFFER_RULES.add("DML-BUFFER-Strides-overlap", url=pages.STRIDES)
 def output_elements_are_apart(view: TensorView, target: Target) -> Iterator[Violation]:
+    """No two elements of an output share an address. The runtime looks only for a zero stride and for two equal
+    strides, in dimensions of more than one element, and for more elements than addresses.
+    """
     if not view.operand.is_output or view.sizes is None or view.strides is None:
         return
     path = view.path("Strides")
@@ -242,12 +241,9 @@ def _runtime_sees_overlap(sizes: tuple[int, ...], strides: tuple[int, ...], targ
     return 0 in walked or len(set(walked)) < len(walked) or math.prod(sizes) > runtime_extent(sizes, strides, target)
 
 
-@BUFFER_RULES.add(
-    "DML-BUFFER-TotalTensorSizeInBytes-minimum",
-    url=pages.HELPER,
-    says="TotalTensorSizeInBytes is at least the size that Sizes, Strides and DataType imply, rounded up to 4 bytes.",
-)
+@BUFFER_RULES.add("DML-BUFFER-TotalTensorSizeInBytes-minimum", url=pages.HELPER)
 def total_is_large_enough(view: TensorView, target: Target) -> Iterator[Violation]:
+    """TotalTensorSizeInBytes is at least the size that Sizes, Strides and DataType imply, rounded up to 4 bytes."""
     if view.sizes is None or view.element_size is None:
         return
     total = view.desc.total_tensor_size_in_bytes
@@ -263,12 +259,9 @@ def total_is_large_enough(view: TensorView, target: Target) -> Iterator[Violatio
     )
 
 
-@BUFFER_RULES.add(
-    "DML-BUFFER-TotalTensorSizeInBytes-maximum",
-    basis=Basis.RUNTIME,
-    says="TotalTensorSizeInBytes has room for at most 2^32-1 elements.",
-)
+@BUFFER_RULES.add("DML-BUFFER-TotalTensorSizeInBytes-maximum", basis=Basis.RUNTIME)
 def total_is_addressable(view: TensorView, target: Target) -> Iterator[Violation]:
+    """TotalTensorSizeInBytes has room for at most 2^32-1 elements."""
     total = view.desc.total_tensor_size_in_bytes
     if view.element_size is not None and total // view.element_size > UINT_MAX:
         yield Violation(
@@ -277,12 +270,11 @@ def total_is_addressable(view: TensorView, target: Target) -> Iterator[Violation
         )
 
 
-@BUFFER_RULES.add(
-    "DML-BUFFER-GuaranteedBaseOffsetAlignment",
-    says="GuaranteedBaseOffsetAlignment is 0, or a power of two and at least the element's size; the runtime wants at "
-    "least 16.",
-)
+@BUFFER_RULES.add("DML-BUFFER-GuaranteedBaseOffsetAlignment")
 def alignment_is_a_power_of_two(view: TensorView, target: Target) -> Iterator[Violation]:
+    """GuaranteedBaseOffsetAlignment is 0, or a power of two and at least the element's size; the runtime wants at least
+    16.
+    """
     alignment = view.desc.guaranteed_base_offset_alignment
     if alignment == 0:
         return

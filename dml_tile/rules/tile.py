@@ -38,8 +38,9 @@ INPUT_OUTPUT_RULES: Final = Rules[TileView](url=pages.TILE)
 REPEATS_RULES: Final = Rules[TileView](url=pages.TILE)
 
 
-@OPERATOR_RULES.add("DML-OPERATOR-null", says="The DML_OPERATOR_DESC is not null.")
+@OPERATOR_RULES.add("DML-OPERATOR-null")
 def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    """The DML_OPERATOR_DESC is not null."""
     if operator is None:
         yield Violation("", "null was provided, but a DML_OPERATOR_DESC was expected")
 
@@ -48,39 +49,36 @@ def _no_operator(operator: OperatorDesc) -> str:
     return f"{int(operator.type)} is no operator of DirectML.h; an enumerator of DML_OPERATOR_TYPE was expected"
 
 
-@OPERATOR_RULES.add("DML-OPERATOR-Type", says="Type is an enumerator of DML_OPERATOR_TYPE.")
+@OPERATOR_RULES.add("DML-OPERATOR-Type")
 def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    """Type is an enumerator of DML_OPERATOR_TYPE."""
     if not operator or operator.type in _PRIVATE_TYPES:
         return
     if operator.type < _FIRST_UNSUPPORTED_TYPE and operator.type not in operators():
         yield Violation("Type", _no_operator(operator))
 
 
-@OPERATOR_RULES.add(
-    "DML-OPERATOR-Type-unsupported",
-    says="Type is below 0xc0000000; from there on, the runtime returns DXGI_ERROR_UNSUPPORTED.",
-    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
-)
+@OPERATOR_RULES.add("DML-OPERATOR-Type-unsupported", hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
 def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    """Type is below 0xc0000000; from there on, the runtime returns DXGI_ERROR_UNSUPPORTED."""
     if operator and operator.type >= _FIRST_UNSUPPORTED_TYPE and operator.desc is not None:
         yield Violation("Type", _no_operator(operator))
 
 
 @OPERATOR_RULES.add(
-    "DML-OPERATOR-not-a-tile",
-    basis=Basis.DOCUMENTED | Basis.INFERRED,
-    says="What is checked is an operator of DirectML.h, with its fields; what is executed or lowered is a Tile. "
-    "DirectML may accept others.",
-    hresult=None,
-    severity=Severity.NOTE,
+    "DML-OPERATOR-not-a-tile", basis=Basis.DOCUMENTED | Basis.INFERRED, hresult=None, severity=Severity.NOTE
 )
 def operator_is_checked(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    """What is checked is an operator of DirectML.h, with its fields; what is executed or lowered is a Tile. DirectML
+    may accept others.
+    """
     if operator and operator.type in _PRIVATE_TYPES and operator.desc is not None:
         yield Violation("Type", f"{operator_name(int(operator.type))} is private to DirectML; it is not checked")
 
 
-@OPERATOR_RULES.add("DML-OPERATOR-Desc-null", says="An operator's Desc is not null, whatever its Type.")
+@OPERATOR_RULES.add("DML-OPERATOR-Desc-null")
 def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    """An operator's Desc is not null, whatever its Type."""
     if operator and operator.desc is None:
         described = operators().get(operator.type)
         yield Violation("Desc", f"null was provided, but a {described.struct if described else 'struct'} was expected")
@@ -95,12 +93,9 @@ def _basis_of(data_type: int, target: Target) -> Basis:
 _RUNTIME_ALONE: Final = 'go by the runtime alone (against="runtime", --against runtime)'
 
 
-@TILE_BUFFER_RULES.add(
-    "DML-TILE-DataType",
-    basis=BOTH | Basis.INFERRED,
-    says="Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0.",
-)
+@TILE_BUFFER_RULES.add("DML-TILE-DataType", basis=BOTH | Basis.INFERRED)
 def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Violation]:
+    """Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0."""
     data_type = view.desc.data_type
     if not isinstance(data_type, TensorDataType) or data_type in (
         tile_rows()[-1].data_types | {TensorDataType.UNKNOWN}
@@ -118,12 +113,9 @@ def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Vi
     yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, basis=basis)
 
 
-@TILE_BUFFER_RULES.add(
-    "DML-TILE-DataType-level",
-    basis=Basis.DOCUMENTED | Basis.INFERRED,
-    says="The data type is in Tile's documented row for the feature level.",
-)
+@TILE_BUFFER_RULES.add("DML-TILE-DataType-level", basis=Basis.DOCUMENTED | Basis.INFERRED)
 def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
+    """The data type is in Tile's documented row for the feature level."""
     data_type = view.desc.data_type
     if data_type in target.tile_support.data_types or data_type not in tile_rows()[-1].data_types:
         return
@@ -132,22 +124,17 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
     yield Violation(view.path("DataType"), message, upgrade_advice(since), _basis_of(data_type, target), ships=True)
 
 
-@TILE_BUFFER_RULES.add(
-    "DML-TILE-DataType-adapter",
-    basis=Basis.RUNTIME | Basis.INFERRED,
-    says="FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with "
-    "TypedUAVLoadAdditionalFormats; types of 16 bits need one with that or Native16BitShaderOpsSupported.",
-)
+@TILE_BUFFER_RULES.add("DML-TILE-DataType-adapter", basis=Basis.RUNTIME | Basis.INFERRED)
 def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Iterator[Violation]:
+    """FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with
+    TypedUAVLoadAdditionalFormats; types of 16 bits need one with that or Native16BitShaderOpsSupported.
+    """
     yield from lacking_capability(view, target, Basis.RUNTIME if target.level.tiles_are_measured else Basis.INFERRED)
 
 
-@TILE_BUFFER_RULES.add(
-    "DML-TILE-DimensionCount-level",
-    basis=Basis.DOCUMENTED | Basis.INFERRED,
-    says="The dimension count is in Tile's documented row for the feature level.",
-)
+@TILE_BUFFER_RULES.add("DML-TILE-DimensionCount-level", basis=Basis.DOCUMENTED | Basis.INFERRED)
 def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
+    """The dimension count is in Tile's documented row for the feature level."""
     count = view.desc.dimension_count
     if count in target.tile_support.dimension_counts or count not in tile_rows()[-1].dimension_counts:
         return
@@ -160,15 +147,13 @@ MAX_TEXELS: Final = 2**27
 
 
 @TILE_BUFFER_RULES.add(
-    "DML-TILE-typed-view",
-    basis=Basis.DOCUMENTED,
-    url=pages.DIRECT3D_CONSTANTS,
-    says="TotalTensorSizeInBytes has room for at most 2^27 elements where DirectML accesses them through a typed view: "
-    "those of 8 bits, and those of 16 without Native16BitShaderOpsSupported. Direct3D 12 guarantees no larger view "
-    "(D3D12_REQ_BUFFER_RESOURCE_TEXEL_COUNT_2_TO_EXP). The runtime was seen to make larger ones, on a software driver.",
-    severity=Severity.NOTE,
+    "DML-TILE-typed-view", basis=Basis.DOCUMENTED, url=pages.DIRECT3D_CONSTANTS, severity=Severity.NOTE
 )
 def typed_view_is_guaranteed(view: TensorView, target: Target) -> Iterator[Violation]:
+    """TotalTensorSizeInBytes has room for at most 2^27 elements where DirectML accesses them through a typed view:
+    those of 8 bits, and those of 16 without Native16BitShaderOpsSupported. Direct3D 12 guarantees no larger view
+    (D3D12_REQ_BUFFER_RESOURCE_TEXEL_COUNT_2_TO_EXP). The runtime was seen to make larger ones, on a software driver.
+    """
     if elements := elements_beyond_a_view(view.desc, target):
         bits = 8 * ELEMENT_SIZES[view.desc.data_type]
         yield Violation(
@@ -187,15 +172,15 @@ def elements_beyond_a_view(buffer: BufferTensorDesc, target: Target) -> int:
     return elements if elements > MAX_TEXELS else 0
 
 
-@INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType", says="InputTensor and OutputTensor have the same DataType.")
+@INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType")
 def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
+    """InputTensor and OutputTensor have the same DataType."""
     return _mismatch(tile, "DataType", "tensor data types", lambda desc: DATA_TYPE.write(desc.data_type))
 
 
-@INPUT_OUTPUT_RULES.add(
-    "DML-TILE-OutputTensor-DimensionCount", says="InputTensor and OutputTensor have the same DimensionCount."
-)
+@INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DimensionCount")
 def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation]:
+    """InputTensor and OutputTensor have the same DimensionCount."""
     return _mismatch(tile, "DimensionCount", "dimension counts", lambda desc: desc.dimension_count)
 
 
@@ -208,11 +193,9 @@ def _mismatch(
         yield Violation(f"OutputTensor.{field}", message)
 
 
-@INPUT_OUTPUT_RULES.add(
-    "DML-TILE-OutputTensor-Sizes",
-    says="OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]. The runtime multiplies modulo 2^32.",
-)
+@INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-Sizes")
 def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Violation]:
+    """OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]. The runtime multiplies modulo 2^32."""
     if not (tile.input and tile.output and tile.input.sizes and tile.output.sizes and tile.desc.repeats):
         return
     repeats = tile.desc.repeats[: tile.desc.repeats_count]
@@ -231,8 +214,9 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
         yield Violation(f"OutputTensor.Sizes[{i}]", message, advice, BOTH if refused else Basis.DOCUMENTED)
 
 
-@REPEATS_RULES.add("DML-TILE-RepeatsCount", says="RepeatsCount is InputTensor.DimensionCount.")
+@REPEATS_RULES.add("DML-TILE-RepeatsCount")
 def repeats_count_is_the_dimension_count(tile: TileView, target: Target) -> Iterator[Violation]:
+    """RepeatsCount is InputTensor.DimensionCount."""
     if tile.input and tile.desc.repeats_count != tile.input.desc.dimension_count:
         message = (
             f"{tile.desc.repeats_count} was provided, but InputTensor.DimensionCount = "
@@ -256,8 +240,9 @@ def _count_suggested(tile: TileView) -> str | None:
     return f"set it to {count} and Repeats to {wanted}, which OutputTensor.Sizes implies"
 
 
-@REPEATS_RULES.add("DML-TILE-Repeats-null", says="Repeats is not null. The runtime reads it last.", crash=True)
+@REPEATS_RULES.add("DML-TILE-Repeats-null", crash=True)
 def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
+    """Repeats is not null. The runtime reads it last."""
     if tile.desc.repeats is None:
         yield Violation(
             "Repeats",
@@ -266,10 +251,9 @@ def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
         )
 
 
-@REPEATS_RULES.add(
-    "DML-TILE-Repeats-length", says="Repeats has at least RepeatsCount entries; the runtime reads past its end."
-)
+@REPEATS_RULES.add("DML-TILE-Repeats-length")
 def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violation]:
+    """Repeats has at least RepeatsCount entries; the runtime reads past its end."""
     if tile.desc.repeats_count > DML_TENSOR_DIMENSION_COUNT_MAX1:
         return  # refused before the array is read
     if tile.desc.repeats is not None and len(tile.desc.repeats) < tile.desc.repeats_count:
@@ -279,8 +263,9 @@ def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violatio
         )
 
 
-@REPEATS_RULES.add("DML-TILE-Repeats-zero", says="Every value of Repeats is larger than 0.")
+@REPEATS_RULES.add("DML-TILE-Repeats-zero")
 def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
+    """Every value of Repeats is larger than 0."""
     count = min(tile.desc.repeats_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
     for i, repeat in enumerate((tile.desc.repeats or ())[:count]):
         if repeat == 0:
