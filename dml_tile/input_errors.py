@@ -46,6 +46,7 @@ _EXPECTED: Final = {
     "scalar": "{expected}",
     "string_too_short": "a string that is not empty",
     "string_type": "a string",
+    "too_long": "a length of at most {max_length}",
     "too_short": "an array that is not empty",
     "tuple_type": "an array",
     "unsigned": "an integer from 0 to {maximum}",

@@ -185,9 +185,15 @@ def test_an_option_replaces_its_setting(
         (f"x = {'[' * 5000}", "unreadable TOML: "),
         (f"# {'x' * MAX_SETTINGS_BYTES}", f"larger than {MAX_SETTINGS_BYTES} bytes"),
         (f"targets = {[1] * 500_000}", f"larger than {MAX_SETTINGS_BYTES} bytes"),
-        (f"targets = {[1] * 50_000}", "tool.dml-tile.targets is an array of 50000; at most 1000 entries are read"),
+        (
+            f"select = {[''] * 50_000}",
+            "tool.dml-tile.select is an array of 50000; a length of at most 1000 was expected",
+        ),
         *(
-            (f"{key} = {[''] * 1001}", f"tool.dml-tile.{key} is an array of 1001; at most 1000 entries are read")
+            (
+                f"{key} = {[''] * 1001}",
+                f"tool.dml-tile.{key} is an array of 1001; a length of at most 1000 was expected",
+            )
             for key in ("targets", "select", "ignore", "dim", "input-shape", "exclude", "paths")
         ),
     ],

@@ -18,8 +18,10 @@ import typer
 from typer.core import TyperGroup
 
 from dml_tile import __version__
-from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, print_stderr
+from dml_tile.cli.console import UNREADABLE, complain, ending_by_exceptions, print_stderr
 from dml_tile.cli.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
+from dml_tile.errors import ConfigError, OutputError
+from dml_tile.findings import unreadable
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 
 _EXIT_STATUS: Final = "Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written."
@@ -44,8 +46,8 @@ _OF_PYDANTIC: Final = "Value error, "
 """The beginning of a message of typer's that pydantic words."""
 
 
-class _PlainErrors(TyperGroup):
-    """Commands whose errors about options and arguments are without pydantic's beginning."""
+class _Commands(TyperGroup):
+    """Commands that complain of options and arguments in plain words, and of settings and outputs in one line."""
 
     def invoke(self, ctx: Any) -> Any:
         """Parse the arguments of a command, and run it."""
@@ -54,13 +56,16 @@ class _PlainErrors(TyperGroup):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix(_OF_PYDANTIC)
             raise
+        except (ConfigError, OutputError) as error:
+            complain(error.file, [unreadable("", str(error))])
+            raise typer.Exit(UNREADABLE) from None
 
 
 def application(first: str = "") -> typer.Typer:
     """Return the command line; if its ``first`` argument is a command, with that one alone, else with all."""
     app = typer.Typer(
         name="dml-tile",
-        cls=_PlainErrors,
+        cls=_Commands,
         no_args_is_help=True,
         add_completion=True,
         pretty_exceptions_enable=False,

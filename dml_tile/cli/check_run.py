@@ -20,7 +20,6 @@ from dml_tile.cli.console import (
     ExitStatus,
     complain,
     count_passed_over,
-    exit_on_file_errors,
     print_stderr,
 )
 from dml_tile.cli.formats import (
@@ -55,25 +54,26 @@ DEFAULT_TARGET_NOTICE: Final = (
 
 
 def run_check(context: typer.Context, options: CheckOptions) -> int:
-    """Check files, and return the exit status. Raises typer.BadParameter for options that exclude each other."""
+    """Check files, and return the exit status.
+
+    Raises typer.BadParameter for options that exclude each other, ConfigError and OutputError.
+    """
     if options.baseline and options.write_baseline:
         raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
     if options.files_from == STANDARD_INPUT and STANDARD_INPUT in (options.paths or ()):
         raise typer.BadParameter("- is checked, and cannot also be a list of files", param_hint="--files-from")
     if options.root is not None and not Path(options.root).is_dir():
         raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
-    with exit_on_file_errors():
-        config = nearest_config().with_options(context.params)
-        run = CheckRun(options, config)
-        if options.show_settings:
-            print_text(run.setting_lines())
-            return CLEAN
-        files = run.listed_files()
-        # empty where another program calls this function
-        command = as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else ""
-        run.check(files, command)
-        if options.write_baseline:
-            run.write_baseline(options.write_baseline)
+    run = CheckRun(options, nearest_config().with_options(context.params))
+    if options.show_settings:
+        print_text(run.setting_lines())
+        return CLEAN
+    files = run.listed_files()
+    # empty where another program calls this function
+    command = as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else ""
+    run.check(files, command)
+    if options.write_baseline:
+        run.write_baseline(options.write_baseline)
     run.print_remarks()
     return run.status.code
 

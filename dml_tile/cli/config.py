@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 import typer
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from dml_tile.checks.files import NO_EXCLUSION, Exclusion
@@ -59,13 +59,6 @@ _FILE: Final = "pyproject.toml"
 _TABLE: Final = "tool.dml-tile"
 
 
-def _bounded(value: object) -> object:
-    """Return a list or a table that has few entries: looking at each takes time."""
-    if isinstance(value, (list, dict)) and len(value) > MAX_ENTRIES:
-        raise PydanticCustomError("too_many", f"at most {MAX_ENTRIES} entries are read")
-    return value
-
-
 def _inside(path: str, info: ValidationInfo) -> ProjectPath:
     """Return a path below the folder of pyproject.toml as seen from the current one."""
     folder = info.context
@@ -81,8 +74,8 @@ def _inside(path: str, info: ValidationInfo) -> ProjectPath:
     return ProjectPath(os.path.relpath(folder / path), folder)
 
 
-_Bounded: Final = BeforeValidator(_bounded)
-_Texts = Annotated[tuple[str, ...], Field(fail_fast=True), _Bounded]
+_LIST: Final = Field(fail_fast=True, max_length=MAX_ENTRIES)
+_Texts = Annotated[tuple[str, ...], _LIST]
 
 
 class Settings(Record):
@@ -99,11 +92,11 @@ class Settings(Record):
     input_shape: _Texts = ()
     exclude: _Texts = ()
     strict_files: bool = Field(default=False, strict=True)
-    per_file_ignores: Annotated[dict[str, _Texts], _Bounded] = Field(default_factory=dict)
+    per_file_ignores: Annotated[dict[str, _Texts], Field(max_length=MAX_ENTRIES)] = Field(default_factory=dict)
     fail_on: FailOn = "warning"
     max_cpu_nodes: Annotated[int, Field(ge=0, strict=True)] | None = None
     baseline: Annotated[str, AfterValidator(_inside)] = ""
-    paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], Field(fail_fast=True), _Bounded] = ()
+    paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], _LIST] = ()
 
 
 _KEYS: Final = {name: field.alias or name for name, field in Settings.model_fields.items()}

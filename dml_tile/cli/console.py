@@ -11,8 +11,7 @@ from typing import Final, Literal, NoReturn
 
 import typer
 
-from dml_tile.errors import ConfigError, OutputError
-from dml_tile.findings import Finding, Found, location_of, unreadable
+from dml_tile.findings import Finding, Found, location_of
 
 FailOn = Literal["error", "warning", "note", "never"]
 
@@ -60,16 +59,6 @@ def print_stderr(line: str) -> None:
     """Print a line on standard error; where that is closed or full, the exit status has to do."""
     with suppress(OSError):
         typer.echo(line, err=True)
-
-
-@contextmanager
-def exit_on_file_errors() -> Iterator[None]:
-    """Complain, and exit with ``UNREADABLE``, if a pyproject.toml cannot be read or an output cannot be written."""
-    try:
-        yield
-    except (ConfigError, OutputError) as error:
-        complain(error.file, [unreadable("", str(error))])
-        raise typer.Exit(UNREADABLE) from None
 
 
 _ENDING: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -18,7 +18,6 @@ from dml_tile.cli.console import (
     ExitStatus,
     complain,
     count_passed_over,
-    exit_on_file_errors,
     print_stderr,
 )
 from dml_tile.cli.formats import console_of, print_text, replaced
@@ -114,7 +113,7 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
     if status.code:
         print_lines(console_of(sys.stderr), [lines[0], *undrawn_lines(picture), *lines[1:]])
     if picture.tensors:
-        with exit_on_file_errors(), replaced(image) as file:
+        with replaced(image) as file:
             file.write(picture_svg(picture, lines))
 
 
