@@ -34,6 +34,7 @@ MAX_LISTED_NAMES: Final = 16
 
 _EXPECTED: Final = {
     # pydantic's kind of error: what was expected, in the words of JSON
+    "bool_type": "true or false",
     "dict_type": "an object",
     "float32": "{expected}",
     "greater_than_equal": "at least {ge}",

@@ -82,7 +82,7 @@ def test_a_baseline_of_the_settings_is_a_regular_file_or_a_link_to_one(check: Ca
     assert check().exit_code == 0
     Path("real.json").unlink()
     os.mkfifo("real.json")
-    assert check().stderr == "dml-tile: base.json: is not a regular file\n"
+    assert check().stderr == "dml-tile: base.json: cannot be read as a baseline: is not a regular file\n"
 
 
 def test_a_folder_that_may_not_be_looked_into_has_no_file(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,6 +178,10 @@ def test_an_option_replaces_its_setting(
         ('dim = ["batch"]', "tool.dml-tile.dim: 'batch' is not of the form NAME=SIZE"),
         ('input-shape = ["x=1,"]', "tool.dml-tile.input-shape: 'x=1,' is not of the form INPUT=SIZE,SIZE,…"),
         ('fail-on = "all"', "tool.dml-tile.fail-on is 'all'; 'error', 'warning', 'note' or 'never' was expected"),
+        ("strict-files = 1", "tool.dml-tile.strict-files is 1; true or false was expected"),
+        ("\n".join(f"x{i} = 1" for i in range(65)), "tool.dml-tile: 65 keys were provided; at most 64 were expected"),
+        ("x = 1\nx = 2", "unreadable TOML: Cannot overwrite a value"),
+        ("x = '\0'", "unreadable TOML: "),
         ("[tool]\ndml-tile = 5", "tool.dml-tile is 5; a table was expected\n"),
         ("[tool.dml_tile]", "[tool.dml_tile] is not read; [tool.dml-tile] was expected\n"),
         ("targets = [", "unreadable TOML: "),

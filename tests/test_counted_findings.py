@@ -196,8 +196,18 @@ def test_a_baseline_that_cannot_be_read_is_an_error(check: Call, text: str | Non
     elif text is not None:
         write("base.json", text)
     errors = errors_of(check, write("a.json", INT64), "--baseline", "base.json")
-    assert errors.startswith("dml-tile: base.json: ")
+    beginning = "dml-tile: base.json: " if text is None else "dml-tile: base.json: cannot be read as a baseline: "
+    assert errors.startswith(beginning)
     assert message in errors
+
+
+def test_no_report_takes_the_place_of_a_baseline(check: Call) -> None:
+    baseline = write("base.json", '{"version": 1, "findings": []}')
+    for option in "--baseline", "--write-baseline":
+        assert "a report would take the place of base.json" in " ".join(
+            errors_of(check, write("a.json", INT64), "--format", "json:./base.json", option, baseline).split()
+        )
+    assert Path(baseline).read_text() == '{"version": 1, "findings": []}'
 
 
 # Patterns that silence rules

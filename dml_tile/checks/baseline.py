@@ -161,21 +161,19 @@ def _relative_path(source: str, folder: str) -> str:
 
 
 def _entries_of(file: str) -> tuple[Entry, ...]:
+    data = None
     try:
         # a setting names a file, an option may name a pipe
         is_setting = isinstance(file, ProjectPath)
         with open_regular(Path(file).resolve()) if is_setting else open_without_waiting(Path(file)) as opened:
-            text = read_whole(opened, MAX_BASELINE_BYTES)
+            data = json.loads(read_whole(opened, MAX_BASELINE_BYTES))
+        return _BaselineRecord.model_validate(data).findings
     except FileNotFoundError:
         raise ConfigError(file, "there is no such file; --write-baseline writes it") from None
     except OSError as error:
-        raise ConfigError(file, error.strerror or str(error)) from None
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(file, f"unreadable JSON: {error}") from None
-    try:
-        return _BaselineRecord.model_validate(data).findings
+        problem = error.strerror or str(error)
     except ValidationError as error:
-        first, *_ = problems_of(error, data, names=("version", "findings", *_KEYS))
-        raise ConfigError(file, first.text) from None
+        problem = problems_of(error, data, names=("version", "findings", *_KEYS))[0].text
+    except (ValueError, RecursionError) as error:
+        problem = f"unreadable JSON: {error}"
+    raise ConfigError(file, f"cannot be read as a baseline: {problem}")

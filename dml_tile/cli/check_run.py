@@ -177,7 +177,8 @@ class CheckRun:
         if not (self.names or options.files_from):
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         named = [self.questions.name_of(name) for name in self.names]
-        require_other_files(self.formats, [*named, *filter(None, [options.files_from])])
+        others = options.files_from, config.settings.baseline, options.write_baseline
+        require_other_files(self.formats, [*named, *filter(None, others)])
         exclusion = config.exclusion()
         files, self._passed_over, self._of_names = files_named(
             self.names,

@@ -196,7 +196,7 @@ def nearest_config() -> Config:
                     return Config(file, Settings.model_validate(table, context=folder))
                 except ValidationError as error:
                     first, *_ = problems_of(error, table, names=[*_KEYS.values()])
-                    raise ConfigError(file, f"{_TABLE}.{first.message}") from None
+                    raise ConfigError(file, f"{_TABLE}{'.' if first.path else ': '}{first.message}") from None
         if os.path.exists(folder / GIT):  # noqa: PTH110
             break
     return Config()

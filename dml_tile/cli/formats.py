@@ -151,11 +151,11 @@ def shows_passed_over(wanted: Sequence[Format]) -> bool:
 
 
 def require_other_files(wanted: Sequence[Format], names: Sequence[str]) -> None:
-    """Refuse to write a report over a file that is checked."""
+    """Raise BadParameter if a report would be written over one of these files."""
     files = {_real_path(one.file) for one in wanted if one.file}
     for name in names:
         if _real_path(name) in files:
-            raise typer.BadParameter(f"{name} is checked; a report would take its place", param_hint="--format")
+            raise typer.BadParameter(f"a report would take the place of {name}", param_hint="--format")
 
 
 def _real_path(name: str) -> str:
