@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import prod
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
@@ -146,9 +146,8 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
         destinations[node].append(_Place("TemporaryResource", offset))
     operators = [node.operator for node in graph.nodes or () if node is not None]
     tiles = [(tile, sources[node], destinations[node]) for node in order if (tile := tile_of(operators[node]))]
-    all_of_them = [
-        tensor for node in order for tensors in view.slots[node] or () for tensor in tensors if tensor is not None
-    ]
+    ends = [view.operators[node].tensors or ((), ()) for node in order]
+    all_of_them = [tensor for slots in ends for tensor in chain(*slots) if tensor is not None]
     turned = all_of_them * any(tensor.strides is not None for tensor in all_of_them)  # one may turn all
     scratch = temporary + sum(_rounded(prod(sizes_of(tensor)) * ELEMENT_SIZES[tensor.data_type]) for tensor in turned)
     return CompiledPlan(

@@ -110,15 +110,22 @@ class Operator:
         return tuple(field for field in self.fields if field.enumeration)
 
     @cached_property
-    def fuses(self) -> bool:
-        """True if it has fields for other operators, which are fused into it."""
-        return any(field.is_operator for field in self.fields)
+    def fused(self) -> tuple[Field, ...]:
+        """The fields that are other operators, which are fused into it, or arrays of them."""
+        return tuple(field for field in self.fields if field.is_operator)
+
+    @cached_property
+    def array_fields(self) -> tuple[Field, ...]:
+        """The fields that are arrays."""
+        return tuple(field for field in self.fields if field.is_array)
 
     @cached_property
     def arrays(self) -> Mapping[str, list[str]]:
         """The names of the arrays, by the field that counts the entries of each."""
-        counts = dict.fromkeys(field.counted_by for field in self.fields if field.is_array)
-        return {count: [field.name for field in self.fields if field.counted_by == count] for count in counts}
+        found: dict[str, list[str]] = {}
+        for field in self.array_fields:
+            found.setdefault(field.counted_by, []).append(field.name)
+        return found
 
     @property
     def scalar_type(self) -> str:

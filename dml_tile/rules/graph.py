@@ -52,25 +52,35 @@ Slots: TypeAlias = Sequence[BufferTensorDesc | None]
 class NodeOperator:
     """What rules of graphs ask of an operator: worked out once, for all nodes and all graphs that share it.
 
-    ``tensors`` are its inputs and outputs, None where its fields are unknown; ``wanted`` the indices of the inputs that
-    are not null; ``fields`` None for a tile; ``refused`` whether the runtime refuses it, by target.
+    ``tensors`` are its inputs and outputs, None where it is null or its fields are unknown; ``wanted`` the indices of
+    the inputs that are not null; ``fields`` None for a tile; ``refused`` whether the runtime refuses it, by target.
     """
 
     __slots__ = ("fields", "refused", "tensors", "wanted")
 
-    def __init__(self, operator: OperatorDesc) -> None:
-        self.fields = operator.desc if isinstance(operator.desc, OperatorFields) else None
+    def __init__(self, operator: OperatorDesc | None) -> None:
+        self.fields = operator.desc if operator is not None and isinstance(operator.desc, OperatorFields) else None
         self.tensors = _tensors_of(operator)
         inputs = self.tensors[0] if self.tensors else ()
         self.wanted = [i for i, tensor in enumerate(inputs) if tensor is not None]
         self.refused: dict[Target, bool] = {}
+
+    @property
+    def copies(self) -> bool:
+        """True for an identity that changes nothing."""
+        if self.fields is None or self.fields.operator.name not in _IDENTITIES:
+            return False
+        scale_bias = self.fields.get("ScaleBias")
+        return scale_bias is None or scale_bias.changes_nothing
 
 
 _SHARED: Final[dict[int, tuple[ref[OperatorDesc], NodeOperator]]] = {}
 """Each operator of a graph while it is alive, by its id: a capture has graphs that share operators of any size."""
 
 
-def _node_operator(operator: OperatorDesc) -> NodeOperator:
+def _node_operator(operator: OperatorDesc | None) -> NodeOperator:
+    if operator is None:
+        return _NULL
     key = id(operator)
     if key not in _SHARED:
         _SHARED[key] = ref(operator, lambda _: _SHARED.pop(key, None)), NodeOperator(operator)
@@ -85,10 +95,8 @@ class GraphView(NamedTuple):
     """
 
     graph: GraphDesc
-    operators: Sequence[NodeOperator | None]
-    """The operator of each node; None where it is not given."""
-    slots: Sequence[tuple[Slots, Slots] | None]
-    """The inputs and the outputs of each node; None where its operator is not given, or its fields are unknown."""
+    operators: Sequence[NodeOperator]
+    """The operator of each node."""
     inputs: Sequence[tuple[str, InputGraphEdge]]
     outputs: Sequence[tuple[str, OutputGraphEdge]]
     intermediates: Sequence[tuple[str, IntermediateGraphEdge]]
@@ -98,26 +106,13 @@ class GraphView(NamedTuple):
 
     def consumed(self, edge: InputGraphEdge | IntermediateGraphEdge) -> BufferTensorDesc | None:
         """Return the tensor that an edge leads to, if its node is not refused."""
-        slots = self.slots[edge.to_node_index] if edge.to_node_index not in self.refused else None
+        slots = self.operators[edge.to_node_index].tensors if edge.to_node_index not in self.refused else None
         return slots and slots[0][edge.to_node_input_index]
 
     def produced(self, edge: OutputGraphEdge | IntermediateGraphEdge) -> BufferTensorDesc | None:
         """Return the tensor that an edge leads from, if its node is not refused."""
-        slots = self.slots[edge.from_node_index] if edge.from_node_index not in self.refused else None
+        slots = self.operators[edge.from_node_index].tensors if edge.from_node_index not in self.refused else None
         return slots and slots[1][edge.from_node_output_index]
-
-    def fields_of(self, node: int) -> OperatorFields | None:
-        """Return the fields of a node's operator; None of a tile, and where they are unknown."""
-        operator = self.operators[node]
-        return operator.fields if operator else None
-
-    def copies(self, node: int) -> bool:
-        """Return True for an identity that changes nothing."""
-        fields = self.fields_of(node)
-        if fields is None or fields.operator.name not in _IDENTITIES:
-            return False
-        scale_bias = fields.get("ScaleBias")
-        return scale_bias is None or scale_bias.changes_nothing
 
     def live_nodes(self) -> frozenset[int]:
         """Return the nodes that lead to an output of the graph; of two edges to one output, the last counts."""
@@ -143,10 +138,10 @@ def _path(array: str, i: int) -> str:
     return f"{ARRAYS[array].c_name}[{i}]"
 
 
-def _tensors_of(operator: OperatorDesc) -> tuple[Slots, Slots] | None:
+def _tensors_of(operator: OperatorDesc | None) -> tuple[Slots, Slots] | None:
     if tile := tile_of(operator):
         return [_buffer(tile.input_tensor)], [_buffer(tile.output_tensor)]
-    if not isinstance(operator.desc, OperatorFields):
+    if operator is None or not isinstance(operator.desc, OperatorFields):
         return None
     from dml_tile.rules.operator_view import tensors_of  # not needed for Tile
 
@@ -158,29 +153,27 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
     return tensor.desc if tensor is not None else None
 
 
+_NULL: Final = NodeOperator(None)
+
+
 def graph_view(graph: GraphDesc) -> GraphView:
     """Return the view of a graph, as if no node were refused."""
-    nodes = entries_of(graph, "nodes")
-    described = [node.operator if node is not None else None for node in nodes]
-    operators = [_node_operator(operator) if operator is not None else None for operator in described]
-    slots = [operator.tensors if operator else None for operator in operators]
+    operators = [_node_operator(node.operator if node is not None else None) for node in entries_of(graph, "nodes")]
     edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in ARRAYS if array != "nodes"}
     wrong: list[tuple[str, str]] = []
     for array, whole in edges.items():
         for i, edge in enumerate(entries_of(graph, array)):
             if edge is None:
                 continue
-            if found := [*_wrong_indices(graph, edge, slots)]:
+            if found := [*_wrong_indices(graph, edge, operators)]:
                 wrong += [(f"{_path(array, i)}.{field}", message) for field, message in found]
-            elif all(getattr(edge, name, 0) < len(slots) for name in ("from_node_index", "to_node_index")):
+            elif all(getattr(edge, name, 0) < len(operators) for name in ("from_node_index", "to_node_index")):
                 whole.append((_path(array, i), edge))
     inputs, outputs, intermediates = edges.values()
-    return GraphView(graph, operators, slots, inputs, outputs, intermediates, wrong)
+    return GraphView(graph, operators, inputs, outputs, intermediates, wrong)
 
 
-def _wrong_indices(
-    graph: GraphDesc, edge: Any, slots: Sequence[tuple[Slots, Slots] | None]
-) -> Iterator[tuple[str, str]]:
+def _wrong_indices(graph: GraphDesc, edge: Any, operators: Sequence[NodeOperator]) -> Iterator[tuple[str, str]]:
     """Yield the fields of an edge that index nothing, each with what is wrong."""
     for name, c_name, count in _INDICES[type(edge)]:
         value = getattr(edge, name)
@@ -190,7 +183,7 @@ def _wrong_indices(
             continue
         is_output = name == "from_node_output_index"
         node, noun = (edge.from_node_index, "output") if is_output else (edge.to_node_index, "input")
-        if node < len(slots) and (ends := slots[node]):
+        if node < len(operators) and (ends := operators[node].tensors):
             tensors = ends[is_output]
             if value >= len(tensors):
                 expected = f"an index below {len(tensors)} was expected" if tensors else f"the node has no {noun}"
@@ -239,14 +232,15 @@ def edges_without_rules(view: GraphView) -> Iterator[str]:
         readers[edge.graph_input_index].append((path, edge))
     for edges in readers.values():
         if len({_layout(view.consumed(edge)) for _, edge in edges}) > 1:
-            yield from (path for path, edge in edges if view.copies(edge.to_node_index))
+            yield from (path for path, edge in edges if view.operators[edge.to_node_index].copies)
     for path, between in view.intermediates:
-        node, produced, consumed = between.to_node_index, view.produced(between), view.consumed(between)
+        produced, consumed = view.produced(between), view.consumed(between)
         if produced is None or consumed is None:
             continue
-        is_at_identity = view.copies(node) or view.copies(between.from_node_index)
+        reader, writer = view.operators[between.to_node_index], view.operators[between.from_node_index]
         reads_fewer = prod(sizes_of(consumed)) < prod(sizes_of(produced))
-        has_one_input = view.fields_of(node) is not None and len((view.slots[node] or [()])[0]) == 1
+        has_one_input = reader.fields is not None and reader.tensors and len(reader.tensors[0]) == 1
+        is_at_identity = reader.copies or writer.copies
         if (reads_fewer and has_one_input) or (is_at_identity and _layout(produced) != _layout(consumed)):
             yield path
 
@@ -320,12 +314,12 @@ def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Viola
         edges[entering.to_node_index][entering.to_node_input_index] += 1
     for _, between in view.intermediates:
         edges[between.to_node_index][between.to_node_input_index] += 1
-    for node, (operator, slots) in enumerate(zip(view.operators, view.slots, strict=True)):
-        wanted, led_to = operator.wanted if operator else (), edges.get(node, _NO_EDGES)
+    for node, operator in enumerate(view.operators):
+        wanted, led_to = operator.wanted, edges.get(node, _NO_EDGES)
         wrong = len(wanted) - sum(number == 1 for number in led_to.values())
-        if slots and wanted and wrong:
+        if operator.tensors and wanted and wrong:
             first = next(i for i in wanted if led_to[i] != 1)
-            which = f"input {first}" if len(slots[0]) > 1 else "its input"
+            which = f"input {first}" if len(operator.tensors[0]) > 1 else "its input"
             more = f", as for each of {plural(wrong - 1, 'more input')}" if wrong > 1 else ""
             yield Violation(f"Nodes[{node}]", f"{led_to[first]} edges lead to {which}, but 1 was expected{more}")
 
@@ -335,15 +329,15 @@ def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation
     """An edge leads from an output of each node, to an output of the graph or to another node."""
     used = {edge.from_node_index for _, edge in view.outputs}
     used |= {edge.from_node_index for _, edge in view.intermediates}
-    for node, slots in enumerate(view.slots):
-        if slots and node not in used:
-            yield Violation(f"Nodes[{node}]", f"no edge leads from its output{'s' * (len(slots[1]) > 1)}")
+    for node, operator in enumerate(view.operators):
+        if operator.tensors and node not in used:
+            yield Violation(f"Nodes[{node}]", f"no edge leads from its output{'s' * (len(operator.tensors[1]) > 1)}")
 
 
 @CONNECTION_RULES.add("DML-GRAPH-cycle")
 def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
     """The edges between nodes make no cycle."""
-    unordered = set(range(len(view.slots))) - set(order_of_nodes(view))
+    unordered = set(range(len(view.operators))) - set(order_of_nodes(view))
     for path, edge in view.intermediates:
         if {edge.from_node_index, edge.to_node_index} <= unordered:
             yield Violation(path, "both nodes are in a cycle, or follow one")
@@ -351,7 +345,7 @@ def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
 
 def order_of_nodes(view: GraphView) -> list[int]:
     """Return the nodes in an order in which each follows what feeds it; nodes behind a cycle are left out."""
-    sorter = TopologicalSorter[int](dict.fromkeys(range(len(view.slots)), ()))
+    sorter = TopologicalSorter[int](dict.fromkeys(range(len(view.operators)), ()))
     for _, edge in view.intermediates:
         sorter.add(edge.to_node_index, edge.from_node_index)
     with suppress(CycleError):  # it yields the nodes before the cycle
@@ -430,7 +424,7 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
     that an identity reads are not compared: DirectML may leave it out.
     """
     first, live = dict[int, BufferTensorDesc](), view.live_nodes()
-    copied = {edge.graph_input_index for _, edge in view.inputs if view.copies(edge.to_node_index)}
+    copied = {edge.graph_input_index for _, edge in view.inputs if view.operators[edge.to_node_index].copies}
     for path, edge in view.inputs:
         tensor = view.consumed(edge)
         if tensor is None:

@@ -70,7 +70,7 @@ def _findings(view: GraphView, target: Target) -> Iterator[Finding]:
     yield from apply_rules(GRAPH_CALL_RULES, graph, target)
     refused = set()
     for i, (node, operator) in enumerate(zip(entries_of(graph, "nodes"), view.operators, strict=True)):
-        if operator is None:
+        if node is None or node.operator is None:
             continue
         if not isinstance(graph, CapturedGraph) or target not in operator.refused:
             module, subject = rules_of(node.operator)

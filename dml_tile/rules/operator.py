@@ -25,14 +25,6 @@ from dml_tile.rules.tensor import TensorView, findings_of_tensor
 from dml_tile.rules.tile import count_outside_row, lacking_capability, level_needed, upgrade_advice
 from dml_tile.rules.tile_findings import NEWEST, lowest_passing
 
-_INFERRED: Final = {
-    Basis.DOCUMENTED: Basis.DOCUMENTED,
-    Basis.RUNTIME: Basis.INFERRED,
-    BOTH: Basis.DOCUMENTED | Basis.INFERRED,
-    Basis.INFERRED: Basis.INFERRED,
-}
-"""The bases of findings at levels at which operators were not measured."""
-
 OPERATOR_LEVEL_RULES: Final = Rules[OperatorView](url=pages.OPERATOR, basis=BOTH | Basis.INFERRED)
 
 
@@ -171,8 +163,8 @@ def findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
     op = viewed(fields)
     found = [*_findings_of_tensors(op, target)]
     for rule, violation in (*_violations(OPERATOR_LEVEL_RULES, op, target), *_violations_of_fields(op)):
-        if violation.basis and not target.level.operators_are_measured:
-            violation = violation._replace(basis=_INFERRED[violation.basis])
+        if violation.basis and violation.basis & Basis.RUNTIME and not target.level.operators_are_measured:
+            violation = violation._replace(basis=violation.basis & ~Basis.RUNTIME | Basis.INFERRED)
         found.append(rule.finding(violation, op.table.page if rule.url == pages.OPERATOR else rule.url))
     return tuple(found)
 
@@ -238,6 +230,6 @@ def _levels_of(operator: Operator, table: OperatorTable) -> frozenset[FeatureLev
     levels = {operator.level, *table.rows, *table.runtime, *table.optional_from.values()}
     levels.update(given.below for given in table.given if given.below)
     levels.update(*(enumerations()[field.enumeration].levels for field in operator.enumerators))
-    if operator.fuses:
+    if operator.fused:
         levels.update(table.fused_from.values(), (each.level for each in operators().values()))
     return frozenset(levels)

@@ -44,15 +44,14 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-array")
 def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Violation]:
     """An array has as many entries as its count says, and is null only where it has none."""
-    for field in op.operator.fields if op.operator.arrays else ():
-        if field.is_array:
-            value, count = op.fields[field.name], op.fields[field.counted_by]
-            if value is None and count and not field.is_optional:
-                message = f"null was provided, but {field.counted_by} promises {count} entries"
-                yield Violation(field.name, message, basis=BOTH)
-            elif value is not None and len(value) < count:
-                message = f"an array of {len(value)} was provided, but {field.counted_by} promises {count}"
-                yield Violation(field.name, message, basis=BOTH)
+    for field in op.operator.array_fields:
+        value, count = op.fields[field.name], op.fields[field.counted_by]
+        if value is None and count and not field.is_optional:
+            message = f"null was provided, but {field.counted_by} promises {count} entries"
+            yield Violation(field.name, message, basis=BOTH)
+        elif value is not None and len(value) < count:
+            message = f"an array of {len(value)} was provided, but {field.counted_by} promises {count}"
+            yield Violation(field.name, message, basis=BOTH)
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-field")

@@ -43,15 +43,15 @@ class OperatorView:
                 self.by_field.setdefault(field.name, []).append(view)
                 if view.sizes:
                     self.sizes.setdefault(field.name, []).append(view.sizes)
-        self.activations = [*self._activations()] if self.operator.fuses else []
+        self.activations = [*self._activations()]
 
     def _activations(self) -> Iterator[tuple[str, OperatorDesc]]:
-        for field in self.operator.fields:
+        for field in self.operator.fused:
             value = self.fields[field.name]
-            if field.is_operator and not field.is_array and value:
-                yield field.name, value
-            elif field.is_operator:
+            if field.is_array:
                 yield from ((f"{field.name}[{i}]", each) for i, each in enumerate(value or ()))
+            elif value:
+                yield field.name, value
 
     def of(self, tensor: str) -> list[TensorView]:
         """Return the tensors of a field that are not null: none, one, or an array's."""
