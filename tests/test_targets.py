@@ -13,8 +13,15 @@ from dml_tile.checking import check
 from dml_tile.directml import enums
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, FeatureLevel
-from dml_tile.directml.packages import PACKAGES
-from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, target_names, tile_rows, tile_support
+from dml_tile.directml.targets import (
+    DIRECTML_VERSIONS,
+    PACKAGES,
+    WINDOWS_RELEASES,
+    Target,
+    target_names,
+    tile_rows,
+    tile_support,
+)
 from dml_tile.reports.levels import KINDS, NOT_TAKEN, matrix_rows
 from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import at, row

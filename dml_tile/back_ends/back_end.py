@@ -11,8 +11,7 @@ from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
-from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.directml.targets import NEWEST_PROVIDER, Target, TargetLike, provider_release
 from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.simulation.target import resolve
 

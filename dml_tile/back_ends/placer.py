@@ -30,8 +30,7 @@ from dml_tile.back_ends.kernels import (
 from dml_tile.back_ends.placement import Edge, LoadedModel, ModelNode, NamedNode, PlacedModel, Placement, Reason
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
-from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
-from dml_tile.directml.targets import Target
+from dml_tile.directml.targets import NEWEST_PROVIDER, Target, provider_release
 
 NodePlacements: TypeAlias = list[tuple[ModelNode, Reason]]
 

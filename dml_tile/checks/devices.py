@@ -8,8 +8,7 @@ from pydantic import Field
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.directml.enums import HRESULT
-from dml_tile.directml.packages import packaged_directml
-from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows
+from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, packaged_directml
 from dml_tile.findings import apply_rules
 from dml_tile.input_errors import Record
 from dml_tile.rules.device import EXPORT_RULES, Creation

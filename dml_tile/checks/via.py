@@ -16,8 +16,7 @@ from dml_tile.checking import check
 from dml_tile.checks.result import CheckedFile, Result, verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
-from dml_tile.directml.packages import NEWEST_PROVIDER, provider_release
-from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
+from dml_tile.directml.targets import DEFAULT_TARGET, NEWEST_PROVIDER, Target, TargetLike, provider_release
 from dml_tile.errors import require_instance
 from dml_tile.findings import (
     GONE,

@@ -1,4 +1,4 @@
-"""Simulated targets: DirectML's feature levels, the libraries and Windows releases with them, and Tile's support.
+"""Simulated targets: feature levels, and the libraries, Windows releases and packages with them; and Tile's support.
 
 Pages:
 https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc (tensor support)
@@ -8,10 +8,12 @@ https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from dml_tile.directml import pages
@@ -19,8 +21,10 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS, Level
 from dml_tile.directml.operator_table import operator_table
-from dml_tile.directml.packages import NEWEST_PROVIDER, PACKAGES, RELEASES, packaged_directml, provider_release
 from dml_tile.text import did_you_mean
+
+_RELEASES: Final = json.loads(Path(__file__).with_name("releases.json").read_text("utf-8"))
+"""The versions of DirectML, Windows releases, and releases of packages; a row each, the oldest first."""
 
 _L = FeatureLevel.parse
 
@@ -63,7 +67,8 @@ class DirectMLVersion(NamedTuple):
 
 
 DIRECTML_VERSIONS: Final = tuple(
-    DirectMLVersion(version, patches, _L(level), *remarks) for version, patches, level, *remarks in RELEASES["directml"]
+    DirectMLVersion(version, patches, _L(level), *remarks)
+    for version, patches, level, *remarks in _RELEASES["directml"]
 )
 
 _HIGHEST_MINIMUMS: Final = {"directml-1.10.0": _L("5_0")}
@@ -80,8 +85,32 @@ class WindowsRelease(NamedTuple):
 
 
 WINDOWS_RELEASES: Final = tuple(
-    WindowsRelease(name, directml, getattr(pages, page), *notes) for name, directml, page, *notes in RELEASES["windows"]
+    WindowsRelease(name, directml, getattr(pages, page), *notes)
+    for name, directml, page, *notes in _RELEASES["windows"]
 )
+
+
+class Packaged(NamedTuple):
+    """The releases of a package from ``first`` to ``last`` and the DirectML in each; ``instead`` is for those without.
+
+    ``instead`` says which DirectML such a release loads.
+    """
+
+    package: str
+    first: str
+    last: str
+    directml: str | None
+    instead: str = ""
+
+
+PACKAGES: Final = tuple(Packaged(*row) for row in _RELEASES["packages"])
+"""The packages with a DirectML.dll, by ranges of releases: PyPI's wheels for Windows, and npm's onnxruntime-node.
+
+The version is that of the file's version resource; the packages for x64 and arm64 contain the same.
+"""
+
+NEWEST_PROVIDER: Final = (1, 24)
+"""The newest release of ONNX Runtime whose DirectML provider was read, for ``--via ort``."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +288,7 @@ def _parsed(text: str) -> Target:
 
 @lru_cache(maxsize=256)
 def _named(name: str) -> Target:
-    if why := RELEASES["no_targets"].get(name):
+    if why := _RELEASES["no_targets"].get(name):
         raise ValueError(f"{name!r} is no target: {why}")
     if target := _directml_target(name) or _windows_target(name) or _packaged_target(name):
         return target
@@ -305,3 +334,43 @@ def _packaged_target(name: str) -> Target | None:
     if (provider_release(name) or NEWEST_PROVIDER) > NEWEST_PROVIDER:
         notes.append(f"its DirectML provider was not read; --via ort is that of {'.'.join(map(str, NEWEST_PROVIDER))}")
     return Target(library.feature_level, name, note="; ".join(notes))
+
+
+_PROVIDERS: Final = frozenset({"onnxruntime-directml", "onnxruntime-node", "onnxruntime-windowsml"})
+"""The packages whose version is that of the provider in them."""
+
+_PACKAGE: Final = "|".join(dict.fromkeys(row.package for row in PACKAGES))
+_NAME: Final = rf"({_PACKAGE})-([0-9]{{1,5}})\.([0-9]{{1,5}})(?:\.(0|[1-9][0-9]{{0,4}}))?"
+_NO_PATCH: Final = 10**5
+"""Stands for the patch of a name without one: beyond all, so that the newest is the nearest."""
+
+
+def packaged_directml(name: str) -> tuple[Packaged, str | None] | None:
+    """Return the row of ``PACKAGE-VERSION``, and the release of its minor version that was read in its place, if any.
+
+    A name without a patch release means those of the row, unless the minor version has several rows. Returns None for
+    other names, and for minor versions of which nothing was read.
+    """
+    if not (parts := re.fullmatch(_NAME, name)):
+        return None
+    version = (int(parts[2]), int(parts[3]), int(parts[4]) if parts[4] else _NO_PATCH)
+    near = []
+    for row in PACKAGES:
+        nearest = max(_numbers(row.first), min(version, _numbers(row.last)))
+        if row.package == parts[1] and nearest[:2] == version[:2]:
+            read = None if nearest == version else ".".join(map(str, nearest))
+            near.append((abs(nearest[2] - version[2]), row, read))
+    if not near:
+        return None
+    _, row, read = min(near, key=lambda each: each[0])
+    return row, read if parts[4] or len(near) > 1 else None
+
+
+def provider_release(name: str) -> tuple[int, int] | None:
+    """Return the release of ONNX Runtime's DirectML provider in ``PACKAGE-VERSION``; None for other names."""
+    parts = re.match(_NAME, name)
+    return (int(parts[2]), int(parts[3])) if parts and parts[1] in _PROVIDERS else None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))

@@ -17,8 +17,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import BOTH, Basis, Column, OperatorTable, Row, tables_of
 from dml_tile.directml.operators import Operator, operators
-from dml_tile.directml.packages import PACKAGES
-from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
+from dml_tile.directml.targets import DIRECTML_VERSIONS, PACKAGES, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
 
 KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
 """The data types that Tile has in the same rows."""

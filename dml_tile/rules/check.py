@@ -9,7 +9,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BASES, Against, Finding, Rule, Violation, apply_rules, bases_of
-from dml_tile.rules import tile_findings
+from dml_tile.rules import rules_of, tile_findings
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, output_elements_are_apart, total_is_large_enough
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
@@ -107,7 +107,6 @@ def _rules_of(desc: Descriptor | None) -> tuple[Any, Any]:
     if isinstance(desc, TileOperatorDesc):
         return tile_findings, desc
     from dml_tile.descriptors.operator import OperatorDesc  # most tiles are bare
-    from dml_tile.rules.operator_findings import rules_of
 
     if desc is None or isinstance(desc, OperatorDesc):
         return rules_of(desc)

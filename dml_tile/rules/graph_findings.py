@@ -12,6 +12,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import require_instance
 from dml_tile.findings import BASES, Basis, Finding, apply_rules
+from dml_tile.rules import rules_of
 from dml_tile.rules.graph import (
     CONNECTION_RULES,
     GRAPH_CALL_RULES,
@@ -21,7 +22,6 @@ from dml_tile.rules.graph import (
     entries_of,
     graph_view,
 )
-from dml_tile.rules.operator_findings import rules_of
 from dml_tile.rules.tile_findings import lowest_passing
 
 

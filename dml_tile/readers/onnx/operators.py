@@ -12,7 +12,7 @@ from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, defs, he
 
 from dml_tile.back_ends.kernels import formals_of, limits_at, queried_attributes
 from dml_tile.back_ends.placement import Edge, Formals, Placement, Reason
-from dml_tile.directml.packages import NEWEST_PROVIDER
+from dml_tile.directml.targets import NEWEST_PROVIDER
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
 from dml_tile.readers.onnx.values import Value, without_shape
 from dml_tile.text import plural
