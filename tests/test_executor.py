@@ -25,7 +25,6 @@ from dml_tile.cli.run import run_tile
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile, execute
-from dml_tile.geometry.layout import round_up_4
 from dml_tile.lowering.lower import lower
 from dml_tile.simulation.calls import record_calls
 from dml_tile.simulation.target import simulate
@@ -176,13 +175,6 @@ def test_nothing_is_poisoned_where_something_is_wrong() -> None:
     assert not any(output)
     with pytest.raises(ValueError, match="padding is 'zeros'; it must be one of 'preserve', 'poison'"):
         execute(GOOD, bytes(24), bytearray(216), padding="zeros")  # type: ignore[arg-type]
-
-
-def test_many_descriptors_are_executed_one_after_the_other() -> None:
-    for width in range(1, 512):
-        output = bytearray(4 * width)
-        execute(row("UINT8", [width], [4]), bytes([width % 256]) * round_up_4(width), output)
-        assert set(output) == {width % 256}
 
 
 def test_the_target_decides_in_each_call() -> None:

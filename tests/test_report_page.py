@@ -241,15 +241,6 @@ def test_a_page_without_tiles_names_its_contract_all_the_same(against: Against, 
     assert document.find(".//section") is None
 
 
-@pytest.mark.parametrize(
-    ("source", "start"),
-    [("a\u202egnp.json\x1b\udcff\n", r"a\u202egnp.json\x1b\udcff\n#/short"), ("n" * 100_000, "n" * 499 + "…#/short")],
-    ids=["control characters", "long"],
-)
-def test_a_name_is_printable_and_cut_short(source: str, start: str) -> None:
-    assert rows(page([checked(SHORT, source=source)]), "operators")[0][0].startswith(start)
-
-
 def test_a_page_asks_for_nothing_else() -> None:
     html = page([checked(LONG, OLD), checked(WRONG)])
     document = parsed(html)

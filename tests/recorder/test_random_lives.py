@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pytest
 
-from dml_tile.descriptors.operator import tile_of
-from dml_tile.descriptors.tile import described
-from tests.helpers.played_lives import Life, emulated, graph_of
-from tests.recorder.graph_draws import draw_graph
+from tests.helpers.played_lives import Life, emulated
 from tests.recorder.life_draws import draw_life
 from tests.recorder.operator_graphs import draw_operator_graph
 from tests.recorder.random_lives import Results, agree, differences, shortest
@@ -69,31 +65,3 @@ def test_graphs_are_drawn_of_any_operators_some_of_them_wrong() -> None:
     drawn = [draw_operator_graph(f"test:{number}") for number in range(300)]
     assert drawn[:9] == [draw_operator_graph(f"test:{number}") for number in range(9)]
     assert 100 < sum(emulated(life, "6_2") == ["ok"] for life in drawn) < 200
-
-
-def test_graphs_are_drawn_of_all_kinds_of_tiles() -> None:
-    drawn = [draw_graph(f"test:{number}") for number in range(600)]
-    assert drawn[:9] == [draw_graph(f"test:{number}") for number in range(9)]
-    accepted = [life for life in drawn if emulated(life, "6_2")[0] == "ok"]
-    assert 200 < len(accepted) < 400
-    assert any(emulated(life, "5_0")[0] != "ok" for life in accepted)
-    nodes = [node for life in accepted for node in graph_of(life["calls"][0][2]).nodes or ()]
-    tiles = [tile for node in nodes if node and (tile := tile_of(node.operator))]
-    sources = [described(tile)[0] for tile in tiles]
-    assert len({source.data_type for source in sources}) == 7
-    for has in ("strides", "flags", "guaranteed_base_offset_alignment"):
-        assert 20 < sum(bool(getattr(source, has)) for source in sources) < len(tiles) / 2
-
-
-def test_drawn_lives_bind_outputs_in_buffers_of_other_direct3d_devices() -> None:
-    lives = [draw_life(f"test:{number}")["calls"] for number in range(1000)]
-    bound = Counter(
-        binding[-1]
-        for calls in lives
-        if ["ID3D12Device"] in calls
-        for name, *arguments in calls
-        if name == "BindOutputs" and isinstance(arguments[1], list)
-        for binding in arguments[1]
-        if isinstance(binding, list) and len(binding) == 7
-    )
-    assert min(bound["h0"], bound["h1"]) > 10
