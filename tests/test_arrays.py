@@ -110,9 +110,7 @@ REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize(("array", "repeats", "error", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_directml_or_numpy_refuses_is_an_error(
-    array: Any, repeats: Any, error: type[Exception], message: str
-) -> None:
+def test_what_either_refuses_is_an_error(array: Any, repeats: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         tile(array, repeats)
 

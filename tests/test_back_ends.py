@@ -267,7 +267,7 @@ def shapes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
 @given(name=st.sampled_from(NUMBERS), shape=shapes(), seed=st.integers(0, 2**32 - 1))
-def test_a_back_end_s_descriptor_does_what_numpy_does(
+def test_a_descriptor_does_what_numpy_does(
     back_end: str, name: str, shape: tuple[list[int], list[int]], seed: int
 ) -> None:
     sizes, repeats = shape

@@ -68,7 +68,7 @@ def test_how_to_fix_what_is_known_at_run_time_only_is_told_once(check: Call) -> 
         ((1, 2), onnx.TensorProto.DOUBLE, "DML-TILE-DataType", "FLOAT64"),
     ],
 )
-def test_what_keeps_a_model_s_tile_from_directml_is_a_finding(
+def test_what_keeps_a_tile_from_directml_is_a_finding(
     check: Call, repeats: Any, element: int, rule: str, message: str
 ) -> None:
     result = check(save("a.onnx", repeats=repeats, inputs=[typed("x", [2, 3], element)]), "--format", "json")
@@ -223,9 +223,7 @@ def test_without_a_near_name_the_names_of_dimensions_are_listed(check: Call) -> 
 
 
 @pytest.mark.parametrize(("option", "kind"), [("--dim=batch=4", "a dimension"), ("--input-shape=batch=4", "an input")])
-def test_a_size_where_no_model_is_checked_is_an_error_but_for_the_hook(
-    option: str, kind: str, check: Call, call: Call
-) -> None:
+def test_a_size_without_a_model_is_an_error_but_for_the_hook(option: str, kind: str, check: Call, call: Call) -> None:
     write("in/a.json", TILE)
     errors = f"dml-tile: {option.partition('=')[0]}: 'batch' is {kind} of models, and no model was checked\n"
     for arguments in ["check", "in"], ["check", "in/a.json"], ["show", "in/a.json"], ["lower", "in"]:
@@ -366,7 +364,7 @@ def test_no_note_leads_to_onnx_runtime_where_it_makes_no_device(check: Call) -> 
 
 
 @pytest.mark.parametrize("via", BACK_ENDS)
-def test_a_model_that_a_back_end_does_not_read_is_an_error_where_it_is_named(
+def test_a_named_model_that_a_back_end_does_not_read_is_an_error(
     check: Call, call: Call, via: str, tmp_path: Path
 ) -> None:
     (tmp_path / "models").mkdir()
@@ -514,9 +512,7 @@ def test_json_has_sizes_repeats_types_and_names_as_fields(check: Call) -> None:
         ("-t 5_0 --via otr", 2, ""),
     ],
 )
-def test_device_says_whether_one_comes_into_being_and_what_to_ship(
-    call: Call, options: str, status: int, printed: str
-) -> None:
+def test_device_says_whether_one_is_made_and_what_to_ship(call: Call, options: str, status: int, printed: str) -> None:
     result = call("device", *options.split())
     assert (result.exit_code, printed in result.stdout) == (status, True)
     if status == 2:

@@ -37,9 +37,7 @@ def files() -> set[str]:
         ("--format text:out.txt", "text", "out.txt"),  # which no colour gets into
     ],
 )
-def test_a_format_may_have_a_file(
-    check: Call, monkeypatch: pytest.MonkeyPatch, options: str, form: str, file: str
-) -> None:
+def test_a_format_has_a_file(check: Call, monkeypatch: pytest.MonkeyPatch, options: str, form: str, file: str) -> None:
     printed = check(write("a.json", BAD), "--format", form).stdout
     monkeypatch.setenv("FORCE_COLOR", "1")
     result = check("a.json", *options.split())

@@ -144,7 +144,7 @@ def test_no_file_above_the_repository_counts(is_worktree: bool, check: Call, mon
         (INT64, 'targets = ["vista"]\nselect = ["xyz"]', 2, "--target=6_4 --select=DML", 0),
     ],
 )
-def test_an_option_replaces_its_setting(
+def test_an_option_replaces(
     check: Call, value: Any, setting: str, status: int, option: str, status_with_option: int
 ) -> None:
     write("a.json", value)

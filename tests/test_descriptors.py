@@ -305,9 +305,7 @@ PADDED = packed("INT8", [2, 3], [1, 2], output_strides=[8, 1])
         (TILE.replace(output_tensor=PLAIN), {"repeats": [5, 5]}, "INT8 {2,3} x {5,5} -> FLOAT32 {2,3}"),
     ],
 )
-def test_a_copy_takes_names_of_python_and_of_c_and_an_inferred_output_follows(
-    desc: Any, changes: dict[str, Any], text: str
-) -> None:
+def test_a_copy_takes_any_names_and_an_inferred_output_follows(desc: Any, changes: dict[str, Any], text: str) -> None:
     assert str(desc.replace(**changes)) == text
 
 

@@ -257,7 +257,7 @@ def test_unusable_values_are_reported_with_their_place(
         {"initialValues": [1], "sizeInBytes": 2**62},
     ],
 )
-def test_resources_are_limited_before_memory_is_taken(
+def test_resources_are_limited_beforehand(
     run: Callable[..., str], resource: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(np, "zeros", lambda *arguments: pytest.fail("memory was taken"))

@@ -43,9 +43,7 @@ def pytest_in_a_process(*arguments: str, **environment: str) -> subprocess.Compl
 @pytest.mark.parametrize(
     ("environment", "outcome"), [({}, "5 passed in"), ({"DML_TILE_TARGET": "6_4"}, "1 passed, 1 deselected in")]
 )
-def test_the_fallback_passes_at_the_targets_of_its_ini_file_or_of_the_variable(
-    environment: dict[str, str], outcome: str
-) -> None:
+def test_the_fallback_passes_at_its_targets_or_the_variables(environment: dict[str, str], outcome: str) -> None:
     done = pytest_in_a_process(str(EXAMPLES / "fallback"), **environment)
     assert done.returncode == 0
     assert f"= {outcome}" in done.stdout

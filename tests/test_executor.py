@@ -95,9 +95,7 @@ SHAPES = [((12,), (12,)), ((20,), (17,)), ((3, 4), (3, 4)), ((4, 3), (3, 4)), ((
 
 @pytest.mark.parametrize(("given", "written"), [*SHAPES, ((5, 4), (5, 4))])
 @pytest.mark.parametrize(("dtype", "is_raw"), [("u1", False), ("i2", True), ("f4", False), ("f4", True)])
-def test_a_copy_writes_the_tensor_alone(
-    given: tuple[int, ...], written: tuple[int, ...], dtype: str, is_raw: bool
-) -> None:
+def test_a_copy_writes_its_tensor(given: tuple[int, ...], written: tuple[int, ...], dtype: str, is_raw: bool) -> None:
     desc = TileOperatorDesc.from_input(data_type=np.dtype(dtype), sizes=[3, 4], repeats=[1, 1])
     source = np.arange(1, 1 + math.prod(given)).astype(dtype).reshape(given)
     output = np.zeros(written, dtype)

@@ -273,9 +273,7 @@ def test_few_descriptors_are_told_of_the_model(tmp_path: Path) -> None:
         ("check folder", b"folder: Permission denied"),
     ],
 )
-def test_what_may_not_be_read_or_written_is_told_and_leaves_nothing(
-    tmp_path: Path, arguments: str, told: bytes
-) -> None:
+def test_what_may_not_be_read_or_written_leaves_nothing(tmp_path: Path, arguments: str, told: bytes) -> None:
     writing = model(resources={"R": zeros(10**6)}, dispatchables={}, commands=[write_file("R", "r.bin")])
     for name, contents in {"a.json": TILE, "m.json": writing, "closed.json": TILE, "closed.onnx": TILE}.items():
         (tmp_path / name).write_text(json.dumps(contents))
@@ -308,9 +306,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("become", CHANGES.values(), ids=CHANGES)
-def test_a_file_that_changes_before_it_is_read_costs_that_file(
-    tmp_path: Path, become: Callable[[Path], object]
-) -> None:
+def test_a_file_that_changes_before_it_is_read_costs_itself(tmp_path: Path, become: Callable[[Path], object]) -> None:
     file = tmp_path / "b.json"
     file.write_text(json.dumps(TILE))
     with reading(tmp_path, "check", "a.json", "b.json", python=python()) as (process, writer):
@@ -353,7 +349,7 @@ def test_the_surroundings_do_not_change_the_answer(tmp_path: Path, options: list
         ("show - --output a.svg", 2, "dml-tile: a.svg: No such file or directory"),
     ],
 )
-def test_a_current_folder_that_was_removed_is_no_fault_of_standard_output(
+def test_a_removed_current_folder_is_no_fault_of_the_output(
     tmp_path: Path, command: str, status: int, told: str
 ) -> None:
     elsewhere = tmp_path / "wrong.json"

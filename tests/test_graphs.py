@@ -428,9 +428,7 @@ def test_nodes_and_edges_are_read_as_they_lie_in_c_too() -> None:
 
 
 @pytest.mark.parametrize(("count", "name"), [("input_count", "InputCount"), ("output_count", "OutputCount")])
-def test_memory_is_taken_for_few_inputs_and_outputs_alone(
-    monkeypatch: pytest.MonkeyPatch, count: str, name: str
-) -> None:
+def test_memory_is_taken_for_few_inputs_and_outputs(monkeypatch: pytest.MonkeyPatch, count: str, name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is 4294967295; graphs of at most 65536 inputs and outputs"):
         Device().compile_graph(TWO.replace(**{count: 2**32 - 1}))
     monkeypatch.setattr(plans, "MAX_SLOTS", 16)

@@ -148,7 +148,7 @@ def test_shared_addresses_are_found_exactly(dense: int, shape: tuple[list[int], 
         ([2**20, 3, 3], [2**12, 2, 3], False),
     ],
 )
-def test_large_layouts_are_judged_without_enumerating_what_nests(
+def test_large_layouts_are_judged_without_enumeration(
     sizes: list[int], strides: list[int], shared: bool | None
 ) -> None:
     assert shares_addresses(sizes, strides) is shared

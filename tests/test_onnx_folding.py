@@ -156,9 +156,7 @@ OUTSIDE: Final = TensorProto(name="r", data_type=INT64, dims=[1], data_location=
     ],
     ids=["indices of rank 2", "of rank 1", "large", "external"],
 )
-def test_a_sparse_tensor_is_known_unless_it_is_large_or_external(
-    initialiser: Any, repeats: tuple[int, int] | None
-) -> None:
+def test_a_small_sparse_tensor_is_known(initialiser: Any, repeats: tuple[int, int] | None) -> None:
     assert read(sparse_initializer=[initialiser]).repeats == repeats
     assert read(node("Constant", [], ["r"], sparse_value=initialiser)).repeats == repeats
 

@@ -152,7 +152,7 @@ def test_numbers_that_json_lacks_are_written_as_words() -> None:
         ("JOIN", {"InputTensors": [None]}, "desc.InputTensors.0", "dictionary or instance"),
     ],
 )
-def test_what_no_struct_can_hold_is_an_error_at_its_field(
+def test_what_no_struct_holds_is_an_error_at_its_field(
     name: str, change: dict[str, Any], path: str, message: str
 ) -> None:
     with pytest.raises(ValidationError) as caught:

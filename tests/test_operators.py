@@ -218,9 +218,7 @@ ONE_HOT: Final[dict[str, Any]] = {"IndicesTensor": INDEX, "ValuesTensor": ONE, "
         ),
     ],
 )
-def test_a_message_says_what_was_given_and_then_what_was_expected(
-    name: str, fields: dict[str, Any], message: str
-) -> None:
+def test_a_message_says_what_was_given_then_expected(name: str, fields: dict[str, Any], message: str) -> None:
     findings = check(OperatorDesc(type=name, desc=fields), "6_2")
     assert message in [f"{each.path}: {each.message}" for each in findings]
 
@@ -251,9 +249,7 @@ def case(name: str) -> OperatorDesc:
         ("slice-grad-beyond-the-tensor", "InputGradientTensor.Sizes[0]", Basis.RUNTIME),
     ],
 )
-def test_what_page_and_runtime_say_of_sizes_is_found_where_it_is(
-    name: str, path: str | None, basis: Basis | None
-) -> None:
+def test_what_page_and_runtime_say_of_sizes_is_found(name: str, path: str | None, basis: Basis | None) -> None:
     found = [(finding.path, finding.basis) for finding in check(case(name), "6_2")]
     assert (path, basis) in found if path else not found
     assert all(each in (basis, Basis.DOCUMENTED) for _, each in found)

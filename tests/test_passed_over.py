@@ -216,7 +216,7 @@ CHECK: Final = ("in", "--exclude", "old.json", "--exclude", "excluded")
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_each_format_says_how_many_files_are_passed_over_or_standard_error_does(
+def test_each_format_or_standard_error_counts_what_is_passed_over(
     check: Call, project: dict[str, str], name: str
 ) -> None:
     result = check(*CHECK, "--format", name)

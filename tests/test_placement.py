@@ -150,9 +150,7 @@ def test_the_advised_opset_is_below_the_next_version_of_the_operator_not_of_the_
         ),
     ],
 )
-def test_the_advised_release_and_opset_have_a_kernel_for_the_types(
-    made: ModelProto, release: str, advice: str | None
-) -> None:
+def test_what_is_advised_has_a_kernel_for_the_types(made: ModelProto, release: str, advice: str | None) -> None:
     assert placements(made, target(release))[-1][1].suggestion == advice
 
 
@@ -656,9 +654,7 @@ def test_a_node_that_nobody_takes_is_replaced_by_the_nodes_of_its_function() -> 
 
 
 @pytest.mark.parametrize(("domain", "is_known"), [("", True), ("own", False)])
-def test_a_function_that_depends_on_types_does_not_replace_a_node_whose_types_are_not_known(
-    domain: str, *, is_known: bool
-) -> None:
+def test_a_function_of_unknown_types_replaces_no_node(domain: str, *, is_known: bool) -> None:
     made = of_nodes(
         node("Neg", ["x"], ["a"], domain=domain),
         node("GroupNormalization", ["a", "scale", "bias"], ["y"], num_groups=1),
@@ -672,9 +668,7 @@ def test_a_function_that_depends_on_types_does_not_replace_a_node_whose_types_ar
 
 
 @pytest.mark.parametrize(("axes", "gone"), [(("a", "b"), False), (("a", "a"), True)])
-def test_equal_constants_are_one_in_a_models_own_graph_and_not_in_a_subgraph(
-    axes: tuple[str, str], *, gone: bool
-) -> None:
+def test_equal_constants_are_one_but_not_in_a_subgraph(axes: tuple[str, str], *, gone: bool) -> None:
     # compared with onnxruntime 1.24.4; silero_vad has such nodes
     text = f"r = Relu(x) u = Unsqueeze(r, {axes[0]}) v = Unsqueeze(r, {axes[1]}) y = Add(u, v)"
     fields: dict[str, Any] = {"initializer": [tensor("a", [0]), tensor("b", [0])]}
@@ -787,9 +781,7 @@ def test_what_does_nothing_undoes_or_repeats_is_gone_as_in_the_wheels(
         ("s = Shape(r); a = Reshape(f, s); b = Reshape(a, s32); c = Neg(a); y = Div(b, c)", False),
     ],
 )
-def test_a_session_does_not_load_where_the_first_of_two_reshapes_has_a_computed_shape(
-    nodes: str, *, throws: bool
-) -> None:
+def test_a_reshape_of_a_computed_shape_before_another_does_not_load(nodes: str, *, throws: bool) -> None:
     """As the wheels of 1.21 and 1.24 do (findings/onnxruntime_reshapes_in_a_row.sh)."""
     inputs = [typed("f", [2, 3]), typed("r", ["N", "M"]), typed("shape", [2], TensorProto.INT64)]
     constants = [tensor("s32", [3, 2]), tensor("s6", [6, 1])]
@@ -853,9 +845,7 @@ def test_a_kernel_of_the_cpu_provider_that_throws_is_an_error_of_the_node() -> N
         ("ai.onnx.preview.training", 2, "1.24", 1),
     ],
 )
-def test_each_domain_of_onnx_and_onnx_runtime_has_a_newest_opset(
-    domain: str, opset: int, release: str, newest: int
-) -> None:
+def test_each_domain_has_a_newest_opset(domain: str, opset: int, release: str, newest: int) -> None:
     (error,), _ = placed(of_nodes("y = Relu(x)", domains={domain: opset}), target(release))
     assert error.text == f"opset {opset} of {domain}: onnxruntime {release} loads up to {newest}"
     assert error.suggestion == f"export at opset {newest} of {domain} or below"

@@ -138,9 +138,7 @@ def test_again(): assert at() == ("6_4", "6_4")
 
 
 @pytest.mark.parametrize("choice", [{"variable": "4_0,6_4"}, {"ini": "4_0 6_4"}])
-def test_a_test_that_sets_the_variable_fails_and_names_the_fixture_for_that(
-    pytester: pytest.Pytester, choice: Any
-) -> None:
+def test_a_test_that_sets_the_variable_fails_and_names_the_fixture(pytester: pytest.Pytester, choice: Any) -> None:
     result = run(pytester, LATER, **choice)
     assert failed(result) == ["test_sets", "test_older", "test_deletes"]
     says(

@@ -185,9 +185,7 @@ def test_credentials_are_looked_for_in_linear_time() -> None:
 NAMES: Final = ("http://127.0.0.1:{port}/x.json", "file://{folder}/x.json", "plain::y.json", "reference::x.json")
 
 
-def test_files_of_a_folder_are_read_from_its_store_whatever_their_names(
-    memory: Any, check: Call, tmp_path: Path
-) -> None:
+def test_files_of_a_folder_are_read_from_its_store(memory: Any, check: Call, tmp_path: Path) -> None:
     write("x.json", BAD)
     with served(tmp_path) as (root, requested):
         port = root.rpartition(":")[2]
@@ -201,7 +199,7 @@ def test_files_of_a_folder_are_read_from_its_store_whatever_their_names(
     assert sorted(found) == sorted(f"memory:///zoo/{name}" for name in (*names, "a.json"))
 
 
-def test_a_file_whose_name_its_store_takes_for_another_is_an_error(
+def test_a_file_that_its_store_takes_for_another_is_an_error(
     memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(memory, "/zoo/a.json", TILE)
@@ -381,7 +379,7 @@ def test_reports_give_the_url(memory: Any, check: Call) -> None:
         ("zip://a.json::a.zip", None, "has the protocol 'zip'"),
     ],
 )
-def test_what_cannot_be_read_is_that_file_s_problem(
+def test_what_is_unreadable_is_its_own_problem(
     url: str, content: bytes | None, problem: str, memory: Any, check: Call
 ) -> None:
     put(memory, "/good.json", TILE)

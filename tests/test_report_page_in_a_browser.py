@@ -350,9 +350,7 @@ def test_controls_are_large_enough_for_a_finger(opened: Chrome) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 390, 1200])
-def test_the_nodes_fit_the_window_and_bars_are_as_long_as_their_numbers(
-    opened: Chrome, pages: dict[str, str], width: int
-) -> None:
+def test_the_nodes_fit_the_window_and_bars_their_numbers(opened: Chrome, pages: dict[str, str], width: int) -> None:
     set_width(opened, width)
     opened.get(pages["nodes"])
     assert opened.execute_script("return document.documentElement.scrollWidth") <= width

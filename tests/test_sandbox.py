@@ -278,9 +278,7 @@ def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
     assert second != first, FRESH
 
 
-def test_a_process_that_idles_is_closed_though_nobody_closes_its_reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_idles_is_closed_without_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes: list[subprocess.Popen[bytes]] = []
     start = parent.started
 

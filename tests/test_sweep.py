@@ -123,9 +123,7 @@ def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], error: Exception
 
 @pytest.mark.parametrize("error", [BrokenExecutor("a worker died"), CancelledError("the cluster left")])
 @pytest.mark.parametrize("at_submission", [True, False])
-def test_an_executor_that_is_broken_ends_the_sweep_in_one_error(
-    zoo: list[str], error: Exception, at_submission: bool
-) -> None:
+def test_a_broken_executor_ends_the_sweep_in_one_error(zoo: list[str], error: Exception, at_submission: bool) -> None:
     broken = zoo[FILES_OF_A_CHUNK]
 
     def fails(files: list[str]) -> None:
@@ -240,9 +238,7 @@ def test_a_callers_pool_that_breaks_ends_the_sweep_in_one_error(zoo: list[str]) 
             list(swept)
 
 
-def test_processes_that_cannot_be_started_are_one_error(
-    zoo: list[str], call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_that_cannot_start_are_one_error(zoo: list[str], call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(process: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 

@@ -97,9 +97,7 @@ def test_a_cluster_that_is_left_ends_the_sweep_in_one_error(zoo: list[str], clus
         list(events)
 
 
-def test_a_scheduler_that_is_not_there_is_wrong_usage(
-    call: Call, monkeypatch: pytest.MonkeyPatch, distributed: Any
-) -> None:
+def test_a_missing_scheduler_is_wrong_usage(call: Call, monkeypatch: pytest.MonkeyPatch, distributed: Any) -> None:
     monkeypatch.setattr("dml_tile.cli.jobs.MAX_SECONDS_TO_CONNECT", 0.5)
     result = call("check", write("a.json", TILE), "--dask", "tcp://127.0.0.1:9")
     assert result.exit_code == 2
