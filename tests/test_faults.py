@@ -265,6 +265,8 @@ def test_few_descriptors_are_told_of_the_model(tmp_path: Path) -> None:
     [
         ("check a.json --format json:sub/out.json", b"sub/out.json: Permission denied"),
         ("check a.json --format html:sub/out.html", b"sub/out.html: Permission denied"),
+        ("check bad.json --format json -t 1_0,2_0,4_0,5_0 --write-baseline base.json", b"base.json: File too large"),
+        ("check bad.json --write-baseline sub/base.json", b"sub/base.json: Permission denied"),
         ("show a.json -o sub/out.svg", b"sub/out.svg: Permission denied"),
         ("run m.json --output-dir sub", b"'sub' is no folder that can be written to"),
         ("run m.json", b"r.bin: File too large"),
@@ -278,6 +280,8 @@ def test_what_may_not_be_read_or_written_leaves_nothing(tmp_path: Path, argument
     for name, contents in {"a.json": TILE, "m.json": writing, "closed.json": TILE, "closed.onnx": TILE}.items():
         (tmp_path / name).write_text(json.dumps(contents))
         (tmp_path / name).chmod(0 if name.startswith("closed") else 0o644)
+    (tmp_path / "bad.json").write_text(json.dumps([TILE | {"Repeats": [0]}] * 9))
+    (tmp_path / "base.json").write_text(known := '{"version": 1, "findings": []}')
     (tmp_path / "sub").mkdir(mode=0o555)
     (tmp_path / "folder").mkdir(mode=0)
     before = {*tmp_path.iterdir()}
@@ -294,6 +298,7 @@ def test_what_may_not_be_read_or_written_leaves_nothing(tmp_path: Path, argument
     assert told in errors
     assert b"Traceback" not in errors
     assert {*tmp_path.iterdir()} == before
+    assert (tmp_path / "base.json").read_text() == known
     assert not [*(tmp_path / "sub").iterdir()]
 
 
