@@ -82,12 +82,8 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"dml-tile: simulating {chosen}"
 
 
-def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    return [*config.stash[RUN].lines("run")]
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    terminalreporter.write("".join(f"{line}\n" for line in config.stash[RUN].lines("ran")))
+    terminalreporter.write("".join(f"{line}\n" for line in config.stash[RUN].lines()))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

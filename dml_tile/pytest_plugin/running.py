@@ -33,23 +33,20 @@ class Run:
         """The value of the variable when the run was configured."""
         self.deselected: Counter[str] = Counter()
         """The numbers of tests by the reason why they are deselected."""
-        self.unnamed = 0
-        """The number of tests that name none of several targets."""
         self.ran: Counter[str] = Counter()
-        """The numbers of these tests that ran, by the target that they ran at."""
+        """The numbers of tests that name none of several targets, by the target that they ran at."""
         self.tests: list[PlannedTest] = []  # the one that runs, if any
         self.fixtures: dict[pytest.FixtureDef[Any], list[Target]] = {}
         """The fixtures that are set up and outlive a test, and the targets that they asked for."""
 
-    def lines(self, run: str) -> Iterator[str]:
-        """Yield a line for each reason why tests are deselected, and for those that name no target."""
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each reason why tests were deselected, and for those that named no target."""
         for reason, number in self.deselected.items():
             yield f"dml-tile: {number} test{'s' * (number > 1)} deselected: {reason}"
-        unnamed = {str(_default_target()): self.unnamed} if self.unnamed else {}
-        for target, number in (self.ran if run == "ran" else unnamed).items():
+        for target, number in self.ran.items():
             tests, they_name, them = ("tests", "they name", "them") if number > 1 else ("test", "it names", "it")
-            unnamed_tests = f"{number} {tests} {run} at {target}, since {they_name} no target"
-            yield f"dml-tile: {unnamed_tests} (dml_every_test = true runs {them} at each)"
+            unnamed = f"{number} {tests} ran at {target}, since {they_name} no target"
+            yield f"dml-tile: {unnamed} (dml_every_test = true runs {them} at each)"
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
@@ -143,7 +140,6 @@ class PlannedTest:
         marked, raw = choice.marker_targets(item), choice.parameter_of(item)
         self.is_named = bool(marked or raw or self._run.every_test or "dml_target" in _fixtures_of(item))
         if not self.is_named:
-            self._run.unnamed += self._run.has_several and not self._run.is_strict
             self.target = choice.targets_for(chosen, None)[0] if chosen and not self._run.has_several else None
             return True
         is_case = issubclass(getattr(item, "cls", None) or object, TestCase)
