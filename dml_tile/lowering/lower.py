@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from dml_tile.back_ends import directml
 from dml_tile.back_ends.dialects import Request
@@ -22,10 +22,10 @@ from dml_tile.geometry.axes import TileInBytes
 from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.chains import MAX_STEPS, Chain, chains_of
 from dml_tile.lowering.steps import (
-    CarrierChoice,
     Lowering,
     LoweringStep,
     StepBuffer,
+    Task,
     TensorMemory,
     carrier_exists,
     elements_stay_whole,
@@ -53,22 +53,6 @@ class LoweringOptions(TypedDict, total=False):
 
     allow_float_reinterpretation: bool
     max_steps: int
-
-
-class _Task(NamedTuple):
-    """A tile to be lowered. ``own`` is its data type, or None if DirectML has none for it.
-
-    ``accepted`` is its descriptor if that passes as it is, ``notes`` say what a lowering drops of it.
-    """
-
-    original: TileOperatorDesc | Request
-    data_type: str
-    own: TensorDataType | None
-    walk: TileInBytes
-    input: TensorMemory
-    output: TensorMemory
-    accepted: TileOperatorDesc | None
-    notes: tuple[str, ...] = ()
 
 
 def lower(
@@ -133,7 +117,7 @@ def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> N
         step.run()
 
 
-def _task_of(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> _Task:
+def _task_of(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> Task:
     if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
         raise DmlError([not_a_tile(operator_name(desc.type))])
     findings, tile = refusals_of(desc, target), tile_of(desc)
@@ -149,16 +133,18 @@ def _task_of(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> _T
     strides = (buffer.strides or packed_strides(buffer.sizes or ()) for buffer in (source, destination))
     walk = TileInBytes.from_elements(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
     accepted = None if findings else tile
-    dropped = tuple(
-        f"{buffer.path('GuaranteedBaseOffsetAlignment')} becomes 0: {alignment} was provided"
-        for buffer in (source, destination)
-        if 0 < (alignment := buffer.desc.guaranteed_base_offset_alignment) < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-    )
-    memory = _memory_of(source), _memory_of(destination)
-    return _Task(tile, data_type.name, data_type, walk, *memory, accepted, dropped)
+    memory, notes = [], list[str]()
+    for buffer in (source, destination):
+        alignment = buffer.desc.guaranteed_base_offset_alignment
+        if 0 < alignment < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT:
+            notes.append(f"{buffer.path('GuaranteedBaseOffsetAlignment')} becomes 0: {alignment} was provided")
+            alignment = 0
+        memory.append(TensorMemory(buffer.desc.total_tensor_size_in_bytes, buffer.desc.flags, alignment))
+    input, output = memory  # noqa: A001
+    return Task(tile, data_type.name, data_type, walk, input, output, accepted, tuple(notes))
 
 
-def _task_of_request(request: Request, target: Target) -> _Task:
+def _task_of_request(request: Request, target: Target) -> Task:
     element_size = NAMED_SIZES.get(request.data_type)
     findings = [*tile_is_not_empty.findings(request, target)]
     if element_size is None:
@@ -174,7 +160,7 @@ def _task_of_request(request: Request, target: Target) -> _Task:
     input, output = (  # noqa: A001
         TensorMemory(round_up_4(math.prod(shape) * element_size)) for shape in (request.shape, request.output_shape)
     )
-    return _Task(request, request.data_type, request.carrier, walk, input, output, accepted)
+    return Task(request, request.data_type, request.carrier, walk, input, output, accepted)
 
 
 def _is_repairable(finding: Finding, tensor: TensorView | None) -> bool:
@@ -187,12 +173,6 @@ def _is_repairable(finding: Finding, tensor: TensorView | None) -> bool:
         or (finding.rule in DATA_TYPE_RULES and tensor.element_size is not None)
         or (finding.rule == alignment_is_a_power_of_two.id and is_small)
     )
-
-
-def _memory_of(buffer: TensorView) -> TensorMemory:
-    alignment = buffer.desc.guaranteed_base_offset_alignment
-    kept = alignment if alignment >= DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT else 0
-    return TensorMemory(buffer.desc.total_tensor_size_in_bytes, buffer.desc.flags, kept)
 
 
 _CARRIERS: Final = tuple(sorted(map(TensorDataType, ELEMENT_SIZES), key=FLOATS.__contains__))
@@ -216,19 +196,19 @@ def carriers(
     return tuple(by_size[size] for size in sizes)
 
 
-def _lowered(task: _Task, target: Target, max_steps: int, *, allow_floats: bool) -> Lowering:
+def _lowered(task: Task, target: Target, max_steps: int, *, allow_floats: bool) -> Lowering:
     """Return the lowering of the cheapest chain that DirectML's limits allow."""
     walk = task.walk
     if task.accepted is not None:
         step = LoweringStep(task.accepted, "input", "output")
         return Lowering(task.original, target, (step,), (), (), walk.bytes_read, walk.bytes_written, is_original=True)
     types = carriers(walk.element_size, task.own, target, allow_floats=allow_floats)
-    choice = CarrierChoice(task.data_type, walk.axes, types)
-    if findings := list(apply_rules((carrier_exists, elements_stay_whole), choice, target)):
+    task = task._replace(carriers=types, allowed=max_steps)
+    if findings := list(apply_rules((carrier_exists, elements_stay_whole), task, target)):
         raise DmlError(findings)
     chains = chains_of(walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
-    choice = choice._replace(shortest=min((len(chain.tiles) for chain in chains), default=None), allowed=max_steps)
-    if findings := list(steps_are_few_enough.findings(choice, target)):
+    task = task._replace(shortest=min((len(chain.tiles) for chain in chains), default=None))
+    if findings := list(steps_are_few_enough.findings(task, target)):
         raise DmlError(findings)
     refusals: list[DmlError] = []
     for chain in chains:
@@ -239,7 +219,7 @@ def _lowered(task: _Task, target: Target, max_steps: int, *, allow_floats: bool)
     raise refusals[0]
 
 
-def _lowering(task: _Task, target: Target, chain: Chain) -> Lowering:
+def _lowering(task: Task, target: Target, chain: Chain) -> Lowering:
     """Return the lowering of a chain. Raises DmlError if a step exceeds a limit of DirectML."""
     tiles = chain.tiles
     if len(tiles) == 1:
@@ -263,7 +243,7 @@ def _lowering(task: _Task, target: Target, chain: Chain) -> Lowering:
 _BFLOATS: Final = ("bfloat16", "bf16")
 
 
-def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator[str]:
+def _notes(task: Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator[str]:
     for carrier in dict.fromkeys(tile.carrier for tile in chain.tiles):
         if carrier != task.own and carrier in FLOATS:
             yield (
@@ -281,7 +261,7 @@ def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator
         yield f"step {len(steps)} repeats nothing: it spreads the output"
 
 
-def _values_at_stake(task: _Task) -> str:
+def _values_at_stake(task: Task) -> str:
     """Return the values, in words, whose bits are no ordinary float's; empty if there is no simple rule."""
     if task.data_type in _BFLOATS:
         return "; values below 2^-119 are denormals as FLOAT16, and those above 2^121 NaNs"

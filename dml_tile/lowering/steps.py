@@ -16,22 +16,37 @@ from dml_tile.directml.enums import UINT_MAX, TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Basis, Rules, Violation
-from dml_tile.geometry.axes import Axis, Dimension, TileInBytes, axes_in_units, indivisible_length, packing, unpacking
+from dml_tile.geometry.axes import Dimension, TileInBytes, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
 from dml_tile.lowering.chains import MAX_STEPS, ChainTile
 from dml_tile.rules.check import refusals_of
 from dml_tile.simulation.target import Origin
 
 
-class CarrierChoice(NamedTuple):
-    """A tile to lower: coalesced axes in bytes, the name of its data type, and the types that may carry it.
+class TensorMemory(NamedTuple):
+    """The properties that do not depend on the data type: a tensor's size in bytes, flags and alignment."""
 
-    The shortest chain found has ``shortest`` tiles; None if none has at most ``allowed``.
+    total_in_bytes: int
+    flags: TensorFlags | int = TensorFlags.NONE
+    alignment: int = 0
+
+
+class Task(NamedTuple):
+    """A tile to lower. ``own`` is its data type, or None if DirectML has none for it.
+
+    ``accepted`` is its descriptor if that passes as it is, ``notes`` say what a lowering drops of it. ``carriers`` are
+    the types that may carry it. The shortest chain found has ``shortest`` tiles; None if none has at most ``allowed``.
     """
 
+    original: TileOperatorDesc | Request
     data_type: str
-    axes: tuple[Axis, ...]
-    carriers: tuple[TensorDataType, ...]
+    own: TensorDataType | None
+    walk: TileInBytes
+    input: TensorMemory
+    output: TensorMemory
+    accepted: TileOperatorDesc | None
+    notes: tuple[str, ...] = ()
+    carriers: tuple[TensorDataType, ...] = ()
     shortest: int | None = None
     allowed: int = MAX_STEPS
 
@@ -51,49 +66,49 @@ LOWERING_RULES: Final = Rules[Any](basis=Basis.DOCUMENTED | Basis.INFERRED, hres
 
 
 @LOWERING_RULES.add("DML-LOWER-DataType", url=pages.TILE)
-def carrier_exists(choice: CarrierChoice, target: Target) -> Iterator[Violation]:
+def carrier_exists(task: Task, target: Target) -> Iterator[Violation]:
     """At the feature level, Tile takes a data type that may carry the bits; floats may only where their
     reinterpretation is allowed.
     """
-    if not choice.carriers:
+    if not task.carriers:
         yield Violation(
             "InputTensor.DataType",
-            f"{target.label} takes floats only, which may not carry {choice.data_type} here",
+            f"{target.label} takes floats only, which may not carry {task.data_type} here",
             "allow float reinterpretation, where nothing normalises NaNs or denormals",
         )
 
 
 @LOWERING_RULES.add("DML-LOWER-elements", url=pages.TILE)
-def elements_stay_whole(choice: CarrierChoice, target: Target) -> Iterator[Violation]:
+def elements_stay_whole(task: Task, target: Target) -> Iterator[Violation]:
     """The bytes move in whole elements of the smallest data type that may carry them: runs and strides are multiples of
     its size. A tile copies elements, so no chain of tiles moves half of one.
     """
-    if not choice.carriers:
+    if not task.carriers:
         return
-    carrier = min(choice.carriers, key=ELEMENT_SIZES.__getitem__)
+    carrier = min(task.carriers, key=ELEMENT_SIZES.__getitem__)
     size = ELEMENT_SIZES[carrier]
-    length = indivisible_length(choice.axes, size)
+    length = indivisible_length(task.walk.axes, size)
     if length is not None:
         yield Violation(
             "InputTensor.DataType",
-            f"{choice.data_type} would travel as {carrier.name}, the smallest that may carry it at {target.label}; a "
+            f"{task.data_type} would travel as {carrier.name}, the smallest that may carry it at {target.label}; a "
             f"run or a stride of {length} bytes is no multiple of {size}",
             f"pad what is tiled to multiples of {size} bytes",
         )
 
 
 @LOWERING_RULES.add("DML-LOWER-steps", url=pages.STRIDES)
-def steps_are_few_enough(choice: CarrierChoice, target: Target) -> Iterator[Violation]:
+def steps_are_few_enough(task: Task, target: Target) -> Iterator[Violation]:
     """A chain has at most as many tiles as --max-steps allows, by default 256. Strides rule out no chain: a tile of two
     elements copies the first one and any other, so one tile for each element always does it.
     """
-    if choice.shortest is not None and choice.shortest <= choice.allowed:
+    if task.shortest is not None and task.shortest <= task.allowed:
         return
-    takes = f"more than {choice.allowed}" if choice.shortest is None else f"{choice.shortest}"
+    takes = f"more than {task.allowed}" if task.shortest is None else f"{task.shortest}"
     most = target.tile_support.dimension_counts[-1]
     gaps = "leave fewer gaps between its dimensions, and keep their order"
-    sizes = sorted((ELEMENT_SIZES[carrier] for carrier in choice.carriers), reverse=True)
-    coarsest = (axes_in_units(choice.axes, size) for size in sizes)  # these take the fewest dimensions
+    sizes = sorted((ELEMENT_SIZES[carrier] for carrier in task.carriers), reverse=True)
+    coarsest = (axes_in_units(task.walk.axes, size) for size in sizes)  # these take the fewest dimensions
     axes = next(filter(None, coarsest), ())
     if len(unpacking(axes)) > most:
         field, advice = "OutputTensor.Strides", gaps
@@ -103,7 +118,7 @@ def steps_are_few_enough(choice: CarrierChoice, target: Target) -> Iterator[Viol
         field, advice = "Repeats", "repeat fewer dimensions"
     yield Violation(
         field,
-        f"the shortest chain found at {target.label} takes {takes} steps; --max-steps is {choice.allowed}",
+        f"the shortest chain found at {target.label} takes {takes} steps; --max-steps is {task.allowed}",
         f"allow more steps, or {advice}",
     )
 
@@ -193,14 +208,6 @@ class Lowering:
         """The bytes that all steps read and write, relative to the original's."""
         moved = sum(step.bytes_read + step.bytes_written for step in self.steps)
         return moved / (self.original_bytes_read + self.original_bytes_written)
-
-
-class TensorMemory(NamedTuple):
-    """The properties that do not depend on the data type: a tensor's size in bytes, flags and alignment."""
-
-    total_in_bytes: int
-    flags: TensorFlags | int = TensorFlags.NONE
-    alignment: int = 0
 
 
 def with_dimensions_of(walk: TileInBytes, tile: ChainTile, most: int) -> ChainTile:
