@@ -159,8 +159,7 @@ class OperatorsInitialization:
             for compiled in self._operators:
                 times.append(compiled.initialisations)
                 compiled.initialisations += 1
-        if any(times):
-            findings += self._state.findings(INITIALIZATION_RULES, times)
+        findings += self._state.findings(INITIALIZATION_RULES, times)
         reads = [source for _, sources, _ in self._owned for source in sources]
         if not _may_write(self._state, call, findings, reads, [persistent for *_, persistent in self._owned]):
             return

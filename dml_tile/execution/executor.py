@@ -23,7 +23,7 @@ from dml_tile.bindings.memory import (
     require_data_type,
     require_padding,
 )
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
+from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import Target, TargetLike
@@ -62,7 +62,7 @@ class CompiledTile:
         source, destination = self._memory("bind", input, output)
         first: list[Callable[[], object]] = [] if self._origin is None else [self._origin.require_test]
         first += [partial(self._poison, destination)] if self.padding == "poison" else []
-        bound = self._move.bind(source, destination, first)
+        bound = BoundTile(self._move.plan, source, destination, first)
         record("bind", self.target, self.desc)
         return bound
 
@@ -182,18 +182,15 @@ _MAX_COMPILED: Final = 256
 
 def mover_of_tile(desc: TileOperatorDesc) -> Mover:
     """Return the mover of a tile that is known to be executable."""
-    buffers = described(desc)
-    size = ELEMENT_SIZES[buffers[0].data_type]
-    sizes, produced = ((buffer.sizes or ())[: buffer.dimension_count] for buffer in buffers)
+    layouts = []
+    for buffer in described(desc):
+        size, sizes = ELEMENT_SIZES[buffer.data_type], (buffer.sizes or ())[: buffer.dimension_count]
+        strides = packed_strides(sizes) if buffer.strides is None else buffer.strides[: buffer.dimension_count]
+        layouts.append((sizes, tuple(stride * size for stride in strides)))
+    (sizes, source_strides), (produced, output_strides) = layouts
     repeats = (desc.repeats or ())[: desc.repeats_count]  # an array may be longer than its count, as in C
     assert produced == tuple(map(mul, sizes, repeats)), "the bytes would leave the output"
-    return mover_of(size, sizes, repeats, _strides(buffers[0], sizes, size), _strides(buffers[1], produced, size))
-
-
-def _strides(buffer: BufferTensorDesc, sizes: tuple[int, ...], element_size: int) -> tuple[int, ...]:
-    if buffer.strides is None:
-        return packed_strides(sizes, element_size)
-    return tuple(stride * element_size for stride in buffer.strides[: buffer.dimension_count])
+    return mover_of(size, sizes, repeats, source_strides, output_strides)
 
 
 def require_executable(call: str, desc: TileOperatorDesc, target: Target, against: Against) -> None:

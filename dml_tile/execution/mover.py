@@ -126,7 +126,7 @@ class Mover:
     """
 
     def __init__(self, plan: Plan, tile: Move | None = None, *, is_copy: bool = False) -> None:
-        self._plan = plan
+        self.plan = plan
         self._calls_by_scratch: dict[int, tuple[Array, list[Move]]] = {}
         self.write: Move
         if len(plan.blocks) > 1:
@@ -139,10 +139,10 @@ class Mover:
         self.tile = tile or self.write
 
     def _write_blocks(self, source: Array, output: Array) -> None:
-        if self._plan.size > THREADED_BYTES:
-            write_shared(self._plan, source, output, thread_count(self._plan))
+        if self.plan.size > THREADED_BYTES:
+            write_shared(self.plan, source, output, thread_count(self.plan))
         else:
-            write_blocks(self._plan, self._plan.blocks, source, output)
+            write_blocks(self.plan, self.plan.blocks, source, output)
 
     def _write_one_block(self, source: Array, output: Array) -> None:
         """Write the only block; its views of scratch memory are kept, since to make one takes as long as to use it."""
@@ -151,14 +151,10 @@ class Mover:
         if kept is None:
             if len(self._calls_by_scratch) >= MAX_SCRATCHES:
                 self._calls_by_scratch.clear()
-            kept = self._calls_by_scratch[id(scratch)] = scratch, self._plan.between(scratch)
+            kept = self._calls_by_scratch[id(scratch)] = scratch, self.plan.between(scratch)
         for call in kept[1]:
             call(source, output)
         _spare.append(scratch)
-
-    def bind(self, source: Array, output: Array, first: Sequence[Callable[[], object]] = ()) -> BoundTile:
-        """Return the tile between two arrays as ``write`` takes; each run begins with the calls ``first``."""
-        return BoundTile(self._plan, source, output, first)
 
 
 def _make(calls: Iterable[Move], source: Array, output: Array) -> None:
@@ -231,7 +227,8 @@ def _assign(array: Array, out: Array) -> None:
 class BoundTile:
     """A tile whose descriptor and buffers are known to be good; it can be run any number of times.
 
-    ``size`` is the number of bytes that a run writes; ``str`` says how they are moved.
+    ``size`` is the number of bytes that a run writes; ``str`` says how they are moved. Each run begins with the calls
+    ``first``.
     """
 
     def __init__(self, plan: Plan, source: Array, output: Array, first: Sequence[Callable[[], object]] = ()) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import mul
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -245,7 +245,9 @@ def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, 
     memory = {"InputTensor": source, "OutputTensor": destination}
     fields: dict[str, object] = {"Repeats": repeats}
     for (name, held), shape, steps in zip(memory.items(), shapes, strides, strict=True):
-        tensor = StepTensor(name, carrier, shape, _strides_if_needed(shape, steps), held.total_in_bytes)
+        needed = tuple(stride if size > 1 else 0 for size, stride in zip(shape, steps, strict=True))
+        strides_or_none = None if lie_alike(shape, steps, packed_strides(shape)) else needed
+        tensor = StepTensor(name, carrier, shape, strides_or_none, held.total_in_bytes)
         if findings := tuple(limits_are_met.findings(tensor, target)):
             raise DmlError(findings)
         fields[name] = {
@@ -260,13 +262,6 @@ def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, 
     if refused := refusals_of(desc, target):
         raise DmlError(refused)
     return desc
-
-
-def _strides_if_needed(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the strides, or None if they are packed; a dimension of size 1 has any stride."""
-    if lie_alike(sizes, strides, packed_strides(sizes)):
-        return None
-    return tuple(stride if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True))
 
 
 def _bytes_of(buffer: BufferTensorDesc) -> int:
