@@ -245,9 +245,9 @@ def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, 
     memory = {"InputTensor": source, "OutputTensor": destination}
     fields: dict[str, object] = {"Repeats": repeats}
     for (name, held), shape, steps in zip(memory.items(), shapes, strides, strict=True):
-        needed = tuple(stride if size > 1 else 0 for size, stride in zip(shape, steps, strict=True))
-        strides_or_none = None if lie_alike(shape, steps, packed_strides(shape)) else needed
-        tensor = StepTensor(name, carrier, shape, strides_or_none, held.total_in_bytes)
+        is_packed = lie_alike(shape, steps, packed_strides(shape))  # a dimension of size 1 has any stride
+        kept = tuple(stride if size > 1 else 0 for size, stride in zip(shape, steps, strict=True))
+        tensor = StepTensor(name, carrier, shape, None if is_packed else kept, held.total_in_bytes)
         if findings := tuple(limits_are_met.findings(tensor, target)):
             raise DmlError(findings)
         fields[name] = {
