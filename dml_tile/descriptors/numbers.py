@@ -26,31 +26,18 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.errors import integer_of
 
 _FLOAT_MAX: Final = 2.0**128 - 2.0**104
-_WORDS: Final = {"Infinity": inf, "-Infinity": -inf, "NaN": nan}
+_WORDS: Final[dict[object, float]] = {"Infinity": inf, "-Infinity": -inf, "NaN": nan}
 """What stands for the numbers that JSON lacks."""
 
 
 def _float(value: Any, format_: str = "f") -> float:
     """Return a number as a float. Raises ValueError for what no number of a C type is, given as struct's format."""
-    if isinstance(value, bool | str | bytes):
-        number = _WORDS.get(value) if isinstance(value, str) else None
-    else:
-        number = value if isinstance(value, float) else _real(value)
-    if number is None:
-        raise ValueError("no number")
     try:
+        number = _WORDS[value] if isinstance(value, bool | str | bytes) else float(value)
         pack(f"<{format_}", number)
-    except OverflowError:
-        raise ValueError("too large") from None
+    except (LookupError, OverflowError, TypeError):
+        raise ValueError("no number of the type") from None
     return number
-
-
-def _real(value: Any) -> float | None:
-    """Return a number that is no float, such as an integer or one of NumPy's, as one; None for anything else."""
-    try:
-        return float(value)
-    except (OverflowError, TypeError, ValueError):
-        return None
 
 
 class _Float:

@@ -22,7 +22,7 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
     for field, tensors, basis, alias, condition in op.table.same:
         if condition and not holds(op, condition):
             continue
-        views = [view for tensor in tensors for view in op.of(tensor)]
+        views = [view for tensor in tensors for view in op.by_field.get(tensor, ())]
         values = [*map(TENSOR_FIELDS[field], views)]
         if values.count(values[0] if values else None) == len(values):
             continue
