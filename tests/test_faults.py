@@ -339,6 +339,13 @@ def test_the_surroundings_do_not_change_the_answer(tmp_path: Path, options: list
     assert b"DML-TILE-OutputTensor-Sizes" in shown
 
 
+def test_a_rule_says_what_it_requires_where_python_drops_docstrings(tmp_path: Path) -> None:
+    process = started("explain", "DML-TILE-Repeats-zero", cwd=tmp_path, python=[sys.executable, "-OO"])
+    shown, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, b"")
+    assert b"\n  Every value of Repeats is larger than 0.\n" in shown
+
+
 @pytest.mark.parametrize(
     ("command", "status", "told"),
     [

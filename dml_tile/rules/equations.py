@@ -68,7 +68,7 @@ FUNCTIONS: Final[dict[str, Any]] = {
 
 
 class Step(NamedTuple):
-    """A requirement on Sizes."""
+    """A requirement on fields or Sizes."""
 
     test: str
     """An expression of values by their names that is true where it is met, and may bind a name."""
@@ -135,6 +135,8 @@ def steps_of_equations(sentences: Iterable[Sentence], operator: Operator, ranks:
 
 
 class _Equation:
+    """A sentence: its test, the tensors whose dimensions or fields it needs, and what a violation says."""
+
     def __init__(self, sentence: Sentence, operator: Operator) -> None:
         text, self._basis = sentence
         found = EQUATION.fullmatch(_OF.sub(r"\1_of_\2", text))
@@ -218,8 +220,8 @@ def _told(expression: str, op: OperatorView, scope: dict[str, Any]) -> str:
         sizes = op.sizes.get(name)
         return f"{name}.Sizes[{index % len(sizes[0])}]" if sizes else f"{name}[{index}]"
 
-    expression = re.sub(r"(\w+)_of_(\w+)", r"\2.\1", expression)
     if branches := _BRANCHES.fullmatch(expression):
         expression = branches[1] if evaluated(branches[2], scope) else branches[3]
     expression = re.sub(r"\blen\((\w+)\)", r"\1.DimensionCount", _ENTRY.sub(entry, expression))
+    expression = re.sub(r"(\w+)_of_(\w+)", r"\2.\1", expression)
     return re.sub(r"\b(\w+Tensors?)\b(?![.[])", r"\1.Sizes", expression)
