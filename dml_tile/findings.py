@@ -42,7 +42,6 @@ class Severity(IntEnum):
 
 
 _DOCUMENTED: Final = Basis.DOCUMENTED  # looking up an enumerator costs more than comparing with it
-_NOTE: Final = Severity.NOTE
 _WARNING: Final = Severity.WARNING
 _ERROR: Final = Severity.ERROR
 

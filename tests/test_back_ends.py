@@ -16,7 +16,6 @@ from dml_tile.back_ends import BACK_ENDS, BackEnd
 from dml_tile.back_ends.back_end import Outcome
 from dml_tile.back_ends.chromium import op_support_limits
 from dml_tile.back_ends.dialects import ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE, Request
-from dml_tile.back_ends.kernels import releases, version_text
 from dml_tile.checking import check
 from dml_tile.checks.via import check_node, check_via, lowest_level_through
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
@@ -179,12 +178,6 @@ def test_a_type_that_an_adapter_lacks_is_left_to_another_provider(data_type: str
     (finding,) = check_via(request, lacking, ORT)
     assert (finding.rule, finding.path) == ("ORT-CPU-device-type", "InputTensor.DataType")
     assert BACK_ENDS[ORT].describe(request, "6_4").outcome is Outcome.TILE
-
-
-def test_the_levels_of_onnx_runtimes_device_are_those_of_its_tables() -> None:
-    for release, row in releases().items():
-        target = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4, f"onnxruntime-directml-{version_text(release)}")
-        assert BACK_ENDS[ORT].minimum_level(target) == row.device_level
 
 
 def test_each_back_end_and_outcome_has_its_cases() -> None:

@@ -21,16 +21,13 @@ Each back end follows the source files that it names. The releases with those fi
 from functools import cache
 from typing import Any
 
-from dml_tile.back_ends.back_end import BackEnd as BackEnd
-from dml_tile.back_ends.back_end import BackEndResult as BackEndResult
-from dml_tile.back_ends.back_end import Outcome as Outcome
-from dml_tile.back_ends.dialects import Dialect as Dialect
-from dml_tile.back_ends.dialects import Integers as Integers
-from dml_tile.back_ends.dialects import Request as Request
-from dml_tile.back_ends.dialects import ShapeAndRepeats as ShapeAndRepeats
-from dml_tile.back_ends.dialects import Specification as Specification
+from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
+from dml_tile.back_ends.dialects import Dialect, Integers, Request, ShapeAndRepeats, Specification
 from dml_tile.errors import require_instance
 from dml_tile.text import did_you_mean
+
+__all__ = ["BackEnd", "BackEndResult", "Dialect", "Integers", "Outcome", "Request", "ShapeAndRepeats", "Specification"]
+__all__ += ["BACK_ENDS", "back_end_named"]
 
 BACK_ENDS: dict[str, BackEnd]
 """The back ends by name, as ``check --via`` takes them."""

@@ -57,17 +57,12 @@ class BackEnd:
     convert: Callable[[Request, Target], BackEndResult]
     """The result for a tile at a target with a device."""
     device_page: str
-    minimum_levels: tuple[tuple[tuple[int, int], FeatureLevel], ...]
-    """The lowest feature levels at which it creates a device, each with the first release that needs it."""
+    minimum_level: Callable[[Target], FeatureLevel]
+    """The lowest level of a device of the release that a target names, else of the newest."""
     advice: str | None = None
     """The suggestion for targets at which it creates no device."""
     places_nodes: bool = False
     """True for ONNX Runtime, which optimises a model's graph, and of which it is known where it places each node."""
-
-    def minimum_level(self, target: Target) -> FeatureLevel:
-        """Return the lowest level of a device of the release that a target names, else of the newest."""
-        release = provider_release(target.name) or NEWEST_PROVIDER
-        return [level for since, level in self.minimum_levels if since <= release][-1]
 
     def creates_a_device(self, target: Target) -> bool:
         """Return True if the target's release creates a device there."""
@@ -75,8 +70,8 @@ class BackEnd:
 
     def needs(self, target: Target) -> str:
         """Return, in a sentence, what the target's release needs to create a device."""
-        is_newest = self.places_nodes and not provider_release(target.name)
         newest = ".".join(map(str, NEWEST_PROVIDER))
+        is_newest = self.places_nodes and not provider_release(target.name)
         as_of = f" (as of {newest}, the newest release that was read)" if is_newest else ""
         return f"{self.title} makes no device below {self.minimum_level(target).name}{as_of}"
 

@@ -64,13 +64,18 @@ _SOURCES: Final = "https://github.com/chromium/chromium/blob/c80028acacc05ac6687
 _CONTEXT: Final = f"{_SOURCES}dml/context_impl_dml.cc"
 """The file with the limits of the context: the data types and ranks that each operator takes."""
 
+
+def _context_level(target: Target) -> FeatureLevel:
+    return FeatureLevel.DML_FEATURE_LEVEL_4_0
+
+
 CHROMIUM: Final = BackEnd(
     "chromium",
     "Chromium's WebNN over DirectML",
     f"{_SOURCES}dml/graph_impl_dml.cc",
     _packed_tile,
     f"{_SOURCES}webnn_context_provider_impl.cc",
-    (((0, 0), FeatureLevel.DML_FEATURE_LEVEL_4_0),),
+    _context_level,
 )
 
 

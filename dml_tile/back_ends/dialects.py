@@ -226,19 +226,15 @@ def _numpy(dialect: Dialect, shape: Sequence[int], repeats: Integers) -> ShapeAn
 
 
 _ONNX_1_TYPES: Final = frozenset({"float16", "float32", "float64"})
-_ONNX_6_TYPES: Final = _ONNX_1_TYPES | {
-    *("bool", "complex64", "complex128", "string"),
-    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-}
+_INTEGERS: Final = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+_ONNX_6_TYPES: Final = _ONNX_1_TYPES | _INTEGERS | {"bool", "complex64", "complex128", "string"}
 _OPENVINO_TYPES: Final = frozenset(
     {
         *("boolean", "string", "bf16", "f16", "f32", "f64", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "nf4"),
         *("i4", "i8", "i16", "i32", "i64", "u1", "u2", "u3", "u4", "u6", "u8", "u16", "u32", "u64"),
     }
 )
-_WEBNN_TYPES: Final = frozenset(
-    {"float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8", "int4", "uint4"}
-)
+_WEBNN_TYPES: Final = (_INTEGERS - {"int16", "uint16"}) | {"float16", "float32", "int4", "uint4"}
 
 ONNX_TILE_1: Final[Dialect] = Dialect("ONNX Tile-1", "ONNX", _ONNX_1_TYPES, _onnx_1, arguments=("tiles", "axis"))
 """Repeats the input ``tiles`` times along ``axis``, counted from 0.

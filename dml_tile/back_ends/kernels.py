@@ -146,15 +146,12 @@ def known_versions(domain: str, operator: str) -> frozenset[int]:
     return frozenset(row[2] for row in rows if row[:2] == [domain, operator])
 
 
+@cache
 def queried_attributes(domain: str, operator: str) -> Mapping[str, str]:
     """Return the attributes of an operator that a support query may look at, with their types' names."""
-    attributes: dict[str, str] = _table("registrations.json")["attributes"]
-    return attributes if (domain, operator) in _queried() else {}
-
-
-@cache
-def _queried() -> frozenset[tuple[str, str]]:
-    return frozenset((row[0], row[1]) for row in _table("registrations.json")["rows"] if "query" in row[5])
+    table = _table("registrations.json")
+    attributes: dict[str, str] = table["attributes"]
+    return attributes if any(row[:2] == [domain, operator] and "query" in row[5] for row in table["rows"]) else {}
 
 
 def recognised_equations() -> Mapping[str, str]:

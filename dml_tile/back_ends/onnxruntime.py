@@ -18,8 +18,9 @@ from typing import Final
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
 from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
+from dml_tile.back_ends.kernels import limits_at
 from dml_tile.back_ends.placement import Edge, Formals, LoadedModel, ModelNode, Placement
-from dml_tile.back_ends.placer import place
+from dml_tile.back_ends.placer import place, release_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
@@ -74,13 +75,17 @@ def _uints(values: Iterable[int]) -> tuple[int, ...]:
     return tuple(value & UINT_MAX for value in values)
 
 
+def _device_level(target: Target) -> FeatureLevel:
+    return limits_at(release_of(target)).device_level
+
+
 ORT: Final = BackEnd(
     "ort",
     "ONNX Runtime's DirectML provider",
     f"{_SOURCES}Operators/DmlOperatorTile.cpp",
     _provider_tile,
     "https://github.com/microsoft/onnxruntime/pull/14172",
-    (((0, 0), FeatureLevel.DML_FEATURE_LEVEL_2_0), ((1, 14), FeatureLevel.DML_FEATURE_LEVEL_5_0)),
+    _device_level,
     advice="ship DirectML 1.8.0 or later beside the executable, or onnxruntime-directml, whose wheel brings one: take "
     "onnxruntime-directml-VERSION as the target",
     places_nodes=True,

@@ -64,16 +64,14 @@ def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlaceme
     refused = list(_limits(model, release))
     if refused:
         return refused, [(node, refused[0]) for node in _all(model.nodes)]
-    implied = (_implied(domain, limits_at(release).opsets[domain]) for domain in model.unimported)
-    of_model = [*implied, *(fault for since, fault in model.faults if since <= release)]
+    of_model = []
+    for domain in model.unimported:
+        named, opset = domain or "ai.onnx", limits_at(release).opsets[domain]
+        text = f"the model imports no opset of {named}: onnxruntime takes its newest, {opset}"
+        advice = f"import opset {opset} of {named}"
+        of_model.append(Reason(Placement.NONE, "ORT-MODEL-implied-opset", text, advice))
+    of_model += (fault for since, fault in model.faults if since <= release)
     return of_model, list(_Placer(release, target).placed(model.nodes))
-
-
-def _implied(domain: str, opset: int) -> Reason:
-    """Return what is to be said of a domain that a model does not import, and whose newest opset is this."""
-    named = domain or "ai.onnx"
-    text = f"the model imports no opset of {named}: onnxruntime takes its newest, {opset}"
-    return Reason(Placement.NONE, "ORT-MODEL-implied-opset", text, f"import opset {opset} of {named}")
 
 
 def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
@@ -121,6 +119,7 @@ _NUMPY_NAMES: Final = {"float": "float32", "double": "float64"}
 """NumPy's names of the types that ONNX's protobuf calls otherwise."""
 
 _ON_DIRECTML: Final = Reason(Placement.DIRECTML)
+_MAY_BE_DIRECTML: Final = {Placement.DIRECTML, Placement.UNKNOWN}
 _UNKNOWN_TYPE: Final = Reason(
     Placement.UNKNOWN,
     "ORT-UNKNOWN-type",
@@ -222,7 +221,10 @@ class _Placer:
         if node.fault is not None:
             return None, node.fault, None
         strided = self._limits.int64 != "direct" and tuple(edge in self._made_by_directml for edge in node.inputs)
-        types = tuple(map(_types, (node.inputs, node.outputs, node.implicit)))
+        # a type is empty if its value is left out, None if it is unknown
+        types = tuple(
+            tuple(edge.type if edge else "" for edge in edges) for edges in (node.inputs, node.outputs, node.implicit)
+        )
         key = (node.domain, node.operator, node.version, types, strided)
         if key not in self._answers:
             self._answers[key] = *self._kernel(node), self._why_not_on_cpu(node)
@@ -256,7 +258,8 @@ class _Placer:
             versions = sorted({kernel.since for kernel in kernels})
             text = f"registered at {', '.join(map(str, versions))}"
             below = [version for version in versions if version < node.version]
-            if below and not node.domain and self._takes_older(replace(node, version=below[-1])):
+            may_take = below and self._kernel(replace(node, version=below[-1]))[1].placement in _MAY_BE_DIRECTML
+            if may_take and not node.domain:
                 later_versions = (each for each in known_versions(*operator) | {node.version} if each > below[-1])
                 ways.append(f"export at opset {min(later_versions) - 1} or below")
         rule = "ORT-CPU-version" if kernels else "ORT-CPU-unregistered"
@@ -264,15 +267,12 @@ class _Placer:
 
     def _later(self, kernels: Callable[[Version], Kernels], node: ModelNode) -> str | None:
         """Return the advice to use the first later release with a provider's kernel for a node; None if none has."""
-        later = (release for release in releases() if release > self._release and _may_fit(node, kernels(release)))
-        return next((f"use onnxruntime {version_text(release)} or later" for release in later), None)
-
-    def _takes_older(self, node: ModelNode) -> bool:
-        """Return True if DirectML may take a node of an older version, as far as its types decide."""
-        kernel, mismatch = _fitting(node, self._directml)
-        if kernel is None:
-            return mismatch is _UNKNOWN_TYPE
-        return self._device_reason(node, kernel).placement is not Placement.CPU
+        for release in releases():
+            if release > self._release:
+                kernel, mismatch = _fitting(node, kernels(release))
+                if kernel or mismatch is _UNKNOWN_TYPE:
+                    return f"use onnxruntime {version_text(release)} or later"
+        return None
 
     def _device_reason(self, node: ModelNode, kernel: Kernel) -> Reason:
         """Return whether the device's data types keep a node from DirectML."""
@@ -357,8 +357,7 @@ class _Placer:
         for node, kernel, reason in found:
             if reason.placement is Placement.GONE:
                 continue
-            follows = bool(there) and not there.isdisjoint((*node.inputs, *node.implicit))
-            stays_there = follows
+            follows = stays_there = not there.isdisjoint((*node.inputs, *node.implicit))
             if kernel:
                 if follows and all(self._is_there(i, edge, kernel, there) for i, edge in enumerate(node.inputs)):
                     preferred.add(node)
@@ -379,12 +378,6 @@ class _Placer:
 def cpu_provider_has(node: ModelNode, release: Version) -> bool:
     """Return True if the CPU provider of a release that was read has a node as it is."""
     return _fitting(node, cpu_kernels(release))[0] is not None
-
-
-def _may_fit(node: ModelNode, table: Kernels) -> bool:
-    """Return True if a provider has a kernel for a node's version and types, or may have, where one is not known."""
-    kernel, mismatch = _fitting(node, table)
-    return kernel is not None or mismatch is _UNKNOWN_TYPE
 
 
 def _fitting(node: ModelNode, table: Kernels) -> tuple[Kernel | None, Reason | None]:
@@ -425,11 +418,6 @@ def _mismatch(node: ModelNode, kernel: Kernel) -> Reason | None:
             text = f"{constraint} is {edge.type}; {name} is registered for {', '.join(sorted(types)) or 'no type'}"
             return Reason(Placement.CPU, "ORT-CPU-type", text)
     return unknown
-
-
-def _types(edges: Iterable[Edge | None]) -> tuple[str | None, ...]:
-    """Return the types of values: empty if left out, None if unknown."""
-    return tuple("" if edge is None else edge.type for edge in edges)
 
 
 def _cast(edges: Iterable[Edge | None]) -> tuple[Edge | None, ...]:

@@ -49,9 +49,8 @@ class FileCheck(NamedTuple):
     Findings count if the ``selection`` takes them, none of ``file_ignores`` suppresses them, and the ``baseline`` does
     not have them; ``fail_on`` is the least severity that fails a tile. With ``is_strict``, a file
     without descriptors is a problem. ``max_cpu_nodes`` of a model may be on the CPU; None: any number, and each is a
-    note. ``locates_all`` gives all results a position; without ``lists_all``, results of descriptors have no
-    lowest level. ``stdin_name`` is the file whose text standard input holds; ``-``
-    is none.
+    note. ``locates_all`` gives all results a position. ``stdin_name`` is the file whose text standard input holds;
+    ``-`` is none.
     """
 
     targets: Sequence[Target]
@@ -65,7 +64,6 @@ class FileCheck(NamedTuple):
     is_strict: bool = False
     max_cpu_nodes: int | None = None
     locates_all: bool = False
-    lists_all: bool = True
     stdin_name: str = STANDARD_INPUT
 
     @property
@@ -94,8 +92,7 @@ class FileCheck(NamedTuple):
                 yield self._placed(checked, part)
                 continue
             part, targets = checked.nodes.taken(part) if checked.nodes else (part, self.targets)
-            options = {"lists_all": self.lists_all, "locates_all": self.locates_all}
-            of_part = [*results(file, part, targets, self.against, self.via, **options)]
+            of_part = [*results(file, part, targets, self.against, self.via, locates_all=self.locates_all)]
             if not of_part:
                 continue
             is_open = any(result.findings or result.notes for result in of_part)

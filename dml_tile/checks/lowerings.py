@@ -180,16 +180,13 @@ def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
     source = result.item.source
     is_an_option = source.startswith("-") and source != STANDARD_INPUT
     arguments = [f"./{source}" if is_an_option else source, "--target", result.target.name]
-    left = _MAX_SHAPE_OPTIONS
-    for name, size in known_shapes.dims.items():
-        left -= len(name)
-        if left < 0:
-            return ""
+    dims, shapes = known_shapes
+    are_too_many = len(dims) + len(shapes) > _MAX_SHAPE_OPTIONS  # so that many are not counted again for each tile
+    if are_too_many or sum(map(len, (*dims, *shapes, *shapes.values()))) > _MAX_SHAPE_OPTIONS:
+        return ""
+    for name, size in dims.items():
         arguments += ["--dim", f"{name}={size}"]
-    for name, shape in known_shapes.input_shapes.items():
-        left -= len(name) + len(shape)
-        if left < 0:
-            return ""
+    for name, shape in shapes.items():
         arguments += ["--input-shape", f"{name}={','.join('?' if size is None else str(size) for size in shape)}"]
     if result.item.pointer and not is_alone:
         arguments += ["--pointer", result.item.pointer]

@@ -27,12 +27,11 @@ def results(
     against: Against,
     via: BackEnd | None = None,
     *,
-    lists_all: bool = True,
     locates_all: bool = False,
 ) -> Iterator[Result]:
     """Yield the results of a source's item, one for each target; a model's tile goes through the back end ``via``.
 
-    Without ``lists_all``, descriptors have no lowest level; with ``locates_all``, each has its position.
+    With ``locates_all``, each descriptor has its position.
     """
     if (node := item.node) is not None:
         from dml_tile.checks.via import node_results
@@ -48,7 +47,7 @@ def results(
     is_read = other is None and item.is_operator
     if other is not None:
         own += (not_checked(other),)
-    lowest = _lowest_level(desc, part) if is_read and lists_all else None
+    lowest = _lowest_level(desc, part) if is_read else None
     unseen = not_looked_at(desc)
     places = {"": item.position("")} if locates_all else dict[str, Position | None]()
     placed = replace(item, source=source, places=places)

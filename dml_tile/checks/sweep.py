@@ -16,7 +16,7 @@ from itertools import chain, groupby, islice
 from multiprocessing import active_children, get_context, parent_process
 from stat import S_ISREG
 from threading import Thread, local
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.checks.file_check import Event, FileCheck, checked_here, file_check
 from dml_tile.checks.files import files_named
@@ -44,15 +44,9 @@ _SECONDS_BETWEEN_LOOKS: Final = 0.2
 FileEvents: TypeAlias = Iterator[tuple[str, Event]]
 """Events in their order, each with its file."""
 
+_Send: TypeAlias = Callable[[list[str]], Future[bytes]]
 _Sent: TypeAlias = tuple[list[str], Future[bytes] | None]
 """A chunk of files, and its future result; None if this process checks the files."""
-
-
-class _Setup(NamedTuple):
-    """What workers have to know: a pickled check, and its baseline, of which they get what is about their files."""
-
-    pickled: bytes
-    baseline: Baseline | None
 
 
 def sweep(
@@ -118,44 +112,44 @@ class Workers:
 
         Files that no worker can read are checked here. Raises BrokenExecutor if the executor takes no more files.
         """
-        pickled = pickle.dumps((check._replace(baseline=None), self.shared_by, os.urandom(8)))
-        setup = _Setup(pickled, check.baseline)
+        setup = pickle.dumps((check._replace(baseline=None), self.shared_by, os.urandom(8)))
+        send = partial(self._send, setup, check.baseline)
         chunks = _chunks(files)
         sent: deque[_Sent] = deque()
         try:
             while True:
                 for chunk, is_here in islice(chunks, self.chunks_sent - len(sent)):
-                    sent.append((chunk, None if is_here else self._send(setup, chunk)))
+                    sent.append((chunk, None if is_here else send(chunk)))
                 if not sent:
                     return
                 chunk, future = sent[0]
-                yield from self._received(setup, chunk, future, sent) if future else checked_here(check, chunk)
+                yield from self._received(send, chunk, future, sent) if future else checked_here(check, chunk)
                 sent.popleft()
         finally:
             for _, future in sent:
                 if future and not self.new:  # Python 3.11 cannot end a broken pool with cancelled futures
                     future.cancel()
 
-    def _send(self, setup: _Setup, files: list[str]) -> Future[bytes]:
+    def _send(self, setup: bytes, baseline: Baseline | None, files: list[str]) -> Future[bytes]:
         try:
-            return self.executor.submit(check_chunk, setup.pickled, files, setup.baseline and setup.baseline.of(files))
+            return self.executor.submit(check_chunk, setup, files, baseline and baseline.of(files))
         except Exception as error:
             if not self.new or not isinstance(error, BrokenExecutor):
                 raise BrokenExecutor(f"{files[0]} and the files after it cannot be checked: {error}") from error
         self.executor.shutdown()
         self.executor = self.new()
-        return self._send(setup, files)
+        return self._send(setup, baseline, files)
 
-    def _received(self, setup: _Setup, files: list[str], future: Future[bytes], sent: Iterable[_Sent]) -> FileEvents:
+    def _received(self, send: _Send, files: list[str], future: Future[bytes], sent: Iterable[_Sent]) -> FileEvents:
         try:
             return _result(future)
         except Exception:
             wait([each for _, each in sent if each])  # from now on, a failing worker has one file
-            return chain.from_iterable(self._received_alone(setup, file) for file in files)
+            return chain.from_iterable(self._received_alone(send, file) for file in files)
 
-    def _received_alone(self, setup: _Setup, file: str) -> FileEvents:
+    def _received_alone(self, send: _Send, file: str) -> FileEvents:
         try:
-            return _result(self._send(setup, [file]))
+            return _result(send([file]))
         except Exception as error:
             if isinstance(error, (BrokenExecutor, CancelledError)) and not self.new:
                 raise BrokenExecutor(f"the executor gave up: {error}") from error

@@ -133,7 +133,6 @@ class CheckRun:
             is_strict=config.settings.strict_files,
             max_cpu_nodes=config.settings.max_cpu_nodes,
             locates_all=any(one.locates_all for one in self.formats),
-            lists_all=any(one.lists_all for one in self.formats),
             stdin_name=stdin_name,
         )
         self.status = ExitStatus(lets_findings_pass=bool(options.write_baseline))

@@ -90,7 +90,7 @@ class Format(NamedTuple):
 
     ``has_passed_over`` is True if it has a place for what was passed over, ``is_for_terminals`` if it is printed in the
     terminal's encoding; any other is UTF-8; ``locates_all`` if it has the location of each operator, also of one
-    without findings. ``lists_all`` is False if it lists no operator without findings, and no lowest level.
+    without findings.
     """
 
     name: str
@@ -99,7 +99,6 @@ class Format(NamedTuple):
     has_passed_over: bool = False
     is_for_terminals: bool = False
     locates_all: bool = False
-    lists_all: bool = True
     file: str = ""
 
     def report(self, options: ReportOptions) -> Report:
@@ -109,14 +108,14 @@ class Format(NamedTuple):
 
 _ALL: Final = (
     Format("text", "text", "TextReport", has_passed_over=True, is_for_terminals=True),
-    Format("concise", "annotations", "ConciseReport", is_for_terminals=True, lists_all=False),
+    Format("concise", "annotations", "ConciseReport", is_for_terminals=True),
     Format("json", "json", "JsonReport", has_passed_over=True),
     Format("jsonl", "json", "JsonLinesReport"),
     Format("markdown", "markdown", "MarkdownReport", has_passed_over=True),
-    Format("github", "annotations", "GithubReport", lists_all=False),
-    Format("azure", "annotations", "AzureReport", lists_all=False),
-    Format("gitlab", "annotations", "GitlabReport", lists_all=False),
-    Format("sarif", "annotations", "SarifReport", lists_all=False),
+    Format("github", "annotations", "GithubReport"),
+    Format("azure", "annotations", "AzureReport"),
+    Format("gitlab", "annotations", "GitlabReport"),
+    Format("sarif", "annotations", "SarifReport"),
     Format("junit", "junit", "JunitReport", locates_all=True),
     Format("html", "page", "PageReport", has_passed_over=True),
 )
