@@ -22,9 +22,9 @@ from dml_tile.findings import Against, Finding, unreadable
 from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports import markdown
-from dml_tile.reports.html import hash_source
 from dml_tile.reports.overview import OverviewRow
 from dml_tile.reports.page import MAX_ON_A_PAGE
+from dml_tile.reports.templates import hash_source
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row

@@ -147,7 +147,7 @@ _HELD: Final = {
 
 def levels_html() -> str:
     """Return a page of all operators, with a search field, that needs nothing else."""
-    from dml_tile.reports.html import html_page  # with its library
+    from dml_tile.reports.templates import html_page  # with its library
 
     page = html_page(
         "levels",

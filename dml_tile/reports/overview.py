@@ -23,6 +23,11 @@ SIGNS: Final = dict(zip(wording.VERDICTS, "✕!!–→◑◐✓", strict=True))
 _MAX_FINDINGS: Final = 10
 
 
+def located(source: str, finding: Finding) -> str:
+    """Return the part of a source that a finding is about, cut short."""
+    return clipped(location_of(source, finding.path, finding.position))
+
+
 class RowLowering(NamedTuple):
     """A lowering, its costs in words, the targets that take it, and a command for each.
 

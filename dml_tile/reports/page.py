@@ -7,14 +7,10 @@ from typing import Final
 
 from dml_tile import __version__
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.placements import PLACED
 from dml_tile.checks.result import CheckedFile
-from dml_tile.findings import location_of
 from dml_tile.reports import wording
-from dml_tile.reports.bounds import clipped
-from dml_tile.reports.html import html_page
-from dml_tile.reports.overview import SIGNS, OverviewReport, PlacedModels
-from dml_tile.text import plural
+from dml_tile.reports.overview import OverviewReport, PlacedModels
+from dml_tile.reports.templates import html_page
 
 MAX_ON_A_PAGE: Final = 1_000
 """The limit for listed operators with findings, for those without, for models and for problems."""
@@ -61,23 +57,11 @@ class PageReport(OverviewReport):
                 "Models": len(models),
                 "Rules broken": len(self.rules),
             },
-            **_WORDS,
+            AGAINST=_AGAINST,
+            MAX_ON_A_PAGE=MAX_ON_A_PAGE,
+            MAX_OPEN=_MAX_OPEN,
+            RULES=RULES,
+            version=__version__,
         )
         for piece in page:
             self._write(piece)
-
-
-_WORDS: Final = {
-    "AGAINST": _AGAINST,
-    "MAX_ON_A_PAGE": MAX_ON_A_PAGE,
-    "MAX_OPEN": _MAX_OPEN,
-    "PLACED": PLACED,
-    "RULES": RULES,
-    "SIGNS": SIGNS,
-    "clipped": clipped,
-    "location_of": location_of,
-    "plural": plural,
-    "version": __version__,
-    "wording": wording,
-}
-"""What the template uses beside the results."""
