@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
-from dml_tile.directml.operators import operator_name, operator_named, operators
+from dml_tile.directml.operators import operator_name, operators
 from dml_tile.dxdispatch import is_dxdispatch_model
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import STANDARD_INPUT
@@ -92,9 +92,8 @@ def open_source(name: str) -> AbstractContextManager[BinaryIO]:
 def _read_document_text(file: BinaryIO, name: str) -> bytes:
     text = read_at_most(file, MAX_DOCUMENT_BYTES + 1)
     if len(text) > MAX_DOCUMENT_BYTES:
-        if reason := why_unread(name, text):
-            raise input_error("", reason)
-        raise input_error("", f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer")
+        too_large = f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer"
+        raise input_error("", why_unread(name, text) or too_large)
     return text
 
 
@@ -241,11 +240,10 @@ def _read_typed(data: dict[str, Any], key: str, pointer: str, text: SourceText) 
         return unreadable(pointer, _no_descriptor_message(data))
     if operator is None or operator == OperatorType.TILE:
         return validated(OperatorDesc, data, pointer, text)
-    described = operators().get(operator)
-    if described is None:
+    if operator not in operators():
         is_null = data.get("Desc", data.get("desc", UNKNOWN_STRUCT)) is None
         return validated(OperatorDesc, {"Type": operator, "Desc": None if is_null else UNKNOWN_STRUCT}, pointer, text)
-    return validated(OperatorDesc, data | {key: operator}, pointer, text, described)  # its name need not be read again
+    return validated(OperatorDesc, data | {key: operator}, pointer, text)  # its name need not be read again
 
 
 def _read_captured_operator(data: dict[str, Any] | None, pointer: str, text: SourceText) -> ItemOrProblem:
@@ -304,10 +302,8 @@ def _operator_type(spelling: Any) -> int | None:
     """Return the type's value; None unless it is the name of an operator or an integer."""
     if not isinstance(spelling, str):
         return spelling if type(spelling) is int else None
-    if operator := operator_named(spelling):
-        return operator.value
     try:
-        return OPERATOR_TYPE.read(spelling)  # INVALID is a name too
+        return OPERATOR_TYPE.read(spelling)
     except ValueError:
         return None
 

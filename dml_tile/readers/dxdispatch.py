@@ -50,7 +50,7 @@ def _read_operator_of_model(operator: Operator, part: ModelPart, pointer: str) -
     """Read another operator than Tile; DxDispatch requires the counts of arrays, which other JSON may leave out."""
     desc = desc_of(part.fields)
     data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc)}
-    read = validated(OperatorDesc, data, pointer, operator=operator)
+    read = validated(OperatorDesc, data, pointer)
     problems = [f"{count} is missing; DxDispatch requires it" for count in missing_counts(operator, desc)]
     if isinstance(read, Item):
         return unreadable(pointer, "; ".join(problems)) if problems else replace(read, part=part)

@@ -13,12 +13,11 @@ from pydantic import ValidationError
 
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Struct
 from dml_tile.findings import Finding, Position, unreadable
-from dml_tile.input_errors import MAX_KEYS, too_many_keys
+from dml_tile.input_errors import too_many_keys
 from dml_tile.text import abridged
 
 if TYPE_CHECKING:
     from dml_tile.descriptors.graph import Descriptor
-    from dml_tile.directml.operators import Operator
     from dml_tile.dxdispatch.rules import ModelPart
     from dml_tile.json_text import SourceText
     from dml_tile.readers.model_tile import TileNode, UnknownField
@@ -136,22 +135,14 @@ def item_of(node: TileNode) -> Item:
 
 
 def validated(
-    model: type[Descriptor],
-    data: dict[str, Any],
-    pointer: str,
-    text: SourceText | None = None,
-    operator: Operator | None = None,
+    model: type[Descriptor], data: dict[str, Any], pointer: str, text: SourceText | None = None
 ) -> ItemOrProblem:
-    """Return the descriptor in an object of JSON, a part of a ``text``.
-
-    Messages suggest the names of the ``operator``'s fields.
-    """
-    has_few_keys = text and text.line_number is not None and text.content.count(b":") <= MAX_KEYS
-    if not has_few_keys and (crowded := too_many_keys(data)):  # pydantic would make an error of each unknown key
+    """Return the descriptor in an object of JSON, a part of a ``text``."""
+    if crowded := too_many_keys(data):  # pydantic would make an error of each unknown key
         return unreadable(pointer, crowded)
     try:
         return Item(pointer, model.model_validate(data, context=JSON_DOCUMENT), places=text or {})
     except ValidationError as error:
         from dml_tile.readers.refusals import refused
 
-        return refused(error, data, pointer, [field.name for field in operator.fields] if operator else (), model)
+        return refused(error, data, pointer, model)

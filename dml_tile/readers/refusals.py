@@ -16,16 +16,14 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import Operator, operator_named, operators
 from dml_tile.findings import Finding, unreadable
-from dml_tile.input_errors import C_NAMES, problems_of
+from dml_tile.input_errors import problems_of
 
 _TENSOR_FIELDS: Final = [*c_names(TensorDesc, BufferTensorDesc).values()]
 
 
-def refused(
-    error: ValidationError, data: Any, pointer: str, fields: Sequence[str] = (), model: type[Descriptor] | None = None
-) -> Finding:
-    """Return the problem of an object that is no ``model``; ``fields`` are the names that messages suggest."""
-    names = [*fields, *_TENSOR_FIELDS] if fields else C_NAMES
+def refused(error: ValidationError, data: Any, pointer: str, model: type[Descriptor] | None = None) -> Finding:
+    """Return the problem of an object that is no ``model``."""
+    names = [field.name for field in _operator_of(data).fields] + _TENSOR_FIELDS
     keys_at = partial(_keys_at, model, data) if model else None
     problems = problems_of(error, data, pointer, names, keys_at)
     return unreadable(pointer, "; ".join(problem.message for problem in problems))
