@@ -159,7 +159,6 @@ def not_standard_input(path: str) -> str:
 class WrittenPath(str):
     """A path that stands in a file, and the ``folder`` that it does not lead out of; messages call that ``label``."""
 
-    __slots__ = ("folder", "label")
     folder: str | Path
     label: str
 
@@ -175,19 +174,13 @@ class WrittenPath(str):
 class ListedPath(WrittenPath):
     """A path in a list of files: neither a pattern, nor a URL, nor standard input."""
 
-    __slots__ = ()
-
 
 class ProjectPath(WrittenPath):
     """A path or a pattern in pyproject.toml."""
 
-    __slots__ = ()
-
 
 class NoPath(str):
     """The name of a source that is no path, such as a URL."""
-
-    __slots__ = ()
 
 
 def why_refused(path: str) -> str:

@@ -50,10 +50,12 @@ class DML_BUFFER_TENSOR_DESC(Structure):  # noqa: N801 - C's name
     )
 
 
-class DML_TENSOR_DESC(Structure):  # noqa: N801
-    """A tensor's kind, and its description; 16 bytes."""
-
+class _TypeAndDesc(Structure):
     _fields_ = (("Type", c_uint32), ("Desc", c_void_p))
+
+
+class DML_TENSOR_DESC(_TypeAndDesc):  # noqa: N801
+    """A tensor's kind, and its description; 16 bytes."""
 
 
 class DML_TILE_OPERATOR_DESC(Structure):  # noqa: N801
@@ -67,10 +69,8 @@ class DML_TILE_OPERATOR_DESC(Structure):  # noqa: N801
     )
 
 
-class DML_OPERATOR_DESC(Structure):  # noqa: N801
+class DML_OPERATOR_DESC(_TypeAndDesc):  # noqa: N801
     """An operator's type, and its description; 16 bytes."""
-
-    _fields_ = (("Type", c_uint32), ("Desc", c_void_p))
 
 
 class DML_SCALE_BIAS(Structure):  # noqa: N801
@@ -109,10 +109,8 @@ def structure_of(operator: Operator) -> type[Structure]:
     return type(operator.struct, (Structure,), {"_fields_": fields})
 
 
-class DML_GRAPH_NODE_DESC(Structure):  # noqa: N801
+class DML_GRAPH_NODE_DESC(_TypeAndDesc):  # noqa: N801
     """A node's type, and its description; 16 bytes. DML_GRAPH_EDGE_DESC is the same for an edge."""
-
-    _fields_ = (("Type", c_uint32), ("Desc", c_void_p))
 
 
 class DML_GRAPH_DESC(Structure):  # noqa: N801

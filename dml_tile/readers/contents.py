@@ -25,12 +25,10 @@ _OVERLAP: Final = 2**10
 """Bytes of a part that are looked at again with the next part, since a key, or the blanks behind it, may be cut."""
 
 _SCHEMA_SITE: Final = "json-schema.org/"
-_SCHEMA_KEYWORDS: Final = frozenset(
-    (
-        *("$defs", "$id", "$ref", "additionalProperties", "allOf", "anyOf", "const", "definitions", "enum", "items"),
-        *("oneOf", "patternProperties", "properties", "required"),
-    )
-)
+_SCHEMA_KEYWORDS: Final = {
+    *("$defs", "$id", "$ref", "additionalProperties", "allOf", "anyOf", "const", "definitions", "enum", "items"),
+    *("oneOf", "patternProperties", "properties", "required"),
+}
 _SCHEMA_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 
 

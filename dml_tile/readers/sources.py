@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.files.paths import STANDARD_INPUT
-from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
+from dml_tile.files.repository import GIT, GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
 from dml_tile.findings import NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own_finding
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
@@ -46,7 +46,6 @@ _OTHER_SUFFIX: Final = "of another suffix"
 _LEFT_OUT: Final = frozenset((EXCLUDED, _IGNORED, _HIDDEN, _OTHER_SUFFIX))
 """The reasons of files that were not opened."""
 
-_REPOSITORY: Final = ".git"  # its files are not the project's
 _PACKAGES: Final = "node_modules"
 _ENVIRONMENT: Final = "pyvenv.cfg"
 """The file that marks a virtual environment's folder."""
@@ -150,7 +149,8 @@ def expanded(
     if isinstance(name, Url):
         yield from _remote_files(name, leaves_out, pass_over)
     elif name != STANDARD_INPUT and os.path.isdir(name):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
-        yield from _Walk(set() if walked is None else walked, ignores_none, leaves_out, pass_over).files(Path(name))
+        walk = _Walk(set() if walked is None else walked, ignores_none, leaves_out, pass_over)
+        yield from walk.files(Path(name))
     elif leaves_out(name):
         pass_over(passing_over(name, EXCLUDED))
     else:
@@ -235,11 +235,10 @@ class _Walk(NamedTuple):
             for name in links:
                 self._is_taken(f"{path / name}/", "linked")
             for name in reversed(folders):
-                is_passed_in_silence = name == _REPOSITORY and not self.ignores_none
-                within, inside = f"{path / name}/", f"{whole / name}/"
-                if not is_passed_in_silence and self._is_taken(
-                    within, self._why_left_out(within, name, inside, ignores)
-                ):
+                if name == GIT and not self.ignores_none:  # its files are not the project's
+                    continue
+                within = f"{path / name}/"
+                if self._is_taken(within, self._why_left_out(within, name, f"{whole / name}/", ignores)):
                     left.append((path / name, whole / name, ignores))
         yield from map(str, unopened)
 

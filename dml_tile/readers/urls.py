@@ -51,7 +51,6 @@ class Url(NoPath):
     pattern share their ``time_left``.
     """
 
-    __slots__ = ("can_list", "file", "identity", "member", "time_left", "typed")
     typed: str
     member: str | None
     can_list: bool
@@ -94,13 +93,13 @@ def opened_store(typed: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it. Raises InputError, or what a client raises."""
     try:
         from fsspec.core import url_to_fs
-    except ImportError:
-        raise input_error("", "is a URL, which fsspec reads: pip install fsspec") from None
-    _require_known(typed)
-    try:
+
+        _require_known(typed)
         system, path = url_to_fs(typed)
-    except ImportError as error:  # which package is missing
-        raise input_error("", str(error)) from None
+    except ImportError as error:  # fsspec says which other package is missing
+        is_fsspec = (error.name or "").startswith("fsspec")
+        reason = "is a URL, which fsspec reads: pip install fsspec" if is_fsspec else str(error)
+        raise input_error("", reason) from None
     return system, path
 
 
