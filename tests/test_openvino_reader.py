@@ -321,9 +321,10 @@ def test_an_ir_that_lies_is_refused(tmp_path: Path, old: str, new: str) -> None:
         (lambda place, _: os.mkfifo(place), "its weights: '{}' is not a regular file$"),
         (lambda place, _: place.mkdir(), "its weights: '{}' is not a regular file$"),
         (Path.symlink_to, "its weights: '{}' leads outside the model's folder$"),
+        (lambda place, _: place.symlink_to("nowhere"), "its weights: '{}' does not exist in the model's folder$"),
         (lambda place, file: place.symlink_to(file.rename(place.with_name("real"))), "OpenVINO cannot read it: "),
     ],
-    ids=["pipe", "folder", "link out", "link in"],
+    ids=["pipe", "folder", "link out", "link to nowhere", "link in"],
 )
 def test_weights_are_files_in_the_model_s_folder(
     tmp_path: Path, model: str, weights: str, make: Callable[[Path, Path], object], problem: str

@@ -9,6 +9,7 @@ Page: https://docs.openvino.ai/2025/openvino-workflow.html
 from __future__ import annotations
 
 import mmap
+import os
 import re
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
@@ -139,7 +140,7 @@ def _require_its_weights(path: Path, weights: Path) -> None:
 
 def _weights(folder: Path, name: str) -> Path | None:
     """Return the path of a model's weights; None without weights. Raises InputError unless they are in its folder."""
-    if not (folder / name).exists():
+    if not os.path.lexists(folder / name):  # a link that leads nowhere, or to itself, is not OpenVINO's to open
         return None
     try:
         # only a regular file: OpenVINO would wait for a pipe
