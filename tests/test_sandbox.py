@@ -320,7 +320,7 @@ NODE = TileNode("If_3/then_body/☃\n", DIALECTS["ONNX Tile-13"], None, (2, "n",
     [
         NODE,
         TileNode("t", DIALECTS["OpenVINO Tile-1"], "f32", None, None),
-        TileNode("t", DIALECTS["ONNX Tile-13"], "int8", (2, None), (None, 2), "", "unused", *ORIGINS, True),
+        TileNode("t", DIALECTS["ONNX Tile-13"], "int8", (2, None), (None, 2), "", *ORIGINS, True),
         BURN,
         unreadable("/x", 'a "quoted" reason'),
         ModelFacts(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -116,16 +115,6 @@ def test_a_tile_has_one_verdict(part: Any, target: str, via: str | None, verdict
     result = result_of(part, target, via)
     assert result.verdict is verdict
     assert result.ok is (verdict not in (Verdict.REFUSED, Verdict.UNDOCUMENTED, Verdict.UNDOCUMENTED_SO_FAR))
-
-
-def test_a_tile_that_onnxruntime_folds_away_is_elsewhere() -> None:
-    folded = replace(KNOWN, dialect=DIALECTS["ONNX Tile-6"], folded="of constants only: onnxruntime folds it away")
-    result = result_of(folded, "6_4", "ort")
-    assert result.verdict is Verdict.ELSEWHERE
-    assert [(finding.rule, finding.message) for finding in result.findings] == [("ORT-NODE-gone", folded.folded)]
-    assert result_of(replace(folded, folded=""), "6_4", "ort").verdict is Verdict.ACCEPTED
-    assert result_of(folded, "6_4", "chromium").verdict is Verdict.ACCEPTED
-    assert result_of(folded, "6_4").verdict is Verdict.ACCEPTED
 
 
 def test_a_tile_that_onnxruntime_keeps_from_directml_does_not_raise_the_lowest_level_of_its_model(check: Call) -> None:

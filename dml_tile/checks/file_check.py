@@ -91,7 +91,7 @@ class FileCheck(NamedTuple):
             if not isinstance(part, Item):
                 yield self._placed(checked, part)
                 continue
-            part, targets = checked.nodes.taken(part) if checked.nodes else (part, self.targets)
+            targets = checked.nodes.targets_of(part) if checked.nodes else self.targets
             of_part = [*results(file, part, targets, self.against, self.via, locates_all=self.locates_all)]
             if not of_part:
                 continue
@@ -255,7 +255,7 @@ def check_model(
     nodes, found = None, list[Result]()
     for part in parts:
         if isinstance(part, Item):
-            part, targets = nodes.taken(part) if nodes else (part, check.targets)
+            targets = nodes.targets_of(part) if nodes else check.targets
             found += results(name, part, targets, against, check.via)
         elif not isinstance(part, Finding):
             from dml_tile.checks.placements import ModelNodes

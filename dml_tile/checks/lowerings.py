@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Unpack
 
 from dml_tile.back_ends import directml
-from dml_tile.back_ends.back_end import BACK_END_RULES, BackEnd
+from dml_tile.back_ends.back_end import BackEnd
 from dml_tile.checks.result import Result, Verdict, verdict_of
 from dml_tile.checks.results import results
 from dml_tile.descriptors.operator import OperatorDesc
@@ -20,7 +20,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.files.paths import STANDARD_INPUT
-from dml_tile.findings import GONE, Finding, Try
+from dml_tile.findings import Finding, Try
 from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.item import Item
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from dml_tile.readers.model_tile import TileNode
 
 _LOWER_IT: Final = "lower it"
-
-_NOT_LOWERED: Final = {GONE, *(rule.id for rule in BACK_END_RULES)}
-"""The rules of tiles that have no lowering through a back end, even where it would describe them."""
 
 _MAX_SHAPE_OPTIONS: Final = 500
 """The characters of names, and the sizes of inputs, in a command that is suggested: nobody would type more."""
@@ -94,7 +91,7 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
     node = as_optimised(node, via, target)
     findings = check_node(node, target, via)
     described = via.describe(node.request, target).desc
-    if described is None or any(finding.rule in _NOT_LOWERED for finding in findings):
+    if described is None:
         raise DmlError(findings or directml.findings(node.request))  # of an empty tile, the back end reports nothing
     return lower(described, target, **options)
 

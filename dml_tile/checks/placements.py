@@ -11,7 +11,7 @@ from typing import Final
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
 from dml_tile.directml.targets import Target
-from dml_tile.findings import OWN, Finding, Severity, Try
+from dml_tile.findings import GONE, OWN, Finding, Severity, Try, own_finding
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
@@ -135,19 +135,15 @@ class ModelNodes:
             return "does not load"
         return "" if self.counts[target][Placement.UNKNOWN] else "loads"
 
-    def taken(self, item: Item) -> tuple[Item, Sequence[Target]]:
-        """Return an item with the targets at which it has results: of a Tile, those at which DirectML is asked for it.
-
-        There, the Tile is not folded.
-        """
+    def targets_of(self, item: Item) -> Sequence[Target]:
+        """Return the targets at which an item has results: of a Tile, those at which DirectML is asked for it."""
         node = item.node
         if node is None or node.error:
-            return item, self.targets
+            return self.targets
         column = self._numbers[node.place]
         on_directml = {i for i, reason in enumerate(self.placed.reasons) if reason.placement is Placement.DIRECTML}
         asked = zip(self.targets, self.has_device, self.placed.placed, strict=True)
-        targets = [target for target, has_device, at in asked if has_device and at[column] in on_directml]
-        return replace(item, subject=replace(node, folded="")) if node.folded and targets else item, targets
+        return [target for target, has_device, at in asked if has_device and at[column] in on_directml]
 
     def placed_item(self, item: Item) -> Item:
         """Return an item with the finding that keeps its Tile from DirectML at the first target, if one does."""
@@ -157,13 +153,14 @@ class ModelNodes:
         i = self._numbers[node.place]
         number = self.placed.placed[0][i]
         reason, named = self.placed.reasons[number], self.placed.nodes[i]
-        is_gone = reason.placement is Placement.GONE
-        item = replace(item, subject=replace(node, folded=reason.text if is_gone else ""))
-        if reason.placement is Placement.DIRECTML or is_gone:
+        if reason.placement is Placement.DIRECTML:
             return item
-        first = None if number in self.placed.errors[0] else named
-        departure = Departure(operator_name(first) if first else "", reason, 1, first, ())
-        return replace(item, departure=replace(departure.finding, path="", url=OWN[reason.rule].url))
+        if reason.placement is Placement.GONE:
+            finding = own_finding(GONE, reason.text)
+        else:
+            first = None if number in self.placed.errors[0] else named
+            finding = Departure(operator_name(first) if first else "", reason, 1, first, ()).finding
+        return replace(item, departure=replace(finding, path="", url=OWN[finding.rule].url))
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named, directml
+from dml_tile.back_ends import BackEnd, BackEndResult, back_end_named, directml
 from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.back_ends.chromium import CHROMIUM, may_use_onnx_runtime
 from dml_tile.back_ends.dialects import Request
@@ -19,7 +19,6 @@ from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import DEFAULT_TARGET, NEWEST_PROVIDER, Target, TargetLike, provider_release
 from dml_tile.errors import require_instance
 from dml_tile.findings import (
-    GONE,
     OTHER_RUNTIME,
     OWN,
     UNUSED_VIA,
@@ -114,11 +113,8 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
     """Return the findings on a model's tile that its dialect accepts.
 
     For a tile that is known in part only, or empty in this run of the model only, these are the back end's own findings
-    and those on the data type and on known sizes that fit no UINT. A tile that the back end folds away has a finding
-    that says so.
+    and those on the data type and on known sizes that fit no UINT.
     """
-    if node.folded and back_end.places_nodes and back_end.creates_a_device(target):
-        return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded, rule=GONE), back_end, target)
     request = node.request
     findings = _findings(request, back_end, target, against)
     if node.emptied:

@@ -98,11 +98,9 @@ class TileNode:
     is None if it alone is unknown. Both are promoted as the dialect says. ``error`` is the dialect's, in its own terms;
     empty if it accepts the tile.
 
-    ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, or takes another branch; empty if it
-    runs, or if that is unknown. Sizes given beside the model never decide that. ``input_origins`` and
-    ``repeats_origins`` name, for each size and each repeat, the node that computes the unknown and the input that the
-    node depends on; a single origin is for all. A Tile is ``emptied`` if sizes given beside the model leave it no
-    elements.
+    ``input_origins`` and ``repeats_origins`` name, for each size and each repeat, the node that computes the unknown
+    and the input that the node depends on; a single origin is for all. A Tile is ``emptied`` if sizes given beside the
+    model leave it no elements.
     ``given_repeats`` are the model's, where the dialect computes some as 0; else it is empty.
     ``inputs`` and ``output`` have an ONNX model's names, ``place`` its node's place by numbers; a value of a
     function's own has ``#``, the number of the call, and ``/`` before its name. The Tile is between a
@@ -116,7 +114,6 @@ class TileNode:
     shape: Annotated[tuple[_Size | str | None, ...], _FIRST_ERROR] | None
     repeats: Annotated[tuple[_Size | None, ...], _FIRST_ERROR] | None
     error: str = ""
-    folded: str = ""
     input_origins: _Origins = ()
     repeats_origins: _Origins = ()
     emptied: bool = False

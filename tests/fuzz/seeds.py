@@ -127,7 +127,7 @@ def baselines() -> Iterator[bytes]:
 def answers() -> Iterator[bytes]:
     """Lines that the process which reads models answers."""
     node = TileNode(
-        "n", DIALECTS["ONNX Tile-13"], "float64", ("n", 2), (1, 2), "", "n", (ValueOrigin("x"),), (ValueOrigin("y"),)
+        "n", DIALECTS["ONNX Tile-13"], "float64", ("n", 2), (1, 2), "n", (ValueOrigin("x"),), (ValueOrigin("y"),)
     )
     for part in (node, unreadable("/n", "is wrong"), ModelFacts(frozenset({"n"}), frozenset({"x"}))):
         yield answer_line(part)

@@ -346,7 +346,6 @@ def _tell_names(data: bytes) -> None:
         "float64",
         (name, 2),
         (1, 2),
-        "",
         name,
         (ValueOrigin(name),),
         (ValueOrigin(name),),

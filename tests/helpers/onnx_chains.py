@@ -34,7 +34,7 @@ from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
 from dml_tile.readers.onnx.nodes import Node
-from tests.helpers.onnx_graphs import computed, constant, model, node, nodes_of, tile_node, typed
+from tests.helpers.onnx_graphs import computed, constant, folded_in, model, node, nodes_of, tile_node, typed
 
 NEWEST_OPSET: Final = 24
 """The newest opset that onnxruntime is asked to read."""
@@ -378,19 +378,13 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
             figures.missed.append(report)
         if known is not None and any(one not in (None, other) for one, other in zip(known, run.tolist(), strict=False)):
             figures.contradicted.append(report)
-    _compare_folding(unsized, sized, {node.name for node in graph.node}, figures, chain)
-
-
-def _compare_folding(
-    unsized: Mapping[str, TileNode], sized: Mapping[str, TileNode], kept: set[str], figures: Figures, chain: str
-) -> None:
-    """Compare what is called folded with the Tiles that a session ``kept``."""
-    for name, tile in unsized.items():
-        if bool(tile.folded) and name in kept:
-            figures.kept.append(f"{chain}: {name} is called folded: {tile.folded}")
-        figures.followed += not tile.folded and name not in kept
-        if sized[name].folded != tile.folded:
-            figures.hides.append(f"{chain}: with sizes, {name} is called folded: {sized[name].folded!r}")
+    kept, folded_in_runs = {node.name for node in graph.node}, folded_in(model, runs)
+    for name, folded in folded_in(model).items():
+        if folded and name in kept:
+            figures.kept.append(f"{chain}: {name} is called folded: {folded}")
+        figures.followed += not folded and name not in kept
+        if folded_in_runs[name] != folded:
+            figures.hides.append(f"{chain}: with sizes, {name} is called folded: {folded_in_runs[name]!r}")
 
 
 def _size(dim: Any) -> Any:

@@ -15,9 +15,9 @@ import onnx
 import onnx.parser
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from dml_tile.back_ends.placement import ModelNode, Reason
+from dml_tile.back_ends.placement import ModelNode, PlacedModel, Placement, Reason
 from dml_tile.back_ends.placer import place, release_of
-from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.tiles import prepare, read_nodes, scan
@@ -112,6 +112,17 @@ def tile_in(made: ModelProto, fixed: KnownShapes = NOTHING_FIXED, folder: Path |
     (found,) = nodes_of(made, fixed, folder)
     assert isinstance(found, TileNode)
     return found
+
+
+def folded_in(made: ModelProto, fixed: KnownShapes = NOTHING_FIXED) -> dict[str, str]:
+    """Return why ONNX Runtime never runs each Tile of a model, by its pointer; empty for one that it runs."""
+    with TemporaryDirectory() as temporary:
+        path = Path(temporary) / "model.onnx"
+        path.write_bytes(made.SerializeToString())
+        placed, *found = read_nodes(path, fixed, [DEFAULT_TARGET])
+    assert isinstance(placed, PlacedModel)
+    gone = {node.pointer: reason.text for node, reason in placed.at(0) if reason.placement is Placement.GONE}
+    return {tile.pointer: gone.get(tile.place, "") for tile in found if isinstance(tile, TileNode)}
 
 
 def places(made: ModelProto) -> list[str]:

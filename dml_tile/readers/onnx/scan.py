@@ -54,14 +54,10 @@ class Scope(ChainMap[str, Value]):
 
 
 class FoundTile(NamedTuple):
-    """A Tile: its place and node, and why onnxruntime never runs it, if it does not.
-
-    ``quantised`` and ``transposed`` are TileNode's.
-    """
+    """A Tile: its place and node; ``quantised`` and ``transposed`` are TileNode's."""
 
     pointer: str
     node: Node
-    gone: Gone | None
     quantised: str
     transposed: tuple[int, ...]
 
@@ -175,12 +171,10 @@ class GraphScan:
             quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes, uses))
         tiles = []
         for node, inside in found:
-            gone = node.placed.gone
-            passed_on = None if gone and gone.is_unwrapped else gone
-            tiles += [tile._replace(gone=tile.gone or passed_on) for tile in inside]
+            tiles += inside
             if node.kind == "Tile":
                 around = quantised.get(node, ""), transposed.get(node, ())
-                tiles.append(FoundTile(place(where, node.proto.name), node, gone, *around))
+                tiles.append(FoundTile(place(where, node.proto.name), node, *around))
         placed = [node.placed for node in nodes]
         return ScannedGraph(tiles, scope, placed, implicit, next(self._faults(graph, own, placed, where), None))
 

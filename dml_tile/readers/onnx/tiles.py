@@ -86,7 +86,6 @@ def read_nodes(
             proto = found.node.proto
             yield replace(
                 _completed(tile, before),
-                folded=found_before.gone.reason if found_before.gone else "",
                 emptied=_is_empty(tile) and not _is_empty(before),
                 inputs=tuple(map(place, proto.input)),
                 output=place(*proto.output[:1]),
