@@ -247,7 +247,7 @@ def values_of(field: Field) -> st.SearchStrategy[Any]:
     """What a field may hold, with arrays of as many entries as C keeps."""
     match field.kind:
         case "e":
-            return st.sampled_from(spelling(field).names)
+            return st.sampled_from(spelling(field.enumeration).names)
         case "t":
             return TENSORS
         case "T":

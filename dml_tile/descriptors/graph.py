@@ -15,8 +15,8 @@ from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
 from dml_tile.directml.operators import operator_named
 from dml_tile.text import plural
 
-NODE_TYPE: Final = Enumerator(GraphNodeType, "DML_GRAPH_NODE_TYPE_")
-EDGE_TYPE: Final = Enumerator(GraphEdgeType, "DML_GRAPH_EDGE_TYPE_")
+NODE_TYPE: Final = Enumerator(GraphNodeType.__members__, "DML_GRAPH_NODE_TYPE_")
+EDGE_TYPE: Final = Enumerator(GraphEdgeType.__members__, "DML_GRAPH_EDGE_TYPE_")
 _ENTRIES: Final = Ordered("a list or a tuple")
 
 

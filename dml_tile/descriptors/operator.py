@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import IntEnum
 from functools import cache
 from typing import (
     TYPE_CHECKING,
@@ -24,7 +23,6 @@ from typing import (
 )
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
@@ -143,7 +141,7 @@ class OperatorFields:
         value = self.values[field.name]
         if not field.enumeration:
             return value
-        names = spelling(field).names
+        names = spelling(field.enumeration).names
         return names[value] if value < len(names) else value
 
     def __str__(self) -> str:
@@ -191,15 +189,12 @@ def _c_names(value: int) -> Mapping[str, str]:
 
 
 @cache
-def _enumerator(name: str) -> Enumerator:
+def spelling(name: str) -> Enumerator:
+    """Return the spellings of an enumeration of operators' fields; known data types are members, other values ints."""
+    if name == "TENSOR_DATA_TYPE":
+        return DATA_TYPE
     enumeration = enumerations()[name]
-    made: Callable[..., Any] = IntEnum
-    return Enumerator(made(name, enumeration.names, start=0), enumeration.prefix)
-
-
-def spelling(field: Field) -> Enumerator:
-    """Return the spellings of the enumerators that a field may have."""
-    return DATA_TYPE if field.enumeration == "TENSOR_DATA_TYPE" else _enumerator(field.enumeration)
+    return Enumerator({each: value for value, each in enumerate(enumeration.names)}, enumeration.prefix)
 
 
 def _array_of(entry: Any) -> Any:
@@ -233,12 +228,7 @@ _LEFT_OUT: Final = -1
 @cache
 def _adapter(kind: str, enumeration: str) -> TypeAdapter[Any]:
     """Return what reads and writes fields of a kind; fields of all operators share it, since making it takes long."""
-    if kind != "e":
-        return TypeAdapter(KINDS[kind].type)
-    is_data_type = enumeration == "TENSOR_DATA_TYPE"  # whose known values stay members
-    return TypeAdapter(
-        Annotated[int, DATA_TYPE] if is_data_type else Annotated[int, _enumerator(enumeration), AfterValidator(int)]
-    )
+    return TypeAdapter(Annotated[int, spelling(enumeration)] if kind == "e" else KINDS[kind].type)
 
 
 @cache

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from enum import Enum, IntEnum, IntFlag
+from enum import Enum
 from functools import reduce
 from operator import methodcaller, or_
 from typing import Any, Final, Self
@@ -192,15 +192,15 @@ class Ordered:
 
 
 class Enumerator:
-    """Annotation of a C enumeration's field, as in ``Annotated[X | int, Enumerator(X, "DML_…_")]``."""
+    """Annotation of a C enumeration's field, as in ``Annotated[X | int, Enumerator(X.__members__, "DML_…_")]``."""
 
-    def __init__(self, enum: type[IntEnum | IntFlag], prefix: str) -> None:
+    def __init__(self, members: Mapping[str, int], prefix: str) -> None:
         self.prefix = prefix
-        self.names = list(enum.__members__)
-        self.c_names = {int(member): f"{prefix}{name}" for name, member in enum.__members__.items()}
-        self._values = _Spellings({int(member): member for member in enum.__members__.values()})
+        self.names = list(members)
+        self.c_names = {int(member): f"{prefix}{name}" for name, member in members.items()}
+        self._values = _Spellings({int(member): member for member in members.values()})
         self._values.error_of = self._unknown_name
-        for name, member in enum.__members__.items():
+        for name, member in members.items():
             self._values[name] = self._values[f"{prefix}{name}"] = member
         self._known = f"expected one of {', '.join(self.names)}, with or without {prefix} before it"
 
@@ -260,8 +260,8 @@ class Enumerator:
 class OperatorTypes(Enumerator):
     """Annotation of a DML_OPERATOR_TYPE's field; names other than Tile's are looked up when they come."""
 
-    def __init__(self, enum: type[IntEnum], prefix: str) -> None:
-        super().__init__(enum, prefix)
+    def __init__(self, members: Mapping[str, int], prefix: str) -> None:
+        super().__init__(members, prefix)
         self._known = "see docs/operators.md for all names"
 
     def read(self, spelling: str | int) -> int:

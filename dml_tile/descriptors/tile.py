@@ -76,10 +76,10 @@ UINT64 = Annotated[int, Unsigned(UINT64_MAX)]
 UINTS = Annotated[tuple[UINT, ...], Field(fail_fast=True), Ordered()]
 """A sequence of UINTs. Reports the first wrong value only."""
 
-DATA_TYPE = DataTypes(TensorDataType, "DML_TENSOR_DATA_TYPE_")
-TENSOR_TYPE = Enumerator(TensorType, "DML_TENSOR_TYPE_")
-OPERATOR_TYPE = OperatorTypes(OperatorType, "DML_OPERATOR_")
-TENSOR_FLAGS = Flags(TensorFlags, "DML_TENSOR_FLAG_")
+DATA_TYPE = DataTypes(TensorDataType.__members__, "DML_TENSOR_DATA_TYPE_")
+TENSOR_TYPE = Enumerator(TensorType.__members__, "DML_TENSOR_TYPE_")
+OPERATOR_TYPE = OperatorTypes(OperatorType.__members__, "DML_OPERATOR_")
+TENSOR_FLAGS = Flags(TensorFlags.__members__, "DML_TENSOR_FLAG_")
 
 _ORDINARY_SEQUENCES: Final = (list, tuple)
 _TYPE_KEYS: Final = ("Type", "type")

@@ -240,13 +240,16 @@ def pick(data: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     return {key: data[key] for key in keys if key in data}
 
 
+_EXECUTION_FLAGS: Final = Flags(ExecutionFlags.__members__, "DML_EXECUTION_FLAG_")
+
+
 class TileDispatchable(JsonObject):
     """A tile; the operator's fields stand under ``desc`` or beside ``type``."""
 
     type: Literal["DML_OPERATOR_TILE", "TILE"]
     desc: TileOperatorDesc | None
     dml_compile_type: Literal["DmlCompileOp", "DmlCompileGraph"] = "DmlCompileOp"
-    execution_flags: Annotated[ExecutionFlags | int, Flags(ExecutionFlags, "DML_EXECUTION_FLAG_")] = ExecutionFlags.NONE
+    execution_flags: Annotated[ExecutionFlags | int, _EXECUTION_FLAGS] = ExecutionFlags.NONE
     bindings: BoundSources = Field(default_factory=dict)
     """Bound at initialisation: tensors OWNED_BY_DML."""
 

@@ -234,7 +234,7 @@ def operator_schema() -> Schema:
     A fused operator's tensors may be left out, so that only the top of a document requires them.
     """
     tile, known = _with_flat_tensors(TileOperatorDesc), operators().values()
-    enumerators = {each.enumeration: spelling(each) for operator in known for each in operator.enumerators}
+    enumerators = {each.enumeration: spelling(each.enumeration) for operator in known for each in operator.enumerators}
     others = [each for operator in known if operator.value != OperatorType.TILE for each in _types(operator)]
     structs = {operator.struct: _struct(operator) for operator in known}
     structs[operators()[OperatorType.TILE].struct] |= {key: tile[key] for key in ("description", "properties")}

@@ -86,7 +86,7 @@ def table_of(fields: OperatorFields) -> OperatorTable:
     table = operator_table(operator.name, operator.tensors)
     if not table.by:
         return table
-    names = spelling(operator.named[table.by]).names
+    names = spelling(operator.named[table.by].enumeration).names
     value = fields[table.by]
     choice = TAKEN_AS_AVERAGE if value > INT_MAX else names[value] if value < len(names) else ""
     return operator_table(operator.name, operator.tensors, choice) if choice else OperatorTable()
