@@ -20,7 +20,7 @@ from dml_tile.checks.result import Result, Verdict
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.targets import Target
-from dml_tile.emit.source import CodeName, Names, lowering_model, lowering_source
+from dml_tile.emit.source import CodeName, lowering_model, lowering_source
 from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import LOWERING_RULES
@@ -437,9 +437,9 @@ def test_steps_are_named_after_their_tile(language: CodeName, first: str, prefix
     described = {"/0/operator": LONGEST, "/1/operator": LONGEST, "/operator_step1": LONG, "/2/operator": None}
     tiles = [lower_item("a.jsonl", Item(*part), Target.parse("2_1")) for part in described.items()]
     expected = [f"{prefix}{name}_step{i}" for name in ("operator", "operator_2") for i in (1, 2, 3)]
-    text = "".join(lowering_source(language, tiles, Names(first)))
+    text = "".join(lowering_source(language, tiles, first))
     assert re.findall(r"(\w+)_desc = ", text) == [*expected, f"{prefix}operator_step1_step1"]
-    text = "".join(lowering_source(language, tiles[:1], Names(first)))
+    text = "".join(lowering_source(language, tiles[:1], first))
     assert re.findall(r"(\w+)_desc = ", text) == [f"{first or 'operator'}_step{i}" for i in (1, 2, 3)]
 
 

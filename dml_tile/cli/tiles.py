@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dml_tile.checks.files import ChosenTiles
     from dml_tile.checks.result import Result
     from dml_tile.directml.targets import Target
-    from dml_tile.emit.source import Names
     from dml_tile.pictures.labels import TilePicture
     from dml_tile.readers.item import Item
     from dml_tile.reports.lines import Line
@@ -187,7 +186,7 @@ def lower(
     from dml_tile.reports.lowering import print_lowered
 
     target = one_target(targets, "tiles are lowered for one target")
-    names = _names(output_format, name, namespace)
+    _require_names(output_format, name, namespace)
     status = ExitStatus()
     file = source_named(file)
     config = Config().with_options({"via": via, "dim": dim, "input_shape": input_shape})
@@ -202,7 +201,7 @@ def lower(
     elif output_format == "json":
         _print_model(file, list(tiles), status)
     elif lowerings := _lowered_tiles(list(tiles), status):
-        for text in lowering_source(output_format, lowerings, names):
+        for text in lowering_source(output_format, lowerings, name or "", namespace or ""):
             print_text(text)
     raise typer.Exit(status.code)
 
@@ -257,7 +256,7 @@ def emit(
     from dml_tile.readers.urls import source_named
 
     file = source_named(file)
-    names = _names(language, name, namespace)
+    _require_names(language, name, namespace)
     if is_model_file(file):
         complain(file, [unreadable("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
         raise typer.Exit(UNREADABLE)
@@ -276,15 +275,14 @@ def emit(
     complain(file, problems + left_out)
     if problems:
         raise typer.Exit(UNREADABLE)
-    for text in source_text(language, file, described, names):
+    for text in source_text(language, file, described, name or "", namespace or ""):
         print_text(text)
     raise typer.Exit(FINDINGS if left_out else CLEAN)
 
 
-def _names(language: str, name: str | None, namespace: str | None) -> Names:
-    """Return the names of emitted source text. Raises typer.BadParameter."""
+def _require_names(language: str, name: str | None, namespace: str | None) -> None:
+    """Raise typer.BadParameter for names that the language has no place for, or that are no identifiers."""
     from dml_tile.emit.cpp import require_identifier
-    from dml_tile.emit.source import Names
 
     for option, value, languages in ("--name", name, ("cpp", "python")), ("--namespace", namespace, ("cpp",)):
         if value is None:
@@ -296,4 +294,3 @@ def _names(language: str, name: str | None, namespace: str | None) -> Names:
                 require_identifier(identifier)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint=option) from None
-    return Names(name or "", namespace or "")

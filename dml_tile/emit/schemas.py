@@ -81,10 +81,8 @@ def graph_schema() -> Schema:
     schema = _with_flat_tensors(GraphDesc)
     operator = operator_schema()
     schema["$defs"] |= {**operator.pop("$defs"), "TypedOperatorDesc": operator}
-    node = schema["$defs"]["OperatorGraphNodeDesc"]["properties"]
     typed = {"if": {"type": "object", "required": ["Type"]}, "then": ref("TypedOperatorDesc")}
-    tile = or_null(ref("TileOperatorDesc"))
-    node["Operator"] = _described_as(node["Operator"], {**typed, "else": tile})
+    _narrow(schema["$defs"]["OperatorGraphNodeDesc"], Operator=typed | {"else": or_null(ref("TileOperatorDesc"))})
     return schema
 
 
@@ -98,16 +96,13 @@ def narrowed_tile_schema(row: TileSupport) -> Schema:
     counts = {"minimum": row.dimension_counts[0], "maximum": row.dimension_counts[-1]}
     array = {"type": "array", "minItems": counts["minimum"], "maxItems": counts["maximum"]}
     buffer["DimensionCount"] |= counts
-    buffer["Sizes"] = _described_as(buffer["Sizes"], array | {"items": ref("Positive")})
     buffer["Strides"]["anyOf"][0] |= array
     buffer["Strides"]["anyOf"].append({"type": "array", "maxItems": 0})  # read as null
-    properties = schema["properties"]
-    properties["RepeatsCount"] |= counts
-    properties["Repeats"] = _described_as(properties["Repeats"], array | {"items": ref("Positive")})
-    for tensor in ("InputTensor", "OutputTensor"):
-        properties[tensor] = _described_as(properties[tensor], ref("TensorDesc"))
-    nested = schema["$defs"]["TensorDesc"]["properties"]
-    nested["Desc"] = _described_as(nested["Desc"], ref("BufferTensorDesc"))
+    schema["properties"]["RepeatsCount"] |= counts
+    positive, tensor = array | {"items": ref("Positive")}, ref("TensorDesc")
+    _narrow(schema, InputTensor=tensor, OutputTensor=tensor, Repeats=positive)
+    _narrow(schema["$defs"]["TensorDesc"], Desc=ref("BufferTensorDesc"))
+    _narrow(schema["$defs"]["BufferTensorDesc"], Sizes=positive)
     schema["$defs"]["Positive"] = {"type": "integer", "minimum": 1, "maximum": 2**32 - 1}
     _allow_flat_tensors(schema["$defs"])
     since = f"DML_FEATURE_LEVEL_{row.since.short}"
@@ -220,9 +215,10 @@ def _with_c_names(text: str) -> str:
     return re.sub(r"(?<!\n)\n(?!\n)", " ", named)
 
 
-def _described_as(described: Schema, schema: Schema) -> Schema:
-    """Return ``schema`` with the other's description."""
-    return schema | {"description": described["description"]}
+def _narrow(struct: Schema, **fields: Schema) -> None:
+    """Replace the schemas of fields; their descriptions stay."""
+    for name, schema in fields.items():
+        struct["properties"][name] = schema | {"description": struct["properties"][name]["description"]}
 
 
 _CLOSED: Final = {"unevaluatedProperties": False}

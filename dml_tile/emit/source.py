@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel
 
@@ -62,36 +62,26 @@ LanguageName = Literal[CodeName, "json"]
 MAX_NAME_LENGTH: Final = 40
 
 
-class Names(NamedTuple):
-    """The name of a lone descriptor, with which those of several begin, and the C++ namespace, as ``app::tiles``."""
-
-    first: str = ""
-    namespace: str = ""
+_Commented: TypeAlias = tuple[str, Descriptor | None, Sequence[str]]
+"""The name of a descriptor, the descriptor, and the lines of comment before it."""
 
 
-NO_NAMES: Final = Names()
-
-
-def source_text(language: LanguageName, source: str, parts: Sequence[Item], names: Names = NO_NAMES) -> Iterator[str]:
+def source_text(
+    language: LanguageName, source: str, parts: Sequence[Item], name: str = "", namespace: str = ""
+) -> Iterator[str]:
     """Yield a file that builds each descriptor of a source, in parts; comments name where each comes from.
 
     In C++ each has variables ``NAME_desc`` (a DML_TILE_OPERATOR_DESC) and ``NAME_operator`` (a DML_OPERATOR_DESC), in
-    Python ``NAME_desc``; the names come from the JSON pointers. JSON is one value, or an array of several.
+    Python ``NAME_desc``. ``name`` is that of a lone descriptor, and begins those of several; without it, they come from
+    the JSON pointers. JSON, with the full C names, is one value, or an array of several.
     """
     if language == "json":
-        yield json_text([part.desc for part in parts])
+        values = [part.desc and part.desc.model_dump(mode="json", by_alias=True) for part in parts]
+        yield f"{json.dumps(values[0] if len(values) == 1 else values, indent=2)}\n"
         return
-    named = zip(_names_of([part.pointer for part in parts], names.first), parts, strict=True)
-    commented = (_Commented(name, part.desc, [location_of(source, part.pointer)]) for name, part in named)
-    yield from _commented_text(language, commented, names.namespace)
-
-
-class _Commented(NamedTuple):
-    """A descriptor, its name, and the lines of comment before it."""
-
-    name: str
-    desc: Descriptor | None
-    comments: Sequence[str]
+    named = zip(_names_of([part.pointer for part in parts], name), parts, strict=True)
+    commented = ((own_name, part.desc, [location_of(source, part.pointer)]) for own_name, part in named)
+    yield from _commented_text(language, commented, namespace)
 
 
 def _commented_text(language: CodeName, parts: Iterable[_Commented], namespace: str) -> Iterator[str]:
@@ -101,7 +91,8 @@ def _commented_text(language: CodeName, parts: Iterable[_Commented], namespace: 
     yield f"{prelude}\n"
     yield "".join(f"\nnamespace {name} {{" for name in namespaces) + ("\n" if namespaces else "")
     for name, desc, comments in parts:
-        yield "".join(f"\n{_comment_line(mark, comment)}" for comment in comments)
+        for comment in comments:  # it ends in a colon, since what ends in a backslash would go on with the next line
+            yield f"\n{mark} {printable(comment).encode('ascii', 'backslashreplace').decode()}:"
         yield f"\n{text_of(desc, name)}"
     yield "".join(f"\n}}  // namespace {name}" for name in reversed(namespaces)) + ("\n" if namespaces else "")
 
@@ -131,12 +122,6 @@ def _other_operator(desc: OperatorDesc | TileOperatorDesc | None) -> str | None:
     return None
 
 
-def json_text(descs: Sequence[Descriptor | None]) -> str:
-    """Return JSON with the full C names, as ``dml-tile check`` reads it: one descriptor, or an array of several."""
-    values = [None if desc is None else desc.model_dump(mode="json", by_alias=True) for desc in descs]
-    return json.dumps(values[0] if len(values) == 1 else values, indent=2) + "\n"
-
-
 _LANGUAGES: Final[dict[CodeName, tuple[str, str, Callable[[Descriptor | None, str], str]]]] = {
     "cpp": ("#include <DirectML.h>", "//", cpp_text),
     # A first line of code also keeps a comment of ours from being taken for the file's encoding.
@@ -162,11 +147,6 @@ def _names_of(pointers: Sequence[str], first: str) -> Iterator[str]:
         yield name
 
 
-def _comment_line(mark: str, text: str) -> str:
-    """Return a line of comment; it ends in a colon, since what ends in a backslash would go on with the next line."""
-    return f"{mark} {printable(text).encode('ascii', 'backslashreplace').decode()}:"
-
-
 def lowering_model(lowering: Lowering) -> dict[str, Any]:
     """Return a DxDispatch model that counts up the input's elements, does the steps, and prints the output."""
     first, last = lowering.steps[0], lowering.steps[-1]
@@ -182,9 +162,9 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
             "initialValues": {"valueCount": size // 4, "value": 0},
         }
     dispatchables, commands = {}, []
-    for name, step in _named(lowering.steps):
+    for i, step in enumerate(lowering.steps, start=1):
         tensors = {"InputTensor": buffer_name(step.reads), "OutputTensor": buffer_name(step.writes)}
-        dispatchables[name] = {
+        dispatchables[name := f"step{i}"] = {
             "type": "DML_OPERATOR_TILE",
             "desc": step.desc.model_dump(mode="json", by_alias=True, exclude_none=True),
         }
@@ -195,38 +175,33 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
     return {"resources": resources, "dispatchables": dispatchables, "commands": commands}
 
 
-def lowering_source(language: CodeName, tiles: Iterable[Result], names: Names = NO_NAMES) -> Iterator[str]:
+def lowering_source(language: CodeName, tiles: Iterable[Result], name: str = "", namespace: str = "") -> Iterator[str]:
     """Yield source text that builds each step of each tile that has a lowering, in parts.
 
-    The first step of a tile is named as the tile would be, with ``_step1`` behind it.
+    The first step of a tile is named as the tile would be by ``source_text``, with ``_step1`` behind it.
     """
     lowered = [(tile, tile.lowering) for tile in tiles if tile.lowering]
-    named = zip(_names_of([tile.item.pointer for tile, _ in lowered], names.first), lowered, strict=True)
+    named = zip(_names_of([tile.item.pointer for tile, _ in lowered], name), lowered, strict=True)
     steps = (
-        _Commented(f"{name}_{step_name}", step.desc, list(_comments(tile, lowering, i)))
-        for name, (tile, lowering) in named
-        for i, (step_name, step) in enumerate(_named(lowering.steps))
+        (f"{tile_name}_step{i}", step.desc, list(_comments(tile, lowering, i, step)))
+        for tile_name, (tile, lowering) in named
+        for i, step in enumerate(lowering.steps, start=1)
     )
-    yield from _commented_text(language, steps, names.namespace)
+    yield from _commented_text(language, steps, namespace)
 
 
-def _named(steps: Sequence[LoweringStep]) -> Iterator[tuple[str, LoweringStep]]:
-    return ((f"step{i}", step) for i, step in enumerate(steps, start=1))
-
-
-def _comments(tile: Result, lowering: Lowering, i: int) -> Iterator[str]:
+def _comments(tile: Result, lowering: Lowering, i: int, step: LoweringStep) -> Iterator[str]:
     """Yield a step's line of comment; before the first step, also the lowering's cost, notes and scratch buffers."""
-    if i == 0:
+    if i == 1:
         where = f"{location_of(tile.item.source, tile.item.pointer)} at {tile.target.label}"
         yield "; ".join([where, cost_of(lowering), *lowering.notes])
         for number, size in enumerate(lowering.scratch_sizes):
             yield f"{buffer_name(number)} has {size} bytes"
-    step = lowering.steps[i]
     read, written = (
         f"{buffer.total_tensor_size_in_bytes} bytes at offset 0 of {buffer_name(location)}"
         for buffer, location in zip(described(step.desc), (step.reads, step.writes), strict=True)
     )
-    yield f"step {i + 1} of {len(lowering.steps)} reads {read}, writes {written}"
+    yield f"step {i} of {len(lowering.steps)} reads {read}, writes {written}"
 
 
 def _resource(buffer: BufferTensorDesc, shown: TensorDataType, values: dict[str, int]) -> dict[str, Any]:
