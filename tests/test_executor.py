@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import mmap
-import sys
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,8 +18,6 @@ import pytest
 from dml_tile import Device
 from dml_tile.bindings.memory import POISON, Padding
 from dml_tile.checking import check, require
-from dml_tile.cli import run as run_module
-from dml_tile.cli.run import run_tile
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile, execute
@@ -300,22 +296,3 @@ def test_a_bound_tile_may_be_run_by_eight_threads_at_once(sizes: tuple[int, ...]
     with ThreadPoolExecutor(8) as callers:
         list(callers.map(lambda _: bound.run(3), range(24)))
     np.testing.assert_array_equal(output, expected)
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(("stream", "has_bar"), [(Terminal, True), (io.StringIO, False)])
-def test_a_long_tile_has_a_progress_bar_on_a_terminal(
-    stream: type[io.StringIO], has_bar: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_module, "_MIN_BYTES_FOR_PROGRESS", 2**24)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    shown = stream()
-    monkeypatch.setattr(sys, "stderr", shown)
-    output = np.zeros((2000, 4800), np.float32)
-    run_tile("large", compile_tile(LARGE).bind(np.ones((1000, 1200), np.float32), output), explain_plan=False)
-    assert output.all()
-    assert ("tiling" in shown.getvalue()) == has_bar

@@ -5,23 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from functools import partial
 from io import UnsupportedOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import typer
 
 from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, print_stderr
 from dml_tile.cli.formats import console_of, print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption
-from dml_tile.reports.lines import rich_console
 
 if TYPE_CHECKING:
     from dml_tile.execution.mover import BoundTile
     from dml_tile.files.paths import AllowedFolders
-
-_MIN_BYTES_FOR_PROGRESS: Final = 2**28
 
 
 def run(
@@ -57,6 +53,12 @@ def run(
     from dml_tile.readers.sources import is_model_file
     from dml_tile.readers.urls import source_named
     from dml_tile.reports.text import print_refusals
+    from dml_tile.text import printable_line_start
+
+    def dispatch(name: str, tile: BoundTile) -> None:
+        if explain_plan:
+            print_stderr(f"{printable_line_start(name)}: {tile}")
+        tile.run()
 
     target = one_target(targets, "a model is run at one target")
     model = source_named(model)
@@ -71,7 +73,7 @@ def run(
             print_bytes if dxdispatch_output else print_text,
             target,
             against or "both",
-            dispatch=partial(run_tile, explain_plan=explain_plan),
+            dispatch=dispatch,
             as_dxdispatch=dxdispatch_output,
             in_rows=sys.stdout.isatty(),
         )
@@ -87,22 +89,6 @@ def run(
             raise  # it is standard output's
         complain(model, [unreadable("", f"{error.filename}: {error.strerror}")])
         raise typer.Exit(UNREADABLE) from None
-
-
-def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
-    """Run a tile; a large one has a progress bar on a terminal. ``explain_plan`` prints its plan on stderr first."""
-    if explain_plan:
-        from dml_tile.text import printable_line_start
-
-        print_stderr(f"{printable_line_start(name)}: {tile}")
-    if tile.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
-        tile.run()
-        return
-    from rich.progress import Progress
-
-    with Progress(console=rich_console(sys.stderr), transient=True) as shown:
-        task = shown.add_task("tiling", total=tile.size)
-        tile.run(progress=lambda done, of: shown.update(task, completed=done))
 
 
 def _allowed_folders(model: str, output_dir: Path, allow_hidden: bool, overwrite: bool) -> AllowedFolders:
