@@ -18,7 +18,7 @@ import onnx
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
-from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from dml_tile.errors import ContradictoryDataError, InputError, input_error
 from dml_tile.files.paths import AllowedFolders
@@ -93,7 +93,6 @@ def _encoded(value: int) -> bytes:
     return bytes([*encoded, value])
 
 
-_NOT_READ: Final = "external values of a sparse tensor"
 _VARINT_BYTES: Final = 10
 """The most bytes of an element that is no string."""
 
@@ -124,28 +123,11 @@ def small(tensor: TensorProto, folder: Path) -> Array | None:
     try:
         return np.asarray(numpy_helper.to_array(tensor))
     except Exception:  # of any class: too little data, too much, none at all, an unknown type
-        may_be_dropped = math.prod(tensor.dims) * _VARINT_BYTES > LARGE or tensor.doc_string == _NOT_READ
-        if may_be_dropped or tensor.data_type not in _KNOWN_TYPES:
+        if math.prod(tensor.dims) * _VARINT_BYTES > LARGE or tensor.data_type not in _KNOWN_TYPES:
             return None
         kind = _KNOWN_TYPES[tensor.data_type]
         reason = f"are no {math.prod(tensor.dims)} elements of {kind}, which its shape {[*tensor.dims]} and type say"
         raise ContradictoryDataError([unreadable("", f"the data of {shown(tensor.name)} {reason}")]) from None
-
-
-def dense(sparse: SparseTensorProto) -> TensorProto:
-    """Return the sparse tensor as a whole; without data if it is large, malformed or external."""
-    whole = TensorProto(name=sparse.values.name, data_type=sparse.values.data_type, dims=sparse.dims)
-    if TensorProto.EXTERNAL in (sparse.values.data_location, sparse.indices.data_location):
-        whole.doc_string = _NOT_READ
-    if whole.doc_string or any(size < 0 for size in sparse.dims) or math.prod(sparse.dims) > MAX_ELEMENTS:
-        return whole
-    try:
-        values, indices = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
-        array = np.zeros(tuple(sparse.dims), values.dtype)
-        array[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, array.shape)] = values
-        return numpy_helper.from_array(array, sparse.values.name)
-    except Exception:  # of any class: wrong data, or indices that do not fit
-        return whole
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:

@@ -1,7 +1,7 @@
 """The nodes that onnxruntime removes and does not fold, as measured with wheels of 1.9 to 1.24.
 
 idle      a node returns an input: the ones of ``dml_tile.readers.onnx.idle``
-undone    a node undoes what the one before it does, or two pairs of QuantizeLinear and DequantizeLinear do one's work
+undone    a Transpose undoes the one before it
 equal     a node computes what an earlier one does
 in a row  one Reshape or Transpose does what several do
 fused     what computes a Reshape's shape from its input's sizes, which become 0 or -1
@@ -12,7 +12,7 @@ Source: microsoft/onnxruntime, onnxruntime/core/optimizer/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -73,12 +73,9 @@ def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgrap
     """
     first: dict[tuple[object, ...], Node] = {}
     for node in nodes:
-        if not is_subgraph and (inner := _inner_pair(node, uses)):
-            ends[inner] = _INNER
-            uses.replace(inner.proto.output[0], uses.makers[inner.proto.input[0]].proto.input[0], _INNER.since)
         is_output = not uses.outputs.isdisjoint(node.outputs)
         found = passed_on(node, uses) or _undone(node, uses)
-        is_named = node.kind in ("Identity", *_UNDOING)
+        is_named = node.kind in ("Identity", "Transpose")
         if found and (not is_output or (is_named and uses.is_used_once(uses.root(found[0])))):
             name, ends[node] = found
             uses.replace(next(iter(node.outputs)), name, ends[node].since)
@@ -124,62 +121,14 @@ def _sinces(node: Node, same: Node, uses: Uses) -> Iterator[Version]:
 
 
 def _undone(node: Node, uses: Uses) -> tuple[str, Gone] | None:
-    """Return the value that a node makes again, of which the node before it makes another, and why both are gone."""
-    if node.kind not in _UNDOING or not node.proto.input:
+    """Return the value that a Transpose makes again of what another makes of it, and why both are gone."""
+    before = uses.makers.get(uses.root(node.proto.input[0])) if node.kind == "Transpose" and node.proto.input else None
+    if before is None or before.kind != "Transpose" or not before.proto.input or "perm" not in before.attributes:
         return None
-    kind, undoes, since, since_as_output = _UNDOING[node.kind]
-    before, output = uses.makers.get(uses.root(node.proto.input[0])), next(iter(node.outputs))
-    if before is None or before.kind != kind or not before.proto.input or not undoes(before, node):
+    first, second = (enumerate(each.attributes["perm"].ints) for each in (before, node))
+    if dict(first) != {axis: i for i, axis in second}:
         return None
-    if node.kind == "QuantizeLinear" and uses.counts[output] > 1:
-        return None
-    since = since_as_output if output in uses.outputs else since
-    return before.proto.input[0], Gone(f"a {kind} and a {node.kind} undo each other; onnxruntime removes them", since)
-
-
-def _scale(node: Node) -> list[object]:
-    """Return a key of the scale and the zero point, which is 0 if there is none."""
-    keys = [_constant_key(*each) for each in zip(node.proto.input[1:], node.inputs[1:], strict=True)]
-    return keys if len(keys) > 1 else [*keys, ("|u1", (), bytes(1))]
-
-
-def _have_one_scale(one: Node, other: Node) -> bool:
-    return _scale(one) == _scale(other)
-
-
-def _are_inverse(one: Node, other: Node) -> bool:
-    """Return True if the second of two Transposes undoes the first; both have permutations."""
-    first, second = (enumerate(node.attributes["perm"].ints) for node in (one, other))
-    return "perm" in one.attributes and dict(first) == {axis: i for i, axis in second}
-
-
-_UNDOING: Final[Mapping[str, tuple[str, Callable[[Node, Node], bool], Version, Version]]] = {
-    "QuantizeLinear": ("DequantizeLinear", _have_one_scale, (1, 17), (1, 20)),
-    "Transpose": ("Transpose", _are_inverse, (1, 10), (1, 10)),
-}
-"""Operators that undo what another does, if both do the same but for the direction, and the release that sees it."""
-
-_INNER: Final = Gone("it is between a QuantizeLinear and a DequantizeLinear; onnxruntime makes two pairs one", (1, 14))
-
-
-def _inner_pair(node: Node, uses: Uses) -> Node | None:
-    """Return the QuantizeLinear before the last of four nodes, of which onnxruntime makes one pair."""
-    chain = [node]
-    for kind in ("DequantizeLinear", "QuantizeLinear", "DequantizeLinear"):
-        name = next(iter(chain[-1].proto.input), "")
-        if chain[-1].kind != kind or name not in uses.makers or uses.counts[name] != 1:
-            return None
-        chain.append(uses.makers[name])
-    arguments = [value for each in chain for value in each.inputs[1:]]
-    is_one = (
-        chain[-1].kind == "QuantizeLinear"
-        and len(arguments) == 2 * len(chain)
-        and {value.data_type for value in arguments} in ({"float32", "uint8"}, {"float32", "int8"})
-        and all(value.is_folded and value.count == 1 for value in arguments)
-        and _have_one_scale(*chain[:2])
-        and _have_one_scale(*chain[2:])
-    )
-    return chain[1] if is_one else None
+    return before.proto.input[0], Gone("a Transpose and a Transpose undo each other; onnxruntime removes them", (1, 10))
 
 
 def _fused_shapes(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
@@ -270,3 +219,9 @@ def quantised_tiles(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, s
         before = uses.only_maker(tile) if tile and tile.type == "Tile" else None
         if tile and before and before.inputs and before.type == "DequantizeLinear" and _scale(before) == _scale(node):
             yield tile, before.inputs[0].data_type or ""
+
+
+def _scale(node: Node) -> list[object]:
+    """Return a key of the scale and the zero point, which is 0 if there is none."""
+    keys = [_constant_key(*each) for each in zip(node.proto.input[1:], node.inputs[1:], strict=True)]
+    return keys if len(keys) > 1 else [*keys, ("|u1", (), bytes(1))]

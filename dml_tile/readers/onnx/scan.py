@@ -19,7 +19,7 @@ from dml_tile.back_ends.placement import Edge, Gone, ModelNode, Placement, Reaso
 from dml_tile.errors import ContradictoryDataError, InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
-from dml_tile.readers.onnx.file import dense, small, subgraphs
+from dml_tile.readers.onnx.file import small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
@@ -141,8 +141,13 @@ class GraphScan:
             scope[name] = replace(value, edge=edge)
             edge.elements = self.overridable.get(name)
             edge.is_input, edge.is_initialiser = name not in self.overridable, name in self.overridable
-        for tensor in chain(graph.initializer, map(dense, graph.sparse_initializer)):
+        for tensor in graph.initializer:
             scope[tensor.name] = self._with_edge(tensor.name, self._tensor_value(tensor))
+        for sparse in graph.sparse_initializer:  # whose elements are not read
+            type_ = helper.make_tensor_type_proto(sparse.values.data_type, sparse.dims)
+            origin = ValueOrigin(source=ValueSource("tensor", place(sparse.values.name)))
+            value = Value(type_, is_folded=True, early_type=type_, elements_origin=origin)
+            scope[sparse.values.name] = self._with_edge(sparse.values.name, value)
         uses = Uses(graph)
         nodes: list[Node] = []
         implicit: dict[str, Edge] = {}
@@ -359,12 +364,8 @@ class GraphScan:
 
     def _constant_values(self, node: Node) -> Mapping[str, Value]:
         """Return the value of a Constant by its tensor; nothing for another node, or without a tensor."""
-        if node.kind != "Constant":
-            return {}
-        tensors = [attribute.t for attribute in node.proto.attribute if attribute.HasField("t")]
-        sparse = [each.sparse_tensor for each in node.proto.attribute if each.HasField("sparse_tensor")]
-        values = map(self._tensor_value, (*tensors, *map(dense, sparse)))
-        return dict(zip(node.proto.output, values, strict=False))
+        tensors = [each.t for each in node.proto.attribute if node.kind == "Constant" and each.HasField("t")]
+        return dict(zip(node.proto.output, map(self._tensor_value, tensors), strict=False))
 
 
 _MEASURING: Final = frozenset({"Shape", "Size"})
