@@ -35,20 +35,14 @@ class TileSupport(NamedTuple):
     since: FeatureLevel
     dimension_counts: range
     data_types: frozenset[TensorDataType]
-    page: str
 
 
 @cache
 def tile_rows() -> tuple[TileSupport, ...]:
     """Return Tile's documented rows, the oldest first."""
     rows = operator_table("TILE", ("InputTensor", "OutputTensor")).rows
-    return tuple(
-        TileSupport(
-            level, range(min(column.dimension_counts), max(column.dimension_counts) + 1), column.data_types, pages.TILE
-        )
-        for level, row in rows.items()
-        for column in [row["InputTensor"]]
-    )
+    columns = ((level, *row["InputTensor"]) for level, row in rows.items())
+    return tuple(TileSupport(level, range(min(counts), max(counts) + 1), types) for level, counts, types in columns)
 
 
 def tile_support(level: FeatureLevel) -> TileSupport:

@@ -76,7 +76,7 @@ def _outside_the_row(
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType")
 def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
     """A tensor's data type is in the operator's row of the level."""
-    for view, expected, since, rests_on in _outside_the_row(op, target, "data_type", "data_types"):
+    for view, expected, since, basis in _outside_the_row(op, target, "data_type", "data_types"):
         data_type = view.desc.data_type
         if not isinstance(data_type, TensorDataType) or data_type == TensorDataType.UNKNOWN:
             continue  # a rule of buffers has it
@@ -88,7 +88,7 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
         if since:
             message = level_needed(type_name(data_type), since, target)
             advice.append(upgrade_advice(since))
-        yield Violation(view.path("DataType"), message, ", or ".join(advice) or None, rests_on)
+        yield Violation(view.path("DataType"), message, ", or ".join(advice) or None, basis)
 
 
 def _cast(data_type: TensorDataType, documented: Iterable[TensorDataType]) -> TensorDataType | None:
@@ -116,9 +116,9 @@ def data_types_are_supported_by_adapter(op: OperatorView, target: Target) -> Ite
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DimensionCount")
 def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Violation]:
     """A tensor's dimension count is in the operator's row of the level."""
-    for view, expected, since, rests_on in _outside_the_row(op, target, "dimension_count", "dimension_counts"):
+    for view, expected, since, basis in _outside_the_row(op, target, "dimension_count", "dimension_counts"):
         if 1 <= view.desc.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1:  # else a rule of buffers has it
-            yield count_outside_row(view, expected, since, target, rests_on)
+            yield count_outside_row(view, expected, since, target, basis)
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-given")

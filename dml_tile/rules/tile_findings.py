@@ -12,7 +12,7 @@ from operator import mul
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc, described
-from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel, TensorFlags
+from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.findings import Finding, Severity, apply_rules
 from dml_tile.rules.tensor import Operand, findings_of_tensor, ordinary_buffer, view_of
@@ -48,9 +48,6 @@ def _lowest_level_of(data_type: int, dimension_count: int) -> FeatureLevel | Non
     rows = ((level, TARGETS[level].tile_support) for level in DISTINCT_LEVELS)
     takes = (level for level, row in rows if data_type in row.data_types and dimension_count in row.dimension_counts)
     return next(takes, None)
-
-
-_NO_FLAGS: Final = int(TensorFlags.NONE)
 
 
 def findings(tile: TileOperatorDesc | OperatorDesc | None, target: Target) -> Iterable[Finding]:
@@ -103,7 +100,7 @@ def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]
 def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
     """Return True for a common packed tile, which breaks no rule (a property test shows it)."""
     source = ordinary_buffer(tile.input_tensor, OWNED_BY_DML)
-    output = ordinary_buffer(tile.output_tensor, _NO_FLAGS)
+    output = ordinary_buffer(tile.output_tensor, allowed_flags=0)
     if source is None or output is None:
         return False
     support, repeats = target.tile_support, tile.repeats
