@@ -188,7 +188,7 @@ class BufferBinding:
 
     def region(self, count: int) -> Bytes | None:
         """Return the bytes of ``span``. Raises MemoryError if memory is too small."""
-        if self.buffer is None or self.span(count) is None:
+        if self.buffer is None or self.offset + count > self.buffer.size:
             return None
         return self.buffer.memory[self.offset : self.offset + count]
 
@@ -207,7 +207,10 @@ class BufferArrayBinding:
             require_instance(binding, BufferBinding)
 
 
-_BINDING_TYPES: Final = {BufferBinding: BindingType.BUFFER, BufferArrayBinding: BindingType.BUFFER_ARRAY}
+_BINDING_TYPES: Final[dict[type, BindingType]] = {
+    BufferBinding: BindingType.BUFFER,
+    BufferArrayBinding: BindingType.BUFFER_ARRAY,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +224,9 @@ class BindingDesc:
     desc: BufferBinding | BufferArrayBinding | None = None
 
     def __post_init__(self) -> None:
-        number = require_uint("type", self.type)
-        wanted = tuple(kind for kind, type_ in _BINDING_TYPES.items() if type_ == number) or tuple(_BINDING_TYPES)
-        if self.desc is not None and not isinstance(self.desc, wanted):
+        number, fitting = require_uint("type", self.type), _BINDING_TYPES.get(type(self.desc))
+        if self.desc is not None and (fitting is None or (number != fitting and number in _BINDING_TYPES.values())):
+            wanted = [kind for kind, type_ in _BINDING_TYPES.items() if type_ == number] or _BINDING_TYPES
             names = " or ".join(f"a {kind.__name__}" for kind in wanted)
             raise TypeError(f"a binding of type {self.type!r} takes {names}, not a {type(self.desc).__name__}")
 

@@ -109,7 +109,7 @@ class Execution:
 
         def accesses(call: str) -> Iterator[BoundRange]:
             bound = chain(table.bound[call] if is_own_table else (), repeat(None))
-            for slot, binding in zip(chain.from_iterable(compiled.slots[call]), bound, strict=False):
+            for (slot,), binding in zip(compiled.slots[call], bound, strict=False):
                 if slot.size_in_bytes:
                     yield BoundRange(slot, binding, why_unnoticed)
 
@@ -187,12 +187,12 @@ def _may_write(
     desc: Descriptor | None = None,
 ) -> bool:
     """Return True if there are no findings and no overlaps; findings remove the device."""
-    read, written = ([(each.name, each.span) for each in accesses] for accesses in (reads, writes))
+    spans = [(each, each.span) for each in (*reads, *writes)]
     overlaps = [
-        (output, other)
-        for i, (output, span) in enumerate(written)
-        for other, accessed in (*read, *written[:i])
-        if span and accessed and span.overlaps(accessed)
+        (output.name, other.name)
+        for i, (output, written) in enumerate(spans[len(reads) :], len(reads))
+        for other, accessed in spans[:i]
+        if written and accessed and written.overlaps(accessed)
     ]
     for names in overlaps:
         findings += state.findings(OVERLAP_RULES, names)

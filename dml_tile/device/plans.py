@@ -71,8 +71,9 @@ class _Place(NamedTuple):
     slot: str
     offset: int = 0
 
-    def memory(self, regions: Regions, tensor: BufferTensorDesc) -> Bytes:
-        return regions[self.slot][self.offset : self.offset + tensor.total_tensor_size_in_bytes]
+    def part(self, tensor: BufferTensorDesc) -> tuple[str, slice]:
+        """Return the slot, and the part of its region that the tensor takes."""
+        return self.slot, slice(self.offset, self.offset + tensor.total_tensor_size_in_bytes)
 
 
 @lru_cache(maxsize=256)
@@ -177,11 +178,11 @@ def _kernel(tiles: Sequence[_Tile], target: Target) -> Kernel | None:
         if why_never_executed(desc, target):
             return None
         source, output = described(desc)
-        moves += [(mover_of_tile(desc), source, read_from, output, place) for place in places]
+        moves += [(mover_of_tile(desc), *read_from.part(source), *place.part(output)) for place in places]
 
     def run(regions: Regions) -> None:
-        for mover, source, read_from, output, written_to in moves:
-            mover.write(read_from.memory(regions, source), written_to.memory(regions, output))
+        for mover, source_slot, read, output_slot, written in moves:
+            mover.write(regions[source_slot][read], regions[output_slot][written])
 
     return run
 
