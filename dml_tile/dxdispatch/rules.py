@@ -133,6 +133,11 @@ class ModelPart:
         operator = self.operator if self.kind == "dispatchable" else None
         return operators_in(operator, _object(desc_of(self.fields))) if operator else iter(())
 
+    def missing_counts(self) -> list[str]:
+        """Return the counts of arrays that an operator, or one fused into it, leaves out."""
+        operators = self.operators()
+        return [f"{prefix}{count}" for prefix, each, desc in operators for count in each.arrays if count not in desc]
+
     def tensors(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
         """Yield an operator's tensors: the name, the DML_TENSOR_DESC and the DML_BUFFER_TENSOR_DESC."""
         for _, operator, desc in islice(self.operators(), 1):  # of fused ones, tensors are not read
@@ -178,16 +183,6 @@ def operators_in(
         for name, value in values_of(each, desc) if each.is_operator else ():
             if fused := known_operator_of(value):
                 yield from operators_in(fused, _object(desc_of(value)), f"{prefix}{name}.")
-
-
-def missing_counts(operator: Operator, desc: Any) -> list[str]:
-    """Return the counts of arrays that an operator's fields leave out."""
-    return [
-        f"{prefix}{count}"
-        for prefix, each, fields in operators_in(operator, _object(desc))
-        for count in dict.fromkeys(other.counted_by for other in each.fields)
-        if count and count not in fields
-    ]
 
 
 def _object(value: Any) -> dict[str, Any]:

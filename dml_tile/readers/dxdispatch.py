@@ -10,7 +10,7 @@ from dml_tile.directml.operators import Operator, operator_named
 from dml_tile.dxdispatch.bindings import binding_findings, binding_problems
 from dml_tile.dxdispatch.literals import literal_problems
 from dml_tile.dxdispatch.model import TileDispatchable, known_fields_of_operator, read_parts
-from dml_tile.dxdispatch.rules import ModelPart, desc_of, missing_counts, model_parts, part_findings
+from dml_tile.dxdispatch.rules import ModelPart, desc_of, model_parts, part_findings
 from dml_tile.findings import unreadable
 from dml_tile.json_text import Document
 from dml_tile.readers.item import Item, ItemOrProblem, validated
@@ -48,10 +48,9 @@ def read_model_parts(document: Document) -> Iterator[ItemOrProblem]:
 
 def _read_operator_of_model(operator: Operator, part: ModelPart, pointer: str) -> ItemOrProblem:
     """Read another operator than Tile; DxDispatch requires the counts of arrays, which other JSON may leave out."""
-    desc = desc_of(part.fields)
-    data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc)}
+    data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc_of(part.fields))}
     read = validated(OperatorDesc, data, pointer)
-    problems = [f"{count} is missing; DxDispatch requires it" for count in missing_counts(operator, desc)]
+    problems = [f"{count} is missing; DxDispatch requires it" for count in part.missing_counts()]
     if isinstance(read, Item):
         return unreadable(pointer, "; ".join(problems)) if problems else replace(read, part=part)
     return replace(read, message="; ".join([*problems, read.message]))
