@@ -34,7 +34,9 @@ _Places: TypeAlias = set[tuple[int, int]]
 
 
 class _Pattern(NamedTuple):
-    parts: tuple[str, ...]
+    """The parts of a line's pattern: ``**``, names, and expressions for names."""
+
+    parts: tuple[str | re.Pattern[str], ...]
     keeps: bool  # it begins with an exclamation mark
     is_of_folders: bool  # it ends with a slash
 
@@ -47,7 +49,7 @@ class _Folder(NamedTuple):
     """
 
     names: dict[str, _Places]
-    wildcards: dict[str, _Places]
+    wildcards: dict[re.Pattern[str], _Places]
     staying: _Places
     matching: frozenset[int]
     is_left_out: bool
@@ -64,7 +66,6 @@ class Patterns:
         self.lines = tuple(lines)
         self.met: set[int] = set()
         self._patterns = {index: pattern for index, line in enumerate(self.lines) if (pattern := _pattern(line))}
-        self._expressions: dict[str, re.Pattern[str] | None] = {}
         root = {(index, 0) for index in self._patterns}
         elsewhere = {(index, 0) for index, pattern in self._patterns.items() if pattern.parts[0] == _ANY_DEPTH}
         self._folders = {"": self._folder(root), OUTSIDE[:-1]: self._folder(elsewhere)}
@@ -104,7 +105,7 @@ class Patterns:
         name = path.rstrip("/").rpartition("/")[2]
         reached = set(above.names.get(name, ()))
         for part, places in above.wildcards.items():
-            if self._is_match(part, name):
+            if part.match(name):
                 reached |= places
         ends = {place for place in reached if place[1] == len(self._patterns[place[0]].parts)}
         matching = {index for index, _ in ends if is_folder or not self._patterns[index].is_of_folders}
@@ -119,16 +120,12 @@ class Patterns:
             if parts[at] == _ANY_DEPTH:
                 folder.staying.add((index, at))
                 at += 1
-            of_kind = folder.wildcards if re.search(_MAGIC, parts[at]) else folder.names
-            of_kind.setdefault(parts[at], set()).add((index, at + 1))
+            part = parts[at]
+            if isinstance(part, str):
+                folder.names.setdefault(part, set()).add((index, at + 1))
+            else:
+                folder.wildcards.setdefault(part, set()).add((index, at + 1))
         return folder
-
-    def _is_match(self, part: str, name: str) -> bool:
-        if part not in self._expressions:
-            text = _expression(part)
-            self._expressions[part] = re.compile(text, re.DOTALL) if text else None
-        expression = self._expressions[part]
-        return bool(expression and expression.match(name))
 
 
 def _pattern(line: str) -> _Pattern | None:
@@ -150,27 +147,28 @@ def _pattern(line: str) -> _Pattern | None:
     if parts[-1] == _ANY_DEPTH:  # all that is inside
         parts.append("*")
     once = [part for at, part in enumerate(parts) if part != _ANY_DEPTH or parts[at - 1 : at] != [_ANY_DEPTH]]
-    return _Pattern(tuple(once), keeps, is_of_folders)
+    read = [part if part == _ANY_DEPTH or not re.search(_MAGIC, part) else _expression(part) for part in once]
+    well_formed = tuple(part for part in read if part is not None)
+    return _Pattern(well_formed, keeps, is_of_folders) if len(well_formed) == len(read) else None
 
 
-def _expression(part: str) -> str:
-    """Return the regular expression for a name; empty for a malformed pattern, which matches nothing.
+def _expression(part: str) -> re.Pattern[str] | None:
+    """Return the regular expression for a name; None for a malformed pattern, which matches nothing.
 
     Between stars, the first place that fits is taken and never given up, so that the time is linear in the name.
     """
     pieces = [""]
     for piece in _pieces(part):
         if piece is None:
-            return ""
+            return None
         if piece == "*":
             pieces.append("")
         else:
             pieces[-1] += piece
     first, *others = pieces
-    if not others:
-        return rf"{first}\Z"
-    *between, last = others
-    return first + "".join(f"(?>.*?{piece})" for piece in between if piece) + rf".*{last}\Z"
+    between = "".join(f"(?>.*?{piece})" for piece in others[:-1] if piece)
+    last = f".*{others[-1]}" if others else ""
+    return re.compile(rf"{first}{between}{last}\Z", re.DOTALL)
 
 
 def _pieces(part: str) -> Iterator[str | None]:
