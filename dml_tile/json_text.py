@@ -148,10 +148,22 @@ class SourceText:
         A missing field has the position of the object that lacks it; a pointer to nothing has none.
         """
         steps = pointer_steps(pointer)
-        if self.line_number is None:
-            return self._position(steps, path)
-        position = self._position(steps[1:], path) if steps else None
-        return position and position._replace(line=self.line_number, end_line=self.line_number)
+        if self.line_number is not None and not steps:
+            return None
+        offset = self._root
+        for step in steps if self.line_number is None else steps[1:]:
+            offset = None if offset is None else self._scan(offset).children.get(step)
+        if offset is None:
+            return None
+        for field in re.findall(_STEP, path):
+            children = self._scan(offset).children
+            if field not in _BESIDE_DESC and (desc := children.get("Desc") or children.get("desc")):
+                offset, children = desc, self._scan(desc).children  # a struct's fields may be under Desc
+            found = children.get(field) or children.get(to_snake(field))
+            if found is None:
+                break
+            offset = found
+        return Position(*self._line_and_column(offset), *self._line_and_column(self._scan(offset).end))
 
     @cached_property
     def _text(self) -> str:
@@ -167,25 +179,9 @@ class SourceText:
         """Returns the value at an offset."""
         return lru_cache(_VALUES_REMEMBERED)(partial(_scanned, self._text))  # not of self: a cycle would stay
 
-    def _position(self, steps: list[str], path: str) -> Position | None:
-        offset = self._root
-        for step in steps:
-            offset = None if offset is None else self._scan(offset).children.get(step)
-        if offset is None:
-            return None
-        for field in re.findall(_STEP, path):
-            children = self._scan(offset).children
-            if field not in _BESIDE_DESC and (desc := children.get("Desc") or children.get("desc")):
-                offset, children = desc, self._scan(desc).children  # a struct's fields may be under Desc
-            found = children.get(field) or children.get(to_snake(field))
-            if found is None:
-                break
-            offset = found
-        return Position(*self._line_and_column(offset), *self._line_and_column(self._scan(offset).end))
-
     def _line_and_column(self, offset: int) -> tuple[int, int]:
         before = bisect_left(self._ends_of_lines, offset)
-        return before + 1, offset - (self._ends_of_lines[before - 1] if before else -1)
+        return before + (self.line_number or 1), offset - (self._ends_of_lines[before - 1] if before else -1)
 
     @cached_property
     def _ends_of_lines(self) -> list[int]:
