@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -16,7 +17,7 @@ from dml_tile.text import did_you_mean, json_pointer, nearest, plural, shown
 _Part = TypeVar("_Part")
 KeysAt: TypeAlias = Callable[[Sequence[str | int]], Sequence[str]]
 
-C_NAMES: Final = list(c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc).values())
+C_NAMES: Final = tuple(c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc).values())
 
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEMS_COUNTED: Final = 10_000
@@ -93,6 +94,7 @@ def limited_problems(parts: Iterable[_Part | Finding]) -> Iterator[_Part | Findi
         yield unreadable("", f"and {plural(problems - MAX_PROBLEMS_OF_A_SOURCE, 'more problem')}")
 
 
+@dataclass(eq=False)
 class ProblemList:
     """Collects the problems of an input: keeps the first MAX_PROBLEMS, and counts the others.
 
@@ -102,21 +104,13 @@ class ProblemList:
     a problem's pointer names already, so that its message does not.
     """
 
-    def __init__(
-        self,
-        data: Any,
-        pointer: str = "",
-        names: Sequence[str] = C_NAMES,
-        keys_at: KeysAt | None = None,
-        sections: Collection[str] = (),
-    ) -> None:
-        self._data = data
-        self._pointer = pointer
-        self._names = names
-        self._keys_at = keys_at or (lambda path: names)
-        self._sections = sections
-        self._problems: list[Finding] = []
-        self._more = 0
+    data: Any
+    pointer: str = ""
+    names: Sequence[str] = C_NAMES
+    keys_at: KeysAt | None = None
+    sections: Collection[str] = ()
+    _problems: list[Finding] = field(default_factory=list, init=False)
+    _more: int = field(default=0, init=False)
 
     def add(self, problem: Finding) -> None:
         """Add one problem."""
@@ -130,23 +124,24 @@ class ProblemList:
         if len(self._problems) == MAX_PROBLEMS:
             self._more += error.error_count()
             return
+        keys_at = self.keys_at or (lambda path: self.names)
         found = [(details, *self._followed(details, location)) for details in error.errors(include_url=False)]
         unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
-        misspelt = {(*path[:-1], *nearest(str(path[-1]), self._keys_at(path[:-1]))) for path in unknown[:MAX_PROBLEMS]}
+        misspelt = {(*path[:-1], *nearest(str(path[-1]), keys_at(path[:-1]))) for path in unknown[:MAX_PROBLEMS]}
         relevant = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
         room = MAX_PROBLEMS - len(self._problems)
         for details, steps, path in relevant[:room]:
-            keys = self._keys_at(path[:-1]) if details["type"] == "extra_forbidden" else ()
-            if path and path[0] in self._sections:
+            keys = keys_at(path[:-1]) if details["type"] == "extra_forbidden" else ()
+            if path and path[0] in self.sections:
                 path = path[2:] or path[-1:]
-            self.add(unreadable(self._pointer + json_pointer(steps), _described(details, path, keys, self._names)))
+            self.add(unreadable(self.pointer + json_pointer(steps), _described(details, path, keys, self.names)))
         self._more += max(0, len(relevant) - room)
 
     def _followed(
         self, details: ErrorDetails, location: tuple[str | int, ...]
     ) -> tuple[list[str | int], list[str | int]]:
         """Return the steps to the wrong value, and the path to the field, which may be missing."""
-        data, steps, rest = self._data, list[str | int](), list[str | int]()
+        data, steps, rest = self.data, list[str | int](), list[str | int]()
         for step in location + details["loc"]:
             name = str(step)
             known = data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
@@ -168,7 +163,7 @@ class ProblemList:
         if not self._more:
             return self._problems
         more = f"at least {MAX_PROBLEMS_COUNTED} more problems" if self.is_full else plural(self._more, "more problem")
-        return [*self._problems, unreadable(self._pointer, f"and {more}")]
+        return [*self._problems, unreadable(self.pointer, f"and {more}")]
 
 
 def problems_of(

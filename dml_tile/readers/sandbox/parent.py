@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock, Thread
 from typing import IO, Final, cast
@@ -47,6 +48,7 @@ _SECONDS_BETWEEN_LOOKS: Final = 0.1
 _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signals}
 
 
+@dataclass(eq=False)
 class ModelReader:
     """Reads models one after the other in a child process, which is started when needed and ends with ``close``.
 
@@ -54,27 +56,18 @@ class ModelReader:
     bound the reading of each file. ``command`` starts the child.
     """
 
-    def __init__(
-        self,
-        known_shapes: KnownShapes,
-        targets: Sequence[Target] = (),
-        *,
-        seconds: float = MAX_SECONDS,
-        memory: int = MAX_MEMORY_BYTES,
-        command: Sequence[str] = _COMMAND,
-    ) -> None:
-        self._known_shapes = known_shapes
-        self._targets = tuple(targets)
-        self._seconds = seconds
-        self._memory = memory
-        self._command = command
-        self._facts = ModelFacts()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._is_reading = False
-        self._deadline = 0.0
-        """The time, of ``time.monotonic``, at which the process is ended."""
-        self._lock = RLock()
-        """Is held by whoever changes these, the thread that reads or the one that watches the deadline."""
+    known_shapes: KnownShapes
+    targets: Sequence[Target] = ()
+    seconds: float = MAX_SECONDS
+    memory: int = MAX_MEMORY_BYTES
+    command: Sequence[str] = _COMMAND
+    _facts: ModelFacts = field(default=ModelFacts(), init=False)
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _is_reading: bool = field(default=False, init=False)
+    _deadline: float = field(default=0, init=False)
+    """The time, of ``time.monotonic``, at which the process is ended."""
+    _lock: RLock = field(default_factory=RLock, init=False)
+    """Is held by whoever changes these, the thread that reads or the one that watches the deadline."""
 
     def close(self) -> None:
         """End the process; the next file would start another one."""
@@ -98,7 +91,7 @@ class ModelReader:
         kind = kind_of(path.name)
         assert kind is not None
         order = Order(
-            str(path.absolute()), str(kind.reader), self._known_shapes, self._seconds, self._memory, self._targets
+            str(path.absolute()), str(kind.reader), self.known_shapes, self.seconds, self.memory, tuple(self.targets)
         )
         parts: list[Part] = []
         end: ModelFacts | str = "interrupted"
@@ -109,7 +102,7 @@ class ModelReader:
         finally:
             with self._lock:
                 if self._deadline <= time.monotonic():
-                    end = f"reading took longer than {self._seconds:.3g} s"
+                    end = f"reading took longer than {self.seconds:.3g} s"
                 if isinstance(end, str):
                     self.close()
                 self._is_reading, self._deadline = False, time.monotonic() + SECONDS_IDLE
@@ -127,10 +120,10 @@ class ModelReader:
     def _begun(self) -> subprocess.Popen[bytes]:
         """Return the process that is to read a file before the deadline; start one if none runs."""
         with self._lock:
-            self._is_reading, self._deadline = True, time.monotonic() + self._seconds
+            self._is_reading, self._deadline = True, time.monotonic() + self.seconds
             if self._process is None or self._process.poll() is not None:
                 self.close()
-                self._process = started(self._command)
+                self._process = started(self.command)
                 Thread(target=self._watch, args=[self._process], daemon=True).start()
             return self._process
 
