@@ -25,7 +25,7 @@ from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, 
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Against
-from dml_tile.rules.check import findings_of, refusals_of
+from dml_tile.rules.check import findings_of, findings_of_null_graph, refusals_of
 from dml_tile.rules.device import (
     COMPILATION_FLAG_RULES,
     COMPILATION_RULES,
@@ -38,7 +38,6 @@ from dml_tile.rules.device import (
     Fault,
     Removal,
 )
-from dml_tile.rules.graph import GRAPH_CALL_RULES
 from dml_tile.rules.tile_findings import blocks_creation
 from dml_tile.simulation.target import origin_of, resolve
 from dml_tile.text import did_you_mean
@@ -211,9 +210,9 @@ class Device:
         """
         call = self._state.begin("CompileGraph")
         require_instance(graph, GraphDesc, NoneType)
-        findings = self._state.findings(GRAPH_CALL_RULES, graph) if graph is None else []
-        findings += findings_of(graph, self.target, self._state.against) if graph is not None else ()
-        findings += self._state.findings(COMPILATION_FLAG_RULES, require_uint("flags", flags))
+        given = self.target, self._state.against
+        found = findings_of_null_graph(*given) if graph is None else findings_of(graph, *given)
+        findings = [*found, *self._state.findings(COMPILATION_FLAG_RULES, require_uint("flags", flags))]
         if any(map(blocks_creation, findings)):
             self._state.refuse(call, findings, graph)
         assert graph is not None

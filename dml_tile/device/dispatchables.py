@@ -107,8 +107,7 @@ class OperatorInitializer:
         if not isinstance(operators, Iterable):
             raise TypeError(f"a sequence of operators was expected, not a {type(operators).__name__}")
         operators = tuple(operators)
-        if not all(type(each) is CompiledOperator and each.state is self.state for each in operators):
-            self.state.require(call, INITIALIZER_RULES, [self._object(operator) for operator in operators])
+        self.state.require(call, INITIALIZER_RULES, [self._object(operator) for operator in operators])
         self.state.record(call)
         self.operators = operators
         inputs, outputs = [], []
