@@ -1,7 +1,7 @@
 """Repositories: the root from which reports name files, and what a walk of their folders leaves out."""
 
 # Names stay as they were typed; pathlib would change them.
-# ruff: noqa: PTH100, PTH109, PTH110, PTH118, PTH120
+# ruff: noqa: PTH100, PTH109, PTH110
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def repository_root(names: Iterable[str] = ()) -> str:
         here = os.getcwd()
     except OSError:  # it was removed
         return "."
-    files = [name for name in names if name != STANDARD_INPUT and not isinstance(name, NoPath)]
+    files = (name for name in names if name != STANDARD_INPUT and not isinstance(name, NoPath))
     paths = [os.path.abspath(name) for name in files if part_count(name) <= MAX_PARTS]
     try:
         common = os.path.commonpath(paths or [here])
@@ -91,12 +91,8 @@ def path_within(root: str, source: str) -> str:
 
 def root_above(folder: str) -> str:
     """Return the nearest folder with ``.git`` at or above a folder; ``""`` if there is none."""
-    while not os.path.exists(os.path.join(folder, GIT)):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return ""
-        folder = above
-    return folder
+    path = PurePath(folder)
+    return next((str(each) for each in (path, *path.parents) if os.path.exists(each / GIT)), "")
 
 
 def _without_device_prefix(name: str) -> str:
