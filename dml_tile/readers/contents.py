@@ -51,10 +51,8 @@ def why_nothing(kind: FileKind, file: BinaryIO) -> str:
     if not _is_found(kind.content, beginning, file):
         return f"without {kind.content.name}"
     if kind.reader == "JSON":
-        if len(beginning) == _FIRST_PART:
-            file.seek(0)
-            beginning = read_at_most(file, MAX_DOCUMENT_BYTES + 1)
-        if _is_schema(beginning, kind.content):
+        file.seek(0)
+        if _is_schema(read_at_most(file, MAX_DOCUMENT_BYTES + 1), kind.content):
             return HOLDS_A_SCHEMA
     return ""
 
