@@ -238,12 +238,10 @@ def _read_typed(data: dict[str, Any], key: str, pointer: str, text: SourceText) 
     operator = _operator_type(data[key])
     if operator is None and not _is_like_an_operator(data, data[key]):
         return unreadable(pointer, _no_descriptor_message(data))
-    if operator is None or operator == OperatorType.TILE:
-        return validated(OperatorDesc, data, pointer, text)
-    if operator not in operators():
+    if operator is not None and operator not in operators():
         is_null = data.get("Desc", data.get("desc", UNKNOWN_STRUCT)) is None
         return validated(OperatorDesc, {"Type": operator, "Desc": None if is_null else UNKNOWN_STRUCT}, pointer, text)
-    return validated(OperatorDesc, data | {key: operator}, pointer, text)  # its name need not be read again
+    return validated(OperatorDesc, data, pointer, text)
 
 
 def _read_captured_operator(data: dict[str, Any] | None, pointer: str, text: SourceText) -> ItemOrProblem:
