@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dml_tile.directml.enums import FeatureLevel
 
@@ -32,7 +32,6 @@ class RuntimeRelease(NamedTuple):
     """
 
     version: Version
-    name: str
     opsets: Mapping[str, int]
     ir: int
     device_level: FeatureLevel
@@ -93,7 +92,6 @@ def releases() -> Mapping[Version, RuntimeRelease]:
     return {
         version_of(name): RuntimeRelease(
             version_of(name),
-            name,
             {"": row["opset"], **dict(_of(table["domain_opsets"], version_of(name)))},
             row["ir"],
             FeatureLevel.parse(row["device_level"]),
@@ -122,14 +120,11 @@ def _kernels(table_name: str, release: Version) -> Kernels:
     return found
 
 
-def directml_kernels(release: Version) -> Kernels:
-    """Return the DirectML provider's kernels of a release."""
-    return _kernels("registrations.json", release)
+directml_kernels: Final = partial(_kernels, "registrations.json")
+"""Returns the DirectML provider's kernels of a release."""
 
-
-def cpu_kernels(release: Version) -> Kernels:
-    """Return the CPU provider's kernels of a release."""
-    return _kernels("cpu_kernels.json", release)
+cpu_kernels: Final = partial(_kernels, "cpu_kernels.json")
+"""Returns the CPU provider's kernels of a release."""
 
 
 @cache

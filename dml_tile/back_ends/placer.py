@@ -32,8 +32,6 @@ from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.targets import NEWEST_PROVIDER, Target, provider_release
 
-NodePlacements: TypeAlias = list[tuple[ModelNode, Reason]]
-
 
 def placed_model(models: Sequence[LoadedModel], targets: Sequence[Target]) -> PlacedModel:
     """Return the placements of a model's nodes at targets, of which each has the model as its release loads it."""
@@ -55,7 +53,7 @@ def release_of(target: Target) -> Version:
     return provider_release(target.name) or NEWEST_PROVIDER
 
 
-def place(model: LoadedModel, target: Target) -> tuple[list[Reason], NodePlacements]:
+def place(model: LoadedModel, target: Target) -> tuple[list[Reason], list[tuple[ModelNode, Reason]]]:
     """Return what is wrong with the model, and the placement of each node, in the order of the file.
 
     Where a model is not loaded because of its IR version or its opsets, none of its nodes is placed.
@@ -85,6 +83,7 @@ def _limits(model: LoadedModel, release: Version) -> Iterator[Reason]:
     if not model.opsets:
         yield Reason(Placement.NONE, "ORT-MODEL-opset-import", "the model imports no opset")
     limits = limits_at(release)
+    read = version_text(limits.version)
     bounds = [("ORT-MODEL-ir-version", "IR version", "", model.ir, limits.ir)]
     for domain, opset in model.opsets.items():
         of_domain = f" of {domain}" if domain else ""
@@ -92,10 +91,10 @@ def _limits(model: LoadedModel, release: Version) -> Iterator[Reason]:
     for rule, what, of_domain, has, most in bounds:
         text = f"{what} {has}{of_domain}"
         if has > most and release == limits.version:
-            text = f"{text}: onnxruntime {limits.name} loads up to {most}"
+            text = f"{text}: onnxruntime {read} loads up to {most}"
             yield Reason(Placement.NONE, rule, text, f"export at {what} {most}{of_domain} or below")
         elif has > most:
-            text = f"{text}: {limits.name} loads up to {most}, and what {version_text(release)} loads is not known"
+            text = f"{text}: {read} loads up to {most}, and what {version_text(release)} loads is not known"
             yield Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
 
 
@@ -253,7 +252,7 @@ class _Placer:
             text = f"no release registers {node.operator}"
         elif not kernels:
             since = version_text(first)
-            text = f"not registered in onnxruntime {self._limits.name}; {node.operator} is from {since} on"
+            text = f"not registered in onnxruntime {version_text(self._release)}; {node.operator} is from {since} on"
         else:
             versions = sorted({kernel.since for kernel in kernels})
             text = f"registered at {', '.join(map(str, versions))}"
@@ -312,7 +311,7 @@ class _Placer:
         if has_type and self._limits.int64 != "strided" and (direct or not kernel.int64):
             return ""
         if not way:
-            return f"taken neither as such nor by strides at onnxruntime {self._limits.name}"
+            return f"taken neither as such nor by strides at onnxruntime {version_text(self._release)}"
         is_taken = way != "dml" or is_made
         return "" if is_taken else "taken by 32-bit strides, but only of another DirectML node's result"
 
@@ -330,7 +329,7 @@ class _Placer:
         if lacking.placement is Placement.CPU:
             return reason._replace(text=text)
         if not self._is_read:
-            text = f"{text} in {self._limits.name}, later ones are not known"
+            text = f"{text} in {version_text(self._release)}, later ones are not known"
             return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text, subject=reason.subject)
         is_bfloat16 = any(edge.type == "bfloat16" for edge in node.inputs if edge)
         cast = "Cast to float32 before it and back to bfloat16 behind it, which is exact" if is_bfloat16 else None

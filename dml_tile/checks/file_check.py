@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
 from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, CheckedFile, Result, verdict_of
@@ -35,9 +35,6 @@ if TYPE_CHECKING:  # most checks need none
     from dml_tile.checks.baseline import Baseline
     from dml_tile.checks.placements import ModelNodes
 
-_ALL_RULES: Final = Selection()
-
-
 Event: TypeAlias = "tuple[Result, ...] | ModelNodes | Finding | CheckedFile"
 """The results of a tile, one for each target; the placements of a model's nodes, which come first; a finding about the
 file; or, at its end, the file."""
@@ -57,7 +54,7 @@ class FileCheck(NamedTuple):
     against: Against
     known_shapes: KnownShapes = KnownShapes()
     via: BackEnd | None = None
-    selection: Selection = _ALL_RULES
+    selection: Selection = Selection()
     baseline: Baseline | None = None
     fail_on: Severity | None = Severity.WARNING
     file_ignores: FileIgnores = FileIgnores()

@@ -116,14 +116,13 @@ class ModelNodes:
     @property
     def not_lowered(self) -> int:
         """The most nodes on DirectML at a target that are no Tiles: their operators are not checked."""
-        on_directml = (
-            [node for node, reason in self.placed.at(i) if reason.placement is Placement.DIRECTML]
+        others = Counter(
+            i
             for i, has_device in enumerate(self.has_device)
-            if has_device
+            for node, reason in self.placed.at(i)
+            if has_device and reason.placement is Placement.DIRECTML and (node.domain, node.operator) != ("", "Tile")
         )
-        return max(
-            (sum((node.domain, node.operator) != ("", "Tile") for node in each) for each in on_directml), default=0
-        )
+        return max(others.values(), default=0)
 
     def outcome(self, target: int) -> str:
         """Return whether the model has a device at a target, and loads there, in words; empty if that is not known."""
