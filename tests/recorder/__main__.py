@@ -86,7 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     fetching = commands.add_parser("fetch", help="fetch the releases through pip, if their licence is MIT")
     comparing = commands.add_parser("compare", help="ask about random descriptors, and compare with the emulator")
     all_operators = commands.add_parser("operators", help="ask about random descriptors of all operators, and compare")
-    all_operators.add_argument("--sweep", action="store_true", help="each data type and dimension count instead")
+    instead = all_operators.add_mutually_exclusive_group()
+    instead.add_argument("--sweep", action="store_true", help="each data type and dimension count instead")
+    instead.add_argument("--limits", action="store_true", help="with fields at their limits or one beyond")
     graphing = commands.add_parser("graphs", help="compile random graphs, and compare with the emulator")
     living = commands.add_parser("lives", help="make random calls of devices, and compare with the emulator")
     for command in (comparing, all_operators, living, graphing):

@@ -32,6 +32,7 @@ from tests.recorder.life_draws import draw_life
 from tests.recorder.operator_draws import draw as draw_operators
 from tests.recorder.operator_draws import sweep
 from tests.recorder.operator_graphs import draw_operator_graph
+from tests.recorder.operator_limits import LIMITS
 from tests.recorder.operators import answered_operators
 from tests.recorder.random_lives import LIVES_OF_A_WORKER as LIVES
 from tests.recorder.random_lives import Difference, differences, shortest
@@ -116,11 +117,12 @@ def _compare(
 
 def operators(releases: Sequence[Release], options: Namespace) -> int:
     """Compare the answers to random descriptors of all operators, or to a sweep, and show figures by kind of fault."""
+    is_exact = options.sweep or options.limits
     code = 0
     with ProcessPoolExecutor(options.workers, multiprocessing.get_context("fork")) as pool:
         for level in (release.operator_level for release in releases):
             count = sum(1 for _ in sweep(level)) if options.sweep else options.count
-            work = partial(_compared_operators, level, options.seed, options.sweep, count)
+            work = partial(_compared_operators, level, options, count)
             counts, differing = Counter[tuple[str, str]](), list[Compared]()
             for counted, found in pool.map(work, range(0, count, BATCH)):
                 counts += counted
@@ -132,17 +134,18 @@ def operators(releases: Sequence[Release], options: Namespace) -> int:
                     print(f"  {kind:20} {each}")
             for difference in differing[: options.show]:
                 print(difference)
-            missed = ["no differences"] * bool(differing) if options.sweep else shortfalls(by_kind)
+            missed = ["no differences"] * bool(differing) if is_exact else shortfalls(by_kind)
             print(f"  goals missed: {', '.join(missed) or 'none'}", flush=True)
             code |= bool(missed)
     return code
 
 
 def _compared_operators(
-    level: FeatureLevel, seed: int, is_sweep: bool, count: int, start: int
+    level: FeatureLevel, options: Namespace, count: int, start: int
 ) -> tuple[Counter[tuple[str, str]], list[Compared]]:
-    drawn = draw_operators(min(BATCH, count - start), f"{seed} from {start}", level)
-    rows = list(islice(sweep(level), start, start + BATCH) if is_sweep else drawn)
+    kinds = LIMITS if options.limits else None
+    drawn = draw_operators(min(BATCH, count - start), f"{options.seed} from {start}", level, kinds)
+    rows = list(islice(sweep(level), start, start + BATCH) if options.sweep else drawn)
     found = list(compared(answered_operators(rows)))
     return sum(map(tally, found), Counter[tuple[str, str]]()), [each for each in found if not each.agrees]
 

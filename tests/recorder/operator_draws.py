@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from random import Random
 from typing import Any, Final
@@ -28,6 +28,7 @@ FLOATS: Final = (0.0, -1.0, 0.5, 1.0, 2.0, 1e30, "Infinity", "-Infinity", "NaN")
 SCALES: Final = ((2.0, -1.0), (0.0, 0.0), (1.0, 0.0))
 """Scales and biases; the last changes nothing."""
 INTEGERS: Final = (0, 1, -1, 2, -2, 100, 2**31 - 1, -(2**31))
+Faults = Mapping[str, Callable[[Random, Operator, Fields], None]]
 Groups = list[tuple[Sequence[str], list[int]]]
 """Tensors that have a field in common, and the values of it that they all may have."""
 
@@ -35,17 +36,21 @@ TIED: Final = {"TILE": Shared("DimensionCount", ("InputTensor", "OutputTensor"))
 """Properties that tensors share by other rules than the table's ``same``."""
 
 
-def draw(count: int, draw_seed: str, level: FeatureLevel) -> Iterator[Fields]:
-    """``count`` lines for a release of this level, the same ones for the same seed; none that a guard refuses."""
+def draw(count: int, draw_seed: str, level: FeatureLevel, kinds: Faults | None = None) -> Iterator[Fields]:
+    """``count`` lines for a release of this level, the same ones for the same seed; none that a guard refuses.
+
+    Their faults are of these kinds, of all eight unless others are given.
+    """
+    kinds = kinds or FAULTS
     random = Random(f"{draw_seed} {level}")
     known = [operator for operator in operators().values() if operator.level <= level]
     drawn = 0
     while drawn < count:
         operator = random.choice(known)
         fields = valid(operator, level, random)
-        faults = [random.choice(tuple(FAULTS)) for _ in range(random.choice(FAULTS_OF_ONE))]
+        faults = [random.choice(tuple(kinds)) for _ in range(random.choice(FAULTS_OF_ONE))]
         for fault in faults:
-            FAULTS[fault](random, operator, fields)
+            kinds[fault](random, operator, fields)
         if not _is_guarded(operator, fields, level):
             drawn += 1
             yield _line(operator, fields, level, faults)
@@ -112,13 +117,13 @@ def _chosen(groups: Groups, choose: Callable[[list[int]], int]) -> dict[str, int
 def completed(operator: Operator, fields: Fields) -> Fields:
     """The fields with the totals of their tensors, and the counts of their arrays."""
     for tensor in _tensors(operator, fields):
-        tensor["TotalTensorSizeInBytes"] = _total(tensor)
+        tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
     for count, arrays in operator.arrays.items():
         fields[count] = max(len(fields[array] or ()) for array in arrays)
     return fields
 
 
-def _total(tensor: Fields) -> int:
+def minimum_total(tensor: Fields) -> int:
     """The minimum of TotalTensorSizeInBytes."""
     sizes, strides = tensor["Sizes"], tensor["Strides"]
     elements = math.prod(sizes) if strides is None else extent(sizes, strides)
@@ -142,7 +147,7 @@ def _types(random: Random, operator: Operator, desc: Fields) -> None:
     for tensor in tensors if random.random() < 0.5 else [one]:
         if tensor is one or tensor["DataType"] == old:
             tensor["DataType"] = new
-            tensor["TotalTensorSizeInBytes"] = _total(tensor)
+            tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
 
 
 def _counts(random: Random, operator: Operator, desc: Fields) -> None:
@@ -165,7 +170,7 @@ def _counts(random: Random, operator: Operator, desc: Fields) -> None:
         if (strides := tensor["Strides"]) is not None:
             tensor["Strides"] = [0] * step + strides if step > 0 else strides[-step:] or [0]
         tensor["DimensionCount"] = len(tensor["Sizes"])
-        tensor["TotalTensorSizeInBytes"] = _total(tensor)
+        tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
 
 
 def _nulls(random: Random, operator: Operator, desc: Fields) -> None:
@@ -195,7 +200,7 @@ def _sizes(random: Random, operator: Operator, desc: Fields) -> None:
     for tensor in tensors:
         if tensor is one or (tensor["Sizes"][i : i + 1] == [old] and random.random() < others):
             tensor["Sizes"] = [*tensor["Sizes"][:i], new, *tensor["Sizes"][i + 1 :]]
-            tensor["TotalTensorSizeInBytes"] = _total(tensor)
+            tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
 
 
 def _attributes(random: Random, operator: Operator, desc: Fields) -> None:
@@ -246,7 +251,7 @@ def _strides(random: Random, operator: Operator, desc: Fields) -> None:
         tensor = random.choice(tensors)
         tensor["Strides"] = random.choice(STRIDES[-8:])(random, tensor["Sizes"])
         if random.random() < 0.9:
-            tensor["TotalTensorSizeInBytes"] = _total(tensor)
+            tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
 
 
 def _totals(random: Random, operator: Operator, desc: Fields) -> None:
@@ -266,7 +271,7 @@ def _flags(random: Random, operator: Operator, desc: Fields) -> None:
             tensor["GuaranteedBaseOffsetAlignment"] = random.choice(ALIGNMENTS)
 
 
-FAULTS: Final[dict[str, Callable[[Random, Operator, Fields], None]]] = {
+FAULTS: Final[Faults] = {
     "types": _types,
     "counts": _counts,
     "nulls": _nulls,

@@ -9,13 +9,14 @@ import pytest
 
 from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc
-from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.directml.operators import operator_names, operators
 from dml_tile.findings import Basis, Severity
 from tests.helpers.operator_figures import Compared, Figures, compared, figures, shortfalls, tally
 from tests.helpers.recorded_answers import S_OK
 from tests.recorder.operator_bases import BASES, FOUR, NOT_NULL
-from tests.recorder.operator_draws import TIED, draw, sweep, valid
+from tests.recorder.operator_draws import FAULTS, TIED, Faults, draw, sweep, valid
+from tests.recorder.operator_limits import LIMITS, at_a_limit
 from tests.recorder.operators import answered_operators
 from tests.recorder.releases import RELEASES, Release
 from tests.recorder.stand_in import why_not_buildable
@@ -51,8 +52,9 @@ def test_a_valid_descriptor_of_each_operator_is_accepted_at_each_level_that_has_
             assert check(desc, level, against="runtime") == (), desc
 
 
-def test_no_descriptor_is_drawn_that_a_rule_guards_the_runtime_against() -> None:
-    for drawn in draw(2000, "4", LEVEL):
+@pytest.mark.parametrize("kinds", [FAULTS, LIMITS])
+def test_no_descriptor_is_drawn_that_a_rule_guards_the_runtime_against(kinds: Faults) -> None:
+    for drawn in draw(1000, "4", LEVEL, kinds):
         findings = check(OperatorDesc.model_validate(drawn["desc"]), LEVEL)
         assert not [each for each in findings if each.basis == Basis.INFERRED and each.severity is Severity.ERROR]
 
@@ -62,6 +64,22 @@ def test_the_sweep_has_each_type_and_dimension_count_of_each_group() -> None:
     pairs = Counter((desc["InputTensor"]["DataType"], desc["OutputTensor"]["DimensionCount"]) for desc in gather)
     assert {*pairs} >= {(data_type, count) for data_type in range(1, 14) for count in range(1, 9)}
     assert len(gather) == 2 * 13 * 8
+
+
+def test_each_field_has_values_at_its_limits_and_beyond() -> None:
+    gather, random = operators()[67], Random(1)
+    given = [valid(gather, LEVEL, Random(1)) for _ in range(3000)]
+    for each in given:
+        at_a_limit(random, gather, each)
+    for field in gather.fields:
+        changed = [each[field.name] for each in given]
+        if field.is_tensor:
+            tensors = [each for each in changed if each]
+            assert {0, 15} <= {each["DataType"] for each in tensors}
+            assert {0, UINT_MAX} <= {size for each in tensors for size in each["Sizes"]}
+            assert len(tensors) < len(changed)
+        else:
+            assert {0, UINT_MAX} <= {*changed}
 
 
 def row(hresult: str, *faults: str, operator: str = "ELEMENT_WISE_ABS", **desc: object) -> dict[str, object]:
