@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import floordiv, lt, mod
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.pictures.memory import Index, MemoryCell, MemoryRow, TensorPicture, tensor_picture
+from dml_tile.pictures.memory import Index, MemoryCell, TensorPicture, tensor_picture
 from dml_tile.rules.tensor import Operand
 
 
@@ -46,6 +46,16 @@ class TilePicture:
         is_repeated = len(repeats) == len(copy) and all(map(lt, copy, repeats))
         return ElementOrigin(tuple(map(mod, index, sizes)), copy, row_major(copy, repeats) if is_repeated else None)
 
+    def copies(self, tensor: TensorPicture) -> dict[int, Index]:
+        """Return the copies of the input that a tensor shows, by number, with their indices."""
+        origins = (self.origin(tensor, cell.indices[0]) for cell in tensor.cells)
+        return {each.number: each.copy for each in origins if each and each.number is not None}
+
+    def preferred_colour(self, copy: Index) -> int:
+        """Return a place in COLOURS by which copies beside each other in a dimension differ."""
+        repeated = [i for i, repeat in zip(copy, self.repeats, strict=False) if repeat > 1]
+        return sum(i * step for i, step in zip(reversed(repeated), _STEPS, strict=False)) % len(COLOURS)
+
 
 def row_major(index: Index, sizes: tuple[int, ...]) -> int:
     """Return the number of an element in row-major order, from 0."""
@@ -76,8 +86,8 @@ Cells = Sequence[int | None]
 """A row of a picture: the number of each cell's copy, None for no copy."""
 
 
-def colours_of(rows: Sequence[Cells], preferred: Callable[[int], int], count: int) -> dict[int, int]:
-    """Return a colour, from 0 to ``count - 1``, for each copy in the rows.
+def colours_of(rows: Sequence[Cells], preferred: Mapping[int, int]) -> dict[int, int]:
+    """Return a colour, a place in COLOURS, for each copy in the rows.
 
     Copies touch if their cells are beside or above each other, or the last and the first of two rows. Each copy gets
     its preferred colour if no copy that it touches has that colour; copies that touch the most colours come first.
@@ -91,7 +101,7 @@ def colours_of(rows: Sequence[Cells], preferred: Callable[[int], int], count: in
     while taken:
         copy = max(taken, key=lambda each: (len(taken[each]), len(touching[each]), -each))
         used = taken.pop(copy)
-        choices = (preferred(copy), *range(count))
+        choices = (preferred[copy], *range(len(COLOURS)))
         colours[copy] = colour = next((each for each in choices if each not in used), choices[0])
         for other in touching[copy] & taken.keys():
             taken[other].add(colour)
@@ -135,103 +145,49 @@ _STEPS: Final = (1, 3, 2, 6, 4, 5, 1, 3)  # 3**i modulo 7, so that copies beside
 
 
 class CellLabel(NamedTuple):
-    """The label of a cell; its ``text`` has all the meaning of ``colour`` (a place in COLOURS) and ``is_wrong`` too."""
+    """The label of a cell; its ``text`` has all the meaning of ``colour`` (a place in COLOURS) and ``is_wrong`` too.
+
+    ``copy`` is the number of the input's copy in the cell, None if there is none.
+    """
 
     text: str
     says: str
+    copy: int | None = None
     colour: int | None = None
     is_wrong: bool = False
 
 
-NOTHING: Final = CellLabel("", "")
-"""The label of a cell that is not part of the tensor."""
+def label_of(picture: TilePicture, tensor: TensorPicture, offset: int, cell: MemoryCell | None) -> CellLabel:
+    """Return the label of a cell, None for one without elements; without a colour, and empty beyond the tensor."""
+    first, last = tensor.byte(offset), tensor.byte(offset + 1) - 1
+    says = f"byte {first}: " if first == last else f"bytes {first} to {last}: "
+    if cell is None:
+        return CellLabel(PADDING, f"{says}padding") if first < tensor.total else CellLabel("", "")
+    text, *others = (_element(picture, tensor, index) for index in cell.indices[:2])
+    named = ", ".join(f"{tensor.operand.name}{list(index)}" for index in cell.indices)
+    more = cell.count - len(cell.indices)
+    says += f"{named} and {more} more" if more else named
+    if origin := picture.origin(tensor, cell.indices[0]):
+        copy = "; an error: Repeats has no such copy" if origin.number is None else f", copy {letters(origin.number)}"
+        says += f" shows InputTensor{list(origin.source)}{copy}"
+    is_wrong = text.endswith(NO_COPY)
+    text += "".join(f"{SAME}{other}" for other in others)
+    if cell.count > 2:
+        text += cut(f"{MORE}{cell.count - 2}")
+    if tensor.operand.is_output and cell.count > 1:
+        is_wrong, text, says = True, text + SHARED, f"{says}; an error: elements of an output share bytes"
+    if last >= tensor.total:
+        is_wrong, text, says = True, text + OUTSIDE, f"{says}; an error: beyond TotalTensorSizeInBytes"
+    return CellLabel(text, says, origin.number if origin else None, is_wrong=is_wrong)
 
 
-@dataclass(frozen=True, slots=True)
-class CellLabels:
-    """The labels of a tensor's cells; ``colours`` are those of the copies, by their numbers."""
-
-    picture: TilePicture
-    tensor: TensorPicture
-    colours: Mapping[int, int] = field(default_factory=dict)
-
-    def of_row(self, row: MemoryRow) -> Iterator[CellLabel]:
-        """Yield the labels of a row, one for each cell."""
-        for i, cell in enumerate(row.cells):
-            yield self._padding_label(row.offset + i) if cell is None else self._elements_label(cell)
-
-    @property
-    def longest(self) -> int:
-        """The length of the longest label of a cell with elements."""
-        return max(len(self._elements_label(cell).text) for cell in self.tensor.cells)
-
-    def copies(self) -> dict[str, tuple[Index, int]]:
-        """Return the copies of the input that are shown, by their letters, with their indices and colours."""
-        origins = map(self._origin, self.tensor.cells)
-        found = {origin.number: origin for origin in origins if origin and origin.number is not None}
-        return {letters(number): (found[number].copy, self.colours[number]) for number in sorted(found)}
-
-    def coloured(self, rows: Iterable[MemoryRow]) -> CellLabels:
-        """Return the same labels with colours; copies that touch in these rows have different colours."""
-        copies = [[self._origin(cell) for cell in row.cells] for row in rows]
-        origins = {origin.number: origin for row in copies for origin in row if origin and origin.number is not None}
-        numbers = [[origin.number if origin else None for origin in row] for row in copies]
-        colours = colours_of(numbers, lambda number: self._preferred(origins[number]), len(COLOURS))
-        return replace(self, colours=colours)
-
-    def _origin(self, cell: MemoryCell | None) -> ElementOrigin | None:
-        return self.picture.origin(self.tensor, cell.indices[0]) if cell else None
-
-    def _padding_label(self, offset: int) -> CellLabel:
-        if self.tensor.byte(offset) >= self.tensor.total:
-            return NOTHING
-        return CellLabel(PADDING, f"{self._bytes(offset)}: padding")
-
-    def _elements_label(self, cell: MemoryCell) -> CellLabel:
-        tensor = self.tensor
-        origin = self._origin(cell)
-        text, says, colour = self._element(cell.indices[0]), "", None
-        if origin is not None:
-            says = f" shows InputTensor{list(origin.source)}"
-            if origin.number is None:
-                says += "; an error: Repeats has no such copy"
-            else:
-                says += f", copy {letters(origin.number)}"
-                colour = self.colours.get(origin.number)
-        says = f"{self._bytes(cell.offset)}: {self._names(cell)}{says}"
-        wrong = NO_COPY if text.endswith(NO_COPY) else ""
-        if cell.count > 1:
-            text += f"{SAME}{self._element(cell.indices[1])}"
-        if cell.count > 2:
-            text += cut(f"{MORE}{cell.count - 2}")
-        if tensor.operand.is_output and cell.count > 1:
-            wrong = SHARED
-            text, says = text + SHARED, f"{says}; an error: elements of an output share bytes"
-        if tensor.byte(cell.offset + 1) > tensor.total:
-            wrong = OUTSIDE
-            text, says = text + OUTSIDE, f"{says}; an error: beyond TotalTensorSizeInBytes"
-        return CellLabel(text, says, colour, bool(wrong))
-
-    def _element(self, index: Index) -> str:
-        """Return an element's number in its tensor; for an output, the input's number and the copy's letters."""
-        origin = self.picture.origin(self.tensor, index)
-        if origin is None:
-            return cut(str(row_major(index, self.tensor.sizes)))
-        number = cut(str(row_major(origin.source, self.picture.tensors[0].sizes)))
-        return f"{number}{NO_COPY if origin.number is None else letters(origin.number)}"
-
-    def _bytes(self, offset: int) -> str:
-        first, last = self.tensor.byte(offset), self.tensor.byte(offset + 1) - 1
-        return f"byte {first}" if first == last else f"bytes {first} to {last}"
-
-    def _names(self, cell: MemoryCell) -> str:
-        named = ", ".join(f"{self.tensor.operand.name}{list(index)}" for index in cell.indices)
-        more = cell.count - len(cell.indices)
-        return f"{named} and {more} more" if more else named
-
-    def _preferred(self, origin: ElementOrigin) -> int:
-        repeated = [i for i, repeat in zip(origin.copy, self.picture.repeats, strict=False) if repeat > 1]
-        return sum(i * step for i, step in zip(reversed(repeated), _STEPS, strict=False)) % len(COLOURS)
+def _element(picture: TilePicture, tensor: TensorPicture, index: Index) -> str:
+    """Return an element's number in its tensor; for an output, the input's number and the copy's letters."""
+    origin = picture.origin(tensor, index)
+    if origin is None:
+        return cut(str(row_major(index, tensor.sizes)))
+    number = cut(str(row_major(origin.source, picture.tensors[0].sizes)))
+    return f"{number}{NO_COPY if origin.number is None else letters(origin.number)}"
 
 
 def letters(number: int) -> str:

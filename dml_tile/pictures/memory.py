@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.descriptors.tile import type_name
 from dml_tile.geometry.layout import packed_strides
@@ -155,16 +155,20 @@ def tensor_picture(operand: Operand) -> TensorPicture | str:
 _MAX_ROWS: Final = 24
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryRow:
-    """Neighbouring cells of memory, from ``offset`` on (in elements); None is a cell without an element.
+class MemoryRow(NamedTuple):
+    """Neighbouring cells of memory, from ``offset`` on (in elements).
 
     ``gap`` is the number of cells without elements that are too many to draw.
     """
 
     offset: int
-    cells: tuple[MemoryCell | None, ...]
+    length: int
     gap: int = 0
+
+    @property
+    def cells(self) -> range:
+        """The offsets of the cells that are drawn."""
+        return range(self.offset, self.offset + self.length)
 
 
 def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow]:
@@ -183,16 +187,15 @@ def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow]:
 
     def between(start: int, end: int) -> Iterator[MemoryRow]:
         if start < end <= bounds(start)[1]:
-            yield MemoryRow(start, (None,) * (end - start))
+            yield MemoryRow(start, end - start)
         elif start < end:
-            yield MemoryRow(start, (), end - start)
+            yield MemoryRow(start, 0, end - start)
 
-    cells = {cell.offset: cell for cell in tensor.cells}
     end = 0
-    for start, after in dict.fromkeys(map(bounds, cells)):
+    for start, after in dict.fromkeys(bounds(cell.offset) for cell in tensor.cells):
         yield from between(end, start)
         end = min(after, tensor.end)
-        yield MemoryRow(start, tuple(cells.get(offset) for offset in range(start, end)))
+        yield MemoryRow(start, end - start)
     yield from between(end, tensor.end)
 
 

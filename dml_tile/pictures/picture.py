@@ -116,7 +116,7 @@ class _Image:
                 column = 0
                 self._y += _CELL
             if colour is not None:
-                self._cell(CellLabel(symbol, f"copy {symbol}", colour), column, wide)
+                self._cell(CellLabel(symbol, f"copy {symbol}", colour=colour), column, wide)
             else:
                 self._write(symbol, column + 1, 19, _BLACK)
             self._write(means, column + wide + 1, 19, _BLACK)

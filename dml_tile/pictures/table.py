@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from dml_tile.pictures.labels import COLOURS, SYMBOLS, CellLabel, CellLabels, TilePicture, cut
+from dml_tile.pictures.labels import COLOURS, SYMBOLS, CellLabel, TilePicture, colours_of, cut, label_of, letters
 from dml_tile.pictures.memory import Index, MemoryRow, TensorPicture, row_length, rows_of
 from dml_tile.reports.lines import Line, Part
 from dml_tile.text import braced
@@ -46,31 +46,33 @@ class MemoryTable:
 
 def table_of(picture: TilePicture, tensor: TensorPicture, width: int, *, spaces: int) -> MemoryTable:
     """Return the table of a tensor in at most ``width`` characters, with ``spaces`` beside each label."""
-    labels = CellLabels(picture, tensor)
+    labels = {cell.offset: label_of(picture, tensor, cell.offset, cell) for cell in tensor.cells}
     last = min(tensor.end, tensor.cells[-1].offset + width)
     margin = max(len(BYTE), len(str(tensor.byte(last))))
-    wide, most = _columns(labels, max(width - margin - 1, _MIN_WIDTH), spaces)
-    shown = list(rows_of(tensor, most))
-    labels = labels.coloured(row for row in shown if row.cells)
+    longest = max(len(label.text) for label in labels.values())
+    wide, most = _columns(tensor, longest + spaces, max(width - margin - 1, _MIN_WIDTH))
+    shown, copies = list(rows_of(tensor, most)), picture.copies(tensor)
+    numbers = [[labels[i].copy if i in labels else None for i in row.cells] for row in shown if row.length]
+    colours = colours_of(numbers, {number: picture.preferred_colour(copy) for number, copy in copies.items()})
     rows = []
     for row in shown:
-        fitting = tuple(label._replace(text=cut(label.text, wide - 1)) for label in labels.of_row(row))
-        rows.append(MemoryTableRow(str(tensor.byte(row.offset)), fitting, _gap_text(tensor, row)))
-    distances = tuple(_distance(tensor, i) for i in range(max(len(row.labels) for row in rows)))
-    return MemoryTable(tensor, margin, wide, distances, tuple(rows), labels.copies())
+        fitting = []
+        for offset in row.cells:
+            text, says, copy, _, is_wrong = labels.get(offset) or label_of(picture, tensor, offset, None)
+            colour = None if copy is None else colours[copy]
+            fitting.append(CellLabel(cut(text, wide - 1), says, copy, colour, is_wrong))
+        rows.append(MemoryTableRow(str(tensor.byte(row.offset)), tuple(fitting), _gap_text(tensor, row)))
+    distances = tuple(f"+{tensor.byte(i)}" for i in range(max(len(row.labels) for row in rows)))
+    named = {letters(number): (copies[number], colours[number]) for number in sorted(copies)}
+    return MemoryTable(tensor, margin, wide, distances, tuple(rows), named)
 
 
-def _columns(labels: CellLabels, width: int, spaces: int) -> tuple[int, int]:
+def _columns(tensor: TensorPicture, wide: int, width: int) -> tuple[int, int]:
     """Return the cells' width in characters, and a row's most cells."""
-    tensor = labels.tensor
-    wide = min(labels.longest + spaces, width)
+    wide = min(wide, width)
     most = min(width // wide, row_length(tensor, width // wide), tensor.end)
-    wide = min(max(wide, len(_distance(tensor, most - 1)) + 1), width)
+    wide = min(max(wide, len(f"+{tensor.byte(most - 1)}") + 1), width)
     return wide, width // wide
-
-
-def _distance(tensor: TensorPicture, cells: int) -> str:
-    return f"+{tensor.byte(cells)}"
 
 
 def _gap_text(tensor: TensorPicture, row: MemoryRow) -> str:
