@@ -465,7 +465,7 @@ def test_a_graph_s_cpp_builds_its_nodes_and_edges() -> None:
 @pytest.mark.parametrize("headers", EACH_HEADERS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_units_with_the_same_cpp_link(tmp_path: Path, compiler: str, headers: list[str]) -> None:
-    hollow = TWO.replace(nodes=[None, None]), TWO.replace(nodes=[], node_count=0)
+    hollow = TWO.replace(nodes=[None, None]), TWO.replace(nodes=[FIRST, None]), TWO.replace(nodes=[], node_count=0)
     written = *map(graph_of, GRAPHS), TWO, *hollow, FIRST, None
     uses = [f"&it{i}_{'graph' if isinstance(desc, GraphDesc) else 'operator'}" for i, desc in enumerate(written)]
     (tmp_path / "it.h").write_text("".join(cpp_text(desc, f"it{i}") for i, desc in enumerate(written)))

@@ -62,12 +62,11 @@ def _entries(array: str, entries: Sequence[Struct | None], count: int, name: str
     described, listed = list[str](), list[str]()
     for i, entry in enumerate(entries):
         values: dict[str, Any] = dict(entry) if entry is not None else {"type": 1}
+        address = f"&{name}_{descs}[{i}]" if entry is not None else "nullptr"
+        listed.append(braced([_enumerator(spelling, f"{kind}_TYPE", values.pop("type")), address]))
         label = _c_string(values.pop("name", None))
-        listed.append(
-            f"{{{_enumerator(spelling, f'{kind}_TYPE', values.pop('type'))}, "
-            f"{f'&{name}_{descs}[{i}]' if entry is not None else 'nullptr'}}}"
-        )
-        described.append(braced(["nullptr" if "operator" in values else ", ".join(map(str, values.values())), label]))
+        fields = ["nullptr"] if "operator" in values else values.values()
+        described.append(braced([*fields, label]) if entry is not None else "{}")
     room = f"{max(len(entries), min(count, MAX_ROOM), 1)}"
     if any(entries):  # else nothing uses it, which compilers warn of
         yield f"{c_type} {name}_{descs}[{room}] = {braced(described)};"
