@@ -151,7 +151,6 @@ def levels_html() -> str:
 
     page = html_page(
         "levels",
-        title="What each DirectML feature level accepts",
         matrix_headings=_MATRIX_HEADINGS,
         matrix=zip(WINDOWS_RELEASES, matrix_rows(), strict=True),
         all_counts=counts_text(tile_rows()[-1].dimension_counts),

@@ -16,7 +16,6 @@ from dml_tile.checks.result import CheckedFile
 from dml_tile.findings import Severity
 from dml_tile.reports.overview import OverviewReport, PlacedModels
 from dml_tile.reports.templates import templates
-from dml_tile.text import plural
 
 MAX_IN_A_COMMENT: Final = 50
 """The limit for listed operators with findings, for those without, and for problems: a summary holds 1 MiB."""
@@ -43,7 +42,6 @@ class MarkdownReport(OverviewReport):
             placed=placed,
             worse=[row for row in placed.departures if row.finding.severity is not Severity.NOTE],
             notes=[row for row in placed.departures if row.finding.severity is Severity.NOTE],
-            known_departures=f"{plural(placed.known, 'kind')} of departure from DirectML",
             MAX_IN_A_COMMENT=MAX_IN_A_COMMENT,
         )
         for piece in pieces:

@@ -61,8 +61,9 @@ class OverviewRow:
             "not looked at": clipped(", ".join(first.not_looked_at)),
         }
         self.facts = {what: fields for what, fields in facts.items() if fields}
-        notes = ((_via(result), clipped(wording.remarks(result))) for result in results)
-        self.notes = [*dict.fromkeys(note for both in notes for note in both if note)]
+        via = f"via {first.item.via}" if first.item.via else ""
+        remarks = (clipped(wording.remarks(result)) for result in results)
+        self.notes = [*filter(None, dict.fromkeys([via, *remarks]))]
         self.rules = [*dict.fromkeys(group.rule for group in findings)]
         self.findings = [_short(group, len(results)) for group in findings[:_MAX_FINDINGS]]
         self.findings_left_out = len(findings[_MAX_FINDINGS:])
@@ -77,10 +78,6 @@ class OverviewRow:
     def name(self) -> str:
         """The source, and the operator's location in it."""
         return location_of(self.source, self.pointer)
-
-
-def _via(result: Result) -> str:
-    return f"via {result.item.via}" if result.item.via else ""
 
 
 def _short(group: FindingRow, target_count: int) -> FindingRow:
@@ -146,11 +143,11 @@ class PlacedModels:
                 kinds[OWN[departure.reason.rule].severity].append((source, departure))
         self.left_out = sum(len(found[max_listed:]) for found in kinds.values())
         listed = [each for found in kinds.values() for each in found[:max_listed]]
-        self.departures = [DepartureRow(source, each, _short_finding(each.finding)) for source, each in listed]
-
-
-def _short_finding(finding: Finding) -> Finding:
-    return replace(finding, message=clipped(finding.message), tries=clipped_tries(finding.tries))
+        self.departures = []
+        for source, each in listed:
+            finding = each.finding
+            shown = replace(finding, message=clipped(finding.message), tries=clipped_tries(finding.tries))
+            self.departures.append(DepartureRow(source, each, shown))
 
 
 def _placed_cells(nodes: ModelNodes) -> Iterator[PlacedCell]:

@@ -8,23 +8,11 @@ from typing import Final
 from dml_tile import __version__
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import CheckedFile
-from dml_tile.reports import wording
 from dml_tile.reports.overview import OverviewReport, PlacedModels
 from dml_tile.reports.templates import html_page
 
 MAX_ON_A_PAGE: Final = 1_000
 """The limit for listed operators with findings, for those without, for models and for problems."""
-
-_MAX_OPEN: Final = 20
-"""The most operators with findings for which a page unfolds these."""
-
-_HEADING: Final = "Operators on DirectML"
-
-_AGAINST: Final = {
-    "documentation": "what the documentation says, alone; lowest levels pass the runtime too",
-    "runtime": "what the runtime was measured to do, alone; lowest levels pass the documentation too",
-    "both": "what the documentation says and what the runtime was measured to do",
-}
 
 
 class PageReport(OverviewReport):
@@ -37,8 +25,6 @@ class PageReport(OverviewReport):
         models = [each for each in files if each.is_model and (each.operators or not each.nodes)]
         page = html_page(
             "page",
-            title=f"{_HEADING}: {wording.headline(files, self.counted, self.problems)}",
-            heading=_HEADING,
             report=self,
             rows=rows,
             files=files,
@@ -57,9 +43,7 @@ class PageReport(OverviewReport):
                 "Models": len(models),
                 "Rules broken": len(self.rules),
             },
-            AGAINST=_AGAINST,
             MAX_ON_A_PAGE=MAX_ON_A_PAGE,
-            MAX_OPEN=_MAX_OPEN,
             RULES=RULES,
             version=__version__,
         )

@@ -36,6 +36,7 @@ def templates(finalize: Callable[[object], object] | None = None) -> Environment
         "clipped": clipped,
         "located": located,
         "plural": plural,
+        "urlsplit": urlsplit,
         "wording": wording,
         "zip": zip,
     }
@@ -46,13 +47,9 @@ def html_page(name: str, **values: object) -> Iterator[str]:
     """Yield a page, in pieces. Its security policy allows the package's style and the page's script alone."""
     style, script = (files(__package__).joinpath(file).read_text("utf-8") for file in ("style.css", f"{name}.js"))
     template = templates().get_template(f"{name}.html")
-    return template.generate(style=style, script=script, hash_source=hash_source, host=_host, **values)
+    return template.generate(style=style, script=script, hash_source=hash_source, **values)
 
 
 def hash_source(text: str) -> str:
     """Return the source expression of an inline script or style in a content security policy."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).hostname or url
