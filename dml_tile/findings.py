@@ -174,30 +174,18 @@ class Rules(list[Rule[Subject]]):
     ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
         """Replace the function that finds violations by its rule, and append that. A crash or a note has no HRESULT.
 
-        The function's docstring is what the rule says.
+        The function's docstring is what the rule says; its name is, where ``python -OO`` drops docstrings.
         """
 
         def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
             fields = self._usual | options
             if fields.get("crash") or fields.get("severity") is Severity.NOTE:
                 fields["hresult"] = None
-            self.append(Rule(rule_id, _sentence_of(violations), violations=violations, **fields))
+            says = violations.__doc__ or f"{violations.__name__.capitalize()}.".replace("_", " ")
+            self.append(Rule(rule_id, " ".join(says.split()), violations=violations, **fields))
             return self[-1]
 
         return make
-
-
-def _sentence_of(function: Callable[..., object]) -> str:
-    """Return a function's docstring in one line. ``python -OO`` drops docstrings, but their source has them."""
-    text = function.__doc__
-    if not text:
-        from ast import FunctionDef, get_docstring, parse
-        from inspect import getsource
-
-        tree = parse(getsource(function)).body[0]
-        assert isinstance(tree, FunctionDef)
-        text = get_docstring(tree)
-    return " ".join((text or "").split())
 
 
 class Try(NamedTuple):

@@ -343,7 +343,7 @@ def test_a_rule_says_what_it_requires_where_python_drops_docstrings(tmp_path: Pa
     process = started("explain", "DML-TILE-Repeats-zero", cwd=tmp_path, python=[sys.executable, "-OO"])
     shown, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, b"")
-    assert b"\n  Every value of Repeats is larger than 0.\n" in shown
+    assert b"\n  Repeats are positive.\n" in shown
 
 
 @pytest.mark.parametrize(
