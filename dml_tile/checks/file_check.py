@@ -108,13 +108,12 @@ class FileCheck(NamedTuple):
                     with_lowering_suggested(each, part, self.known_shapes, is_alone=is_alone) for each in of_part
                 ]
             yield tuple(of_part)
-        for first, *others in problems.values():
-            also = f"; also at {listed([other.path for other in others])}" if others else ""
-            yield replace(first, message=first.message + also, about=first.message)
         checked.is_empty = not first_own
         if checked.is_empty and self.is_strict and not checked.is_model:
             problems[EMPTY] = [forbidden(EMPTY)]
-            yield from problems[EMPTY]
+        for first, *others in problems.values():
+            also = f"; also at {listed([other.path for other in others])}" if others else ""
+            yield replace(first, message=first.message + also, about=first.message)
         checked.is_whole = not problems
         checked.facts = sources.new_facts()
         for departure in checked.nodes.counted if checked.nodes else ():

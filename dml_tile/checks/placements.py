@@ -139,10 +139,12 @@ class ModelNodes:
         node = item.node
         if node is None or node.error:
             return self.targets
-        column = self._numbers[node.place]
-        on_directml = {i for i, reason in enumerate(self.placed.reasons) if reason.placement is Placement.DIRECTML}
-        asked = zip(self.targets, self.has_device, self.placed.placed, strict=True)
-        return [target for target, has_device, at in asked if has_device and at[column] in on_directml]
+        i, targets = self._numbers[node.place], []
+        for target, has_device, placed in zip(self.targets, self.has_device, self.placed.placed, strict=True):
+            is_placed = has_device and placed[i] >= 0
+            if is_placed and self.placed.reasons[placed[i]].placement is Placement.DIRECTML:
+                targets.append(target)
+        return targets
 
     def placed_item(self, item: Item) -> Item:
         """Return an item with the finding that keeps its Tile from DirectML at the first target, if one does."""
