@@ -98,8 +98,8 @@ NONE: Final = "0 accepted, 0 lowered\n"
         ([], "--pointer /7", 2, NONE, "a.json#/7: there is no such tile; no tile has a pointer\n"),
         (LONG, "--pointer /7", 2, NONE, "a.json#/7: there is no such tile; no tile has a pointer\n"),
         ([LONG, ODD], "--format json --pointer /0", 0, '"dispatchables"', NO_MODEL_RUNS.format(OLD)),
-        ([LONG, ODD], "--format json", 2, "", "a.json: a model is of one tile; choose it with --pointer: /0, /1\n"),
-        ([LONG, GATHER, ODD], "--format json", 2, "", "choose it with --pointer: /0, /2\n"),
+        ([LONG, ODD], "--format json", 2, "", "a.json: a model is of one tile; choose one with --pointer: /0, /1\n"),
+        ([LONG, GATHER, ODD], "--format json", 2, "", "choose one with --pointer: /0, /2\n"),
         (
             [GATHER, GATHER],
             "--format json",

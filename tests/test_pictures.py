@@ -28,7 +28,7 @@ from dml_tile.pictures.picture import picture_svg
 from dml_tile.pictures.table import MemoryTable, copies, legend, picture_lines, table_of
 from dml_tile.reports.lines import Line, print_lines
 from tests.helpers.check_files import write
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import Call, errors_of
 from tests.helpers.costs import at_most
 from tests.helpers.descriptors import GOOD, page_tile
 from tests.helpers.dxdispatch_models import model, tile_json
@@ -389,7 +389,7 @@ def test_findings_and_reasons_stand_in_the_image_too(show: Call, value: Any, tex
         ([PAIR, SHARED], "--pointer /0", 0, "a.json#/0: accepted", ""),
         ([PAIR, SHARED], "--pointer /7", 2, "", "there is no such tile; there are /0, /1"),
         ({"Type": "DML_OPERATOR_GEMM", "Desc": None}, "--output a.svg", 1, "", NO_TILE),
-        ([PAIR, SHARED], "--output a.svg", 2, "", "an image is of one tile; choose it with --pointer: /0, /1"),
+        ([PAIR, SHARED], "--output a.svg", 2, "", "an image is of one tile; choose one with --pointer: /0, /1"),
         ([], "--output a.svg", 2, "", "dml-tile: a.json: "),
         ('"no descriptor"', "--output a.svg", 2, "", "dml-tile: a.json: "),
         (PAIR, "--output a.html", 2, "", "does not end in .svg"),
@@ -415,6 +415,14 @@ def test_an_image_of_the_chosen_tile_replaces_an_old_file_and_no_folder(show: Ca
     Path("folder.svg").mkdir()
     assert show(STRIDED, "--output", "folder.svg").exit_code == 2
     assert not list(Path("folder.svg").iterdir())
+
+
+@pytest.mark.parametrize("options", [("show", "--output", "tile.svg"), ("lower", "--format", "json")])
+def test_of_a_folder_s_tiles_one_is_chosen_by_its_file(call: Call, options: tuple[str, ...]) -> None:
+    write("in/a.json", SHARED)
+    write("in/b.json", [tile_json([2], [2])] * 2)
+    errors = errors_of(call, *options, "in", "-t", "6_4")
+    assert errors.endswith(f"is of one tile; name one of the files: {Path('in/a.json')}, {Path('in/b.json')}\n")
 
 
 def test_all_tiles_of_a_file_are_drawn_up_to_a_number(show: Call) -> None:

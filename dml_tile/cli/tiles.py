@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -72,38 +72,36 @@ def show(
 
 def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: ExitStatus) -> None:
     """Draw the tiles of a file or folder, with their findings at a target, on standard output."""
-    from dml_tile.checks.files import listed
     from dml_tile.pictures.table import picture_lines
     from dml_tile.reports.lines import Line, print_lines
     from dml_tile.text import printable
 
     console = console_of()
-    not_drawn: list[str] = []
+    not_drawn: list[Result] = []
     i = -1
     for i, (result, picture, lines) in enumerate(_drawings(chosen, target, status)):
         if i < MAX_TILES:
             verdict, *details = lines
             print_lines(console, [verdict, *picture_lines(picture, console.width), *details])
         else:
-            not_drawn.append(result.item.pointer)
+            not_drawn.append(result)
     if i < 0 and status.code != UNREADABLE:
         complain(name, [NO_TILE])
     if not_drawn:
         more = f"{len(not_drawn)} more {'tile is' if len(not_drawn) == 1 else 'tiles are'} not drawn"
-        print_lines(console, [Line(0, f"{more}; choose one with --pointer: {printable(listed(not_drawn))}")])
+        print_lines(console, [Line(0, f"{more}; {printable(_how_to_choose(not_drawn))}")])
 
 
 def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, status: ExitStatus) -> None:
     """Draw the only tile of a file into the file ``image``; whole, or not at all."""
-    from dml_tile.checks.files import listed
     from dml_tile.pictures.picture import picture_svg
     from dml_tile.pictures.table import undrawn_lines
     from dml_tile.reports.lines import print_lines
 
     drawings = list(_drawings(chosen, target, status))
     if len(drawings) > 1:
-        there = listed([result.item.pointer for result, _, _ in drawings])
-        status.complain(name, unreadable("", f"an image is of one tile; choose it with --pointer: {there}"))
+        how = _how_to_choose([result for result, _, _ in drawings])
+        status.complain(name, unreadable("", f"an image is of one tile; {how}"))
     elif not drawings and status.code != UNREADABLE:
         status.complain(name, NO_TILE)
     if status.code == UNREADABLE:
@@ -114,6 +112,15 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
     if picture.tensors:
         with replaced(image) as file:
             file.write(picture_svg(picture, lines))
+
+
+def _how_to_choose(tiles: Sequence[Result]) -> str:
+    from dml_tile.checks.files import listed
+
+    files = [*dict.fromkeys(tile.item.source for tile in tiles)]
+    if len(files) > 1:
+        return f"name one of the files: {listed(files)}"
+    return f"choose one with --pointer: {listed([tile.item.pointer for tile in tiles])}"
 
 
 def _drawings(
@@ -208,15 +215,13 @@ def lower(
 
 def _print_model(name: str, tiles: list[Result], status: ExitStatus) -> None:
     """Print a DxDispatch model of the only tile."""
-    from dml_tile.checks.files import listed
     from dml_tile.emit.source import lowering_model
     from dml_tile.rules.tile import operator_is_checked
 
     others = [tile for tile in tiles if any(finding.rule == operator_is_checked.id for finding in tile.findings)]
-    pointers = [tile.item.pointer for tile in tiles if tile not in others]
-    if len(tiles) > 1 and pointers:
-        there = listed(pointers)
-        status.complain(name, unreadable("", f"a model is of one tile; choose it with --pointer: {there}"))
+    lowered = [tile for tile in tiles if tile not in others]
+    if len(tiles) > 1 and lowered:
+        status.complain(name, unreadable("", f"a model is of one tile; {_how_to_choose(lowered)}"))
         return
     for tile in _lowered_tiles(tiles, status):
         assert tile.lowering
