@@ -106,9 +106,10 @@ class Baseline:
         )
 
 
-def written_before(file: str) -> Baseline | None:
-    """Return the baseline that a file has already; None if there is none. Raises ConfigError."""
-    return Baseline(file) if Path(file).is_file() and Path(file).stat().st_size else None
+def written_before(file: str) -> Baseline:
+    """Return the baseline that a file has already, which has no entries if there is none. Raises ConfigError."""
+    is_there = Path(file).is_file() and Path(file).stat().st_size
+    return Baseline(file) if is_there else Baseline(file, ())
 
 
 def new_entries(found: Sequence[Result] | ModelNodes, file: str) -> set[Entry]:

@@ -135,6 +135,8 @@ class CheckRun:
             locates_all=any(one.locates_all for one in self.formats),
             stdin_name=stdin_name,
         )
+        self._target_names = [target.name for target in self.questions.targets]
+        self._is_via_an_option = "via" in config.options and self.questions.via is not None
         self.status = ExitStatus(lets_findings_pass=bool(options.write_baseline))
         self._passed_over: list[Found] = []
         self._contradictions: list[Found] = []
@@ -142,11 +144,6 @@ class CheckRun:
         self._reports: Sequence[Report] = ()
         self._files: list[CheckedFile] = []
         self._entries: set[Entry] = set()
-
-    @property
-    def is_via_an_option(self) -> bool:
-        """True if an option names a back end."""
-        return "via" in self.config.options and self.questions.via is not None
 
     @property
     def is_project(self) -> bool:
@@ -187,7 +184,7 @@ class CheckRun:
             ignores_none=options.no_ignore,
             via=self.questions.via,
         )
-        if self.is_via_an_option and all(self._of_names.get(name) == [name] for name in self.names):
+        if self._is_via_an_option and all(self._of_names.get(name) == [name] for name in self.names):
             require_models(config.settings.via or "", files)
         excluding = "--exclude" if "exclude" in config.options else f"exclude in {config.file}"
         for name, finding in self._passed_over:
@@ -295,30 +292,24 @@ class CheckRun:
         if questions.via is not None:
             from dml_tile.checks.via import back_end_notices
 
-            is_an_option = self.is_via_an_option
-            notices += back_end_notices(questions.via, questions.targets, self._files, is_an_option=is_an_option)
+            chosen = self._is_via_an_option
+            notices += back_end_notices(questions.via, questions.targets, self._files, is_an_option=chosen)
         if known:
             notices += known.notices(self._files, self._target_names, questions.selection)
         for found in notices:
             self._take_finding(*found)
-
-    @property
-    def _target_names(self) -> list[str]:
-        return [target.name for target in self.questions.targets]
 
     def write_baseline(self, file: str) -> None:
         """Write the entries found, and the old ones that this run did not look for."""
         from dml_tile.checks.baseline import baseline_text
 
         old, entries = self.old_baseline, self._entries
-        selection = self.questions.selection
-        old_entries: frozenset[Entry] = old.entries if old else frozenset()
-        looked_for = old.looked_for(self._files, self._target_names, selection) if old else frozenset()
-        unchecked = old_entries - looked_for
+        assert old is not None
+        unchecked = old.entries - old.looked_for(self._files, self._target_names, self.questions.selection)
         written = entries | unchecked
         with replaced(file) as replacing:
             replacing.write(baseline_text(written))
-        kept, dropped = len(unchecked - entries), len(old_entries - written)
+        kept, dropped = len(unchecked - entries), len(old.entries - written)
         counts = f"{len(written)} entries written, {kept} of them kept unchecked; {dropped} dropped"
         complain(file, [unreadable("", counts)])
 

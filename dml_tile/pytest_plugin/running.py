@@ -107,10 +107,6 @@ def _used_by(request: Any) -> dict[str, Any]:
     return getattr(request, "_fixture_defs", {})
 
 
-def _default_target() -> Target:
-    return choice.targets_for(None, None)[0]
-
-
 def _unsimulated_target() -> Target:
     from dml_tile.simulation.target import unsimulated_target
 
@@ -174,7 +170,8 @@ class PlannedTest:
         self._removals = self._cleanup.enter_context(RemovalWatch())
         self._calls = self._cleanup.enter_context(record_calls()) if "dml_calls" in _fixtures_of(self._item) else None
         refusal = UNNAMED if self._run.is_strict and self.target is None else ""
-        default = _default_target().spelling if self._run.has_several and self.target is None else None
+        is_default = self._run.has_several and self.target is None
+        default = choice.targets_for(None, None)[0].spelling if is_default else None
         test = RunningTest(next(PROCESS.numbers), self.target, refusal, default)
         PROCESS.outside = self._run.outside  # a command may have read another one
         self._cleanup.callback(setattr, PROCESS, "unwritten", PROCESS.unwritten)  # monkeypatch may undo too much
