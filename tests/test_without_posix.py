@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from dml_tile.cli import formats
+from dml_tile.errors import OutputError
 from tests.helpers.check_files import BAD, INT64, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES, ROOT
@@ -167,7 +168,7 @@ def test_a_departed_reader_is_an_invalid_argument(is_windows: bool, monkeypatch:
     monkeypatch.setattr(formats, "drop_output", lambda: dropped.append(None))
     output = formats.Output(_Departed())
     if not is_windows:
-        with pytest.raises(OSError, match="Invalid argument"):
+        with pytest.raises(OutputError, match="Invalid argument"):
             output.write("a")
         return
     monkeypatch.setattr(formats, "READER_HAS_GONE", (32, 22))

@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from dml_tile import __version__
 from dml_tile.cli.console import UNREADABLE, complain, ending_by_exceptions, print_stderr
-from dml_tile.cli.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
+from dml_tile.cli.formats import Output, drop_errors_if_unwritable, drop_output, print_text
 from dml_tile.errors import ConfigError, OutputError
 from dml_tile.findings import unreadable
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
@@ -119,13 +119,14 @@ def main() -> None:
             except (SystemExit, Exception) as ended:
                 if isinstance(ended, SystemExit) and ended.code == _INTERRUPTED:
                     drop_output()
-                printed_output().flush()  # at exit, Python could no longer report that it fails
+                Output(sys.stdout).flush()  # at exit, Python could no longer report that it fails
                 raise
             except BaseException:
                 drop_output()  # whoever reads it may never do so, and the process is to end
                 raise
-    except OSError as error:  # commands handle those of other files
-        print_stderr(f"dml-tile: {error.filename or 'standard output'}: {error.strerror}")
+    except (OSError, OutputError) as error:  # commands handle those of other files
+        file = getattr(error, "filename", None) or "standard output"
+        print_stderr(f"dml-tile: {file}: {getattr(error, 'strerror', error)}")
         drop_output()
         raise SystemExit(UNREADABLE) from None
     except BaseException as error:

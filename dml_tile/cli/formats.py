@@ -32,7 +32,7 @@ READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (er
 class Output:
     """A text stream. It outlives the reader of a pipe: once that has gone, what is written is dropped.
 
-    ``name`` is a file's. Raises OutputError where that file cannot be written, OSError where standard output cannot.
+    ``name`` is a file's; without it, the stream is standard output. Raises OutputError where it cannot be written.
     """
 
     def __init__(self, stream: Any, name: str = "") -> None:
@@ -58,21 +58,16 @@ class Output:
         return getattr(self._stream, name)
 
     def _fail(self, error: OSError) -> None:
-        if self._name:
-            raise OutputError(self._name, error.strerror or str(error)) from None
-        if error.errno not in READER_HAS_GONE:
-            raise error
-        drop_output()  # as in `dml-tile check many.jsonl | head`: the exit status still counts all of it
-
-
-def printed_output() -> Output:
-    """Standard output, for text in the terminal's encoding."""
-    return Output(sys.stdout)
+        if not self._name:
+            drop_output()
+            if error.errno in READER_HAS_GONE:
+                return  # as in `dml-tile check many.jsonl | head`: the exit status still counts all of it
+        raise OutputError(self._name or "standard output", error.strerror or str(error)) from None
 
 
 def print_text(text: str) -> None:
     """Write text, with the line ends it has, to standard output."""
-    output = printed_output()
+    output = Output(sys.stdout)
     output.write(text)
     if text.endswith("\n"):
         output.flush()
@@ -104,24 +99,15 @@ def drop_errors_if_unwritable() -> None:
 @contextmanager
 def replaced(name: str) -> Iterator[Output]:
     """Yield an output that replaces a file, in UTF-8, as ``replacement`` does. Raises OutputError."""
-    with ExitStack() as stack:
-        with _named(name):
-            file = stack.enter_context(replacement(Path(name)))
-        yield Output(_utf8(file), name)
-        with _named(name):
-            stack.close()
+    try:
+        with replacement(Path(name)) as file:
+            yield Output(_utf8(file), name)
+    except OSError as error:
+        raise OutputError(name, error.strerror or str(error)) from None
 
 
 def _utf8(stream: IO[bytes]) -> codecs.StreamWriter:
     return codecs.getwriter("utf-8")(stream, "backslashreplace")
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(name, error.strerror or str(error)) from None
 
 
 def wanted_formats(values: Sequence[str] | None) -> list[Format]:
@@ -172,7 +158,7 @@ _ASKED_BY_RICH: Final = frozenset(("FORCE_COLOR", "JPY_PARENT_PID", "TTY_COMPATI
 
 def console_of(output: Output | TextIO | None = None, *, is_file: bool = False) -> AnyConsole:
     """Return a console on an output, by default standard output. Only what may be a terminal gets rich's."""
-    output = output or printed_output()
+    output = output or Output(sys.stdout)
     may_be_a_terminal = output.isatty() or not _ASKED_BY_RICH.isdisjoint(os.environ)
     return rich_console(output) if may_be_a_terminal and not is_file else PlainConsole(output)
 
@@ -184,7 +170,7 @@ def reports_in(wanted: Sequence[Format], options: Callable[..., ReportOptions]) 
         outputs = [
             files.enter_context(replaced(one.file))
             if one.file
-            else printed_output()
+            else Output(sys.stdout)
             if one.is_for_terminals
             else Output(_utf8(sys.stdout.buffer))
             for one in wanted

@@ -85,8 +85,6 @@ def run(
         complain(model, error.problems)
         raise typer.Exit(UNREADABLE) from None
     except OSError as error:
-        if error.filename is None:
-            raise  # it is standard output's
         complain(model, [unreadable("", f"{error.filename}: {error.strerror}")])
         raise typer.Exit(UNREADABLE) from None
 
