@@ -124,7 +124,7 @@ class ConfigError(DmlTileError, ValueError):
 
 
 class OutputError(DmlTileError):
-    """A file cannot be written; ``file`` is its name."""
+    """A file or standard output cannot be written; ``file`` is its name."""
 
     def __init__(self, file: str, reason: str) -> None:
         self.file = file
