@@ -120,6 +120,13 @@ def test_settings_name_regular_files_and_folders(check: Call, path: str) -> None
     assert (result.exit_code, result.stderr) == (2, "dml-tile: fifo.json: is neither a regular file nor a folder\n")
 
 
+@pytest.mark.posix
+def test_a_pattern_waits_for_no_pipe(check: Call) -> None:
+    os.mkfifo("fifo.json")
+    result = check("f*.json")
+    assert (result.exit_code, result.stderr) == (2, "dml-tile: fifo.json: is neither a regular file nor a folder\n")
+
+
 def test_an_empty_list_checks_nothing(check: Call) -> None:
     write("pyproject.toml", '[tool.dml-tile]\npaths = ["bad.json"]\nexclude = ["nothing"]\n')
     write("bad.json", BAD)

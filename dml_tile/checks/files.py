@@ -133,8 +133,9 @@ def files_named(
     What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, and
     models that the back end ``via`` does not read. ``ignores_none`` is passed to ``expanded``. ``complain`` is called
     for each name that stands for no file, for named models that ``via`` does not read, for links out of a
-    ProjectPath's project, and for a ListedPath or ProjectPath that is special or leads out. Each name but a ProjectPath
-    has to hold something to check, unless all of it is excluded, or with ``skips_others``.
+    ProjectPath's project, for a ListedPath or ProjectPath that is special or leads out, and for what is special and
+    matches a pattern. Each name but a ProjectPath has to hold something to check, unless all of it is excluded, or with
+    ``skips_others``.
     """
     of_names: dict[str, list[str]] = {}
     files: dict[Hashable, str] = {}
@@ -150,7 +151,8 @@ def files_named(
                 continue
             if name in patterns:
                 matched.add(match)
-            if isinstance(name, WrittenPath) and (refused := why_refused(match)):
+            # only what an argument itself names may be a pipe
+            if (name in patterns or isinstance(name, WrittenPath)) and (refused := why_refused(match)):
                 complain(match, unreadable("", refused))
                 continue
             passed: list[Found] = []
