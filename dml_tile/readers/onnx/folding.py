@@ -25,7 +25,7 @@ from onnx.reference import ReferenceEvaluator
 from dml_tile.readers.onnx.file import MAX_ELEMENTS, subgraphs
 from dml_tile.readers.onnx.nodes import OPERATORS, Node
 from dml_tile.readers.onnx.origins import UNSIZED
-from dml_tile.readers.onnx.values import UNKNOWN, Array, Mask, Value, agree, dimensions, with_sizes
+from dml_tile.readers.onnx.values import Array, Mask, Value, agree, dimensions, with_sizes
 
 MAX_FOLDED_NODES: Final = 50_000
 """The most nodes of a model that are folded; each takes the reference implementation about half a millisecond."""
@@ -50,9 +50,6 @@ _DATA: Final[dict[str, tuple[int, ...] | None]] = {
 _ELEMENTWISE: Final = OPERATORS["elementwise"]
 """Operators that compute each element of the output from one element of each (broadcast) input."""
 
-_TRAINING_BY_INPUT: Final = 7
-"""The opset from which on a Dropout drops elements only where an input says so."""
-
 _ROUNDING: Final = frozenset({"Cast", "CastLike", "DynamicQuantizeLinear", "QuantizeLinear"})
 """Operators that make integers of floats."""
 
@@ -63,6 +60,7 @@ _DISPUTED: Final[dict[str, Callable[[Node], object]]] = {
     "Resize": lambda node: node.attributes["coordinate_transformation_mode"].s == b"align_corners",
     # onnx gives 1 and onnxruntime a float just below it, or the reverse: integers 1 and 0
     **dict.fromkeys(("Sigmoid", "Softsign", "Tanh"), lambda node: True),
+    "Dropout": lambda node: True,  # it may drop elements at random
 }
 """Nodes for which onnx's reference implementation and onnxruntime were found to compute different elements."""
 
@@ -110,7 +108,7 @@ def _folded(node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
     # unknown elements become 1, a value that most operators accept
     given = node.given.items()
     elements = {name: np.ma.filled(value.elements, 1) for name, value in given if value.elements is not None}
-    if len(elements) < len(node.given) or not _is_bounded(node, elements, types) or _is_training(node):
+    if len(elements) < len(node.given) or not _is_bounded(node, elements, types):
         return {}
     is_known = all(value.constant is not None for value in node.given.values())
     masks = {} if is_known else _known_elements(node)
@@ -146,15 +144,6 @@ def _measured(node: Node, type_: TypeProto) -> Value:
         return Value(type_, np.array(total)) if known.all() and total < 2**63 else Value(type_)
     part = np.ma.masked_array(np.array(sizes, np.int64), ~known)[node.bounds]
     return Value(type_, part if np.ma.is_masked(part) else part.data)
-
-
-def _is_training(node: Node) -> bool:
-    """Return True for a Dropout that may drop elements at random."""
-    if node.type != "Dropout" or (node.since or 0) < _TRAINING_BY_INPUT:
-        return node.type == "Dropout"
-    ratio, mode = (*node.inputs[1:3], UNKNOWN, UNKNOWN)[:2]
-    keeps_all = ratio.constant is not None and not ratio.constant.any()
-    return len(node.inputs) > 2 and not keeps_all and (mode.constant is None or bool(mode.constant.any()))
 
 
 def _is_bounded(node: Node, inputs: Mapping[str, Array], types: Mapping[str, TypeProto]) -> bool:

@@ -45,11 +45,13 @@ class Node:
 
     ``domain`` is "" for onnx's own operators, ``opset`` the version of these, None if the model imports none. ``kind``
     is the operator's type, behind its domain if it has one. ``given`` are the inputs that are not left out, by name.
-    ``outputs`` and ``placed`` are there once the node is scanned.
+    ``outputs`` and ``placed`` are there once the node is scanned; ``quantised`` and ``transposed`` are TileNode's.
     """
 
     outputs: Mapping[str, Value]
     placed: ModelNode
+    quantised = ""
+    transposed: tuple[int, ...] = ()
 
     def __init__(self, proto: NodeProto, opset: int | None, inputs: Sequence[Value] = ()) -> None:
         moved = _OTHER_OPSET.fullmatch(proto.domain)

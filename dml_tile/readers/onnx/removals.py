@@ -212,13 +212,13 @@ def _in_a_row(nodes: Sequence[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
             taking[output] = kind, throws
 
 
-def quantised_tiles(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, str]]:
-    """Yield the Tiles between a DequantizeLinear and a QuantizeLinear of one scale, with the quantised type."""
+def note_quantised_tiles(nodes: Iterable[Node], uses: Uses) -> None:
+    """Note the quantised type of the Tiles between a DequantizeLinear and a QuantizeLinear of one scale."""
     for node in nodes:
         tile = uses.only_maker(node) if node.type == "QuantizeLinear" else None
         before = uses.only_maker(tile) if tile and tile.type == "Tile" else None
         if tile and before and before.inputs and before.type == "DequantizeLinear" and _scale(before) == _scale(node):
-            yield tile, before.inputs[0].data_type or ""
+            tile.quantised = before.inputs[0].data_type or ""
 
 
 def _scale(node: Node) -> list[object]:

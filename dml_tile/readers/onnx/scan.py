@@ -35,9 +35,9 @@ from dml_tile.readers.onnx.operators import (
     types_by_formals,
 )
 from dml_tile.readers.onnx.origins import with_origins
-from dml_tile.readers.onnx.removals import drop, quantised_tiles
+from dml_tile.readers.onnx.removals import drop, note_quantised_tiles
 from dml_tile.readers.onnx.sizes import contradiction, sizes_in_file
-from dml_tile.readers.onnx.transposes import transposed_tiles
+from dml_tile.readers.onnx.transposes import note_transposed_tiles
 from dml_tile.readers.onnx.uses import Uses
 from dml_tile.readers.onnx.values import UNKNOWN, Value, common, merged, with_sizes, without_shape
 
@@ -53,22 +53,13 @@ class Scope(ChainMap[str, Value]):
         return default
 
 
-class FoundTile(NamedTuple):
-    """A Tile: its place and node; ``quantised`` and ``transposed`` are TileNode's."""
-
-    pointer: str
-    node: Node
-    quantised: str
-    transposed: tuple[int, ...]
-
-
 class ScannedGraph(NamedTuple):
-    """A graph: its Tiles at any depth, its known values, its nodes, and the values from outside that these use.
+    """A graph: its Tiles at any depth with their places, its known values, its nodes, and what they use from outside.
 
     ``fault`` is what is wrong with the graph as a whole.
     """
 
-    tiles: list[FoundTile]
+    tiles: list[tuple[str, Node]]
     values: Scope
     nodes: list[ModelNode]
     implicit: dict[str, Edge]
@@ -151,7 +142,7 @@ class GraphScan:
         uses = Uses(graph)
         nodes: list[Node] = []
         implicit: dict[str, Edge] = {}
-        found: list[tuple[Node, list[FoundTile]]] = []
+        tiles: list[tuple[str, Node]] = []
         for proto in graph.node:
             node = Node(proto, self.inliner.opset, [scope.get(name, UNKNOWN) for name in proto.input])
             graphs, known = self._inside(node, scope, where, skipped)
@@ -169,17 +160,13 @@ class GraphScan:
             node.placed = self._model_node(node, operator, used_inside, graphs)
             node.placed.gone = skipped or why_folded(node)
             nodes.append(node)
-            found.append((node, [tile for each in graphs for tile in each.tiles]))
-        quantised, transposed = {}, {}
+            tiles += [tile for each in graphs for tile in each.tiles]
+            if node.kind == "Tile":
+                tiles.append((place(where, node.proto.name), node))
         if not any(node.placed.fault and node.placed.version for node in nodes):  # else it does not load
             drop(nodes, uses, is_subgraph=bool(where))
-            quantised, transposed = dict(quantised_tiles(nodes, uses)), dict(transposed_tiles(nodes, uses))
-        tiles = []
-        for node, inside in found:
-            tiles += inside
-            if node.kind == "Tile":
-                around = quantised.get(node, ""), transposed.get(node, ())
-                tiles.append(FoundTile(place(where, node.proto.name), node, *around))
+            note_quantised_tiles(nodes, uses)
+            note_transposed_tiles(nodes, uses)
         placed = [node.placed for node in nodes]
         return ScannedGraph(tiles, scope, placed, implicit, next(self._faults(graph, own, placed, where), None))
 

@@ -35,8 +35,8 @@ from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_node
 from dml_tile.readers.onnx.file import load, nodes
 from dml_tile.readers.onnx.functions import Inliner
-from dml_tile.readers.onnx.nodes import place
-from dml_tile.readers.onnx.scan import FoundTile, GraphScan, ScannedGraph
+from dml_tile.readers.onnx.nodes import Node, place
+from dml_tile.readers.onnx.scan import GraphScan, ScannedGraph
 from dml_tile.readers.onnx.sizes import fix, names_in
 from dml_tile.readers.onnx.uses import ANY
 from dml_tile.readers.onnx.values import UNKNOWN
@@ -80,20 +80,20 @@ def read_nodes(
             models = {each: scan(again := load(path), path.parent, prepare(again), each).nodes for each in models}
         yield placed_model([models[release_of(target)] for target in targets], targets)
     yield from sized.scan.wrong_data.values()
-    for found, found_before in zip(sized.graph.tiles, loaded.graph.tiles, strict=True):
-        (tile, problems), (before, _) = (_tile(each, sized.scan.origins_of_sizes) for each in (found, found_before))
+    for (pointer, node), (_, unsized_node) in zip(sized.graph.tiles, loaded.graph.tiles, strict=True):
+        origins = sized.scan.origins_of_sizes
+        (tile, problems), (before, _) = (_tile(pointer, each, origins) for each in (node, unsized_node))
         if tile and before:
-            proto = found.node.proto
             yield replace(
                 _completed(tile, before),
                 emptied=_is_empty(tile) and not _is_empty(before),
-                inputs=tuple(map(place, proto.input)),
-                output=place(*proto.output[:1]),
-                place=found.node.placed.pointer,
-                quantised=found.quantised,
-                transposed=found.transposed,
+                inputs=tuple(map(place, node.proto.input)),
+                output=place(*node.proto.output[:1]),
+                place=node.placed.pointer,
+                quantised=node.quantised,
+                transposed=node.transposed,
             )
-        yield from (unreadable(found.pointer, problem) for problem in problems)
+        yield from (unreadable(pointer, problem) for problem in problems)
     contradictions = (*sized.scan.inliner.unused, *sized.scan.contradictions.values())[:MAX_CONTRADICTIONS]
     is_checked = bool(targets or sized.graph.tiles)
     return replace(facts, nodes=sized.node_count, contradictions=contradictions if is_checked else ())
@@ -183,9 +183,10 @@ def _is_empty(tile: TileNode) -> bool:
     return 0 in (*(tile.shape or ()), *(tile.repeats or ()))
 
 
-def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> tuple[TileNode | None, Iterable[str]]:
+def _tile(
+    pointer: str, node: Node, origins_of_sizes: Mapping[str, ValueOrigin]
+) -> tuple[TileNode | None, Iterable[str]]:
     """Return a Tile, and reasons why it or its data cannot be read."""
-    node = found.node
     if node.opset is None or node.opset < 1:
         opset = "no opset" if node.opset is None else f"opset {node.opset}, which has no Tile,"
         return None, [f"is a Tile; the model imports {opset} of onnx's operators"]
@@ -195,12 +196,12 @@ def _tile(found: FoundTile, origins_of_sizes: Mapping[str, ValueOrigin]) -> tupl
     shape = value.shape and tuple(place(size) if isinstance(size, str) else size for size in value.shape)
     if len(node.inputs) != len(expected) or not all(node.proto.input):
         message = f"inputs: there are {sum(map(bool, node.proto.input))}; {', '.join(expected)} were expected"
-        return TileNode(found.pointer, dialect, value.data_type, shape, None, message), ()
+        return TileNode(pointer, dialect, value.data_type, shape, None, message), ()
     unknown = [other for other in others if other.constant is None]
     origins = next((other.origins or (other.elements_origin,) for other in unknown), ())
     sizes = () if value.is_typed else value.sizes or ("",)  # without sizes, of the whole
     tile = replace(
-        tile_node(found.pointer, dialect, value.data_type, shape, [other.elements for other in others]),
+        tile_node(pointer, dialect, value.data_type, shape, [other.elements for other in others]),
         input_origins=tuple(origins_of_sizes.get(str(size), value.sizes_origin) for size in sizes),
         repeats_origins=origins if any(map(str, origins)) else (),
     )

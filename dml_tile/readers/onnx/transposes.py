@@ -8,7 +8,7 @@ Source: microsoft/onnxruntime, onnxruntime/core/optimizer/transpose_optimization
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from dml_tile.readers.onnx.nodes import OPERATORS, Node
@@ -25,8 +25,8 @@ _UNKNOWN_RANK: Final = 5
 """The rank that is assumed where none is known."""
 
 
-def transposed_tiles(nodes: Sequence[Node], uses: Uses) -> Iterator[tuple[Node, Permutation]]:
-    """Yield the Tiles that run before a Transpose that the file has before them, with its permutation."""
+def note_transposed_tiles(nodes: Sequence[Node], uses: Uses) -> None:
+    """Note the permutation of a Transpose that the file has before a Tile, and that runs behind it."""
     if not {"Transpose", "Tile"} <= {node.kind for node in nodes}:
         return
     moving = [(node, inputs) for node in nodes if (inputs := _moved_inputs(node, uses))]
@@ -49,7 +49,7 @@ def transposed_tiles(nodes: Sequence[Node], uses: Uses) -> Iterator[tuple[Node, 
         if len(node.outputs[output].sizes or ()) == len(order):
             moved[output] = order
         if node.type == "Tile" and order != tuple(range(len(order))):
-            yield node, order
+            node.transposed = order
 
 
 def _moved_inputs(node: Node, uses: Uses) -> list[tuple[str, Value]]:
