@@ -5,7 +5,6 @@
     - RefusedModelError        tiles or bindings of a DxDispatch model have findings
   + DialectError (ValueError)  a specification rules a tile out
   + InputError (ValueError)    a source cannot be read
-    - ContradictoryDataError   a tensor's data contradict its type or shape
   + ConfigError (ValueError)   a pyproject.toml, a baseline or a list of files cannot be read
   + OutputError                a file cannot be written
   + TargetError                the simulated target cannot be known, or is not the one that is needed
@@ -104,10 +103,6 @@ class InputError(DmlTileError, ValueError):
     def __init__(self, problems: Iterable[Finding]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(problem.text for problem in self.problems))
-
-
-class ContradictoryDataError(InputError):
-    """A tensor's data are not those that its type and shape say."""
 
 
 def input_error(pointer: str, message: str) -> InputError:

@@ -17,7 +17,6 @@ from dml_tile.checking import check
 from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import (
     ConfigError,
-    ContradictoryDataError,
     DialectError,
     DmlError,
     DmlTileError,
@@ -42,7 +41,6 @@ INSTANCES = (
     DialectError("ONNX Tile-13", "repeats", "is null"),
     DialectError(dialect="ONNX Tile-13", field="repeats", message="is null"),
     InputError([unreadable("/a", "b"), unreadable("", "c")]),
-    ContradictoryDataError([unreadable("/a", "b"), unreadable("", "c")]),
     ConfigError("pyproject.toml", "a key"),
     OutputError("a.json", "no space"),
     TargetError("a reason"),

@@ -20,9 +20,8 @@ from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from dml_tile.errors import ContradictoryDataError, InputError, input_error
+from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import AllowedFolders
-from dml_tile.findings import unreadable
 from dml_tile.text import shown
 
 LARGE: Final = 2**16
@@ -113,8 +112,8 @@ _NUMBER: Final = re.compile("[0-9]{1,24}")
 def small(tensor: TensorProto, folder: Path) -> Array | None:
     """Return the tensor's values; None if it is large, or external of another type than int64 and int32.
 
-    ``folder`` is the model's. Raises InputError for external data that cannot be read below it, and
-    ContradictoryDataError for other data than the tensor's type and shape say.
+    ``folder`` is the model's. Raises InputError for external data that cannot be read below it, and for other data than
+    the tensor's type and shape say.
     """
     if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MAX_ELEMENTS:
         return None
@@ -127,7 +126,7 @@ def small(tensor: TensorProto, folder: Path) -> Array | None:
             return None
         kind = _KNOWN_TYPES[tensor.data_type]
         reason = f"are no {math.prod(tensor.dims)} elements of {kind}, which its shape {[*tensor.dims]} and type say"
-        raise ContradictoryDataError([unreadable("", f"the data of {shown(tensor.name)} {reason}")]) from None
+        raise input_error("", f"the data of {shown(tensor.name)} {reason}") from None
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:

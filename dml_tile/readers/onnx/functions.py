@@ -18,7 +18,7 @@ from dml_tile.errors import input_error
 from dml_tile.readers.onnx.file import nodes, subgraphs
 from dml_tile.readers.onnx.nodes import default_opset, move, place
 from dml_tile.readers.onnx.operators import is_operator
-from dml_tile.readers.onnx.uses import ANY
+from dml_tile.readers.onnx.removals import ANY
 
 DEEPEST: Final = 64
 """The deepest nesting of calls and subgraphs that is read."""

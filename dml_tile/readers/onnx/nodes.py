@@ -71,6 +71,11 @@ class Node:
         return _Attributes((attribute.name, attribute) for attribute in self.proto.attribute)
 
     @property
+    def is_folded(self) -> bool:
+        """True if onnxruntime has all outputs of the node, which is scanned, as constants."""
+        return all(value.is_folded for value in self.outputs.values())
+
+    @property
     def bounds(self) -> slice:
         """The sizes that a Shape returns."""
         start, end = (self.attributes[name].i if name in self.attributes else None for name in ("start", "end"))

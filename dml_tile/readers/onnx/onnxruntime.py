@@ -22,7 +22,7 @@ from dml_tile.back_ends.placer import cpu_provider_has
 from dml_tile.readers.onnx.folding import is_deterministic
 from dml_tile.readers.onnx.nodes import Node
 from dml_tile.readers.onnx.operators import Resolved, type_name
-from dml_tile.readers.onnx.uses import Uses
+from dml_tile.readers.onnx.removals import Uses
 from dml_tile.readers.onnx.values import Value
 
 _NEVER_FOLDED: Final = {"DequantizeLinear", "Dropout"}
@@ -78,10 +78,5 @@ def why_folded(node: Node) -> Gone | None:
     """Return why onnxruntime has a node's outputs as constants; None if it does not."""
     if node.kind == "If" and node.inputs and node.inputs[0].is_folded and node.inputs[0].constant is not None:
         return _KNOWN_CONDITION
-    has_constants = node.attributes if node.kind == "Constant" else node.outputs and has_folded(node)
+    has_constants = node.attributes if node.kind == "Constant" else node.outputs and node.is_folded
     return _FOLDED_FOR.get(node.kind, _FOLDED) if has_constants else None
-
-
-def has_folded(node: Node) -> bool:
-    """Return True if onnxruntime has all outputs of a node as constants."""
-    return all(value.is_folded for value in node.outputs.values())

@@ -1,6 +1,6 @@
 """The nodes that onnxruntime removes and does not fold, as measured with wheels of 1.9 to 1.24.
 
-idle      a node returns an input: the ones of ``dml_tile.readers.onnx.idle``
+idle      a node returns an input
 undone    a Transpose undoes the one before it
 equal     a node computes what an earlier one does
 in a row  one Reshape or Transpose does what several do
@@ -12,20 +12,78 @@ Source: microsoft/onnxruntime, onnxruntime/core/optimizer/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
 import numpy as np
+from onnx import GraphProto
 
+from dml_tile.back_ends.dialects import INT64_MAX
 from dml_tile.back_ends.kernels import Version
 from dml_tile.back_ends.placement import Gone
+from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.folding import is_deterministic
-from dml_tile.readers.onnx.idle import NUMBERS, passed_on
 from dml_tile.readers.onnx.nodes import Node
-from dml_tile.readers.onnx.onnxruntime import has_folded
-from dml_tile.readers.onnx.uses import ANY, Uses
 from dml_tile.readers.onnx.values import Value
+
+ANY: Final = (1, 0)
+"""Before all releases that were read."""
+
+
+class Uses:
+    """The uses of a graph's values: ``counts`` of them, an output of the graph and each use in a graph inside included.
+
+    ``outputs`` are those of the graph, ``kept`` these and what graphs inside use, ``shapes`` counts the uses by Shapes;
+    ``makers`` are the nodes by their outputs, as far as they are scanned.
+    """
+
+    def __init__(self, graph: GraphProto) -> None:
+        inside = list(graphs(graph))[1:]
+        self.makers: dict[str, Node] = {}
+        self.outputs = {value.name for value in graph.output}
+        self.kept = self.outputs | {value.name for inner in inside for value in inner.output}
+        self.kept.update(name for inner in inside for node in inner.node for name in node.input)
+        self.counts = Counter(name for node in graph.node for name in node.input)
+        self.counts.update(self.kept)
+        self.shapes = Counter(name for node in graph.node if node.op_type == "Shape" for name in node.input)
+        self._roots: dict[str, str] = {}
+        self._since: dict[str, Version] = {}
+
+    def root(self, name: str) -> str:
+        """Return the value that stands for a removed node's output; any other value stands for itself."""
+        return self._roots.get(name, name)
+
+    def since(self, name: str) -> Version:
+        """Return the release from which on the root stands for a value."""
+        return self._since.get(name, ANY)
+
+    def replace(self, name: str, other: str, since: Version, *, is_equal: bool = False) -> None:
+        """Let another value stand for one that a removed node returns: an equal one, or the node's input."""
+        root = self._roots[name] = self.root(other)
+        self._since[name] = max(self.since(other), since)
+        self.counts[root] += self.counts[name] - (not is_equal)
+        if name in self.kept:
+            self.kept.add(root)
+
+    def forget(self, node: Node) -> None:
+        """Take back a removed node's uses."""
+        names = [self.root(name) for name in node.proto.input]
+        self.counts.subtract(names)
+        if node.type == "Shape":
+            self.shapes.subtract(names)
+
+    def is_used_once(self, name: str) -> bool:
+        """Return True if one node of the graph computes a value, another uses it, and nothing else does."""
+        return name in self.makers and self.counts[name] == 1 and name not in self.kept
+
+    def only_maker(self, node: Node) -> Node | None:
+        """Return the node that computes the first input, if nothing else uses that; no removed node is between them."""
+        name = self.root(next(iter(node.proto.input), ""))
+        return self.makers.get(name) if self.counts[name] == 1 else None
+
 
 _SINCE: Final = attrgetter("since")
 _UNUSED: Final = Gone("only the shape of its output is used, which is known; onnxruntime removes it")
@@ -33,7 +91,7 @@ _UNUSED: Final = Gone("only the shape of its output is used, which is known; onn
 
 def drop(nodes: Sequence[Node], uses: Uses, *, is_subgraph: bool) -> None:
     """Note why onnxruntime drops nodes of a graph, for those that it does not fold."""
-    ends = {node: _UNUSED for node in nodes if node.outputs and has_folded(node)}
+    ends = {node: _UNUSED for node in nodes if node.outputs and node.is_folded}
     ends |= dict(_unneeded(nodes, uses, ends))
     for node in ends:
         uses.forget(node)
@@ -74,7 +132,7 @@ def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgrap
     first: dict[tuple[object, ...], Node] = {}
     for node in nodes:
         is_output = not uses.outputs.isdisjoint(node.outputs)
-        found = passed_on(node, uses) or _undone(node, uses)
+        found = _idle(node, uses) or _undone(node, uses)
         is_named = node.kind in ("Identity", "Transpose")
         if found and (not is_output or (is_named and uses.is_used_once(uses.root(found[0])))):
             name, ends[node] = found
@@ -83,7 +141,7 @@ def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgrap
         if not is_deterministic(node) or node.kind in _KEPT_APART:
             continue
         inputs = [
-            _constant_key(root, value) if value.is_folded and not is_subgraph and value.data_type in NUMBERS else root
+            _constant_key(root, value) if value.is_folded and not is_subgraph and value.data_type in _NUMBERS else root
             for root, value in zip(map(uses.root, node.proto.input), node.inputs, strict=True)
         ]
         attributes = tuple(sorted(each.SerializeToString() for each in node.proto.attribute))
@@ -96,6 +154,8 @@ def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgrap
                 uses.replace(name, other, since, is_equal=True)
 
 
+_NUMBERS: Final = frozenset({"float16", "float32", "float64", "int32", "int64"})
+"""The types of constants that onnxruntime looks at."""
 _KEPT_APART: Final = {"DequantizeLinear"}
 """Operators of which, from 1.12 on, each user has a node of its own."""
 _MAX_SHARED: Final = 8
@@ -118,6 +178,84 @@ def _sinces(node: Node, same: Node, uses: Uses) -> Iterator[Version]:
         if uses.root(name) != uses.root(other):
             is_single = value.constant is not None and value.constant.shape in ((), (1,))
             yield (1, 14) if is_single else (1, 15)
+
+
+def _idle(node: Node, uses: Uses) -> tuple[str, Gone] | None:
+    """Return the input that a node does nothing to, and the reason why it is gone.
+
+    It is the node's only input, or the only one that a node of the graph computes.
+    """
+    rules = _IDLE.get(node.kind, ())
+    names = [uses.root(name) for name in node.proto.input] if rules else []
+    made = [i for i, name in enumerate(names) if name in uses.makers and not node.inputs[i].is_folded]
+    i = made[0] if len(made) == 1 else 0
+    if len(made) == 1 or (not made and len(names) == 1):
+        for does_nothing, since in rules:
+            if does_nothing(node, i, uses):
+                return node.proto.input[i], Gone(f"the {node.type} does nothing", since)
+    return None
+
+
+def _is_cast_to_its_type(node: Node, i: int, uses: Uses) -> bool:
+    type_ = node.inputs[i].type
+    return type_ is not None and type_.tensor_type.elem_type == node.attributes["to"].i
+
+
+def _is_cast_for_shapes(node: Node, i: int, uses: Uses) -> bool:
+    (name,) = node.outputs
+    return 13 <= node.placed.version < 21 and uses.counts[name] == uses.shapes[name] > 0
+
+
+def _expands_nothing(node: Node, i: int, uses: Uses) -> bool:
+    data, shape = (*node.inputs, Value())[:2]
+    sizes = Value(data.early_type).shape
+    if shape.constant is None or not shape.is_folded or sizes is None:
+        return False
+    wanted = shape.constant.ravel().tolist()
+    pairs = zip(reversed(sizes), reversed(wanted), strict=False)
+    return 0 < len(wanted) <= len(sizes) and all(size <= 1 or size == have for have, size in pairs)
+
+
+def _slices_nothing(node: Node, i: int, uses: Uses) -> bool:
+    given = zip(node.proto.input, node.inputs, strict=True)
+    arguments = [value.constant for name, value in given if name][1:]
+    if node.placed.version < 10:
+        arguments = [np.array(node.attributes[name].ints) for name in ("starts", "ends")]
+    if len(arguments) < 2 or any(each is None for each in arguments):
+        return False
+    starts, ends, *others = (each.ravel().tolist() for each in arguments if each is not None)
+    steps = others[1] if len(others) > 1 else []  # without axes, onnxruntime does not look at steps
+    return not any(starts) and all(end == INT64_MAX for end in ends) and all(step == 1 for step in steps)
+
+
+def _drops_for_inference(node: Node, i: int, uses: Uses) -> bool:
+    """Return True for a Dropout without a used mask, which onnxruntime takes to drop nothing."""
+    return i == 0 and node.placed.version < 22 and not any(map(uses.counts.get, filter(None, node.proto.output[1:])))
+
+
+def _is_neutral(number: int, operands: Collection[int], node: Node, i: int, uses: Uses) -> bool:
+    """Return True if the other of two inputs is a number that returns this one, of as many dimensions or more."""
+    if i not in operands or len(node.inputs) != len("AB"):
+        return False
+    other = node.inputs[1 - i].constant if node.inputs[1 - i].is_folded else None
+    if other is None or other.size != 1 or other.item() != number or other.dtype.name not in _NUMBERS:
+        return False
+    shape = Value(node.inputs[i].early_type).shape
+    return shape is not None and other.ndim <= len(shape)
+
+
+_IDLE: Final[Mapping[str, Sequence[tuple[Callable[[Node, int, Uses], bool], Version]]]] = {
+    "Add": [(partial(_is_neutral, 0, (0, 1)), ANY)],
+    "Cast": [(_is_cast_to_its_type, ANY), (_is_cast_for_shapes, (1, 16))],
+    "Div": [(partial(_is_neutral, 1, (0,)), (1, 14))],
+    "Dropout": [(_drops_for_inference, ANY)],
+    "Expand": [(_expands_nothing, ANY)],
+    "Identity": [(lambda node, i, uses: True, ANY)],
+    "Mul": [(partial(_is_neutral, 1, (0, 1)), (1, 14))],
+    "Slice": [(_slices_nothing, ANY)],
+    "Sub": [(partial(_is_neutral, 0, (0,)), (1, 14))],
+}
+"""Operators that onnxruntime removes where a rule says that they return an input, by its number, from a release on."""
 
 
 def _undone(node: Node, uses: Uses) -> tuple[str, Gone] | None:

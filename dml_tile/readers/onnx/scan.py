@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, helper
 
 from dml_tile.back_ends.placement import Edge, Gone, ModelNode, Placement, Reason
-from dml_tile.errors import ContradictoryDataError, InputError
+from dml_tile.errors import InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
 from dml_tile.readers.onnx.file import small, subgraphs
@@ -35,10 +35,9 @@ from dml_tile.readers.onnx.operators import (
     types_by_formals,
 )
 from dml_tile.readers.onnx.origins import with_origins
-from dml_tile.readers.onnx.removals import drop, note_quantised_tiles
+from dml_tile.readers.onnx.removals import Uses, drop, note_quantised_tiles
 from dml_tile.readers.onnx.sizes import contradiction, sizes_in_file
 from dml_tile.readers.onnx.transposes import note_transposed_tiles
-from dml_tile.readers.onnx.uses import Uses
 from dml_tile.readers.onnx.values import UNKNOWN, Value, common, merged, with_sizes, without_shape
 
 
@@ -343,7 +342,7 @@ class GraphScan:
         try:
             values = small(tensor, self.folder)
         except InputError as error:
-            if isinstance(error, ContradictoryDataError):
+            if tensor.data_location != TensorProto.EXTERNAL:
                 self.wrong_data.setdefault(str(error), error.problems[0])
             return Value(type_, unread=str(error), is_folded=True, early_type=type_)
         origin = ValueOrigin(source=ValueSource("tensor", place(tensor.name)))

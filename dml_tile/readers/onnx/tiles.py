@@ -36,9 +36,9 @@ from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_n
 from dml_tile.readers.onnx.file import load, nodes
 from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.nodes import Node, place
+from dml_tile.readers.onnx.removals import ANY
 from dml_tile.readers.onnx.scan import GraphScan, ScannedGraph
 from dml_tile.readers.onnx.sizes import fix, names_in
-from dml_tile.readers.onnx.uses import ANY
 from dml_tile.readers.onnx.values import UNKNOWN
 
 FIRST_WITH_DEFAULTS: Final = 4

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from dml_tile.readers.onnx.nodes import OPERATORS, Node
-from dml_tile.readers.onnx.uses import Uses
+from dml_tile.readers.onnx.removals import Uses
 from dml_tile.readers.onnx.values import Value
 
 Permutation: TypeAlias = tuple[int, ...]
