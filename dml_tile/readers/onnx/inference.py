@@ -148,8 +148,5 @@ def loop_carried(node: Node, body: GraphProto) -> list[tuple[Value, str, str, st
 
 def is_kept(before: Iterable[TypeProto], after: Iterable[TypeProto | None]) -> bool:
     """Return True if an iteration returns values of the types that it began with, as far as these are known."""
-    pairs = ((one, common(one, other)) for one, other in zip(before, after, strict=True))
-    return all(
-        dimensions(one) is None or (agreed is not None and dimensions(agreed) == dimensions(one))
-        for one, agreed in pairs
-    )
+    pairs = ((dimensions(one), common(one, other)) for one, other in zip(before, after, strict=True))
+    return all(sizes is None or (agreed is not None and dimensions(agreed) == sizes) for sizes, agreed in pairs)
