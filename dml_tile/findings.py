@@ -310,9 +310,12 @@ Found: TypeAlias = tuple[str, Finding]
 """A finding about a file or folder, behind its name."""
 
 
-def own_finding(own_id: str, message: str, pointer: str = "", position: Position | None = None) -> Finding:
+def own_finding(
+    own_id: str, message: str, pointer: str = "", position: Position | None = None, suggestion: str | None = None
+) -> Finding:
     """Return a finding with an id of ``OWN``."""
-    return Finding(own_id, pointer, message, OWN[own_id].severity, position=position)
+    tries = (Try(suggestion),) if suggestion else ()
+    return Finding(own_id, pointer, message, OWN[own_id].severity, tries=tries, position=position)
 
 
 def unreadable(pointer: str, message: str, position: Position | None = None) -> Finding:

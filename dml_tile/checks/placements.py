@@ -11,7 +11,7 @@ from typing import Final
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
 from dml_tile.directml.targets import Target
-from dml_tile.findings import GONE, OWN, Finding, Severity, Try, own_finding
+from dml_tile.findings import GONE, OWN, Finding, Severity, own_finding
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
@@ -49,11 +49,9 @@ class Departure:
     @property
     def finding(self) -> Finding:
         """The finding about all of these nodes, or about the model."""
-        path = self.first.pointer if self.first else ""
-        severity = OWN[self.reason.rule].severity
-        message = self.message(self.targets)
-        tries = (Try(self.reason.suggestion),) if self.reason.suggestion else ()
-        return Finding(self.reason.rule, path, message, severity, tries=tries, about=self.text)
+        path, reason = self.first.pointer if self.first else "", self.reason
+        finding = own_finding(reason.rule, self.message(self.targets), path, suggestion=reason.suggestion)
+        return replace(finding, about=self.text)
 
 
 def operator_name(node: NamedNode) -> str:

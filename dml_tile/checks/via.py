@@ -26,7 +26,6 @@ from dml_tile.findings import (
     Finding,
     Found,
     Severity,
-    Try,
     apply_rules,
     bases_of,
     own_finding,
@@ -163,8 +162,8 @@ def _findings(request: Request, back_end: BackEnd, target: Target, against: Agai
 
 def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
     if result.rule:
-        tries = (Try(result.suggestion),) if result.suggestion else ()
-        return (replace(own_finding(result.rule, result.reason, result.path), url=OWN[result.rule].url, tries=tries),)
+        own = own_finding(result.rule, result.reason, result.path, suggestion=result.suggestion)
+        return (replace(own, url=OWN[result.rule].url),)
     found = apply_rules(BACK_END_RULES, result, target)
     return tuple(replace(finding, url=result.url or back_end.source) for finding in found)
 
