@@ -30,6 +30,7 @@ CHANGING: Final = {
     "dml_tile.checks.result.CheckedFile",
     "dml_tile.checks.sweep.Workers",
     "dml_tile.device.state.DeviceState",
+    "dml_tile.input_errors.ProblemList",
     "dml_tile.simulation.process.OpenSimulation",
 }
 
