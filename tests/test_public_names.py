@@ -31,6 +31,7 @@ CHANGING: Final = {
     "dml_tile.checks.sweep.Workers",
     "dml_tile.device.state.DeviceState",
     "dml_tile.input_errors.ProblemList",
+    "dml_tile.readers.sandbox.parent.ModelReader",
     "dml_tile.simulation.process.OpenSimulation",
 }
 
