@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,10 +16,14 @@ import pytest
 from onnx import TensorProto, helper
 
 from dml_tile import check_model
+from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.sweep import sweep
+from dml_tile.directml.targets import Target
+from dml_tile.readers.item import item_of
 from dml_tile.reports.report import FORMATS
 from tests.helpers.command_line import Call
-from tests.helpers.onnx_graphs import computed, model, node, tensor, typed
+from tests.helpers.onnx_graphs import computed, model, node, tensor, tile_in, typed
 from tests.helpers.packages import needed
 from tests.helpers.pages import blocks_of
 from tests.helpers.paths import ROOT
@@ -38,6 +43,21 @@ def save(text: str, name: str = "a.onnx", **fields: Any) -> str:
 
 def output_of(check: Call, *arguments: str) -> Any:
     return json.loads(check(*arguments, "--via", "ort", "--format", "json").stdout)
+
+
+def test_a_tile_s_targets_are_found_without_a_walk_over_all_reasons_of_its_model() -> None:
+    class Unwalked(tuple[Reason, ...]):
+        def __iter__(self) -> Any:
+            raise AssertionError("each Tile would cost as much as the model has reasons")
+
+    reasons = Unwalked((Reason(Placement.DIRECTML), Reason(Placement.CPU, "ORT-CPU-query", "pads[0] is -1")))
+    named = [NamedNode(pointer, "", "", "Tile", 13) for pointer in "01"]
+    old, new = map(Target.parse, (OLD, NEW))
+    placed = PlacedModel((named[0], named[1]), reasons, ((), ()), ((0, 1), (0, -1)))
+    nodes = ModelNodes("a.onnx", (old, new), placed)
+    tile = tile_in(model(*computed("y = Tile(x, r)"), inputs=[typed("x", [2])], initializer=[tensor("r", [2])]))
+    for place, targets in ("0", [old, new]), ("1", []):
+        assert [*nodes.targets_of(item_of(replace(tile, place=place)))] == targets
 
 
 def test_json_has_an_object_a_node_and_target(check: Call) -> None:
