@@ -40,8 +40,8 @@ class MarkdownReport(OverviewReport):
             rows=self.rows,
             files=files,
             placed=placed,
-            worse=[row for row in placed.departures if row.finding.severity is not Severity.NOTE],
-            notes=[row for row in placed.departures if row.finding.severity is Severity.NOTE],
+            worse=[each for each in placed.departures if each[1].finding.severity is not Severity.NOTE],
+            notes=[each for each in placed.departures if each[1].finding.severity is Severity.NOTE],
             MAX_IN_A_COMMENT=MAX_IN_A_COMMENT,
         )
         for piece in pieces:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar, Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple
 
 from dml_tile.back_ends.placement import Placement
-from dml_tile.checks.placements import PLACED, Departure, ModelNodes
+from dml_tile.checks.placements import PLACED, ModelNodes
 from dml_tile.checks.result import CheckedFile, Result, lowest_level_at_all
 from dml_tile.directml.targets import Target
 from dml_tile.findings import OWN, PASSED_OVER, Finding, Severity, Try, location_of
@@ -109,21 +109,6 @@ def _lowerings(results: Sequence[Result]) -> list[RowLowering]:
     return [*rows.values()]
 
 
-class DepartureRow(NamedTuple):
-    """A kind of departure of a model's nodes, or of the model, with the model's path, and a finding of short texts."""
-
-    source: str
-    departure: Departure
-    finding: Finding
-
-
-PlacedCell: TypeAlias = tuple[str, Mapping[Placement, int]]
-"""Whether a model loads at a target, in words, and the numbers of its nodes by placement.
-
-The words are empty if that is not known; without a device there are no numbers.
-"""
-
-
 class PlacedModels:
     """The models whose nodes ONNX Runtime placed, and the kinds of departure of them, the worst first.
 
@@ -137,20 +122,20 @@ class PlacedModels:
         self.targets: Sequence[Target] = models[0][1].targets if models else ()
         self.rows = [(source, [*_placed_cells(nodes)]) for source, nodes in models[:max_listed]]
         self.known = sum(len({kind[:2] for kind in nodes.known}) for _, nodes in models)
-        kinds: dict[Severity, list[tuple[str, Departure]]] = {each: [] for each in sorted(Severity, reverse=True)}
-        for source, nodes in models:
-            for departure in nodes.counted:
-                kinds[OWN[departure.reason.rule].severity].append((source, departure))
-        self.left_out = sum(len(found[max_listed:]) for found in kinds.values())
-        listed = [each for found in kinds.values() for each in found[:max_listed]]
-        self.departures = []
-        for source, each in listed:
-            finding = each.finding
-            shown = replace(finding, message=clipped(finding.message), tries=clipped_tries(finding.tries))
-            self.departures.append(DepartureRow(source, each, shown))
+        departures = [(source, departure) for source, nodes in models for departure in nodes.counted]
+        kinds = [
+            [each for each in departures if OWN[each[1].reason.rule].severity is severity]
+            for severity in sorted(Severity, reverse=True)
+        ]
+        self.left_out = sum(len(found[max_listed:]) for found in kinds)
+        self.departures = [each for found in kinds for each in found[:max_listed]]
 
 
-def _placed_cells(nodes: ModelNodes) -> Iterator[PlacedCell]:
+def _placed_cells(nodes: ModelNodes) -> Iterator[tuple[str, dict[Placement, int]]]:
+    """Yield whether a model loads at each target, in words, and the numbers of its nodes by placement.
+
+    The words are empty if that is not known; without a device there are no numbers.
+    """
     for i, numbers in enumerate(nodes.counts):
         counts = {placement: count for placement in PLACED if (count := numbers[placement])}
         yield nodes.outcome(i), counts if nodes.has_device[i] else {}
