@@ -282,6 +282,12 @@ def test_models_and_problems_are_bounded_too() -> None:
     assert text_of(section(html, "not-read")).endswith("and 1 more problem")
 
 
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_a_name_in_the_syntax_of_templates_stays_text(form: str) -> None:
+    name = "{{ 7 * 7 }}{% raw %}{# no #}"
+    assert name in report_of(form, [checked(SHORT, source=name)])
+
+
 # Markdown
 
 
