@@ -20,6 +20,9 @@ from dml_tile.text import plural
 ONNX_DOMAINS: Final = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
 """The domains of onnx's operators that ONNX Runtime knows."""
 
+_NEWEST_OPSETS: Final = {"": defs.onnx_opset_version(), "ai.onnx.ml": defs.onnx_ml_opset_version()}
+"""The newest opsets that the installed onnx knows, if not 1."""
+
 _TYPE_NAMES: Final = {number: name.lower() for name, number in TensorProto.DataType.items() if number}
 _TENSORS: Final = {f"tensor({name})": number for number, name in _TYPE_NAMES.items()}
 
@@ -78,7 +81,7 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
     """Return the operator of nodes whose domain has this opset in the model, or none."""
     named = place(domain) or "ai.onnx"
     if domain in ONNX_DOMAINS and opset is not None:
-        if opset > (newest := _newest_opset(domain)):
+        if opset > (newest := _NEWEST_OPSETS.get(domain, 1)):
             text = f"the installed onnx {onnx.__version__} knows {named} up to opset {newest}, not {opset}"
             return Resolved(fault=Reason(Placement.UNKNOWN, "ORT-UNKNOWN-opset", text))
         schema: Any = schema_of(domain, operator, opset)
@@ -101,13 +104,6 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
         rule = "ORT-NODE-domain"
         text = f"the domain {named} is none of ONNX Runtime's: no provider, unless the application adds it"
     return Resolved(fault=Reason(Placement.NONE, rule, text))
-
-
-@cache
-def _newest_opset(domain: str) -> int:
-    if not domain:
-        return defs.onnx_opset_version()
-    return max((schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain), default=1)
 
 
 def operator_of(node: Node, opset: int | None, stated: Iterable[TypeProto | None]) -> Resolved:

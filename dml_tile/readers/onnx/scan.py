@@ -252,12 +252,12 @@ class GraphScan:
         found: list[ScannedGraph] = []
         branches: dict[str, list[Value]] = {}
         for attribute, graph in graphs.items():
-            is_skipped = taken not in (None, attribute) and condition.is_folded
-            reason = f"the condition of If {node.proto.name!r} is known; its {attribute} does not run"
-            gone = skipped or (Gone(reason, since=(1, 17)) if is_skipped else None)
-            inside = self._graph(graph, scope, {}, place(where, attribute), gone)
-            found.append(inside)
-            branches[attribute] = [inside.values.get(value.name, UNKNOWN) for value in graph.output]
+            gone = skipped
+            if gone is None and condition.is_folded and taken not in (None, attribute):
+                reason = f"the condition of If {node.proto.name!r} is known; its {attribute} does not run"
+                gone = Gone(reason, since=(1, 17))
+            found.append(self._graph(graph, scope, {}, place(where, attribute), gone))
+            branches[attribute] = [found[-1].values.get(value.name, UNKNOWN) for value in graph.output]
         outputs: list[Value] = []
         if taken in branches:
             outputs = branches[taken]
