@@ -87,11 +87,6 @@ class Node:
         return None if self.opset is None else schema_of(self.domain, self.type, self.opset)
 
     @property
-    def since(self) -> int | None:
-        """The opset since which the operator has been the same."""
-        return self.schema.since_version if self.schema else None
-
-    @property
     def origin(self) -> ValueOrigin:
         """The origin of values that the node computes from known inputs, or passes to graphs inside it."""
         return ValueOrigin(f"{place(self.kind)} {place(self.proto.name)!r}")
@@ -116,7 +111,8 @@ def move(proto: NodeProto, source: int | None, target: int | None) -> None:
     If the operator differs, its domain names its opset, so that nothing takes it for the other version.
     """
     here, there = Node(proto, source), Node(proto, target)
-    if not here.domain and here.opset is not None and here.since != there.since:
+    versions = {schema and schema.since_version for schema in (here.schema, there.schema)}
+    if not here.domain and here.opset is not None and len(versions) > 1:
         set_apart(proto, source)
 
 
