@@ -120,8 +120,9 @@ def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int], releas
     inliner = Inliner(model)
     inliner.expand_graph(model.graph, model.opset_import)
     del model.functions[:]
-    operators = [("" if node.domain == "ai.onnx" else node.domain, node.op_type) for node in nodes(model.graph)]
+    operators = []
     for node in nodes(model.graph):
+        operators.append(("" if node.domain == "ai.onnx" else node.domain, node.op_type))
         if node.op_type == "Constant":
             del node.attribute[1:]  # ONNX Runtime looks at the first alone
     has_tiles = any(operator == "Tile" for _, operator in operators)
