@@ -36,8 +36,8 @@ ANY: Final = (1, 0)
 class Uses:
     """The uses of a graph's values: ``counts`` of them, an output of the graph and each use in a graph inside included.
 
-    ``outputs`` are those of the graph, ``kept`` these and what graphs inside use, ``shapes`` counts the uses by Shapes;
-    ``makers`` are the nodes by their outputs, as far as they are scanned.
+    ``outputs`` are those of the graph, ``kept`` these and what graphs inside use; ``makers`` are the nodes by their
+    outputs, as far as they are scanned.
     """
 
     def __init__(self, graph: GraphProto) -> None:
@@ -48,7 +48,6 @@ class Uses:
         self.kept.update(name for inner in inside for node in inner.node for name in node.input)
         self.counts = Counter(name for node in graph.node for name in node.input)
         self.counts.update(self.kept)
-        self.shapes = Counter(name for node in graph.node if node.op_type == "Shape" for name in node.input)
         self._roots: dict[str, str] = {}
         self._since: dict[str, Version] = {}
 
@@ -70,10 +69,7 @@ class Uses:
 
     def forget(self, node: Node) -> None:
         """Take back a removed node's uses."""
-        names = [self.root(name) for name in node.proto.input]
-        self.counts.subtract(names)
-        if node.type == "Shape":
-            self.shapes.subtract(names)
+        self.counts.subtract(self.root(name) for name in node.proto.input)
 
     def is_used_once(self, name: str) -> bool:
         """Return True if one node of the graph computes a value, another uses it, and nothing else does."""
@@ -185,25 +181,21 @@ def _idle(node: Node, uses: Uses) -> tuple[str, Gone] | None:
 
     It is the node's only input, or the only one that a node of the graph computes.
     """
-    rules = _IDLE.get(node.kind, ())
-    names = [uses.root(name) for name in node.proto.input] if rules else []
+    if node.kind not in _IDLE:
+        return None
+    does_nothing, since = _IDLE[node.kind]
+    names = [uses.root(name) for name in node.proto.input]
     made = [i for i, name in enumerate(names) if name in uses.makers and not node.inputs[i].is_folded]
     i = made[0] if len(made) == 1 else 0
-    if len(made) == 1 or (not made and len(names) == 1):
-        for does_nothing, since in rules:
-            if does_nothing(node, i, uses):
-                return node.proto.input[i], Gone(f"the {node.type} does nothing", since)
-    return None
+    is_one = len(made) == 1 or (not made and len(names) == 1)
+    if not is_one or not does_nothing(node, i, uses):
+        return None
+    return node.proto.input[i], Gone(f"the {node.type} does nothing", since)
 
 
 def _is_cast_to_its_type(node: Node, i: int, uses: Uses) -> bool:
     type_ = node.inputs[i].type
     return type_ is not None and type_.tensor_type.elem_type == node.attributes["to"].i
-
-
-def _is_cast_for_shapes(node: Node, i: int, uses: Uses) -> bool:
-    (name,) = node.outputs
-    return 13 <= node.placed.version < 21 and uses.counts[name] == uses.shapes[name] > 0
 
 
 def _expands_nothing(node: Node, i: int, uses: Uses) -> bool:
@@ -244,18 +236,18 @@ def _is_neutral(number: int, operands: Collection[int], node: Node, i: int, uses
     return shape is not None and other.ndim <= len(shape)
 
 
-_IDLE: Final[Mapping[str, Sequence[tuple[Callable[[Node, int, Uses], bool], Version]]]] = {
-    "Add": [(partial(_is_neutral, 0, (0, 1)), ANY)],
-    "Cast": [(_is_cast_to_its_type, ANY), (_is_cast_for_shapes, (1, 16))],
-    "Div": [(partial(_is_neutral, 1, (0,)), (1, 14))],
-    "Dropout": [(_drops_for_inference, ANY)],
-    "Expand": [(_expands_nothing, ANY)],
-    "Identity": [(lambda node, i, uses: True, ANY)],
-    "Mul": [(partial(_is_neutral, 1, (0, 1)), (1, 14))],
-    "Slice": [(_slices_nothing, ANY)],
-    "Sub": [(partial(_is_neutral, 0, (0,)), (1, 14))],
+_IDLE: Final[Mapping[str, tuple[Callable[[Node, int, Uses], bool], Version]]] = {
+    "Add": (partial(_is_neutral, 0, (0, 1)), ANY),
+    "Cast": (_is_cast_to_its_type, ANY),
+    "Div": (partial(_is_neutral, 1, (0,)), (1, 14)),
+    "Dropout": (_drops_for_inference, ANY),
+    "Expand": (_expands_nothing, ANY),
+    "Identity": (lambda node, i, uses: True, ANY),
+    "Mul": (partial(_is_neutral, 1, (0, 1)), (1, 14)),
+    "Slice": (_slices_nothing, ANY),
+    "Sub": (partial(_is_neutral, 0, (0,)), (1, 14)),
 }
-"""Operators that onnxruntime removes where a rule says that they return an input, by its number, from a release on."""
+"""Rules for nodes that return an input, given by its number, and the release from which on they are removed."""
 
 
 def _undone(node: Node, uses: Uses) -> tuple[str, Gone] | None:
