@@ -266,7 +266,8 @@ def test_nothing_is_printed_where_an_option_or_a_part_is_wrong(arguments: str, s
 def test_other_operators_and_graphs_of_them_are_named_and_left_out_in_each_language(language: LanguageName) -> None:
     graph = GRAPH | {"Nodes": [None, {"Operator": TILE}, {"Operator": GATHER}]}
     of_tiles = GRAPH | {"Nodes": [{"Operator": TILE}, None]}
-    result = emit("--lang", language, "-", stdin=[GATHER, {"Type": 53, "Desc": None}, graph, of_tiles])
+    constant = GRAPH | {"Nodes": [{"Type": "CONSTANT", "Operator": None, "DataSize": 4}]}
+    result = emit("--lang", language, "-", stdin=[GATHER, {"Type": 53, "Desc": None}, graph, of_tiles, constant])
     assert result.exit_code == 1
     built = Item("/3", dml_tile.GraphDesc.model_validate(of_tiles))
     assert result.stdout == "".join(source_text(language, "-", [built]))
@@ -274,7 +275,10 @@ def test_other_operators_and_graphs_of_them_are_named_and_left_out_in_each_langu
         "dml-tile: -#/0: DML_OPERATOR_GATHER is not a tile; it is left out",
         "dml-tile: -#/1: DML_OPERATOR_CONVOLUTION is not a tile; it is left out",
         "dml-tile: -#/2: Nodes[2] is DML_OPERATOR_GATHER, which is not a tile; the graph is left out",
+        "dml-tile: -#/4: Nodes[0] is a constant, which is not a tile; the graph is left out",
     ]
+    with pytest.raises(ValueError, match=r"^Nodes\[0\] is a constant"):
+        cpp_text(dml_tile.GraphDesc.model_validate(constant), "mine")
 
 
 def test_python_builds_a_captured_graph_of_tiles_too() -> None:

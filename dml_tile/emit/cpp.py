@@ -10,7 +10,7 @@ from dml_tile.descriptors.graph import ARRAYS, Descriptor, GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.structs import Enumerator, Struct
 from dml_tile.descriptors.tile import DATA_TYPE, OPERATOR_TYPE, TENSOR_FLAGS, TENSOR_TYPE, TensorDesc, TileOperatorDesc
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType
 from dml_tile.directml.operators import operator_name
 from dml_tile.errors import require_instance
 from dml_tile.text import braced
@@ -25,8 +25,8 @@ def cpp_text(desc: Descriptor | None, name: str) -> str:
 
     All of it has internal linkage. Of a graph, it defines ``NAME_graph``, after the operators of its nodes and
     ``NAME_operators``, which take what CreateOperator makes of them. An array that is shorter than its count is filled
-    with zeros, since DirectML would read past its end. Raises ValueError for a name that is no identifier, and for the
-    fields of an operator other than Tile.
+    with zeros, since DirectML would read past its end. Raises ValueError for a name that is no identifier, for the
+    fields of an operator other than Tile, and for a node that is a constant.
     """
     require_identifier(name)
     lines = _graph(desc, name) if isinstance(desc, GraphDesc) else _operator(desc, name)
@@ -35,6 +35,10 @@ def cpp_text(desc: Descriptor | None, name: str) -> str:
 
 def _graph(graph: GraphDesc, name: str) -> Iterator[str]:
     for i, node in enumerate(graph.nodes or ()):
+        if node is not None and node.type == GraphNodeType.CONSTANT:
+            raise ValueError(
+                f"Nodes[{i}] is a constant, whose data no descriptor here has; only tiles are written as C++"
+            )
         if node is not None and node.operator is not None:
             yield from _operator(node.operator, f"{name}_node{i}")
     fields = [str(graph.input_count), str(graph.output_count)]

@@ -12,11 +12,11 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic import BaseModel
 
 from dml_tile.checks.result import Result
-from dml_tile.descriptors.graph import Descriptor, GraphDesc
+from dml_tile.descriptors.graph import Descriptor, GraphDesc, OperatorGraphNodeDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.directml.enums import OperatorType, TensorFlags
+from dml_tile.directml.enums import GraphNodeType, OperatorType, TensorFlags
 from dml_tile.directml.operators import operator_name
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.findings import location_of
@@ -108,15 +108,17 @@ def why_left_out(part: Item) -> str | None:
         return "the graph is null; it is left out"
     if isinstance(part.desc, GraphDesc):
         for i, node in enumerate(part.desc.nodes or ()):
-            if node is not None and (other := _other_operator(node.operator)):
+            if node is not None and (other := _other_operator(node)):
                 return f"Nodes[{i}] is {other}, which is not a tile; the graph is left out"
     elif other := _other_operator(part.desc):
         return f"{other} is not a tile; it is left out"
     return None
 
 
-def _other_operator(desc: OperatorDesc | TileOperatorDesc | None) -> str | None:
-    """Return the C name, or the number, of an operator that is no tile; None for a tile."""
+def _other_operator(desc: OperatorGraphNodeDesc | OperatorDesc | TileOperatorDesc | None) -> str | None:
+    """Return the C name, or the number, of an operator that is no tile, or "a constant"; None for a tile."""
+    if isinstance(desc, OperatorGraphNodeDesc):
+        return "a constant" if desc.type == GraphNodeType.CONSTANT else _other_operator(desc.operator)
     if isinstance(desc, OperatorDesc) and desc.type != OperatorType.TILE:
         return operator_name(int(desc.type))
     return None
