@@ -137,6 +137,17 @@ def test_a_back_end_says_why_it_makes_no_tile(back_end: str, request_: Request, 
         assert result.reason
 
 
+def test_a_finding_links_to_the_file_where_the_check_is() -> None:
+    files = {
+        (ORT, RANK_9): "TensorDesc.cpp",
+        (ORT, asked("string", [2], [2])): "OperatorKernels.md",
+        (CHROMIUM, RANK_9): "context_impl_dml.cc",
+    }
+    for (back_end, request), file in files.items():
+        assert [finding.url.rpartition("/")[2] for finding in check_via(request, "6_4", back_end)] == [file]
+    assert check_via(PLAIN, "4_0", ORT)[0].url == "https://github.com/microsoft/onnxruntime/pull/14172"
+
+
 @pytest.mark.parametrize(
     ("target", "creates", "rules"),
     [
@@ -167,6 +178,28 @@ def test_the_release_that_is_meant_is_named() -> None:
     tile = node("float32", [2, 3, 4, 5], [2, 2, 2, 2])
     for target, level in ((at("onnxruntime-directml-1.12.1"), "2_0"), (at("6_4"), "5_0")):
         assert lowest_level_through(tile, BACK_ENDS[ORT], target) == at(level).feature_level
+
+
+VERDICTS: Final = [
+    # through which back end, where, and which rules are broken
+    (PLAIN, ORT, "windows-11-24h2", set()),
+    (PLAIN, ORT, "windows-10-2004", {"DML-VIA-refused"}),
+    (PLAIN, CHROMIUM, "windows-11-21h2", set()),
+    (PLAIN, CHROMIUM, "3_1", {"DML-VIA-refused"}),
+    (LONG, CHROMIUM, "4_0", {"DML-TILE-DataType-level"}),
+    (LONG, CHROMIUM, "4_1", set()),
+    (asked("float64", [2], [2]), ORT, "6_4", {"DML-TILE-DataType"}),
+    (SCALAR, CHROMIUM, "6_4", {"DML-TILE-RepeatsCount"}),
+    (RANK_6, ORT, "6_4", set()),
+    (BOOL, ORT, "6_4", set()),
+    (asked("int8", [2], [2**31]), ORT, "6_4", {"DML-DIALECT-size"}),
+    (BEYOND, ORT, "6_4", {"DML-DIALECT-size", "DML-TILE-OutputTensor-Sizes"}),
+]
+
+
+@pytest.mark.parametrize(("request_", "back_end", "target", "rules"), VERDICTS)
+def test_a_tile_through_a_back_end_is_judged(request_: Request, back_end: str, target: str, rules: set[str]) -> None:
+    assert {finding.rule for finding in check_via(request_, target, back_end)} == rules
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from docs.generator.cpp_fields import cpp_fields
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, compiled, needs_compiler, real_headers, stand_in_headers
 from tests.helpers.paths import EXAMPLES, ROOT
+from tests.helpers.rule_cases import quantize
 from tests.test_operator_desc import descriptors
 
 CAPTURE = """
@@ -266,6 +267,30 @@ def test_a_captured_null_graph_is_a_graph_that_is_null(check: Call, hresult: str
     assert "CreateOperator returned" not in result.stdout
     assert ("CompileGraph returned S_OK 0x00000000" in result.stdout) == (hresult == "0x00000000")
     assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("hresult", "said"),
+    [
+        ("0x00000000", ""),
+        ("0x80070057", "E_INVALIDARG 0x80070057 at feature level 6_4, and no rule says why; not looked at: Sizes, Q"),
+        (
+            "0x80004005",
+            "E_FAIL 0x80004005 at feature level 6_4, and no rule says why; not looked at: Sizes, Quantization",
+        ),
+    ],
+)
+def test_a_refusal_without_a_rule_is_told_with_what_was_not_looked_at(check: Call, hresult: str, said: str) -> None:
+    begun = json.dumps(
+        json.loads(LINES[0])
+        | {"feature_level": "0x00006400", "operator": quantize().model_dump(mode="json", by_alias=True)}
+    )
+    returned = json.dumps(json.loads(LINES[1]) | {"hresult": hresult})
+    printed = check("-", "-t", "6_4", "--format", "json", stdin=f"{begun}\n{returned}").stdout
+    (result,) = json.loads(printed)["results"]
+    assert (result["verdict"], result["not_looked_at"]) == ("accepted in part", ["Sizes", "QuantizationTensorCount"])
+    messages = [finding["message"] for finding in result["findings"]]
+    assert [message.startswith(f"CreateOperator returned {said}") for message in messages] == [True] * bool(said)
 
 
 def test_a_null_operator_and_a_null_graph_are_two(check: Call) -> None:

@@ -171,6 +171,12 @@ def test_a_line_that_is_no_capture_is_reported(check: Call, captured: str, messa
     assert message in errors_of(check, "-", stdin=captured)
 
 
+def test_a_capture_without_a_call_is_judged(check: Call) -> None:
+    result = check("-", stdin=line(WRONG, None, None))
+    assert "error[DML-TILE-OutputTensor-Sizes]" in result.stdout
+    assert result.exit_code == 1
+
+
 def test_the_folders_of_the_headers_and_of_their_cmake_package_are_printed(call: Call) -> None:
     assert call("include-dir").stdout == f"{get_include()}\n"
     assert {path.name for path in Path(get_include(), "dml_tile").iterdir()} == {

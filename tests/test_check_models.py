@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import onnx
 import pytest
 from jsonschema import Draft202012Validator
@@ -114,6 +115,14 @@ def test_what_is_read_is_told_at_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert kinds == [CheckedFile, *[tuple, CheckedFile] * 29, Finding, CheckedFile]
 
 
+def test_a_folder_without_models_is_an_error(check: Call, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = check("empty", save("a.onnx"))
+    assert result.exit_code == 2
+    assert "dml-tile: empty: the folder holds no models and no descriptors" in result.stderr
+    assert "a.onnx#widen: accepted" in result.stdout
+
+
 def test_the_example_s_models_are_what_their_script_writes(tmp_path: Path) -> None:
     needed("openvino")
     script = runpy.run_path(str(EXAMPLES / "models" / "make.py"))
@@ -121,6 +130,14 @@ def test_the_example_s_models_are_what_their_script_writes(tmp_path: Path) -> No
     onnx.save(script["two_tiles"](), made)
     assert list(read_nodes(made, KnownShapes())) == list(read_nodes(Path(MODEL), KnownShapes()))
     assert script["classifier"]() == onnx.load(EXAMPLES / "models" / "classifier.onnx")
+
+
+def test_the_example_tells_the_same_of_onnx_and_openvino(check: Call) -> None:
+    needed("openvino")
+    of_ir = results(check(MODEL.replace(".onnx", ".xml"), "--input-shape", "tokens=4,16", "--format", "json"))
+    of_onnx = results(check(MODEL, "--input-shape", "tokens=4,16", "--format", "json"))
+    assert sorted(result["lowest_level"] for result in of_ir) == sorted(result["lowest_level"] for result in of_onnx)
+    assert np.all([not result["unknown"] for result in of_ir])
 
 
 @pytest.mark.parametrize(

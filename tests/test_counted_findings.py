@@ -11,7 +11,7 @@ import pytest
 
 from dml_tile.checks.baseline import MAX_BASELINE_BYTES
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.selection import Selection
+from dml_tile.checks.selection import Selection, known_rules
 from tests.helpers.check_files import BAD, INT64, TILE, captured, model, write
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.paths import EXAMPLES, ROOT
@@ -375,3 +375,20 @@ def test_what_names_a_rule_with_more_words_decides(
     selection = Selection(frozenset(select), frozenset(ignore))
     assert all(selection.takes(rule_id) for rule_id in taken)
     assert not any(selection.takes(rule_id) for rule_id in left)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("DML-BUFER", "did you mean DML-BUFFER"),
+        ("DML-TILE-RepeatsCont", "did you mean DML-TILE-RepeatsCount"),
+        ("dml-buffer", "did you mean DML-BUFFER"),
+        ("DML-BUFFER-", "did you mean DML-BUFFER"),
+        ("DML-TILE-Repeat", "did you mean DML-TILE-Repeats"),
+        ("xyz", "lists all rules"),
+        ("", "lists all rules"),
+    ],
+)
+def test_what_names_no_rule_is_an_error_with_the_nearest(words: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=hint):
+        known_rules(["DML-TILE", words])

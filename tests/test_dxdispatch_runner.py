@@ -296,6 +296,17 @@ def test_dispatches_write_so_many_bytes_together(run: Callable[..., str], monkey
         run(data)
 
 
+def test_a_small_model_of_many_large_dispatches_is_refused(call: Call, tmp_path: Path) -> None:
+    large = model(
+        resources={"In": zeros(1, "INT8"), "Out": zeros(2**28, "INT8")},
+        dispatchables={"tile": {"type": "TILE", "desc": tile_json([1], [2**28], "INT8")}},
+    )
+    (tmp_path / "m.json").write_text(json.dumps(large | {"commands": large["commands"][:1] * 257}))
+    result = call("run", str(tmp_path / "m.json"))
+    numbers = "68987912192 bytes together; at most 68719476736 are written"
+    assert (result.exit_code, numbers in result.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("command", "pointer", "message"),
     [

@@ -364,6 +364,13 @@ def test_chromium_may_pass_a_graph_to_onnx_runtime_from_windows_11_24h2_on(check
         assert result.exit_code == 0
 
 
+def test_a_node_that_nobody_has_is_an_error_of_its_model(check: Call) -> None:
+    save("y = Add(x, x)", inputs=[typed("x", [2], TensorProto.BFLOAT16)])
+    output = output_of(check, "a.onnx", "-t", NEW)
+    assert [(each["placement"], each["rule"]) for each in output["nodes"]] == [("none", "ORT-NODE-no-kernel")]
+    assert [(each["target"], each["rule"]) for each in output["sources"][0]["errors"]] == [(NEW, "ORT-NODE-no-kernel")]
+
+
 def test_what_the_newest_release_that_was_read_lacks_is_not_known_of_a_later_one(check: Call) -> None:
     for made, fields in (
         ("y = Add(x, x)", {"inputs": [typed("x", [2], TensorProto.BFLOAT16)]}),
@@ -373,6 +380,13 @@ def test_what_the_newest_release_that_was_read_lacks_is_not_known_of_a_later_one
         assert result.exit_code == 0
         assert result.stdout.count("note[ORT-UNKNOWN-release]") == 1
         assert "does not load" not in result.stdout.partition("\n")[0]
+
+
+def test_text_has_a_line_for_each_kind_of_departure(check: Call) -> None:
+    operators = ["Acos", "Asin", "Atan", "Cos", "Cosh", "Elu", "HardSigmoid", "Selu", "Sin", "Sinh", "Softsign", "Tan"]
+    save("; ".join(f"y{i} = {operator}(x)" for i, operator in enumerate(operators)), opset=22)
+    printed = check("a.onnx", "--via", "ort", "-t", NEW).stdout
+    assert [operator for operator in operators if f"{operator}-22: registered at" not in printed] == []
 
 
 def test_text_describes_a_tile_anew_where_a_release_makes_another_of_it(check: Call) -> None:

@@ -45,7 +45,7 @@ from docs.generator.operators_page import operator_index
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import row
 from tests.helpers.recorded_answers import rows_of
-from tests.helpers.rule_cases import gather, other, quantize
+from tests.helpers.rule_cases import gather, other, padding, quantize
 from tests.test_operator_schema import BASES
 
 DXDISPATCH: Final = os.environ.get("DML_TILE_TESTS_DXDISPATCH", "")
@@ -98,6 +98,25 @@ def test_the_table_is_toml_with_an_entry_for_each_operator() -> None:
 def verdict(desc: OperatorDesc, target: str = "6_4") -> tuple[Verdict, tuple[str, ...]]:
     (result,) = results("", Item("", desc), [Target.parse(target)], "both")
     return result.verdict, result.not_looked_at
+
+
+@pytest.mark.parametrize(
+    ("desc", "target", "expected"),
+    [
+        (other("ACTIVATION_RELU"), "6_4", (Verdict.ACCEPTED, ())),
+        (gather("UINT32"), "6_4", (Verdict.ACCEPTED, ())),
+        (gather("INT64"), "2_1", (Verdict.REFUSED, ())),
+        (quantize(), "6_4", (Verdict.ACCEPTED_IN_PART, ("Sizes", "QuantizationTensorCount"))),
+        (quantize(), "6_2", (Verdict.REFUSED, ("Sizes", "QuantizationTensorCount"))),
+        (other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2), "5_2", (Verdict.UNDOCUMENTED, ())),
+        (other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2), "6_2", (Verdict.REFUSED, ())),
+        (padding(), "6_4", (Verdict.ACCEPTED, ())),
+    ],
+)
+def test_a_verdict_says_what_was_looked_at(
+    desc: OperatorDesc, target: str, expected: tuple[Verdict, tuple[str, ...]]
+) -> None:
+    assert verdict(desc, target) == expected
 
 
 def test_the_lowest_level_is_that_from_which_on_a_descriptor_passes() -> None:
@@ -189,6 +208,19 @@ def test_entries_behind_an_array_s_count_are_not_looked_at() -> None:
     assert not check(other("REDUCE", sizes=[1, 1, 2, 2], **reduce), "6_2", against="runtime")
     (finding,) = check(other("REDUCE", sizes=[1, 1, 2, 2], **reduce | {"AxisCount": 1}), "6_2")
     assert finding.path == "Axes[0]"
+
+
+@pytest.mark.parametrize(("rows", "refused"), [(6, False), (5, True)])
+def test_coordinates_have_a_row_for_each_element_of_the_input(rows: int, refused: bool) -> None:
+    tensors: dict[str, Any] = {
+        "InputTensor": {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 3]},
+        "OutputCountTensor": {"DataType": "UINT32", "Sizes": [1, 1, 1, 1]},
+        "OutputCoordinatesTensor": {"DataType": "UINT32", "Sizes": [1, 1, rows, 2]},
+    }
+    findings = check(OperatorDesc(type="NONZERO_COORDINATES", desc=tensors), "6_2")
+    assert [(finding.path, finding.message) for finding in findings] == refused * [
+        ("OutputCoordinatesTensor.Sizes[2]", "5 was provided, but prod(InputTensor.Sizes) = 6 was expected")
+    ]
 
 
 ONE: Final[dict[str, Any]] = {"DataType": "FLOAT32", "Sizes": [1]}
@@ -313,6 +345,17 @@ def test_an_operator_is_fused_into_another_from_the_level_of_its_entry_on(
     assert since is None or not cannot_be_fused(since)
 
 
+def scatter(rows: int) -> OperatorDesc:
+    """A SCATTER of so many rows into two."""
+    data, indices = {"DataType": "FLOAT32", "Sizes": [rows, 3]}, {"DataType": "UINT32", "Sizes": [rows, 3]}
+    return other("SCATTER", sizes=[2, 3], IndicesTensor=indices, UpdatesTensor=data, Axis=0)
+
+
+def value_scale(channels: int) -> OperatorDesc:
+    bias: list[float] = [0] * channels
+    return other("VALUE_SCALE_2D", sizes=[2, 3, 1, 2], Scale=1, ChannelCount=channels, Bias=bias)
+
+
 def convolution(rank: int, count: int) -> OperatorDesc:
     """A CONVOLUTION of tensors of 4 dimensions, but a filter of ``rank``, whose arrays have ``count`` entries."""
     arrays: dict[str, Any] = {name: [1] * count for name in ("Strides", "Dilations")}
@@ -320,6 +363,30 @@ def convolution(rank: int, count: int) -> OperatorDesc:
     filter_tensor = {"DataType": "FLOAT32", "Sizes": [1] * rank}
     modes: dict[str, Any] = {"Mode": "CROSS_CORRELATION", "Direction": "FORWARD", "GroupCount": 1}
     return other("CONVOLUTION", sizes=[1, 1, 3, 3], FilterTensor=filter_tensor, **modes, **arrays)
+
+
+@pytest.mark.parametrize(
+    ("taken", "refused", "path"),
+    [
+        (scatter(2), scatter(3), "IndicesTensor.Sizes[0]"),
+        (value_scale(3), value_scale(1), "ChannelCount"),
+        (convolution(4, 3), convolution(4, 4), "DimensionCount"),
+    ],
+)
+@pytest.mark.parametrize("target", ["5_1", "5_2", "6_2"])
+def test_what_the_runtime_demands_beyond_the_pages_is_demanded(
+    taken: OperatorDesc, refused: OperatorDesc, path: str, target: str
+) -> None:
+    """As Microsoft's runtime was measured to answer at these levels."""
+    assert check(taken, target, against="runtime") == ()
+    assert [finding.path for finding in check(refused, target, against="runtime")] == [path]
+
+
+@pytest.mark.parametrize(("scale", "bias", "refused"), [(1, 0, False), (1, -0.0, False), (2, 0, True), (1, 1, True)])
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_IDENTITY", "ELEMENT_WISE_ABS"])
+def test_a_scale_of_64_bits_that_changes_nothing_is_taken(name: str, scale: float, bias: float, refused: bool) -> None:
+    findings = check(other(name, "INT64", ScaleBias={"Scale": scale, "Bias": bias}), "6_2")
+    assert [finding.rule for finding in findings] == ["DML-OPERATOR-ScaleBias"] * refused
 
 
 def test_what_page_and_runtime_demand_of_a_field_is_one_finding() -> None:

@@ -110,6 +110,13 @@ def test_nodes_are_placed_as_the_sources_of_each_release_say(row: str) -> None:
     assert not changes
 
 
+def test_resize_of_opset_13_is_kept_by_its_version_up_to_1_10_and_then_by_its_mode() -> None:
+    made = of("Resize", F, None, F, mode="cubic")
+    found = {version: placements(made, target(version))[0][1] for version in ("1.9", "1.10", "1.11", "1.24")}
+    assert [reason.rule for reason in found.values()] == ["ORT-CPU-version"] * 2 + ["ORT-CPU-query"] * 2
+    assert found["1.24"].text == "DirectML does not take it: mode is cubic"
+
+
 def test_int64_reaches_directml_where_the_device_has_it() -> None:
     # 1.10 and later pass it as such; the device of 2_1 has no 64-bit integers
     made = of("Tile", I64, I64, opset=12)
@@ -633,6 +640,12 @@ def test_levels_and_other_targets_mean_the_newest_release_that_was_read() -> Non
     assert error.text == "opset 26: 1.24 loads up to 25, and what 1.28 loads is not known"
 
 
+def test_the_kernels_of_later_releases_are_not_known_where_1_24_has_none() -> None:
+    for made, word in ((of("Add", BF, BF, opset=14), "unknown"), (of("Relu", F, opset=26), "unknown")):
+        _, ((_, reason),) = placed(made, Target(FeatureLevel.parse("6_4"), "onnxruntime-directml-1.28.0"))
+        assert (reason.placement, reason.rule) == (word, "ORT-UNKNOWN-release")
+
+
 def test_float16_that_nobody_takes_is_cast_for_the_cpu_but_not_bfloat16() -> None:
     (_, reason), *_ = placements(of("NonMaxSuppression", F, F, opset=11), target("1.24"))
     assert reason.placement is Placement.CPU
@@ -1001,3 +1014,8 @@ def test_external_data_that_are_missing_are_no_error() -> None:
     weight.data_location = TensorProto.EXTERNAL
     weight.external_data.add(key="location", value="gone.bin")
     assert words(made, target("1.24")) == ["directml"]
+
+
+def test_named_nodes_keep_the_names_of_the_file() -> None:
+    made = of_nodes(*computed("[first] a = Neg(x); y = Abs(a)"))
+    assert [(node.pointer, node.name) for node, _ in placements(made, target("1.24"))] == [("0", "first"), ("1", "")]

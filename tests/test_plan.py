@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from dml_tile.execution import mover
-from dml_tile.execution.mover import MAX_THREADS, THREADS_VARIABLE, BoundTile, Mover, thread_count
-from dml_tile.execution.plan import MAX_SCRATCH_BYTES, THREADED_BYTES
+from dml_tile.execution.mover import MAX_THREADS, THREADS_VARIABLE, BoundTile, Mover, mover_of, thread_count
+from dml_tile.execution.plan import ASSIGNED_AT_ONCE, MAX_SCRATCH_BYTES, SHORT_RUN, THREADED_BYTES
 from dml_tile.execution.steps import Call, Memories, Step
 from tests.helpers.costs import at_most
 from tests.helpers.tilings import Tiling, assert_equal, executed, set_sizes
@@ -81,6 +81,22 @@ def test_the_moves_write_what_one_copy_would_by_way_of_little_memory_and_in_part
     assert len(plan.blocks) > 1 or plan.size <= THREADED_BYTES
 
 
+@pytest.mark.parametrize("elements", [ASSIGNED_AT_ONCE, ASSIGNED_AT_ONCE + 1, M, M + 1])
+@pytest.mark.parametrize("stride", [8, 16])
+def test_no_bound_is_a_bound_of_what_is_written(elements: int, stride: int) -> None:
+    assert_equal(Tiling(8, (elements,), (1,), (stride,)))
+
+
+@pytest.mark.parametrize(
+    "run", [*range(1, 17), 23, 24, 31, 32, 33, 50, 63, 64, 65, 127, 128, 129, SHORT_RUN - 1, SHORT_RUN, 2049]
+)
+@pytest.mark.parametrize("repeat", [2, 3, 5, 64, 83, 1000])
+def test_runs_of_every_length_are_repeated(run: int, repeat: int) -> None:
+    count = 20_000 // (run * repeat) + 1
+    assert_equal(Tiling(1, (count, run), (1, repeat)))
+    assert_equal(Tiling(1, (count, run), (5, repeat)))
+
+
 @pytest.mark.parametrize("memory", [2**10, 2**14])
 def test_less_scratch_memory_makes_more_blocks(memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     tiling = Tiling(4, (64, 512, 3), (5, 2, 5))
@@ -110,6 +126,12 @@ def test_short_runs_are_taken_in_parts() -> None:
         "  7 runs of 61440 bytes from scratch memory to the output",
     ]
     assert "taken" not in str(Tiling(8, (4096, 1), (1, 2)).plan)
+
+
+def test_movers_are_kept_by_their_values() -> None:
+    layout = 4, (5, 7), (2, 2), (28, 4), (56, 4)
+    assert mover_of(*layout) is mover_of(*layout)
+    assert mover_of(*layout) is not mover_of(2, *layout[1:])
 
 
 @pytest.mark.parametrize(
