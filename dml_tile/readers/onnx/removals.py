@@ -1,7 +1,7 @@
 """The nodes that onnxruntime removes and does not fold, as measured with wheels of 1.9 to 1.24.
 
 idle      a node returns an input
-undone    a Transpose undoes the one before it
+undone    a node undoes what the one before it does, or two pairs of QuantizeLinear and DequantizeLinear do one's work
 equal     a node computes what an earlier one does
 in a row  one Reshape or Transpose does what several do
 fused     what computes a Reshape's shape from its input's sizes, which become 0 or -1
@@ -36,8 +36,8 @@ ANY: Final = (1, 0)
 class Uses:
     """The uses of a graph's values: ``counts`` of them, an output of the graph and each use in a graph inside included.
 
-    ``outputs`` are those of the graph, ``kept`` these and what graphs inside use; ``makers`` are the nodes by their
-    outputs, as far as they are scanned.
+    ``outputs`` are those of the graph, ``kept`` these and what graphs inside use, ``shapes`` counts the uses by Shapes;
+    ``makers`` are the nodes by their outputs, as far as they are scanned.
     """
 
     def __init__(self, graph: GraphProto) -> None:
@@ -48,6 +48,7 @@ class Uses:
         self.kept.update(name for inner in inside for node in inner.node for name in node.input)
         self.counts = Counter(name for node in graph.node for name in node.input)
         self.counts.update(self.kept)
+        self.shapes = Counter(name for node in graph.node if node.op_type == "Shape" for name in node.input)
         self._roots: dict[str, str] = {}
         self._since: dict[str, Version] = {}
 
@@ -69,7 +70,10 @@ class Uses:
 
     def forget(self, node: Node) -> None:
         """Take back a removed node's uses."""
-        self.counts.subtract(self.root(name) for name in node.proto.input)
+        names = [self.root(name) for name in node.proto.input]
+        self.counts.subtract(names)
+        if node.type == "Shape":
+            self.shapes.subtract(names)
 
     def is_used_once(self, name: str) -> bool:
         """Return True if one node of the graph computes a value, another uses it, and nothing else does."""
@@ -127,9 +131,12 @@ def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgrap
     """
     first: dict[tuple[object, ...], Node] = {}
     for node in nodes:
+        if not is_subgraph and (inner := _inner_pair(node, uses)):
+            ends[inner] = _INNER
+            uses.replace(inner.proto.output[0], uses.makers[inner.proto.input[0]].proto.input[0], _INNER.since)
         is_output = not uses.outputs.isdisjoint(node.outputs)
         found = _idle(node, uses) or _undone(node, uses)
-        is_named = node.kind in ("Identity", "Transpose")
+        is_named = node.kind in ("Identity", *_UNDOING)
         if found and (not is_output or (is_named and uses.is_used_once(uses.root(found[0])))):
             name, ends[node] = found
             uses.replace(next(iter(node.outputs)), name, ends[node].since)
@@ -181,21 +188,25 @@ def _idle(node: Node, uses: Uses) -> tuple[str, Gone] | None:
 
     It is the node's only input, or the only one that a node of the graph computes.
     """
-    if node.kind not in _IDLE:
-        return None
-    does_nothing, since = _IDLE[node.kind]
-    names = [uses.root(name) for name in node.proto.input]
+    rules = _IDLE.get(node.kind, ())
+    names = [uses.root(name) for name in node.proto.input] if rules else []
     made = [i for i, name in enumerate(names) if name in uses.makers and not node.inputs[i].is_folded]
     i = made[0] if len(made) == 1 else 0
-    is_one = len(made) == 1 or (not made and len(names) == 1)
-    if not is_one or not does_nothing(node, i, uses):
-        return None
-    return node.proto.input[i], Gone(f"the {node.type} does nothing", since)
+    if len(made) == 1 or (not made and len(names) == 1):
+        for does_nothing, since in rules:
+            if does_nothing(node, i, uses):
+                return node.proto.input[i], Gone(f"the {node.type} does nothing", since)
+    return None
 
 
 def _is_cast_to_its_type(node: Node, i: int, uses: Uses) -> bool:
     type_ = node.inputs[i].type
     return type_ is not None and type_.tensor_type.elem_type == node.attributes["to"].i
+
+
+def _is_cast_for_shapes(node: Node, i: int, uses: Uses) -> bool:
+    (name,) = node.outputs
+    return 13 <= node.placed.version < 21 and uses.counts[name] == uses.shapes[name] > 0
 
 
 def _expands_nothing(node: Node, i: int, uses: Uses) -> bool:
@@ -236,29 +247,77 @@ def _is_neutral(number: int, operands: Collection[int], node: Node, i: int, uses
     return shape is not None and other.ndim <= len(shape)
 
 
-_IDLE: Final[Mapping[str, tuple[Callable[[Node, int, Uses], bool], Version]]] = {
-    "Add": (partial(_is_neutral, 0, (0, 1)), ANY),
-    "Cast": (_is_cast_to_its_type, ANY),
-    "Div": (partial(_is_neutral, 1, (0,)), (1, 14)),
-    "Dropout": (_drops_for_inference, ANY),
-    "Expand": (_expands_nothing, ANY),
-    "Identity": (lambda node, i, uses: True, ANY),
-    "Mul": (partial(_is_neutral, 1, (0, 1)), (1, 14)),
-    "Slice": (_slices_nothing, ANY),
-    "Sub": (partial(_is_neutral, 0, (0,)), (1, 14)),
+_IDLE: Final[Mapping[str, Sequence[tuple[Callable[[Node, int, Uses], bool], Version]]]] = {
+    "Add": [(partial(_is_neutral, 0, (0, 1)), ANY)],
+    "Cast": [(_is_cast_to_its_type, ANY), (_is_cast_for_shapes, (1, 16))],
+    "Div": [(partial(_is_neutral, 1, (0,)), (1, 14))],
+    "Dropout": [(_drops_for_inference, ANY)],
+    "Expand": [(_expands_nothing, ANY)],
+    "Identity": [(lambda node, i, uses: True, ANY)],
+    "Mul": [(partial(_is_neutral, 1, (0, 1)), (1, 14))],
+    "Slice": [(_slices_nothing, ANY)],
+    "Sub": [(partial(_is_neutral, 0, (0,)), (1, 14))],
 }
-"""Rules for nodes that return an input, given by its number, and the release from which on they are removed."""
+"""Operators that onnxruntime removes where a rule says that they return an input, by its number, from a release on."""
 
 
 def _undone(node: Node, uses: Uses) -> tuple[str, Gone] | None:
-    """Return the value that a Transpose makes again of what another makes of it, and why both are gone."""
-    before = uses.makers.get(uses.root(node.proto.input[0])) if node.kind == "Transpose" and node.proto.input else None
-    if before is None or before.kind != "Transpose" or not before.proto.input or "perm" not in before.attributes:
+    """Return the value that a node makes again, of which the node before it makes another, and why both are gone."""
+    if node.kind not in _UNDOING or not node.proto.input:
         return None
-    first, second = (enumerate(each.attributes["perm"].ints) for each in (before, node))
-    if dict(first) != {axis: i for i, axis in second}:
+    kind, undoes, since, since_as_output = _UNDOING[node.kind]
+    before, output = uses.makers.get(uses.root(node.proto.input[0])), next(iter(node.outputs))
+    if before is None or before.kind != kind or not before.proto.input or not undoes(before, node):
         return None
-    return before.proto.input[0], Gone("a Transpose and a Transpose undo each other; onnxruntime removes them", (1, 10))
+    if node.kind == "QuantizeLinear" and uses.counts[output] > 1:
+        return None
+    since = since_as_output if output in uses.outputs else since
+    return before.proto.input[0], Gone(f"a {kind} and a {node.kind} undo each other; onnxruntime removes them", since)
+
+
+def _scale(node: Node) -> list[object]:
+    """Return a key of the scale and the zero point, which is 0 if there is none."""
+    keys = [_constant_key(*each) for each in zip(node.proto.input[1:], node.inputs[1:], strict=True)]
+    return keys if len(keys) > 1 else [*keys, ("|u1", (), bytes(1))]
+
+
+def _have_one_scale(one: Node, other: Node) -> bool:
+    return _scale(one) == _scale(other)
+
+
+def _are_inverse(one: Node, other: Node) -> bool:
+    """Return True if the second of two Transposes undoes the first; both have permutations."""
+    first, second = (enumerate(node.attributes["perm"].ints) for node in (one, other))
+    return "perm" in one.attributes and dict(first) == {axis: i for i, axis in second}
+
+
+_UNDOING: Final[Mapping[str, tuple[str, Callable[[Node, Node], bool], Version, Version]]] = {
+    "QuantizeLinear": ("DequantizeLinear", _have_one_scale, (1, 17), (1, 20)),
+    "Transpose": ("Transpose", _are_inverse, (1, 10), (1, 10)),
+}
+"""Operators that undo what another does, if both do the same but for the direction, and the release that sees it."""
+
+_INNER: Final = Gone("it is between a QuantizeLinear and a DequantizeLinear; onnxruntime makes two pairs one", (1, 14))
+
+
+def _inner_pair(node: Node, uses: Uses) -> Node | None:
+    """Return the QuantizeLinear before the last of four nodes, of which onnxruntime makes one pair."""
+    chain = [node]
+    for kind in ("DequantizeLinear", "QuantizeLinear", "DequantizeLinear"):
+        name = next(iter(chain[-1].proto.input), "")
+        if chain[-1].kind != kind or name not in uses.makers or uses.counts[name] != 1:
+            return None
+        chain.append(uses.makers[name])
+    arguments = [value for each in chain for value in each.inputs[1:]]
+    is_one = (
+        chain[-1].kind == "QuantizeLinear"
+        and len(arguments) == 2 * len(chain)
+        and {value.data_type for value in arguments} in ({"float32", "uint8"}, {"float32", "int8"})
+        and all(value.is_folded and value.count == 1 for value in arguments)
+        and _have_one_scale(*chain[:2])
+        and _have_one_scale(*chain[2:])
+    )
+    return chain[1] if is_one else None
 
 
 def _fused_shapes(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
@@ -349,9 +408,3 @@ def note_quantised_tiles(nodes: Iterable[Node], uses: Uses) -> None:
         before = uses.only_maker(tile) if tile and tile.type == "Tile" else None
         if tile and before and before.inputs and before.type == "DequantizeLinear" and _scale(before) == _scale(node):
             tile.quantised = before.inputs[0].data_type or ""
-
-
-def _scale(node: Node) -> list[object]:
-    """Return a key of the scale and the zero point, which is 0 if there is none."""
-    keys = [_constant_key(*each) for each in zip(node.proto.input[1:], node.inputs[1:], strict=True)]
-    return keys if len(keys) > 1 else [*keys, ("|u1", (), bytes(1))]
