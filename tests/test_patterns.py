@@ -13,6 +13,7 @@ import pytest
 from dml_tile.checks.files import Exclusion
 from dml_tile.files.patterns import Patterns
 from dml_tile.files.repository import GITIGNORE, ignores_within, is_ignored
+from tests.helpers.costs import at_most
 from tests.helpers.paths import ROOT
 
 
@@ -124,3 +125,10 @@ def test_only_a_regular_file_is_read_as_gitignore(name: str, is_read: bool, tmp_
     ignores = ignores_within(str(made.parent), ())
     assert bool(ignores) == is_read
     assert is_ignored(str(made.parent / "a.json"), ignores) == is_read
+
+
+def test_folders_that_add_nothing_share_the_state_of_many_patterns() -> None:
+    patterns = Patterns([f"name{i}" for i in range(1000)])
+    with at_most(4 * 2**20):
+        assert [i for i in range(1000) if patterns.leaves_out(f"folder{i}/a/x.json")] == []
+        assert patterns.leaves_out("folder0/name7/x.json")

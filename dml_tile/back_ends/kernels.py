@@ -141,12 +141,16 @@ def known_versions(domain: str, operator: str) -> frozenset[int]:
     return frozenset(row[2] for row in rows if row[:2] == [domain, operator])
 
 
-@cache
 def queried_attributes(domain: str, operator: str) -> Mapping[str, str]:
     """Return the attributes of an operator that a support query may look at, with their types' names."""
-    table = _table("registrations.json")
-    attributes: dict[str, str] = table["attributes"]
-    return attributes if any(row[:2] == [domain, operator] and "query" in row[5] for row in table["rows"]) else {}
+    attributes: dict[str, str] = _table("registrations.json")["attributes"]
+    return attributes if (domain, operator) in _queried() else {}
+
+
+@cache
+def _queried() -> frozenset[tuple[str, str]]:
+    """Return the operators with a support query; asked for each name that a model has, which may be any number."""
+    return frozenset((row[0], row[1]) for row in _table("registrations.json")["rows"] if "query" in row[5])
 
 
 def recognised_equations() -> Mapping[str, str]:

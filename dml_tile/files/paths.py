@@ -12,14 +12,15 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import translate
+from functools import lru_cache
 from glob import has_magic
 from os.path import isdir, islink, join, lexists, normcase, realpath
 from pathlib import Path, PurePath
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from dml_tile.errors import input_error
 from dml_tile.findings import Finding, unreadable
@@ -33,9 +34,10 @@ MAX_PARTS: Final = 256
 
 _ANY_DEPTH: Final = "**"
 _SEPARATORS: Final = "/" if os.sep == "/" else r"\/"
-_END: Final = ""
-_END_OF_FOLDER: Final = "/"
-"""The end of a pattern that ends with a slash: it matches folders only."""
+_NOWHERE: Final = frozenset[int]()
+_SETS_REMEMBERED: Final = 32  # of places in patterns, which most folders share
+_SPELLED_ONE_WAY: Final = re.compile(r"[\w.-]*[\w-]", re.ASCII)
+"""Names that a file system lists as they are, but for case; it may know others by several, as é and PROGRA~1."""
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
@@ -199,6 +201,18 @@ def why_refused(path: str) -> str:
     return "" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "is neither a regular file nor a folder"
 
 
+class _Awaited(NamedTuple):
+    """What is looked for in a folder: the places behind each part that may be there, and those that stay below it.
+
+    ``ends`` are those of the latter at which a pattern ends.
+    """
+
+    names: dict[str, set[int]]
+    wildcards: dict[str, set[int]]
+    staying: frozenset[int]
+    ends: tuple[int, ...]
+
+
 class Matches:
     """The files and folders that match each of several patterns, ordered by name, by the patterns: ``names``.
 
@@ -211,9 +225,11 @@ class Matches:
     def __init__(self, *patterns: str) -> None:
         self._parts: list[str] = []
         self._owners: list[str] = []
-        """The parts of all patterns, an end behind those of each, and the pattern that has them."""
+        """The parts of all patterns, an empty one at the end of each, and the pattern that has them."""
+        self._are_folders: set[int] = set()
         self._found: dict[str, dict[tuple[int, int, str], str]] = {pattern: {} for pattern in patterns}
         self._looked_for: dict[tuple[int, int], set[int]] = {}
+        self._awaited = lru_cache(_SETS_REMEMBERED)(self._awaited_at)
         self._project = next((Path(each.folder).resolve() for each in patterns if isinstance(each, ProjectPath)), None)
         self.outside: dict[str, list[str]] = {pattern: [] for pattern in patterns}
         self.problems: dict[str, Finding] = {}
@@ -226,69 +242,82 @@ class Matches:
                 continue
             start = drive + os.sep * rest.startswith(tuple(_SEPARATORS))
             starts.setdefault(start, set()).add(len(self._parts))
-            self._parts += [*parts, _END_OF_FOLDER if rest.endswith(tuple(_SEPARATORS)) else _END]
+            self._parts += [*parts, ""]
             self._owners += [pattern] * (len(parts) + 1)
+            if rest.endswith(tuple(_SEPARATORS)):
+                self._are_folders.add(len(self._parts) - 1)
         self._matchers = {part: re.compile(translate(normcase(part))).match for part in self._parts if has_magic(part)}
         left = deque((start, self._with_skipped(places)) for start, places in starts.items())
         while left:
             left.extend(self._folders_in(*left.popleft()))
         self.names = {each: sorted(map(not_standard_input, found.values())) for each, found in self._found.items()}
 
-    def _folders_in(self, folder: str, places: set[int]) -> list[tuple[str, set[int]]]:
+    def _folders_in(self, folder: str, places: frozenset[int]) -> list[tuple[str, frozenset[int]]]:
         """Take what matches in a folder, where the patterns' parts at ``places`` come next; return what to enter."""
         try:
             status = os.stat(folder or os.curdir)
         except (OSError, ValueError):
             return []
         looked_for = self._looked_for.setdefault((status.st_dev, status.st_ino), set())
-        places = places - looked_for
+        if looked_for:
+            places -= looked_for
         looked_for |= places
-        staying = self._with_skipped(place for place in places if self._parts[place] == _ANY_DEPTH)
+        awaited = self._awaited(places)
         entered = []
-        for name, named in sorted(self._entries(folder, places, bool(staying)).items()):
+        for name, further in self._entries(folder, awaited):
             path = join(folder, name)
             is_folder = isdir(path)
-            ends = (_END, _END_OF_FOLDER) if is_folder else (_END,)
-            named = self._with_skipped(named) if is_folder else {place for place in named if self._parts[place] in ends}
-            reached = named if name.startswith(".") else named | staying
-            matching = [place for place in reached if self._parts[place] in ends]
-            may_leave = (is_folder or matching) and (name == os.pardir or islink(path))
+            reached = self._with_skipped(further) if is_folder else further
+            staying, ends = (_NOWHERE, ()) if name.startswith(".") else (awaited.staying, awaited.ends)
+            matching = [place for place in (*reached, *ends) if not self._parts[place]]
+            if not is_folder:
+                matching = [place for place in matching if place not in self._are_folders]
+                if not matching:
+                    continue
+            may_leave = name == os.pardir or islink(path)
             if self._project and may_leave and not Path(realpath(path)).is_relative_to(self._project):
-                for pattern in {self._owners[place] for place in named}:
+                for pattern in {self._owners[place] for place in (further if is_folder else {*further} & {*matching})}:
                     self.outside[pattern].append(path)
                 continue
             for place in matching:
                 self._found[self._owners[place]].setdefault((status.st_dev, status.st_ino, name), path)
             if is_folder:
-                entered.append((path, reached))
+                entered.append((path, staying | reached if reached else staying))
         return sorted(entered, key=lambda entry: (islink(entry[0]), entry[0]))
 
-    def _with_skipped(self, places: Iterable[int]) -> set[int]:
+    def _with_skipped(self, places: Iterable[int]) -> frozenset[int]:
         """Return the places, and those behind each ``**`` there, which may stand for no folder."""
         reached = set(places)
         for place in sorted(reached):
             while self._parts[place] == _ANY_DEPTH:
                 place += 1
                 reached.add(place)
-        return reached
+        return frozenset(reached)
 
-    def _entries(self, folder: str, places: set[int], lists_all: bool) -> dict[str, set[int]]:
-        """Return the names in a folder that match parts at ``places``, or all names, each with the places behind."""
-        further: dict[str, set[int]] = {}
+    def _awaited_at(self, places: frozenset[int]) -> _Awaited:
+        names: dict[str, set[int]] = {}
         wildcards: dict[str, set[int]] = {}
         for place in places:
             part = self._parts[place]
-            if part in self._matchers and part != _ANY_DEPTH:
-                wildcards.setdefault(part, set()).add(place + 1)
-            # asked for, not compared with those listed: a file system may know a file by several names
-            elif part not in (_ANY_DEPTH, _END, _END_OF_FOLDER) and lexists(join(folder, part)):
-                further.setdefault(part, set()).add(place + 1)
-        with suppress(OSError, ValueError):
-            for name in os.listdir(folder or os.curdir) if wildcards or lists_all else ():
-                if lists_all:
-                    further.setdefault(name, set())
-                for part, behind in wildcards.items():
-                    is_hidden = name.startswith(".") and not part.startswith(".")
-                    if not is_hidden and self._matchers[part](normcase(name)):
-                        further.setdefault(name, set()).update(behind)
-        return further
+            if part and part != _ANY_DEPTH:
+                (wildcards if has_magic(part) else names).setdefault(part, set()).add(place + 1)
+        staying = self._with_skipped(place for place in places if self._parts[place] == _ANY_DEPTH)
+        return _Awaited(names, wildcards, staying, tuple(place for place in staying if not self._parts[place]))
+
+    def _entries(self, folder: str, awaited: _Awaited) -> Iterator[tuple[str, set[int]]]:
+        """Yield what is in a folder, each with the places that come next; where some stay, all."""
+        listed: list[str] = []
+        likely: Iterable[str] = awaited.names
+        if awaited.wildcards or awaited.staying:
+            with suppress(OSError, ValueError):
+                listed = os.listdir(folder or os.curdir)
+                folded = {name.casefold() for name in listed}
+                likely = [part for part in likely if part.casefold() in folded or not _SPELLED_ONE_WAY.fullmatch(part)]
+        further = {part: set(awaited.names[part]) for part in likely if lexists(join(folder, part))}
+        for name in listed:
+            for part, places in awaited.wildcards.items():
+                is_hidden = name.startswith(".") and not part.startswith(".")
+                if not is_hidden and self._matchers[part](normcase(name)):
+                    further.setdefault(name, set()).update(places)
+        for name in sorted({*further, *listed} if awaited.staying else further):
+            yield name, further.get(name, set())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 _ANY_DEPTH: Final = "**"
 _MAGIC: Final = r"[*?\[\\]"
@@ -29,6 +29,7 @@ _CLASSES: Final = {
 OUTSIDE: Final = "../"
 """The beginning of paths of files elsewhere; only patterns without a slash, or with ``**/``, match them."""
 
+_Part = TypeVar("_Part", str, re.Pattern[str])
 _Places: TypeAlias = set[tuple[int, int]]
 """Patterns by their lines' numbers, each with the number of its parts matched so far."""
 
@@ -41,18 +42,24 @@ class _Pattern(NamedTuple):
     is_of_folders: bool  # it ends with a slash
 
 
-class _Folder(NamedTuple):
-    """A folder's state: the parts that names in it may match, and the patterns that match it or a folder above.
-
-    Parts, without and with wildcards, have the places that are reached by matching them. Places ``staying`` are those
-    of ``**``.
-    """
+class _Awaited(NamedTuple):
+    """Parts of patterns, without and with wildcards, each with the places reached by matching it."""
 
     names: dict[str, _Places]
     wildcards: dict[re.Pattern[str], _Places]
-    staying: _Places
-    matching: frozenset[int]
-    is_left_out: bool
+
+
+class _Folder(NamedTuple):
+    """A folder's state: the patterns that match it or a folder above, and the parts that its names may match.
+
+    Only names in the folder itself may match the parts ``here``, names at any depth the parts ``below``. Folders that
+    add nothing to these share them, so that many patterns and many folders do not multiply.
+    """
+
+    here: _Awaited
+    below: _Awaited
+    matching: frozenset[int] = frozenset()
+    is_left_out: bool = False
 
 
 class Patterns:
@@ -66,9 +73,8 @@ class Patterns:
         self.lines = tuple(lines)
         self.met: set[int] = set()
         self._patterns = {index: pattern for index, line in enumerate(self.lines) if (pattern := _pattern(line))}
-        root = {(index, 0) for index in self._patterns}
-        elsewhere = {(index, 0) for index, pattern in self._patterns.items() if pattern.parts[0] == _ANY_DEPTH}
-        self._folders = {"": self._folder(root), OUTSIDE[:-1]: self._folder(elsewhere)}
+        root = self._folder({(index, 0) for index in self._patterns}, _Awaited({}, {}))
+        self._folders = {"": root, OUTSIDE[:-1]: root._replace(here=_Awaited({}, {}))}
 
     def decision(self, path: str) -> bool | None:
         """Return whether the last line that matches a path leaves it out; None if none does."""
@@ -96,36 +102,45 @@ class Patterns:
         for folder in reversed(unknown):
             matching, places = self._matched(f"{folder}/", above)
             is_left_out = above.is_left_out or (bool(matching) and not self._patterns[max(matching)].keeps)
-            above = self._folders[folder] = self._folder(places, above.matching | matching, is_left_out)
+            below = self._folder(places, above.below)
+            above = below._replace(matching=above.matching | matching, is_left_out=is_left_out)
+            self._folders[folder] = above
         return above
 
     def _matched(self, path: str, above: _Folder) -> tuple[set[int], _Places]:
         """Return the lines that match a path itself, and the places from which other lines go on below it."""
         is_folder = path.endswith("/")
         name = path.rstrip("/").rpartition("/")[2]
-        reached = set(above.names.get(name, ()))
-        for part, places in above.wildcards.items():
-            if part.match(name):
-                reached |= places
+        reached: _Places = set()
+        for awaited in (above.here, above.below):
+            reached.update(awaited.names.get(name, ()))
+            for part, places in awaited.wildcards.items():
+                if part.match(name):
+                    reached |= places
         ends = {place for place in reached if place[1] == len(self._patterns[place[0]].parts)}
         matching = {index for index, _ in ends if is_folder or not self._patterns[index].is_of_folders}
         self.met |= matching
-        return matching, above.staying | (reached - ends)
+        return matching, reached - ends
 
-    def _folder(self, places: _Places, matching: frozenset[int] = frozenset(), is_left_out: bool = False) -> _Folder:
-        """Return the state of a folder where patterns go on from ``places``."""
-        folder = _Folder({}, {}, set(), matching, is_left_out)
+    def _folder(self, places: _Places, below: _Awaited) -> _Folder:
+        """Return the state of a folder where patterns go on from ``places``, and from ``below`` at any depth."""
+        here, deeper = _Awaited({}, {}), _Awaited({}, {})
         for index, at in places:
             parts = self._patterns[index].parts
+            awaited = here
             if parts[at] == _ANY_DEPTH:
-                folder.staying.add((index, at))
-                at += 1
+                awaited, at = deeper, at + 1
             part = parts[at]
             if isinstance(part, str):
-                folder.names.setdefault(part, set()).add((index, at + 1))
+                awaited.names.setdefault(part, set()).add((index, at + 1))
             else:
-                folder.wildcards.setdefault(part, set()).add((index, at + 1))
-        return folder
+                awaited.wildcards.setdefault(part, set()).add((index, at + 1))
+        return _Folder(here, _Awaited(_merged(below.names, deeper.names), _merged(below.wildcards, deeper.wildcards)))
+
+
+def _merged(above: dict[_Part, _Places], own: dict[_Part, _Places]) -> dict[_Part, _Places]:
+    """Return both together; the same object as ``above`` if a folder adds nothing, as most do."""
+    return {**above, **{part: own[part] | above.get(part, set()) for part in own}} if own else above
 
 
 def _pattern(line: str) -> _Pattern | None:
