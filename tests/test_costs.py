@@ -7,6 +7,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import islice, product
 from pathlib import Path
 from time import process_time
 from typing import Any, Final
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import dml_tile
 from dml_tile import input_errors
+from dml_tile.back_ends import kernels
 from dml_tile.checking import check
 from dml_tile.checks import baseline, files
 from dml_tile.cli import config
@@ -24,6 +26,8 @@ from dml_tile.descriptors.structs import Struct
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.device.plans import plan_of_graph
 from dml_tile.directml.enums import UINT_MAX
+from dml_tile.directml.operator_table import tables_of
+from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import MAX_BOUND, read_model
@@ -38,7 +42,9 @@ from dml_tile.readers.item import MAX_OPERATOR, Item
 from dml_tile.readers.onnx import file, folding, functions
 from dml_tile.readers.sandbox import parent
 from dml_tile.reports import bounds
-from tests.helpers.costs import Cost, cost_of, grows_at_most
+from dml_tile.rules import shapes
+from dml_tile.rules.equations import code
+from tests.helpers.costs import Cost, at_most, cost_of, grows_at_most
 from tests.helpers.dxdispatch_models import Json, dispatch, model, show, write_file, zeros
 from tests.helpers.paths import ROOT
 
@@ -456,3 +462,20 @@ def test_the_bounds_of_the_page_are_those_of_the_code() -> None:
         ]
         constants = BOUNDS[name]
         assert tuple(figures[: len(constants)]) == constants, name
+
+
+def test_names_of_operators_that_no_release_has_are_not_remembered() -> None:
+    kernels.queried_attributes("", "Tile")  # reads the table
+    with at_most(2**16):
+        assert not any(kernels.queried_attributes("", f"Unknown{i}") for i in range(5000))
+
+
+def test_the_tests_of_shapes_are_shared_by_dimension_counts() -> None:
+    operator = operator_named("LSTM")
+    assert operator is not None
+    ((_, table),) = tables_of(operator)
+    before = code.cache_info().currsize
+    for counts in islice(product(range(1, 9), repeat=3), 400):
+        ranks = tuple(zip(operator.tensors, counts, strict=False))
+        shapes._plan(operator, table, ranks, tuple(0 for _ in shapes._choosers(table)))
+    assert code.cache_info().currsize - before < 100

@@ -300,7 +300,7 @@ def test_sizes_fit_at_once_only_if_each_relation_holds(monkeypatch: pytest.Monke
     rows = [*rows_of("operator_cases.jsonl"), *rows_of("operators.jsonl.xz")[::20]]
     at_once = [check(OperatorDesc.model_validate(row["desc"]), "6_2") for row in rows]
     plan_of = shapes._plan
-    monkeypatch.setattr(shapes, "_plan", lambda *key: (plan_of(*key)[0], equations.code("0")))
+    monkeypatch.setattr(shapes, "_plan", lambda *key: (plan_of(*key)[0], [equations.code("0")]))
     assert [check(OperatorDesc.model_validate(row["desc"]), "6_2") for row in rows] == at_once
 
 

@@ -6,8 +6,8 @@ alike, but for leading ones; behind them, ``?...`` are any sizes and ``1...`` ar
 row with ``if`` is for a value of an enumerator, or for a tensor that is not null. "headSize: hiddenSize//HeadCount"
 binds a name that no row above it bound, where those that it needs are bound.
 
-The shapes and equations for tensors of the same dimension counts are one test, whose code is compiled once; only where
-it is false, or fails, is a message looked for.
+The shapes and equations for tensors of the same dimension counts are tests, whose code is compiled once for all
+dimension counts that share it; only where one is false, or fails, is a message looked for.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def misfits(op: OperatorView, *, of_fields: bool = False) -> Iterator[Violation]
     else:
         ranks = tuple([(name, len(sizes[0])) for name, sizes in op.sizes.items()])
         choices = tuple([op.fields[name] for name in _choosers(op.table)])
-    names, test = _plan(op.operator, op.table, ranks, choices)
+    names, tests = _plan(op.operator, op.table, ranks, choices)
     values = {name: value_of(op, name) for name in names}
     scope = FUNCTIONS | values  # one namespace, since loops within a test see no other
     try:
-        is_fit = eval(test, scope)  # noqa: S307
+        is_fit = all(eval(test, scope) for test in tests)  # noqa: S307
     except (LookupError, ArithmeticError):
         is_fit = False
     if not is_fit:
@@ -74,12 +74,12 @@ def _choosers(table: OperatorTable) -> list[str]:
 @lru_cache(maxsize=1024)
 def _plan(
     operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...] | None
-) -> tuple[list[str], CodeType]:
-    """Return the fields and enumerators whose values the tests have, and the code of all tests."""
-    tests = [f"({step.test})" for step in _steps(operator, table, ranks, choices)]
+) -> tuple[list[str], list[CodeType]]:
+    """Return the fields and enumerators whose values the tests have, and the tests."""
+    tests = [step.test for step in _steps(operator, table, ranks, choices)]
     names = frozenset().union(*map(names_in, tests))
     known = {*operator.named, *enumerators(operator)}
-    return sorted(name for name in names if name in known or "_of_" in name), code(" and ".join(tests) or "1")
+    return sorted(name for name in names if name in known or "_of_" in name), [*map(code, tests)]
 
 
 @lru_cache(maxsize=32)
