@@ -285,6 +285,21 @@ def test_links_are_entered_once(tmp_path: Path) -> None:
     assert len(Matches(pattern := "*/" * 20 + "*.json").names[pattern]) == 2
 
 
+def test_folders_share_what_is_looked_for_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(50):
+        write(f"folder{i}/x.json", TILE)
+    asked = []
+    awaited_at = Matches._awaited_at
+
+    def counted(self: Matches, places: frozenset[int]) -> Any:
+        asked.append(places)
+        return awaited_at(self, places)
+
+    monkeypatch.setattr(Matches, "_awaited_at", counted)
+    assert not any(Matches(*(f"**/name{i}" for i in range(10))).names.values())
+    assert len(asked) == 1
+
+
 PARTS: Final = ("*", "**", "a", "?", "*.json", "[ab]", "x.json", ".*", "..", ".")
 
 

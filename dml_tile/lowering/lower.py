@@ -164,7 +164,7 @@ def _task_of_request(request: Request, target: Target) -> Task:
 
 
 def _is_repairable(finding: Finding, tensor: TensorView | None) -> bool:
-    """Return True if a lowering can mend what is wrong with a tensor; None if the finding is about something else."""
+    """Return True if a lowering can mend what is wrong with a tensor, which is None where a finding is about none."""
     if tensor is None:
         return False
     is_small = tensor.desc.guaranteed_base_offset_alignment < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
