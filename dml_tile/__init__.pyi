@@ -123,6 +123,7 @@ from dml_tile.readers.item import Item as Item
 from dml_tile.readers.model_tile import UnknownField as UnknownField
 from dml_tile.readers.model_tile import ValueOrigin as ValueOrigin
 from dml_tile.readers.model_tile import ValueSource as ValueSource
+from dml_tile.readers.sources import OpenFile as OpenFile
 from dml_tile.rules.check import lowest_level as lowest_level
 from dml_tile.rules.device import Removal as Removal
 from dml_tile.simulation.target import Simulation as Simulation

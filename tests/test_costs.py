@@ -36,7 +36,7 @@ from dml_tile.files import paths, repository, whole
 from dml_tile.findings import Finding, unreadable
 from dml_tile.geometry import layout
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS_COUNTED, Record
-from dml_tile.readers import contents, model_tile, remote, urls
+from dml_tile.readers import contents, model_tile, sources
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.item import MAX_OPERATOR, Item
 from dml_tile.readers.onnx import file, folding, functions
@@ -439,8 +439,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         functions.DEEPEST,
         folding.MAX_FOLDED_NODES,
     ),
-    "fetching a file, or a model with its weights, from a URL": (urls.MAX_SECONDS, remote.MAX_FETCHED_BYTES + 1),
-    "the files of a folder or a pattern of a URL together, from the list on": (remote.MAX_SECONDS_OF_SEVERAL,),
+    "a file that `sweep` gets opened": (sources.MAX_STORED_BYTES + 1,),
     "waiting for a pipe that is named as a file": (whole.MAX_SECONDS_WITHOUT_WRITER,),
     "`run`: the bytes that its dispatches write, together": (runner.MAX_MOVED_BYTES,),
     "`run`: its files, of which each, like each of their folders, counts as 4 KiB at least": (

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import fsspec.core
 import pytest
 
 from dml_tile.files.paths import MAX_PARTS, Matches, ProjectPath
@@ -144,16 +143,9 @@ LIKE_URLS: Final = (
 )
 
 
-@pytest.fixture
-def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No file system of fsspec may be made."""
-    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *_: pytest.fail("a store is opened"))
-
-
 # A name is a path
 
 
-@pytest.mark.usefixtures("no_store")
 @pytest.mark.parametrize(
     ("arguments", "settings"),
     [
@@ -176,7 +168,6 @@ def test_a_file_is_read_as_itself_whatever_its_name_is(check: Call, arguments: l
     assert source["source"] == LIKE_URLS[0]
 
 
-@pytest.mark.usefixtures("no_store")
 def test_reports_and_commands_name_such_a_file_as_itself(check: Call, call: Call) -> None:
     for name in LIKE_URLS:
         write(name, BAD)
@@ -186,7 +177,6 @@ def test_reports_and_commands_name_such_a_file_as_itself(check: Call, call: Call
         assert call("show", name).exit_code == call("lower", name).exit_code == 1
 
 
-@pytest.mark.usefixtures("no_store")
 @pytest.mark.parametrize("place", ["memory:", "zip:", "https:"])
 def test_what_a_pattern_or_paths_yield_is_a_path_also_with_slashes(check: Call, place: str) -> None:
     write(f"{place}/a.json", TILE)
@@ -409,3 +399,28 @@ def test_a_named_file_is_checked_whatever_gitignore_says_and_an_excluded_one_is_
     assert "in/b.json" not in result.stderr
     configure('exclude = ["a.*"]')
     assert "a.json: is not checked; exclude in pyproject.toml leaves it out\n" in check("a.json").stderr
+
+
+# A URL
+
+
+@pytest.mark.parametrize("url", ["s3://zoo/**/*.json", "https://h/a.onnx", "simplecache::s3://b/a.json", "hf://a"])
+@pytest.mark.parametrize("command", ["check", "lower", "show"])
+def test_a_url_is_refused_with_what_reads_it(call: Call, command: str, url: str) -> None:
+    result = call(command, url)
+    assert result.exit_code == 2
+    advice = "download the file, or open it with fsspec for dml_tile.sweep (docs/scale.md)"
+    assert result.stderr == f"dml-tile: {url}: is a URL: {advice}\n"
+
+
+@pytest.mark.parametrize("command", [["run"], ["emit", "--lang", "json"]])
+def test_commands_of_one_file_refuse_a_url_too(call: Call, command: list[str]) -> None:
+    assert "s3://b/a.json: is a URL: " in call(*command, "s3://b/a.json").stderr
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("arguments", [["s3:"], ["s3://zoo/a.json"], ["s3:/*/*.json"]])
+def test_a_folder_called_like_a_protocol_is_a_folder(check: Call, arguments: list[str]) -> None:
+    Path("s3:", "zoo").mkdir(parents=True)
+    write("s3:/zoo/a.json", TILE)
+    assert len(sources(check, *arguments)) == 1

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -89,6 +90,40 @@ def test_names_that_stand_for_no_file_and_arguments_that_mean_nothing(call: Call
     ):
         with pytest.raises(ValueError, match=message):
             sweep([], **{argument: value})  # type: ignore[arg-type]
+
+
+class Stored:
+    """A file that a store's client opens; it pickles, as fsspec's OpenFile does."""
+
+    def __init__(self, path: str, content: bytes | None) -> None:
+        self.path, self.content = path, content
+
+    def open(self) -> BytesIO:
+        if self.content is None:
+            raise PermissionError("s3://key:hush@zoo")
+        return BytesIO(self.content)
+
+
+def test_stored_files_are_read_as_local_ones_and_come_after_them(zoo: list[str]) -> None:
+    alone = list(sweep(zoo, TARGETS))
+    stored = [Stored(name, Path(name).read_bytes()) for name in zoo if Path(name).exists()]
+    swept = list(sweep([stored[0], *zoo, *stored[1:]], TARGETS))
+    assert swept == [*alone, *(checked for checked in alone if Path(checked.source).exists())]
+    assert not any("Stored" in str(pickle.dumps(checked)) for checked in swept)
+    executor = Immediate()
+    assert list(sweep(stored, TARGETS, executor=executor)) == swept[len(zoo) :]
+    assert len(executor.chunks) > 1
+
+
+def test_a_stored_file_that_cannot_be_read_is_a_problem_without_its_credentials(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dml_tile.readers.sources.MAX_STORED_BYTES", 99)
+    files = [Stored("a.json", None), Stored("b.onnx", b" " * 100)]
+    assert list(sweep(files)) == [
+        unread("a.json", "cannot be read: PermissionError"),
+        replace(unread("b.onnx", "has more than 99 bytes"), is_model=True),
+    ]
 
 
 class KilledError(Exception):

@@ -64,6 +64,14 @@ def test_a_cluster_writes_the_bytes_of_one_process(zoo: list[str], cluster: Any,
     assert outputs_of_check(call, *arguments, "--dask", cluster.scheduler_address) == alone
 
 
+def test_a_cluster_reads_files_of_a_store(zoo: list[str], client: Any) -> None:
+    import fsspec
+
+    files = fsspec.open_files([f"file://{name}" for name in zoo[:20]])
+    swept = sweep(files, executor=client.get_executor(pure=False))
+    assert list(swept) == list(sweep(zoo[:20]))
+
+
 @pytest.mark.exhaustive  # the processes of one machine are killed in test_sweep.py
 def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> None:
     check, files = FileCheck([DEFAULT_TARGET], "both"), zoo * 2

@@ -120,7 +120,7 @@ def test_the_plugin_runs_tests(tmp_path: Path) -> None:
 COLLECTING: Final = """
 import sys
 import pytest
-for package in ("distributed", "onnxruntime", "openvino", "s3fs"):
+for package in ("distributed", "onnxruntime", "openvino"):
     sys.modules[package] = None  # they take long to import; tests skip what is not installed
 sys.modules["psutil"] = type(sys)("psutil")  # on Windows it needs nothing of what is taken away
 sys.exit(pytest.main())

@@ -23,7 +23,6 @@ from dml_tile.findings import CONTRADICTION, Against, Finding, Severity, bases_o
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.sources import EMPTY, SourcePart, Sources, is_model_file
-from dml_tile.readers.urls import source_named
 from dml_tile.rules.tile import LOWERED_RULES
 from dml_tile.simulation.target import resolve
 
@@ -70,7 +69,7 @@ class FileCheck(NamedTuple):
 
     def name_of(self, file: str) -> str:
         """Return the name of a file, or of standard input, in results."""
-        return self.stdin_name if file == STANDARD_INPUT else file
+        return self.stdin_name if file == STANDARD_INPUT else str(file)
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
         """Yield the results of a file, the findings about it, then the file; equal messages are one finding."""
@@ -268,7 +267,7 @@ def check_model(
 def _named_file(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[str, str]]:
     """Yield the model's name in results, and its file."""
     if isinstance(model, str | os.PathLike):
-        name = source_named(model)
+        name = os.fspath(model)
         yield name, name
         return
     if not hasattr(model, "SerializeToString"):

@@ -12,7 +12,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from dml_tile.errors import ConfigError, InputError
-from dml_tile.files.paths import STANDARD_INPUT, ListedPath, Matches, ProjectPath, WrittenPath, why_refused
+from dml_tile.files.paths import (
+    STANDARD_INPUT,
+    ListedPath,
+    Matches,
+    ProjectPath,
+    WrittenPath,
+    is_url,
+    require_local,
+    why_refused,
+)
 from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import list_root, path_from
 from dml_tile.files.whole import read_whole
@@ -31,7 +40,6 @@ from dml_tile.readers.sources import (
     passing_over,
     why_skipped,
 )
-from dml_tile.readers.urls import Url, file_of
 from dml_tile.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -76,8 +84,6 @@ class Exclusion:
         return self.patterns.matching(self._path(file))
 
     def _path(self, file: str) -> str:
-        if isinstance(file, Url):
-            return OUTSIDE + file_of(file).lstrip("/")
         path = path_from(self._base, file) + "/" * file.endswith("/")
         if path.startswith(OUTSIDE) or PurePath(path).is_absolute():
             return OUTSIDE + re.sub(r"\A(?:\.\./)+|\A/+", "", path)
@@ -157,6 +163,7 @@ def files_named(
                 continue
             passed: list[Found] = []
             try:
+                require_local(match)
                 found = list(search(match, pass_over=passed.append))
             except InputError as error:
                 complain(match, *error.problems)
@@ -165,7 +172,7 @@ def files_named(
             if found and has_to_hold:
                 of_names.setdefault(name, []).extend(found)
             elif has_to_hold and all(finding.message != EXCLUDED for _, finding in passed):
-                complain(match, _NO_MATCH if isinstance(match, Url) and has_magic(match.file) else EMPTY_FOLDER)
+                complain(match, EMPTY_FOLDER)
             if found == [match] and skips_others and (skipped := why_skipped(match)):
                 found, passed = [], [skipped]
             for file in found:
@@ -196,7 +203,7 @@ def _matched(name: str, matches: Matches, complain: Complain, exclusion: Exclusi
 
 def is_pattern(name: str) -> bool:
     """Return True if a name is a pattern: it has wildcards, and is no file itself."""
-    if name == STANDARD_INPUT or isinstance(name, Url | ListedPath):
+    if name == STANDARD_INPUT or isinstance(name, ListedPath) or is_url(name):
         return False
     # the question mark of \\?\C: is none
     return has_magic(os.path.splitdrive(name)[1]) and not os.path.exists(name)  # noqa: PTH110 - Path.exists may raise
@@ -204,8 +211,6 @@ def is_pattern(name: str) -> bool:
 
 def _identity(name: str) -> Hashable:
     """Return a key that is the same for two names of a file; links are files of their own."""
-    if isinstance(name, Url):
-        return name.identity
     try:
         return None if name == STANDARD_INPUT else PurePath(os.path.abspath(name))  # noqa: PTH100  # links are not followed
     except OSError:  # the current folder was removed
@@ -272,7 +277,7 @@ def unread_through(file: str, via: BackEnd | None) -> str:
     """Return the kind of a model that a back end does not read; empty for any other file."""
     if via is None:
         return ""
-    kind = kind_of(file_of(file))
+    kind = kind_of(file)
     if kind is None or not kind.is_model or kind.reader == "ONNX":
         return ""
     return f"{kind.name}, which {via.title} does not read"

@@ -25,8 +25,7 @@ from dml_tile.directml.targets import TargetLike
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import Against, Finding, unreadable
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
-from dml_tile.readers.sources import Sources, is_model_file
-from dml_tile.readers.urls import Url, source_named
+from dml_tile.readers.sources import OpenFile, Sources, StoredFile, is_model_file
 
 if TYPE_CHECKING:  # most checks have none
     from dml_tile.checks.baseline import Baseline
@@ -50,7 +49,7 @@ _Sent: TypeAlias = tuple[list[str], Future[bytes] | None]
 
 
 def sweep(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Iterable[str | os.PathLike[str] | OpenFile],
     targets: Sequence[TargetLike] | None = None,
     *,
     executor: Executor | None = None,
@@ -61,27 +60,37 @@ def sweep(
 ) -> Iterator[CheckedFile]:
     """Yield the results of files in their order, as they come.
 
-    ``paths`` are files, folders, patterns, and URLs: strings with ``://``, which fsspec opens (extra ``remote``). Each
-    file comes once. ``targets`` None means the current target. The workers of an ``executor``, such as a
-    ProcessPoolExecutor or ``Client.get_executor(pure=False)`` of Dask, check the files: they must have dml_tile, and
-    reach the files by the same names. A file whose worker dies is checked again, and has a problem if it dies again.
-    The other parameters are those of ``check_model``.
+    ``paths`` are files, folders and patterns, each file of which comes once; then come objects that have a ``path`` and
+    ``open()``, such as fsspec's ``open_files`` returns, of at most 2 GiB each. ``targets`` None means the current
+    target. The workers of an ``executor``, such as a ProcessPoolExecutor or ``Client.get_executor(pure=False)`` of
+    Dask, check the files: they must have dml_tile, and reach the files by the same names. A file whose worker dies is
+    checked again, and has a problem if it dies again. The other parameters are those of ``check_model``.
 
     Raises ValueError for an unknown target, back end or ``against``; BrokenExecutor once the executor takes no more
     files, as a ProcessPoolExecutor after the death of a process.
     """
     chosen = [None] if targets is None else targets
     check = file_check(chosen, against, via=via, dims=dims, input_shapes=input_shapes)
-    return _checked_files([source_named(path) for path in paths], check, Workers(executor) if executor else None)
+    names: list[str] = []
+    stored: list[StoredFile] = []
+    for path in paths:
+        if isinstance(path, str | os.PathLike):
+            names.append(os.fspath(path))
+        else:
+            stored.append(StoredFile(path))
+    return _checked_files(names, stored, check, Workers(executor) if executor else None)
 
 
-def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | None) -> Iterator[CheckedFile]:
+def _checked_files(
+    names: Sequence[str], stored: Sequence[StoredFile], check: FileCheck, workers: Workers | None
+) -> Iterator[CheckedFile]:
     unread: list[CheckedFile] = []
 
     def complain(name: str, problem: Finding) -> None:
         unread.append(CheckedFile(name, findings=(problem,), is_whole=False))
 
-    files, *_ = files_named(paths, complain, via=check.via)
+    named, *_ = files_named(names, complain, via=check.via)
+    files = [*named, *stored]
     yield from unread
     events = workers.events(check, files) if workers else checked_here(check, files)
     of_file: list[Event] = []
@@ -153,7 +162,7 @@ class Workers:
         except Exception as error:
             if isinstance(error, (BrokenExecutor, CancelledError)) and not self.new:
                 raise BrokenExecutor(f"the executor gave up: {error}") from error
-            checked = CheckedFile(file, is_model=is_model_file(file), is_whole=False)
+            checked = CheckedFile(str(file), is_model=is_model_file(file), is_whole=False)
             return iter([(file, unreadable("", _cause_of_failure(error))), (file, checked)])
 
 
@@ -208,7 +217,7 @@ def _chunks(files: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
 
 def _chunking(file: str) -> tuple[bool, int]:
     """Return whether this process has to check a file, and how many such files make a chunk."""
-    if isinstance(file, Url):
+    if isinstance(file, StoredFile):
         return False, FILES_OF_A_CHUNK
     try:
         status = os.stat(file)  # noqa: PTH116  # a tenth of Path's time
@@ -230,5 +239,5 @@ def check_chunk(setup: bytes, files: list[str], baseline: Baseline | None) -> by
         _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by, check.placed_at)
     check = _KEPT.check._replace(baseline=baseline)
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        events = [(file, event) for file in files for event in check.events(file, _KEPT.sources)]
+        events = [(str(file), event) for file in files for event in check.events(file, _KEPT.sources)]
     return zlib.compress(pickle.dumps(events), level=1)

@@ -38,7 +38,6 @@ from dml_tile.files.repository import repository_root
 from dml_tile.findings import CONTRADICTION, OWN, Finding, Found, Severity, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.sources import EMPTY, EXCLUDED, is_left_out, is_model_file, passing_over
-from dml_tile.readers.urls import source_named
 from dml_tile.reports.bounds import bounded, bounded_finding
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
@@ -70,7 +69,7 @@ def run_check(context: typer.Context, options: CheckOptions) -> int:
         return CLEAN
     files = run.listed_files()
     # empty where another program calls this function
-    command = as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else ""
+    command = as_typed(["dml-tile", *context.obj]) if context.obj else ""
     run.check(files, command)
     if options.write_baseline:
         run.write_baseline(options.write_baseline)
@@ -115,7 +114,7 @@ class CheckRun:
         self.options, self.config = options, config
         self.formats = wanted_formats(options.formats)
         paths: Sequence[str] = () if options.files_from else config.settings.paths
-        self.names = [*map(source_named, config.settings.paths)] if "paths" in config.options else [*paths]
+        self.names = [*config.settings.paths] if "paths" in config.options else [*paths]
         self.names += names_in(options.files_from, config.file) if options.files_from else []
         stdin_name = _stdin_name(options.stdin_filename, self.names)
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]

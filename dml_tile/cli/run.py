@@ -51,7 +51,6 @@ def run(
     from dml_tile.findings import unreadable
     from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
-    from dml_tile.readers.urls import source_named
     from dml_tile.reports.text import print_refusals
     from dml_tile.text import printable_line_start
 
@@ -61,7 +60,6 @@ def run(
         tile.run()
 
     target = one_target(targets, "a model is run at one target")
-    model = source_named(model)
     try:
         if is_model_file(model):
             raise input_error(

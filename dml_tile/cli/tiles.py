@@ -54,13 +54,11 @@ def show(
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.files import chosen_tiles
     from dml_tile.cli.config import Config, one_target
-    from dml_tile.readers.urls import source_named
 
     if output is not None and PurePath(output).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{output!r} does not end in .svg", param_hint="--output")
     target = one_target(targets, "tiles are drawn with the findings of one target")
     status = ExitStatus()
-    file = source_named(file)
     shapes = Config().with_options({"dim": dim, "input_shape": input_shape}).known_shapes()
     chosen = chosen_tiles(file, shapes, pointer, status.complain, count_passed_over)
     if output is None:
@@ -189,13 +187,11 @@ def lower(
     from dml_tile.cli.config import Config, one_target, require_models
     from dml_tile.emit.source import lowering_source
     from dml_tile.lowering.lower import LoweringOptions
-    from dml_tile.readers.urls import source_named
     from dml_tile.reports.lowering import print_lowered
 
     target = one_target(targets, "tiles are lowered for one target")
     _require_names(output_format, name, namespace)
     status = ExitStatus()
-    file = source_named(file)
     config = Config().with_options({"via": via, "dim": dim, "input_shape": input_shape})
     back_end = config.back_end()
     if back_end and not Path(file).is_dir():
@@ -258,9 +254,7 @@ def emit(
     from dml_tile.readers.descriptors import read_source
     from dml_tile.readers.item import Item
     from dml_tile.readers.sources import is_model_file
-    from dml_tile.readers.urls import source_named
 
-    file = source_named(file)
     _require_names(language, name, namespace)
     if is_model_file(file):
         complain(file, [unreadable("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])

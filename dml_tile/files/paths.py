@@ -181,10 +181,6 @@ class ProjectPath(WrittenPath):
     """A path or a pattern in pyproject.toml."""
 
 
-class NoPath(str):
-    """The name of a source that is no path, such as a URL."""
-
-
 def why_refused(path: str) -> str:
     """Return why nothing at a path that stands in a file is read: it is special, or leads out; ``""`` if it is read."""
     try:
@@ -199,6 +195,17 @@ def why_refused(path: str) -> str:
     except (OSError, ValueError) as error:  # a loop of links, or a NUL
         return f"is no usable path: {error.strerror if isinstance(error, OSError) else error}"
     return "" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "is neither a regular file nor a folder"
+
+
+def is_url(name: str) -> bool:
+    """Return True if a name begins with a protocol, of two characters at least: ``C://`` is a drive."""
+    return re.match(r"[A-Za-z][\w+.:-]+://", name) is not None
+
+
+def require_local(name: str) -> None:
+    """Raise InputError for a URL of an argument that is no file."""
+    if is_url(name) and not isinstance(name, WrittenPath) and not lexists(name):
+        raise input_error("", "is a URL: download the file, or open it with fsspec for dml_tile.sweep (docs/scale.md)")
 
 
 class _Awaited(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
-from dml_tile.files.paths import MAX_PARTS, STANDARD_INPUT, NoPath, part_count
+from dml_tile.files.paths import MAX_PARTS, STANDARD_INPUT, part_count
 from dml_tile.files.patterns import Patterns
 from dml_tile.files.whole import open_regular
 
@@ -39,7 +39,7 @@ def repository_root(names: Iterable[str] = ()) -> str:
         here = os.getcwd()
     except OSError:  # it was removed
         return "."
-    files = (name for name in names if name != STANDARD_INPUT and not isinstance(name, NoPath))
+    files = (name for name in names if name != STANDARD_INPUT)
     paths = [os.path.abspath(name) for name in files if part_count(name) <= MAX_PARTS]
     try:
         common = os.path.commonpath(paths or [here])
@@ -67,8 +67,8 @@ def list_root(settings_file: str) -> tuple[str, str]:
 
 
 def path_from(folder: str, source: str) -> str:
-    """Return a file's path from a folder on, with slashes; absolute on another drive. URLs stay as they are."""
-    if source == STANDARD_INPUT or isinstance(source, NoPath):
+    """Return a file's path from a folder on, with slashes; absolute on another drive."""
+    if source == STANDARD_INPUT:
         return source
     path = _without_device_prefix(source)
     try:

@@ -20,7 +20,7 @@ from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operator_name, operators
 from dml_tile.dxdispatch import is_dxdispatch_model
 from dml_tile.errors import InputError, input_error
-from dml_tile.files.paths import STANDARD_INPUT
+from dml_tile.files.paths import STANDARD_INPUT, require_local
 from dml_tile.files.whole import open_without_waiting, read_at_most
 from dml_tile.findings import Finding, unreadable
 from dml_tile.input_errors import limited_problems
@@ -83,6 +83,7 @@ def _unreadable(name: str, text: bytes, error: ValueError) -> Finding:
 def open_source(name: str) -> AbstractContextManager[BinaryIO]:
     """Open a file without waiting, or standard input (``-``). Raises OSError, and InputError if ``-`` is closed."""
     if name != STANDARD_INPUT:
+        require_local(name)
         return open_without_waiting(Path(name))
     if sys.stdin is None:
         raise input_error("", "standard input is closed")

@@ -6,13 +6,12 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
-from functools import partial
-from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol, Self, TypeAlias
 
 from dml_tile.directml.targets import Target
-from dml_tile.errors import InputError
+from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import GIT, GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
 from dml_tile.findings import NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own_finding
@@ -21,11 +20,9 @@ from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import FileKind, kind_of
 from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
-from dml_tile.readers.urls import Url, file_of
 
 if TYPE_CHECKING:
     from dml_tile.back_ends.placement import PlacedModel
-    from dml_tile.readers.remote import RemoteFiles
     from dml_tile.readers.sandbox.parent import ModelReader
 
 SourcePart: TypeAlias = "Item | PlacedModel | Finding"
@@ -52,6 +49,32 @@ _ENVIRONMENT: Final = "pyvenv.cfg"
 
 _LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
+MAX_STORED_BYTES: Final = 2**31 - 1
+"""The most bytes of a stored file that are read."""
+
+
+class OpenFile(Protocol):
+    """A file that the caller opens, such as an ``OpenFile`` of fsspec; it must pickle to reach other processes."""
+
+    @property
+    def path(self) -> str: ...
+
+    def open(self) -> BinaryIO: ...
+
+
+class StoredFile(str):
+    """The path of a file in a store, with the object that opens it."""
+
+    opens: OpenFile
+
+    def __new__(cls, opens: OpenFile) -> Self:
+        made = super().__new__(cls, opens.path)
+        made.opens = opens
+        return made
+
+    def __reduce__(self) -> tuple[type[Self], tuple[OpenFile]]:
+        return type(self), (self.opens,)
+
 
 def passing_over(name: str, reason: str) -> Found:
     """Return the finding on a file that holds nothing to check, or on a folder that is not entered, and its name.
@@ -69,7 +92,7 @@ def is_left_out(passed_over: Found) -> bool:
 
 def is_model_file(name: str) -> bool:
     """Return True if a file's suffix is that of a model, which is read in a child process."""
-    kind = kind_of(file_of(name))
+    kind = kind_of(name)
     return kind is not None and kind.is_model
 
 
@@ -85,7 +108,6 @@ class Sources(AbstractContextManager["Sources"]):
         self._targets = targets
         self._shared_by = shared_by
         self._models: ModelReader | None = None
-        self._remote: RemoteFiles | None = None
 
     def __exit__(self, *error: object) -> None:
         """End the child that reads models; the next model would start another one."""
@@ -97,25 +119,21 @@ class Sources(AbstractContextManager["Sources"]):
         return self._models.new_facts() if self._models else ModelFacts()
 
     def parts(self, name: str, called: str = "") -> Iterator[SourcePart]:
-        """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``).
+        """Yield the tiles and problems of a file, or of standard input (``-``).
 
         Standard input is read by the name that it is ``called``, if any.
         """
-        if isinstance(name, Url):
-            yield from self._remote_parts(name)
+        if isinstance(name, StoredFile):
+            yield from self._stored_parts(name)
         elif is_model_file(name):
             yield from self._model_parts(Path(name))
         else:
             yield from read_source(name, called)
 
-    def _remote_parts(self, url: Url) -> Iterator[SourcePart]:
-        if self._remote is None:
-            from dml_tile.readers.remote import RemoteFiles  # most checks do not need it
-
-            self._remote = RemoteFiles()
+    def _stored_parts(self, file: StoredFile) -> Iterator[SourcePart]:
         try:
-            with self._remote.local_copy(url) as copy:
-                yield from self._model_parts(copy) if is_model_file(url) else read_source(str(copy))
+            with _local_copy(file) as copy:
+                yield from self._model_parts(copy) if is_model_file(file) else read_source(str(copy))
         except InputError as error:
             yield from error.problems
 
@@ -130,6 +148,26 @@ class Sources(AbstractContextManager["Sources"]):
             yield item_of(part) if isinstance(part, TileNode) else part
 
 
+@contextmanager
+def _local_copy(file: StoredFile) -> Iterator[Path]:
+    """Yield a copy of a stored file, for the readers that seek. Raises InputError."""
+    from tempfile import TemporaryDirectory  # local files need none
+
+    with TemporaryDirectory(prefix="dml-tile-", ignore_cleanup_errors=True) as folder:
+        copy, size = Path(folder, "file" + PurePath(file).suffix), 0
+        try:
+            with file.opens.open() as stored, copy.open("wb") as written:
+                while part := stored.read(2**20):
+                    if (size := size + len(part)) > MAX_STORED_BYTES:
+                        raise input_error("", f"has more than {MAX_STORED_BYTES} bytes")
+                    written.write(part)
+        except InputError:
+            raise
+        except Exception as error:  # of any client; its message may hold credentials
+            raise input_error("", f"cannot be read: {type(error).__name__}") from error
+        yield copy
+
+
 def expanded(
     name: str,
     walked: set[PurePath] | None = None,
@@ -138,17 +176,14 @@ def expanded(
     leaves_out: Callable[[str], bool] = lambda file: False,
     pass_over: Callable[[Found], object] = lambda found: None,
 ) -> Iterator[str]:
-    """Yield a file itself; for a folder, files at any depth that may have tiles, ordered by name. URLs alike.
+    """Yield a file itself; for a folder, files at any depth that may have tiles, ordered by name.
 
     Skips what ``leaves_out`` excludes, links that leave the folder or lead nowhere, and files of a kind that is read
     with nothing to check in them; unless ``ignores_none``, also what .gitignore files name, hidden folders,
     node_modules and virtual environments. Calls ``pass_over`` with each of these. Yields files and folders that cannot
-    be opened, so that their reader reports why. Adds absolute paths of folders to ``walked``. Raises InputError for a
-    URL whose store cannot be listed.
+    be opened, so that their reader reports why. Adds absolute paths of folders to ``walked``.
     """
-    if isinstance(name, Url):
-        yield from _remote_files(name, leaves_out, pass_over)
-    elif name != STANDARD_INPUT and os.path.isdir(name):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
+    if name != STANDARD_INPUT and os.path.isdir(name):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
         walk = _Walk(set() if walked is None else walked, ignores_none, leaves_out, pass_over)
         yield from walk.files(Path(name))
     elif leaves_out(name):
@@ -160,38 +195,13 @@ def expanded(
 def why_skipped(name: str) -> Found | None:
     """Return why a file would be passed over in a folder; None if it is read, or is no regular file."""
     file = Path(name)
-    if isinstance(name, Url) or not file.is_file():
+    if not file.is_file():
         return None
     kind = kind_of(name)
     if kind is None or kind.reader is None:
         return passing_over(name, _OTHER_SUFFIX)
     reason = _why_nothing(kind, file, file.resolve().parent)
     return passing_over(name, reason) if reason else None
-
-
-def _remote_files(url: Url, leaves_out: Callable[[str], bool], pass_over: Callable[[Found], object]) -> Iterator[Url]:
-    from dml_tile.readers.remote import RemoteFiles
-
-    remote = RemoteFiles()
-    found, are_of_folder = remote.found_in(url)
-    root = url.file.strip("/")
-    for file in found:
-        path = PurePosixPath(file.file.strip("/").removeprefix(root))
-        kind = kind_of(path.name)
-        if are_of_folder and (kind is None or kind.reader is None):
-            continue
-        reason = ""
-        if leaves_out(file):
-            reason = EXCLUDED
-        elif are_of_folder and any(part.startswith(".") for part in path.parent.parts):
-            reason = _HIDDEN
-        elif are_of_folder and kind and kind.content:
-            with suppress(InputError):  # reading it says why
-                reason = remote.asked(file, partial(why_nothing, kind))
-        if reason:
-            pass_over(passing_over(file, reason))
-        else:
-            yield file
 
 
 class _Walk(NamedTuple):

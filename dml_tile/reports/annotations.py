@@ -17,7 +17,6 @@ from dml_tile.directml import pages
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import path_within
 from dml_tile.findings import OWN, Finding, Position, Severity, location_of
-from dml_tile.readers.urls import Url
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, open_rows, row_of, rows_of
 from dml_tile.reports.wording import VerdictCounts, headline, outcome_of_rule
@@ -246,8 +245,6 @@ def _artifact(path: str, source: str) -> Json:
     """Return the location of a source by its path: relative to the root, or the URI of what is not below that."""
     if source == STANDARD_INPUT:
         return {"uri": "stdin"}
-    if isinstance(source, Url):
-        return {"uri": quote(source, safe="/:@!$&'()*+,;=?%~")}
     if PurePath(path).is_absolute():
         return {"uri": PurePath(path).as_uri()}
     return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": _ROOT}
