@@ -53,7 +53,15 @@ GROUPS: Final = {
     "Describe a graph of operators": ("descriptors.graph",),
     "Check a descriptor": ("checking", "rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": (
-        *("checks.file_check", "checks.result", "checks.via", "readers.item", "readers.model_tile", "checks.sweep"),
+        *(
+            "checks.file_check",
+            "checks.result",
+            "checks.via",
+            "readers.item",
+            "readers.model_tile",
+            "checks.sweep",
+            "readers.sources",
+        ),
         *("checks.placements", "back_ends.placement"),
     ),
     "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),
