@@ -57,9 +57,11 @@ class OpenFile(Protocol):
     """A file that the caller opens, such as an ``OpenFile`` of fsspec; it must pickle to reach other processes."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """The file's name in results; its suffix tells the kind."""
 
-    def open(self) -> BinaryIO: ...
+    def open(self) -> BinaryIO:
+        """Return the bytes to read, as a context manager."""
 
 
 class StoredFile(str):
