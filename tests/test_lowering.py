@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from rich.console import Console
 from dml_tile.back_ends.dialects import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.checking import check
 from dml_tile.checks.lowerings import lower_item
-from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.result import Result
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.targets import Target
@@ -25,7 +24,7 @@ from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.readers.item import Item
-from dml_tile.reports.lowering import lowering_table, print_lowered
+from dml_tile.reports.lowering import lowering_table
 from dml_tile.simulation.target import simulate
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, STANDARDS, WARNINGS, compiled, needs_compiler
 from tests.helpers.descriptors import GOOD, OPERATOR, at, page_tile, row, strided
@@ -38,8 +37,6 @@ BITS: Final = (
     "its bits arrive only where nothing normalises NaNs or denormals; small integers are denormals as floats, and "
     "would arrive as 0"
 )
-COPIED: Final = "gaps that no single step leaves out are copied first"
-PARTS: Final = "an output of five dimensions with gaps is written in three parts"
 
 LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
     # what is repaired: the tile, the target, and the steps
@@ -92,21 +89,6 @@ LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
          ["FLOAT32 {2,2,4,2} strides {99,44,10,1} x {1,1,1,1} -> {2,2,4,2}",
           "FLOAT32 {1,1,8,4} x {1,1,1,2} -> {1,1,8,8}",
           "FLOAT32 {2,2,8,2} x {1,1,1,1} -> {2,2,8,2} strides {99,49,6,1}"]),
-
-    # 5. where one copy does not pack the input or spread the output
-    COPIED:
-        (strided("FLOAT32", [2] * 5, GAPS, [2] * 5, None), "1_0",
-         ["FLOAT32 {1,14,2,2} strides {0,111,37,11} x {1,1,1,2} -> {1,14,2,4}",
-          "FLOAT32 {2,2,2,8} strides {72,24,8,1} x {2,2,2,2} -> {4,4,4,16}"]),
-    "an order that no single step reverses is reversed by two":
-        (strided("FLOAT32", [2, 3, 2, 3, 2], [1, 2, 6, 12, 36], [1] * 5, None), "1_0",
-         ["FLOAT32 {6,2,3,2} strides {1,6,12,36} x {1,1,1,1} -> {6,2,3,2}",
-          "FLOAT32 {1,2,3,12} strides {0,12,24,1} x {1,1,1,1} -> {1,2,3,12}"]),
-    PARTS:
-        (strided("FLOAT32", [2] * 5, None, [1] * 5, [162, 54, 18, 6, 2]), "1_0",
-         ["FLOAT32 {2,2,2,2} x {1,1,1,1} -> {2,2,2,2} strides {54,18,6,2}",
-          "FLOAT32 {2,2,2,2} strides {16,4,2,1} x {1,1,1,1} -> {2,2,2,2} strides {162,18,6,2}",
-          "FLOAT32 {2,2,2,2} strides {24,4,2,1} x {1,1,1,1} -> {2,2,2,2} strides {216,18,6,2}"]),
 }  # fmt: skip
 
 
@@ -140,8 +122,6 @@ NOTES: Final = {
         "step 1 repeats nothing: it packs the input",
         "step 3 repeats nothing: it spreads the output",
     ],
-    COPIED: ["gaps between the input's elements are copied to scratch memory too"],
-    PARTS: ["the last 3 steps each write a part of the output"],
 }
 
 
@@ -168,46 +148,16 @@ def test_no_float_stands_for_other_bits_where_that_is_not_allowed() -> None:
         without("FLOAT64", "1_0")
 
 
-def test_parts_are_read_from_scratch_memory_where_that_takes_fewer_steps() -> None:
-    desc = strided("FLOAT32", [2] * 5, None, [2] * 5, [5**i * 4 ** (4 - i) * 4**i for i in range(4, -1, -1)])
-    places = [(step.reads, step.writes) for step in lower(desc, "1_0").steps]
-    assert places == [("input", 0), (0, 1), *[(1, "output")] * 9]
-
-
 @pytest.mark.parametrize(
-    ("desc", "target", "steps", "moved"),
-    [
-        (strided("INT64", [3, 3, 2, 1, 4], [31, 22, 11, 12, 6], [1] * 5, [60, 1, 43, 42, 24]), "2_1", 2, 5568),
-        (strided("INT64", [2, 2, 3, 2, 1], [5, 41, 13, 1, 3], [1, 1, 2, 1, 3], [1, 5, 36, 216, 12]), "1_0", 3, 2880),
-    ],
+    ("strides", "spread", "field"),
+    [(GAPS, None, "InputTensor"), (GAPS, [40, 8, 4, 2, 1], "InputTensor"), (None, GAPS, "OutputTensor")],
 )
-def test_the_cheapest_shortest_chain_is_kept(desc: TileOperatorDesc, target: str, steps: int, moved: int) -> None:
-    found = lower(desc, target).steps
-    assert len(found) == steps
-    assert sum(step.bytes_read + step.bytes_written for step in found) <= moved
-
-
-APART: Final = strided("FLOAT32", [2] * 5, GAPS, [1] * 5, None)
-APART_AND_SPREAD: Final = strided("FLOAT32", [2] * 5, GAPS, [1] * 5, [40, 8, 4, 2, 1])
-
-
-@pytest.mark.parametrize(
-    ("desc", "target", "steps", "message", "path"),
-    [
-        (*LOWERED["8 repeats take three steps"][:2], 3, "takes 3 steps; --max-steps is 2", "Repeats"),
-        (ONNX_TILE_13.request("float32", [2] * 5, [2] * 5), "1_0", 2, "takes 2 steps; --max-steps is 1", "Repeats"),
-        (*LOWERED[PARTS][:2], 3, "takes more than 2 steps; --max-steps is 2", "OutputTensor.Strides"),
-        (APART, "1_0", 2, "takes more than 1 step", "InputTensor.Strides"),
-        (APART_AND_SPREAD, "1_0", 2, "takes more than 1 step", "InputTensor.Strides"),
-    ],
-)
-def test_a_chain_has_as_many_steps_as_are_allowed(
-    desc: TileOperatorDesc | Request, target: str, steps: int, message: str, path: str
+def test_gaps_in_more_dimensions_than_a_tile_has_are_not_lowered(
+    strides: list[int] | None, spread: list[int] | None, field: str
 ) -> None:
-    assert len(lower(desc, target, max_steps=steps).steps) == steps
-    with pytest.raises(DmlError, match=message) as error:
-        lower(desc, target, max_steps=steps - 1)
-    assert [(finding.rule, finding.path) for finding in error.value.findings] == [("DML-LOWER-steps", path)]
+    with pytest.raises(DmlError, match="its order and gaps take 5 dimensions; a tile at 1_0 has at most 4") as error:
+        lower(strided("FLOAT32", [2] * 5, strides, [1] * 5, spread), "1_0")
+    assert [(each.rule, each.path) for each in error.value.findings] == [("DML-LOWER-steps", f"{field}.Strides")]
 
 
 @pytest.mark.parametrize(
@@ -223,12 +173,6 @@ def test_a_chain_has_as_many_steps_as_are_allowed(
 def test_a_note_says_which_values_are_no_ordinary_floats(dialect: Dialect, data_type: str, stake: str) -> None:
     (note,) = lower(dialect.request(data_type, [2, 4], np.array([2, 2])), "2_0").notes
     assert note.endswith(f"its bits arrive only where nothing normalises NaNs or denormals{stake}")
-
-
-def test_at_least_one_step_is_allowed() -> None:
-    for tile, most in (GOOD, 0), (ONNX_TILE_13.request("float32", [2], [2]), -1):
-        with pytest.raises(ValueError, match=f"max_steps is {most}; it must be at least 1"):
-            lower(tile, "1_0", max_steps=most)
 
 
 def test_the_first_input_and_the_last_output_keep_flags_sizes_and_alignments() -> None:
@@ -459,15 +403,3 @@ def test_a_note_stands_once_in_the_code() -> None:
     note = f"INT16 travels as FLOAT16: {BITS}"
     assert f"9216 bytes of scratch memory; {note}:\n// scratch1 has 1024 bytes:\n" in text
     assert text.count("travels") == 1
-
-
-def test_more_than_six_steps_are_listed() -> None:
-    lowering = lower(strided("FLOAT32", [4] * 5, None, [1] * 5, [6 * 6**i for i in range(4, -1, -1)]), "1_0")
-    printed = io.StringIO()
-    console = Console(file=printed, width=200, no_color=True)
-    print_lowered(console, [Result(Item(""), Target.parse("1_0"), Verdict.ACCEPTED, (), None, lowering=lowering)])
-    lines = printed.getvalue().splitlines()
-    assert len(lowering.steps) == 9
-    assert lines[1] == f"  step 1, from input to output: {lowering.steps[0].desc}"
-    assert lines[9] == f"  step 9, from input to output: {lowering.steps[8].desc}"
-    assert lines[10].startswith("  cost: 9 tiles")

@@ -23,7 +23,6 @@ from dml_tile.cli.console import (
 from dml_tile.cli.formats import console_of, print_text, replaced
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding, unreadable
-from dml_tile.lowering.chains import MAX_STEPS
 
 if TYPE_CHECKING:
     from dml_tile.checks.files import ChosenTiles
@@ -172,9 +171,6 @@ def lower(
     no_float_carriers: bool = typer.Option(
         False, "--no-float-carriers", help="Never reinterpret other data types as floats."
     ),
-    max_steps: int = typer.Option(
-        MAX_STEPS, min=1, metavar="COUNT", help="Report a tile that takes more tiles than these."
-    ),
     name: options.NameOption = None,
     namespace: options.NamespaceOption = None,
     dim: options.DimsOption = None,
@@ -197,7 +193,7 @@ def lower(
     if back_end and not Path(file).is_dir():
         require_models(back_end.name, [file])
     chosen = chosen_tiles(file, config.known_shapes(), pointer, status.complain, count_passed_over, back_end, target)
-    choices = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
+    choices = LoweringOptions(allow_float_reinterpretation=not no_float_carriers)
     tiles = (lower_item(file, part, target, back_end, **choices) for file, part in chosen)
     if output_format == "text":
         status.count_findings(are_failing=print_lowered(console_of(), tiles))

@@ -160,15 +160,11 @@ def dimensions_of(axes: Sequence[Axis]) -> tuple[Dimension, ...]:
     return tuple(dimensions)
 
 
-def packed_copy(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """Return the copy that packs all elements that the axes walk, repeats included."""
-    strides = packed_strides([axis.length for axis in axes])
-    return coalesce(Axis(axis.length, axis.source, stride) for axis, stride in zip(axes, strides, strict=True))
-
-
 def packing(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """Return the copy that packs the elements that the axes read, without repeats."""
-    return packed_copy([axis for axis in axes if axis.source])
+    read = [axis for axis in axes if axis.source]
+    strides = packed_strides([axis.length for axis in read])
+    return coalesce(Axis(axis.length, axis.source, stride) for axis, stride in zip(read, strides, strict=True))
 
 
 def unpacking(axes: Sequence[Axis]) -> tuple[Axis, ...]:

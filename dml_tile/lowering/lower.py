@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from dml_tile.back_ends import directml
@@ -20,7 +21,7 @@ from dml_tile.errors import DmlError, require_instance
 from dml_tile.findings import Finding, apply_rules
 from dml_tile.geometry.axes import TileInBytes
 from dml_tile.geometry.layout import packed_strides, round_up_4
-from dml_tile.lowering.chains import MAX_STEPS, Chain, chains_of
+from dml_tile.lowering.chains import Chain, chains_of
 from dml_tile.lowering.steps import (
     Lowering,
     LoweringStep,
@@ -29,8 +30,8 @@ from dml_tile.lowering.steps import (
     TensorMemory,
     carrier_exists,
     elements_stay_whole,
+    gaps_fit_a_tile,
     step_desc,
-    steps_are_few_enough,
     with_dimensions_of,
 )
 from dml_tile.rules.check import not_a_tile, refusals_of
@@ -52,7 +53,6 @@ class LoweringOptions(TypedDict, total=False):
     """The keywords of ``lower``."""
 
     allow_float_reinterpretation: bool
-    max_steps: int
 
 
 def lower(
@@ -60,7 +60,6 @@ def lower(
     target: TargetLike | None = None,
     *,
     allow_float_reinterpretation: bool = True,
-    max_steps: int = MAX_STEPS,
 ) -> Lowering:
     """Return a few tiles that pass ``check`` at the target and, run in order, write the bytes of ``tile``.
 
@@ -74,16 +73,14 @@ def lower(
     included. Without ``allow_float_reinterpretation``, elements of other types never travel as floats.
 
     Raises DmlError with the findings that cannot be repaired (for a request, on an empty tensor or on elements that are
-    not whole bytes), or with findings of ``DML-LOWER-…`` rules if no chain has at most ``max_steps`` tiles; ValueError
-    for an unknown target or for ``max_steps`` below 1; TypeError if ``tile`` is neither a descriptor nor a request.
+    not whole bytes), or with findings of ``DML-LOWER-…`` rules if no chain does it; ValueError for an unknown target;
+    TypeError if ``tile`` is neither a descriptor nor a request.
     """
-    if max_steps < 1:
-        raise ValueError(f"max_steps is {max_steps}; it must be at least 1")
     named, target = target, resolve(target)
     desc = None if isinstance(tile, Request) else tile
     try:
         task = _task_of_request(tile, target) if isinstance(tile, Request) else _task_of(desc, target)
-        lowering = _lowered(task, target, max_steps, allow_floats=allow_float_reinterpretation)
+        lowering = _lowered(task, target, allow_floats=allow_float_reinterpretation)
     except DmlError as error:
         record("lower", target, desc, error.findings)
         raise
@@ -196,20 +193,17 @@ def carriers(
     return tuple(by_size[size] for size in sizes)
 
 
-def _lowered(task: Task, target: Target, max_steps: int, *, allow_floats: bool) -> Lowering:
+def _lowered(task: Task, target: Target, *, allow_floats: bool) -> Lowering:
     """Return the lowering of the cheapest chain that DirectML's limits allow."""
     walk = task.walk
     if task.accepted is not None:
         step = LoweringStep(task.accepted, "input", "output")
         return Lowering(task.original, target, (step,), (), (), walk.bytes_read, walk.bytes_written, is_original=True)
     types = carriers(walk.element_size, task.own, target, allow_floats=allow_floats)
-    task = task._replace(carriers=types, allowed=max_steps)
-    if findings := list(apply_rules((carrier_exists, elements_stay_whole), task, target)):
+    task = task._replace(carriers=types)
+    if findings := list(apply_rules((carrier_exists, elements_stay_whole, gaps_fit_a_tile), task, target)):
         raise DmlError(findings)
-    chains = chains_of(walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
-    task = task._replace(shortest=min((len(chain.tiles) for chain in chains), default=None))
-    if findings := list(steps_are_few_enough.findings(task, target)):
-        raise DmlError(findings)
+    chains = chains_of(walk.axes, types, target.tile_support.dimension_counts[-1])
     refusals: list[DmlError] = []
     for chain in chains:
         try:
@@ -227,14 +221,11 @@ def _lowering(task: Task, target: Target, chain: Chain) -> Lowering:
     written = [TensorMemory(round_up_4(size)) for size in chain.scratch_sizes]
     numbers = [i % 2 for i in range(len(written))]  # in turn: a step may overwrite what the step before read
     sizes = [max(held.total_in_bytes for held in written[i::2]) for i in sorted(set(numbers))]
-    parts = len(tiles) - len(written)  # of the output, all from the last buffer
     scratch: list[tuple[StepBuffer, TensorMemory]] = list(zip(numbers, written, strict=True))
-    sources: list[tuple[StepBuffer, TensorMemory]] = [("input", task.input), *scratch]
-    sources += sources[-1:] * (parts - 1)
-    destinations: list[tuple[StepBuffer, TensorMemory]] = [("output", task.output)] * parts
+    buffers: list[tuple[StepBuffer, TensorMemory]] = [("input", task.input), *scratch, ("output", task.output)]
     steps = tuple(
         LoweringStep(step_desc(tile, source, destination, target), reads, writes)
-        for tile, (reads, source), (writes, destination) in zip(tiles, sources, scratch + destinations, strict=True)
+        for tile, ((reads, source), (writes, destination)) in zip(tiles, pairwise(buffers), strict=True)
     )
     notes, walk = (*task.notes, *_notes(task, chain, steps)), task.walk
     return Lowering(task.original, target, steps, tuple(sizes), notes, walk.bytes_read, walk.bytes_written)
@@ -252,12 +243,7 @@ def _notes(task: Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator[
             )
     if chain.scratch_sizes and steps[0].is_a_copy:
         yield "step 1 repeats nothing: it packs the input"
-    if steps[0].bytes_read > task.walk.bytes_read or max(chain.scratch_sizes, default=0) > task.walk.bytes_written:
-        yield "gaps between the input's elements are copied to scratch memory too"
-    parts = len(steps) - len(chain.scratch_sizes)
-    if parts > 1:
-        yield f"the last {parts} steps each write a part of the output"
-    elif chain.scratch_sizes and steps[-1].is_a_copy:
+    if chain.scratch_sizes and steps[-1].is_a_copy:
         yield f"step {len(steps)} repeats nothing: it spreads the output"
 
 

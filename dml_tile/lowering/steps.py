@@ -18,7 +18,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.geometry.axes import Dimension, TileInBytes, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
-from dml_tile.lowering.chains import MAX_STEPS, ChainTile
+from dml_tile.lowering.chains import ChainTile
 from dml_tile.rules.check import refusals_of
 from dml_tile.simulation.target import Origin
 
@@ -35,7 +35,7 @@ class Task(NamedTuple):
     """A tile to lower. ``own`` is its data type, or None if DirectML has none for it.
 
     ``accepted`` is its descriptor if that passes as it is, ``notes`` say what a lowering drops of it. ``carriers`` are
-    the types that may carry it. The shortest chain found has ``shortest`` tiles; None if none has at most ``allowed``.
+    the types that may carry it.
     """
 
     original: TileOperatorDesc | Request
@@ -47,8 +47,6 @@ class Task(NamedTuple):
     accepted: TileOperatorDesc | None
     notes: tuple[str, ...] = ()
     carriers: tuple[TensorDataType, ...] = ()
-    shortest: int | None = None
-    allowed: int = MAX_STEPS
 
 
 class StepTensor(NamedTuple):
@@ -98,29 +96,19 @@ def elements_stay_whole(task: Task, target: Target) -> Iterator[Violation]:
 
 
 @LOWERING_RULES.add("DML-LOWER-steps", url=pages.STRIDES)
-def steps_are_few_enough(task: Task, target: Target) -> Iterator[Violation]:
-    """A chain has at most as many tiles as --max-steps allows, by default 256. Strides rule out no chain: a tile of two
-    elements copies the first one and any other, so one tile for each element always does it.
+def gaps_fit_a_tile(task: Task, target: Target) -> Iterator[Violation]:
+    """The first tile of a chain reads the input's gaps, and the last one writes the output's: neither tensor's order
+    and gaps take more dimensions than a tile has.
     """
-    if task.shortest is not None and task.shortest <= task.allowed:
-        return
-    takes = f"more than {task.allowed}" if task.shortest is None else f"{task.shortest}"
     most = target.tile_support.dimension_counts[-1]
-    gaps = "leave fewer gaps between its dimensions, and keep their order"
     sizes = sorted((ELEMENT_SIZES[carrier] for carrier in task.carriers), reverse=True)
     coarsest = (axes_in_units(task.walk.axes, size) for size in sizes)  # these take the fewest dimensions
     axes = next(filter(None, coarsest), ())
-    if len(unpacking(axes)) > most:
-        field, advice = "OutputTensor.Strides", gaps
-    elif len(packing(axes)) > most:
-        field, advice = "InputTensor.Strides", gaps
-    else:
-        field, advice = "Repeats", "repeat fewer dimensions"
-    yield Violation(
-        field,
-        f"the shortest chain found at {target.label} takes {takes} steps; --max-steps is {task.allowed}",
-        f"allow more steps, or {advice}",
-    )
+    for name, gaps in (("Input", packing(axes)), ("Output", unpacking(axes))):
+        if len(gaps) > most:
+            message = f"its order and gaps take {len(gaps)} dimensions; a tile at {target.label} has at most {most}"
+            advice = "leave gaps between fewer dimensions, and keep their order"
+            yield Violation(f"{name}Tensor.Strides", message, advice)
 
 
 @LOWERING_RULES.add("DML-LOWER-limits", url=pages.BUFFER)

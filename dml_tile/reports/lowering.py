@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rich.padding import Padding
@@ -25,9 +25,6 @@ _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "Guarantee
 _WORDS: Final = ("accepted", Verdict.ACCEPTED_SO_FAR, "lowered", "not lowered")
 """In the order in which they are counted."""
 
-MAX_COLUMNS: Final = 6
-"""The most steps that stand side by side; more are listed."""
-
 
 def print_lowered(console: AnyConsole, tiles: Iterable[Result]) -> bool:
     """Print each tile's lowering as it comes, then the counts; return True if one has none."""
@@ -35,22 +32,13 @@ def print_lowered(console: AnyConsole, tiles: Iterable[Result]) -> bool:
     for tile in tiles:
         counts[_print_verdict(console, tile)] += 1
         if tile.lowering and not tile.lowering.is_original:
-            if len(tile.lowering.steps) <= MAX_COLUMNS:
-                console.print(Padding(lowering_table(tile.lowering), (0, 0, 0, 2), expand=False))
-            else:
-                print_lines(console, _step_lines(tile.lowering))
+            console.print(Padding(lowering_table(tile.lowering), (0, 0, 0, 2), expand=False))
             notes = (Line(2, (f"note: {note}", "yellow")) for note in tile.lowering.notes)
             print_lines(console, [Line(2, cost_of(tile.lowering)), *notes])
     if counts.total() != 1:
         shown = [f"{counts[word]} {word}" for word in _WORDS if word in (*counts, "accepted", "lowered")]
         print_lines(console, [Line(0, (", ".join(shown), "bold"))])
     return bool(counts["not lowered"])
-
-
-def _step_lines(lowering: Lowering) -> Iterator[Line]:
-    """Yield the steps of a lowering, one a line."""
-    for i, step in enumerate(lowering.steps, start=1):
-        yield Line(2, f"step {i}, from {buffer_name(step.reads)} to {buffer_name(step.writes)}: {step.desc}")
 
 
 def print_not_lowered(console: AnyConsole, tiles: Iterable[Result]) -> None:

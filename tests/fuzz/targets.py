@@ -129,7 +129,7 @@ def _use_document(data: bytes) -> None:
     """Lowers the tiles of a document, draws them, and writes source text for them."""
     parts = [part for part in read_document(data) if isinstance(part, Item)]
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        lowered = [lower_item("-", part, _TARGETS[1], max_steps=8) for part in parts]
+        lowered = [lower_item("-", part, _TARGETS[1]) for part in parts]
     tiles = [part for part in parts if not why_left_out(part)]
     for language in _LANGUAGES:
         require_safe_log("".join(source_text(language, "-", tiles)))
