@@ -264,6 +264,7 @@ RUN_TIME: Final = "known-at-run-time"
 NOT_LOOKED_AT: Final = "not-looked-at"
 UNUSED_IGNORE: Final = "unused-ignore"
 UNUSED_BASELINE_ENTRY: Final = "unused-baseline-entry"
+OLD_BASELINE_ENTRY: Final = "old-baseline-entry"
 UNUSED_VIA: Final = "unused-via"
 OTHER_RUNTIME: Final = "other-runtime"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -224,6 +225,32 @@ def test_a_baseline_lets_known_departures_pass_by_rule_and_operator(check: Call)
     assert check(*options, "--baseline", "b.json").exit_code == 1
 
 
+def test_an_entry_of_a_baseline_has_the_reason_and_one_without_lets_one_finding_pass(check: Call) -> None:
+    options = [save("y = Relu(x, x)"), "--via", "ort", "-t", NEW]
+    check(*options, "--write-baseline", "b.json")
+    assert '"rule": "ORT-MODEL-node", "field": "", "reason": "it has 2 inputs, not 1"' in Path("b.json").read_text()
+    assert check(*options, "--baseline", "b.json").exit_code == 0
+    save("z = Relu(x, x); y = Relu<own=1>(z)")
+    new = check(*options, "--baseline", "b.json")
+    assert (new.exit_code, "it has no attribute own" in new.stdout, "it has 2 inputs" in new.stdout) == (1, True, False)
+    Path("b.json").write_text(re.sub(', "reason": "[^"]*"', "", Path("b.json").read_text()))
+    old = check(*options, "--baseline", "b.json")
+    assert (old.exit_code, "it has no attribute own" in old.stdout, "it has 2 inputs" in old.stdout) == (1, True, False)
+    assert "note[old-baseline-entry] has no reason, rewrite it: a.onnx#Relu-13: [ORT-MODEL-node] at" in old.stdout
+    assert check(*options, "--write-baseline", "b.json").exit_code == 0
+    rewritten = check(*options, "--baseline", "b.json")
+    assert (rewritten.exit_code, "note[" in rewritten.stdout) == (0, False)
+
+
+def test_a_number_of_nodes_on_the_cpu_that_is_allowed_hides_no_error(check: Call) -> None:
+    Path("pyproject.toml").write_text("[tool.dml-tile]\nmax-cpu-nodes = 9\n")
+    inputs = [typed("x", [2, 3, 4]), typed("w", [1, 8, 4]), typed("r", [1, 8, 2])]
+    for layout, status in ((0, 0), (1, 1)):
+        text = f"y, h, c = LSTM<hidden_size=2, layout={layout}>(x, w, r)"
+        result = check(save(text, inputs=inputs, opset=14), "--via", "ort", "-t", NEW)
+        assert (result.exit_code, "error[ORT-NODE-kernel]" in result.stdout) == (status, bool(status))
+
+
 def test_a_setting_allows_a_number_of_nodes_on_the_cpu(check: Call) -> None:
     save("a = Det(x); y = Unique(a)", inputs=[typed("x", [2, 3, 3])])
     for most, status in ((2, 0), (1, 1)):
@@ -235,6 +262,39 @@ def test_a_setting_allows_a_number_of_nodes_on_the_cpu(check: Call) -> None:
     assert check("a.onnx", "--via", "ort", "-t", NEW, "--fail-on", "note").exit_code == 0
     Path("pyproject.toml").write_text('[tool.dml-tile.per-file-ignores]\n"a.onnx" = ["ORT-CPU"]\n')
     assert check("a.onnx", "--via", "ort", "-t", NEW, "--fail-on", "note").exit_code == 0
+
+
+_INNER: Final = (
+    "b = Add(%s, x); y = If(c)<then_branch = t () => (float[] u) { u = Tile(b, r) },"
+    " else_branch = f () => (float[] v) { v = Neg(b) }>"
+)
+_OF_A: Final = "g (float[2, 3] a) => (float[] y) {" + _INNER % "a" + "}"
+WITH_A_GRAPH: Final = {
+    "If": "If(c)<then_branch = g () => (float[] y) {"
+    + _INNER % "x"
+    + "}, else_branch = e () => (float[] z) { z = Neg(x) }>",
+    "Loop": "Loop(m, c, x)<body = l (int64 i, bool k, float[2, 3] a) => (bool k2, float[] y) { k2 = Not(k); "
+    + _INNER % "a"
+    + "}>",
+    "Scan": f"Scan<num_scan_inputs=1, body = {_OF_A}>(xs)",
+    "SequenceMap": f"SequenceMap(s)<body = {_OF_A}>",
+    "SequenceMap in a Loop": "Loop(m, c, s)<body = l (int64 i, bool k, seq(float[2, 3]) p) => (bool k2, seq(float[]) q)"
+    " { k2 = Not(k); q = SequenceMap(p)<body = " + _OF_A + "> }>",
+    "an application's": f"own.Mine(x)<body = {_OF_A}>",
+}
+
+
+@pytest.mark.parametrize("operator", WITH_A_GRAPH)
+def test_a_graph_inside_any_operator_has_tiles_other_graphs_and_values_from_outside(check: Call, operator: str) -> None:
+    sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, [2, 3])
+    scalars = [typed("m", [], TensorProto.INT64), typed("c", [], TensorProto.BOOL)]
+    inputs = [typed("x", [2, 3]), typed("xs", [4, 2, 3]), *scalars, sequence]
+    graph: Any = {"initializer": [tensor("r", [1, 1])], "inputs": inputs, "domains": {"own": 1}, "opset": 17}
+    output = output_of(check, save(f"out = {WITH_A_GRAPH[operator]}", **graph), "-t", NEW)
+    (tile,) = (each for each in output["nodes"] if each["operator"] == "Tile")
+    assert (tile["placement"], tile["node"][-14:]) == ("directml", "/then_branch/0")
+    assert [each["verdict"] for each in output["results"]] == ["accepted"]
+    assert not [each["message"] for each in output["sources"][0]["errors"] if each["severity"] == "error"]
 
 
 def test_python_has_the_same(tmp_path: Path) -> None:

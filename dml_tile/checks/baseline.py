@@ -19,7 +19,7 @@ from dml_tile.errors import ConfigError
 from dml_tile.files.paths import STANDARD_INPUT, ProjectPath
 from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
-from dml_tile.findings import OWN, UNUSED_BASELINE_ENTRY, Finding, Found, own_finding
+from dml_tile.findings import OLD_BASELINE_ENTRY, OWN, UNUSED_BASELINE_ENTRY, Finding, Found, own_finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import encodable, printable, printable_json
 
@@ -27,7 +27,7 @@ MAX_BASELINE_BYTES: Final = 2**26
 """The size of the largest baseline that is read."""
 
 if TYPE_CHECKING:
-    from dml_tile.checks.placements import ModelNodes
+    from dml_tile.checks.placements import Departure, ModelNodes
 
 _Text = Annotated[str, Field(strict=True)]
 
@@ -35,7 +35,8 @@ _Text = Annotated[str, Field(strict=True)]
 class Entry(Record):
     """A known finding, whatever its line and its message.
 
-    ``source`` is the file, relative to the baseline's folder; ``operator`` is the operator's identity.
+    ``source`` is the file, relative to the baseline's folder; ``operator`` is the operator's identity. ``reason`` is
+    that of a model's departure from DirectML, or a node's; without it, as older releases wrote, an entry has one only.
     """
 
     source: _Text
@@ -43,10 +44,12 @@ class Entry(Record):
     target: _Text
     rule: _Text
     field: _Text
+    reason: _Text = ""
 
     def __str__(self) -> str:
         where = f"{self.source}#{self.operator}" if self.operator else self.source
-        return printable(f"{where}: [{self.rule}] {f'{self.field} ' if self.field else ''}at {self.target}")
+        what = self.field or self.reason
+        return printable(f"{where}: [{self.rule}] {f'{what} ' if what else ''}at {self.target}")
 
 
 class Baseline:
@@ -57,6 +60,8 @@ class Baseline:
         self._folder = str(Path(file).parent)
         self.entries = frozenset(_entries_of(file) if entries is None else entries)
         self._occurring: set[Entry] = set()
+        self._old: set[Entry] = set()
+        """Entries without a reason that occur."""
 
     def of(self, files: Iterable[str]) -> Baseline:
         """Return the entries of some files: other processes get no more than they need."""
@@ -74,9 +79,18 @@ class Baseline:
             IN_BASELINE, lambda finding: bool(self.entries & _entries(result, [finding], self._folder))
         )
 
-    def has_node(self, source: str, operator: str, rule: str, target: str) -> bool:
-        """Return True for a known departure of a model's nodes, or of the model, from DirectML."""
-        return _entry(self._folder, source, operator, target, rule) in self.entries
+    def known_departures(self, nodes: ModelNodes) -> set[tuple[str, str, str, str]]:
+        """Return the known departures of a model, or of its nodes, from DirectML, by kind and target."""
+        known, old = set(), set[Entry]()
+        for operator, rule, reason, target in _departures(nodes.departures):
+            entry = _node_entry(self._folder, nodes.source, operator, rule, reason, target)
+            without = entry.model_copy(update={"reason": ""})
+            if entry not in self.entries:
+                if without in old or without not in self.entries:
+                    continue
+                old.add(without)
+            known.add((operator, rule, reason, target))
+        return known
 
     def note(self, found: Sequence[Result] | ModelNodes) -> None:
         """Remember which entries occur; ``with_known`` may have been called in another process."""
@@ -84,10 +98,15 @@ class Baseline:
             for result in found:
                 self._occurring |= _entries(result, result.uncounted.get(IN_BASELINE, ()), self._folder)
         else:
-            self._occurring |= _node_entries(found.source, found.known, self._folder)
+            entries = {_node_entry(self._folder, found.source, *known) for known in found.known}
+            old = {entry.model_copy(update={"reason": ""}) for entry in entries - self.entries}
+            self._occurring |= entries | old
+            self._old |= old
 
     def notices(self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection) -> Iterator[Found]:
-        """Yield a notice of each entry that this run looked for and did not find, in order."""
+        """Yield a notice of each entry without a reason, and of each that this run looked for and did not find."""
+        for entry in sorted(self._old, key=_ORDER):
+            yield self._file, own_finding(OLD_BASELINE_ENTRY, f"has no reason, rewrite it: {entry}")
         for entry in sorted(self.looked_for(files, targets, selection) - self._occurring, key=_ORDER):
             yield self._file, own_finding(UNUSED_BASELINE_ENTRY, f"no longer occurs: {entry}")
 
@@ -117,13 +136,12 @@ def new_entries(found: Sequence[Result] | ModelNodes, file: str) -> set[Entry]:
     folder = str(Path(file).parent)
     if isinstance(found, Sequence):
         return set[Entry]().union(*(_entries(each, (*each.findings, *each.notes), folder) for each in found))
-    counted = ((each.operator, each.reason.rule, name) for each in found.counted for name in each.targets)
-    return _node_entries(found.source, counted, folder)
+    return {_node_entry(folder, found.source, *departure) for departure in _departures(found.counted)}
 
 
 def baseline_text(entries: Iterable[Entry]) -> str:
     """Return a baseline as JSON, an entry a line, in an order that does not change."""
-    lines = ",\n".join(json.dumps(dict(entry)) for entry in sorted(entries, key=_ORDER))
+    lines = ",\n".join(json.dumps(entry.model_dump(exclude_defaults=True)) for entry in sorted(entries, key=_ORDER))
     listed = f"[\n{lines}\n]" if lines else "[]"
     return printable_json(f'{{"version": 1, "findings": {listed}}}\n')
 
@@ -147,14 +165,22 @@ def _entries(result: Result, findings: Iterable[Finding], folder: str) -> set[En
     }
 
 
-def _node_entries(source: str, departures: Iterable[tuple[str, str, str]], folder: str) -> set[Entry]:
-    """Return the entries of departures of a model's nodes, each by operator, rule and target."""
-    return {_entry(folder, source, operator, target, rule) for operator, rule, target in departures}
+def _departures(departures: Iterable[Departure]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the kind and the target of departures, target by target."""
+    for each in departures:
+        operator, rule, reason = each.kind
+        yield from ((operator, rule, reason, target) for target in each.targets)
 
 
-def _entry(folder: str, source: str, operator: str, target: str, rule: str, field: str = "") -> Entry:
+def _node_entry(folder: str, source: str, operator: str, rule: str, reason: str, target: str) -> Entry:
+    return _entry(folder, source, operator, target, rule, reason=encodable(reason))
+
+
+def _entry(
+    folder: str, source: str, operator: str, target: str, rule: str, field: str = "", *, reason: str = ""
+) -> Entry:
     path = _relative_path(source, folder)
-    return Entry(source=path, operator=encodable(operator), target=target, rule=rule, field=field)
+    return Entry(source=path, operator=encodable(operator), target=target, rule=rule, field=field, reason=reason)
 
 
 def _relative_path(source: str, folder: str) -> str:

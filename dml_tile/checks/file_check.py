@@ -19,7 +19,17 @@ from dml_tile.checks.selection import FileIgnores, Selection
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, require_instance
 from dml_tile.files.paths import STANDARD_INPUT
-from dml_tile.findings import CONTRADICTION, Against, Finding, Severity, bases_of, location_of, own_finding, unreadable
+from dml_tile.findings import (
+    CONTRADICTION,
+    OWN,
+    Against,
+    Finding,
+    Severity,
+    bases_of,
+    location_of,
+    own_finding,
+    unreadable,
+)
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.sources import EMPTY, SourcePart, Sources, is_model_file
@@ -130,13 +140,11 @@ class FileCheck(NamedTuple):
         nodes = ModelNodes(checked.source, tuple(self.targets), placed, self.max_cpu_nodes)
         allowed = {target.name for i, target in enumerate(self.targets) if nodes.allows_cpu_nodes(i)}
         counted = []
+        nodes.known = self.baseline.known_departures(nodes) if self.baseline else set()
         for each in nodes.departures:
             rule, at = each.reason.rule, set(each.targets)
-            if self.baseline:
-                known = {name for name in at if self.baseline.has_node(checked.source, each.operator, rule, name)}
-                nodes.known |= {(each.operator, rule, name) for name in known}
-                at -= known
-            if each.reason.placement is Placement.CPU:
+            at -= {name for name in at if (*each.kind, name) in nodes.known}
+            if each.reason.placement is Placement.CPU and OWN[rule].severity is Severity.NOTE:
                 at -= allowed
             if not self._leaves_out(rule, checked) and at:
                 counted.append(replace(each, targets=tuple(name for name in each.targets if name in at)))

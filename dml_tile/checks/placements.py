@@ -30,6 +30,11 @@ class Departure:
     targets: tuple[str, ...]
 
     @property
+    def kind(self) -> tuple[str, str, str]:
+        """The operator, the rule and the reason, by which a baseline knows the departure at a target."""
+        return self.operator, self.reason.rule, self.reason.why
+
+    @property
     def text(self) -> str:
         """The reason, behind the operator."""
         subject, text = self.reason.subject, self.reason.text
@@ -65,14 +70,14 @@ class ModelNodes:
     """The placements of a model's nodes at the targets of a check; ``counts`` are the numbers of nodes by placement.
 
     ``departures`` keep the model, and nodes of it, from DirectML; those of the model come first. Those that count are
-    ``counted``, at the targets where they do; the baseline has ``known`` ones, by operator, rule and target.
+    ``counted``, at the targets where they do; the baseline has ``known`` ones, by kind and target.
     """
 
     source: str
     targets: tuple[Target, ...]
     placed: PlacedModel
     max_cpu_nodes: int | None = None
-    known: set[tuple[str, str, str]] = field(default_factory=set)
+    known: set[tuple[str, str, str, str]] = field(default_factory=set)
     has_device: list[bool] = field(init=False)
     """Whether ONNX Runtime creates a device, a target each."""
     counts: list[Counter[Placement]] = field(init=False)

@@ -121,7 +121,7 @@ class PlacedModels:
         self.count = len(models)
         self.targets: Sequence[Target] = models[0][1].targets if models else ()
         self.rows = [(source, [*_placed_cells(nodes)]) for source, nodes in models[:max_listed]]
-        self.known = sum(len({kind[:2] for kind in nodes.known}) for _, nodes in models)
+        self.known = sum(len({kind[:3] for kind in nodes.known}) for _, nodes in models)
         departures = [(source, departure) for source, nodes in models for departure in nodes.counted]
         kinds = [
             [each for each in departures if OWN[each[1].reason.rule].severity is severity]

@@ -18,7 +18,7 @@ import onnx
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import AllowedFolders
@@ -146,9 +146,12 @@ def graphs(graph: GraphProto) -> Iterator[GraphProto]:
             yield from graphs(inner)
 
 
-def nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """Yield the nodes of a graph, at any depth."""
-    return (node for each in graphs(graph) for node in each.node)
+def nodes(graph: GraphProto | FunctionProto) -> Iterator[NodeProto]:
+    """Yield the nodes of a graph or a function, at any depth."""
+    for node in graph.node:
+        yield node
+        for _, inner in subgraphs(node):
+            yield from nodes(inner)
 
 
 def _external(tensor: TensorProto, folder: Path) -> Array:

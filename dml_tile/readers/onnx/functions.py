@@ -55,9 +55,10 @@ class Inliner:
     """Replaces calls in the graphs of one model, which has ``MAX_NODES`` for them together.
 
     A node gets a telling name: the call's and its own, with the output's if it has none or shares it. Its place, and
-    its name in the file, become its doc_string. ``unused`` is what is to be said of functions with the names of
-    operators, which are not used. ``faults`` are the first of each kind, by the release from which on no session loads
-    with it, and the kind. Raises InputError for calls and subgraphs that are nested too deep, or have too many nodes.
+    its name in the file, become its doc_string; where a function takes in a graph of its call, its nodes keep theirs.
+    ``unused`` is what is to be said of functions with the names of operators, which are not used. ``faults`` are the
+    first of each kind, by the release from which on no session loads with it, and the kind. Raises InputError for calls
+    and subgraphs that are nested too deep, or have too many nodes.
     """
 
     def __init__(self, model: ModelProto) -> None:
@@ -65,6 +66,8 @@ class Inliner:
         self.unused: list[str] = []
         self.faults: dict[tuple[Version, str], Reason] = {}
         self._functions: dict[tuple[str, str, str], FunctionProto] = {}
+        for node in chain.from_iterable(map(nodes, (model.graph, *model.functions))):
+            node.ClearField("doc_string")
         for function in model.functions:
             domain = "" if function.domain == "ai.onnx" else function.domain
             if is_operator(domain, function.name):
@@ -90,6 +93,7 @@ class Inliner:
 
     def _find_faults(self, nodes: Sequence[NodeProto], imports: _Imports, where: str) -> None:
         """Find what is wrong with nodes as the file has them, as measured with wheels of 1.9 to 1.24."""
+        nodes = [node for node in nodes if not node.doc_string]  # others were seen where their call stands
         is_function, domains = where.startswith(_OF_FUNCTION), {entry.domain for entry in imports}
         names = Counter(node.name for node in nodes if node.op_type != "Constant")
         for node in nodes:
@@ -137,6 +141,7 @@ class Inliner:
         """Return the function's nodes with the call's values and attributes; other values get unique names."""
         self._calls += 1
         values = _ValueNames(f"#{self._calls}/")
+        values |= {name: name for name in used_from_outside(call)}
         for i, name in enumerate(function.input):
             values[name] = call.input[i] if i < len(call.input) else ""
         passed_on = []
@@ -163,7 +168,7 @@ class Inliner:
         graph: GraphProto,
         values: _ValueNames,
         attributes: Mapping[str, AttributeProto],
-        where: str = "",
+        where: str | None = None,
         call: str = "",
     ) -> None:
         self._nodes_left -= len(graph.node)
@@ -190,14 +195,31 @@ def _fill_in(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> None:
         if given is not None:
             given.name = attribute.name
             filled.append(given)
+        if given is not None and attribute.ref_attr_name:
+            for inner in nodes(given.g):  # another node of the function may have this graph too
+                inner.ClearField("doc_string")
     del node.attribute[:]
     node.attribute.extend(filled)
 
 
-def _name(nodes: Sequence[NodeProto], where: str, call: str = "") -> None:
+def used_from_outside(node: NodeProto) -> set[str]:
+    """Return the values that the graphs inside a node use and do not make."""
+    found = set()
+    for _, graph in subgraphs(node):
+        made = {each.name for each in chain(graph.input, graph.initializer)}
+        made |= {each.values.name for each in graph.sparse_initializer}
+        for inner in graph.node:
+            found |= {*inner.input, *used_from_outside(inner)} - made
+            made.update(inner.output)
+        found |= {each.name for each in graph.output} - made
+    return found
+
+
+def _name(nodes: Sequence[NodeProto], where: str | None, call: str = "") -> None:
     counts = Counter(node.name for node in nodes)
     for i, node in enumerate(nodes):
-        node.doc_string = f"{where}{i}\n{place(node.name)}"
+        if where is not None and not node.doc_string:
+            node.doc_string = f"{where}{i}\n{place(node.name)}"
         name = node.name or node.op_type
         if not node.name or counts[node.name] > 1:
             name = f"{name}->{next(filter(None, node.output), '')}"

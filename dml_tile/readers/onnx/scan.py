@@ -156,7 +156,8 @@ class GraphScan:
             node.outputs = self._outputs(node, operator, known, scope, uses)
             own.update(node.outputs)
             uses.makers |= dict.fromkeys(node.outputs, node)
-            node.placed = self._model_node(node, operator, used_inside, graphs)
+            outside = {name: scope.get(name, UNKNOWN) for name in used_inside}
+            node.placed = self._model_node(node, operator, outside, graphs)
             node.placed.gone = skipped or why_folded(node)
             nodes.append(node)
             tiles += [tile for each in graphs for tile in each.tiles]
@@ -194,9 +195,9 @@ class GraphScan:
             yield _wrong("the graph has neither nodes nor outputs")
 
     def _model_node(
-        self, node: Node, operator: Resolved, implicit: Mapping[str, Edge], graphs: Sequence[ScannedGraph]
+        self, node: Node, operator: Resolved, outside: Mapping[str, Value], graphs: Sequence[ScannedGraph]
     ) -> ModelNode:
-        """Return the node as placing takes it."""
+        """Return the node as placing takes it; ``outside`` are the values from outside that its graphs use."""
         pointer, name, is_of_function = place_of(node.proto)
         inputs = zip(node.proto.input, node.inputs, strict=True)
         placed = ModelNode(
@@ -205,17 +206,20 @@ class GraphScan:
             tuple(node.outputs[name].edge if name else None for name in node.proto.output),
             operator.formals,
             {} if operator.fault else dict(attributes_of(node)),
-            tuple(implicit.values()),
+            tuple(value.edge for value in outside.values() if value.edge),
             tuple(each.nodes for each in graphs),
             function=self.function or ("model" if is_of_function else ""),
             fault=operator.fault,
         )
         if operator.schema and (operator.schema.has_function or operator.schema.has_context_dependent_function):
-            placed.body = cache(partial(self._body, operator.schema, node))
+            placed.body = cache(partial(self._body, operator.schema, node, {**outside, **node.given}))
         return placed
 
-    def _body(self, schema: Any, node: Node) -> Sequence[ModelNode] | None:
-        """Return the nodes of the operator's own function; none if it has none, None if a type that decides is open."""
+    def _body(self, schema: Any, node: Node, used: Mapping[str, Value]) -> Sequence[ModelNode] | None:
+        """Return the nodes of the operator's own function; none if it has none, None if a type that decides is open.
+
+        ``used`` are the values of the node's graph that the function, or a graph in it, uses.
+        """
         if depends_on_unknown_type(schema, node):
             return None
         function = function_of(schema, node)
@@ -225,7 +229,7 @@ class GraphScan:
         outputs = {name: value.edge for name, value in node.outputs.items()}
         scan = GraphScan(self.folder, self.inliner, self.imports, function="onnx", outputs=outputs)
         scan._loop_types.update(take_loop_types(graph))
-        return scan._graph(graph, Scope(dict(node.given)), {}, "", None).nodes
+        return scan._graph(graph, Scope(dict(used)), {}, "", None).nodes
 
     def _inside(
         self, node: Node, scope: Scope, where: str, skipped: Gone | None
