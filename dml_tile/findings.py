@@ -33,7 +33,8 @@ class Severity(IntEnum):
     NOTE = 1
     """No refusal: DirectML takes it, or is not called for it, or it is not checked."""
     WARNING = 2
-    """Only the documentation rules it out, which DirectML does not notice; or DirectML refused it, and no rule does."""
+    """Only the documentation rules it out, which DirectML does not notice; or DirectML refused it where no rule does,
+    took it where rules that nobody measured refuse it, or did not return."""
     ERROR = 3
     """DirectML refuses it or crashes, or a specification or a back end raises an error."""
 
@@ -271,6 +272,7 @@ OTHER_RUNTIME: Final = "other-runtime"
 # rules that decide verdicts; the rules themselves are imported only where something may break them
 NO_OPERATOR: Final = "DML-DXDISPATCH-no-operator"
 UNEXPLAINED: Final = "DML-CAPTURE-unexplained"
+NOT_RETURNED: Final = "DML-CAPTURE-open"
 GONE: Final = "ORT-NODE-gone"
 
 

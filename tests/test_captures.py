@@ -16,6 +16,8 @@ from tests.helpers.check_files import captured
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.paths import ROOT
 
+DATA = ROOT / "tests" / "data"
+
 
 def tile(data_type: int = 1, size: int = 4) -> dict[str, Any]:
     """{2} tiled twice, as C structs."""
@@ -83,6 +85,54 @@ def test_a_refusal_that_no_rule_explains_fails(check: Call, captured: str, messa
     assert not message or result.exit_code == 1
 
 
+MARK = '"null_device":true,'
+AT_4_0 = "0x00004000"
+
+
+@pytest.mark.parametrize(
+    ("captured", "target", "verdict", "severities"),
+    [
+        (line(INT64, level=AT_4_0), "4_0", "undocumented", ["warning", "warning", "warning"]),
+        (line(INT64, level=AT_4_0), "3_1", "refused", ["note", "error", "error"]),
+        (line(INT64, level=AT_4_0, null_device=True), "4_0", "refused", ["error", "error"]),
+        (line(INT64, "0x80070057", AT_4_0), "4_0", "refused", ["error", "error"]),
+        (line(INT64, None, AT_4_0), "4_0", "refused", ["error", "error"]),
+        (line(WRONG), "6_2", "refused", ["note", "error"]),  # as was measured there
+        (line(TILE, level=AT_4_0), "4_0", "accepted", []),
+    ],
+)
+def test_what_a_device_of_the_target_s_level_took_is_refused_by_measured_rules_alone(
+    check: Call, captured: str, target: str, verdict: str, severities: list[str]
+) -> None:
+    result = check("-", "-t", target, "--format", "json", stdin=captured)
+    (found,) = json.loads(result.stdout)["results"]
+    assert (found["verdict"], [finding["severity"] for finding in found["findings"]]) == (verdict, severities)
+    assert result.exit_code == bool(severities)
+    asked = [finding["suggestion"] for finding in found["findings"] if finding["rule"] == "DML-CAPTURE-HRESULT"]
+    assert all(suggestion.startswith("please report it") for suggestion in asked)
+    printed = check("-", "-t", target, stdin=captured).stdout
+    assert ("warning[DML-CAPTURE-HRESULT] DirectML took it where it was captured" in printed) == (
+        verdict == "undocumented"
+    )
+
+
+def test_what_the_null_device_returned_is_no_answer(check: Call) -> None:
+    text = (DATA / "null_device_false_report.jsonl").read_text()
+    of_null, of_real = (check("-", "-t", "6_2", stdin=each).stdout for each in (text, text.replace(MARK, "")))
+    assert re.findall(r"\[DML-[^\]]+\]", of_null) == ["[DML-OPERATOR-Sizes]"]
+    assert "note[DML-CAPTURE-HRESULT]" in of_real
+
+
+def test_a_call_that_never_returned_fails_and_keeps_its_verdict(check: Call) -> None:
+    text = (DATA / "call_never_returned.jsonl").read_text()
+    result = check("-", "-t", "6_2", stdin=text)
+    assert result.stdout.startswith("-:1:139#/operator: accepted at 6_2; fails: DirectML did not return where it was")
+    assert "warning[DML-CAPTURE-open]" in result.stdout
+    assert "CreateOperator has not returned: the process ended inside DirectML, or is in it still" in result.stdout
+    assert result.exit_code == 1
+    assert check("-", "-t", "6_2", "--fail-on", "error", stdin=text).exit_code == 0
+
+
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "text"])
 def test_no_format_is_silent_about_an_unexplained_refusal(check: Call, name: str) -> None:
     result = check("-", "-t", "6_2", "--format", name, stdin=line(TILE, "0x80070057"))
@@ -91,7 +141,7 @@ def test_no_format_is_silent_about_an_unexplained_refusal(check: Call, name: str
 
 @pytest.mark.parametrize("name", [*FORMATS])
 def test_each_format_says_once_what_was_not_looked_at(check: Call, name: str) -> None:
-    text = (ROOT / "tests" / "data" / "graph_unknown_operator.jsonl").read_text()
+    text = (DATA / "graph_unknown_operator.jsonl").read_text()
     for options in (["--verbose"], []):
         printed = check("-", "-t", "6_2", "--format", name, *options, stdin=text).stdout
         # as code in Markdown and HTML
@@ -101,7 +151,7 @@ def test_each_format_says_once_what_was_not_looked_at(check: Call, name: str) ->
 
 
 def test_what_was_not_looked_at_counts_as_a_note_unless_it_is_ignored(check: Call) -> None:
-    text = (ROOT / "tests" / "data" / "graph_unknown_operator.jsonl").read_text()
+    text = (DATA / "graph_unknown_operator.jsonl").read_text()
     options = "-", "-t", "6_2", "--fail-on", "note", "--format", "concise"
     failing, passing = (check(*options, *more, stdin=text) for more in ([], ["--ignore", "not-looked-at"]))
     assert (failing.exit_code, passing.exit_code, passing.stdout) == (1, 0, "")

@@ -12,6 +12,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import (
     NO_OPERATOR,
     NOT_LOOKED_AT,
+    NOT_RETURNED,
     OWN,
     RUN_TIME,
     UNEXPLAINED,
@@ -70,11 +71,11 @@ def verdict_of(
     """Return the verdict on an operator with these findings.
 
     ``unknown`` fields are known at run time only; rules do not cover ``not_looked_at``. A captured refusal that no rule
-    explains does not change the verdict.
+    explains, and a captured call that did not return, do not change the verdict.
     """
     severities, without_directml = set(), None
     for finding in findings:
-        if finding.rule == UNEXPLAINED:  # which says nothing of the rules
+        if finding.rule in (UNEXPLAINED, NOT_RETURNED):  # which say nothing of the rules
             continue
         severities.add(finding.severity)
         without_directml = without_directml or _VERDICTS_WITHOUT_DIRECTML.get(finding.rule)

@@ -41,7 +41,7 @@ def results(
     own: tuple[Finding, ...] = ()
     desc, other, part = item.desc, item.other, item.part
     if item.capture:
-        from dml_tile.rules.capture import CAPTURE_RULES
+        from dml_tile.rules.capture import CAPTURE_RULES, with_unmeasured_softened
 
         own = tuple(apply_rules(CAPTURE_RULES, item.capture, DEFAULT_TARGET))
     is_read = other is None and item.is_operator
@@ -63,6 +63,8 @@ def results(
             findings += findings_of_null_graph(target, against)
         elif is_read:
             findings += check(desc, target, against)
+        if item.capture:
+            findings = with_unmeasured_softened(findings, item.capture, target)
         for finding in findings:
             if finding.path not in places:
                 places[finding.path] = item.position(finding.path)

@@ -41,7 +41,7 @@ _Bits: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]
 
 
 class CapturedLine(Record):
-    """A line; HRESULT and feature level are hexadecimal numbers, or null if there was no call.
+    """A line; HRESULT and feature level are hexadecimal numbers, or null if there was no call, or no DirectML.
 
     A capturing device writes a line before a call, and after it a line with the HRESULT and no operator or graph; both
     have ``session`` and ``call``. A graph's operators are the numbers of the calls that created them.
@@ -53,6 +53,7 @@ class CapturedLine(Record):
     session: str | None = None
     call: _Bits | None = None
     label: str | None = None
+    null_device: bool = False
     operator: dict[str, Any] | None = None
     flags: _Bits | None = None
     graph: dict[str, Any] | None = None
@@ -78,7 +79,15 @@ class Call(Item):
 def capture_of(desc: OperatorDesc | None, line: CapturedLine) -> Capture:
     """Return what the application got for a descriptor, by the line of its call."""
     method: Method = "CompileGraph" if line.is_graph else "CreateOperator"
-    return Capture(desc, line.hresult, line.feature_level, line.label or "", line.session is not None, method)
+    return Capture(
+        desc,
+        None if line.null_device else line.hresult,
+        line.feature_level,
+        line.label or "",
+        open=line.session is not None,
+        method=method,
+        null_device=line.null_device,
+    )
 
 
 def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
@@ -118,7 +127,10 @@ def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
 
 
 def _answered(part: Item, hresult: int | None) -> Item:
-    return replace(part, capture=part.capture and replace(part.capture, hresult=hresult, open=False))
+    capture = part.capture
+    if capture is not None:
+        capture = replace(capture, hresult=None if capture.null_device else hresult, open=False)
+    return replace(part, capture=capture)
 
 
 def _problem(part: Item, message: str) -> Finding:

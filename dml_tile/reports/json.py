@@ -38,7 +38,7 @@ class FindingRecord(Record):
     message: str
     severity: Literal["error", "warning", "note"]
     """error: DirectML refuses it or crashes, or a specification or a back end raises; warning: only the documentation
-    rules it out, or DirectML refused it where it was captured; note: no refusal."""
+    rules it out, or DirectML answered otherwise where it was captured; note: no refusal."""
     basis: tuple[Literal["documented", "runtime", "inferred"], ...]
     """What the finding rests on."""
     hresult: Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")] | None

@@ -13,7 +13,7 @@ from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict, alike, verdict_of
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
-from dml_tile.findings import OWN, UNEXPLAINED, Against, Finding, OwnId, Position, Rule, Severity, location_of
+from dml_tile.findings import OWN, Against, Finding, OwnId, Position, Rule, Severity, location_of
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.lines import AnyConsole, Line, Part, has_width, print_lines
@@ -98,11 +98,11 @@ def captured_lines(results: Sequence[Result], against: Against) -> Iterator[Line
 
 def _remarks(result: Result, against: Against, fail_on: Severity | None = None) -> str:
     """Return what follows a verdict in its line."""
-    is_unexplained = any(finding.rule == UNEXPLAINED for finding in result.findings)
+    captured = (wording.WHERE_CAPTURED.get(finding.rule, "") for finding in result.findings)
     fails = "fails: " if not result.passes(fail_on) else ""
     has_part = result.not_looked_at and (result.lowest_level is not None or result.verdict != Verdict.REFUSED)
     remarks = (
-        f"{fails}{wording.REFUSED_WHERE_CAPTURED}" if is_unexplained and result.verdict != Verdict.REFUSED else "",
+        *(f"{fails}{what}" for what in captured if what and result.verdict != Verdict.REFUSED),
         wording.not_looked_at(result.not_looked_at) if has_part else "",  # what no level takes needs no other reason
         _lowest(result) if against == "both" else "",
         wording.remarks(result),

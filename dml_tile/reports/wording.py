@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
-from dml_tile.findings import NOTHING_TO_CHECK, UNEXPLAINED, Basis, Finding, Found, Rule, Severity
+from dml_tile.findings import NOT_RETURNED, NOTHING_TO_CHECK, UNEXPLAINED, Basis, Finding, Found, Rule, Severity
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural
 
@@ -24,7 +24,13 @@ _AT_LEAST: Final = "at least "
 UNNOTICED: Final = "documented only: DirectML does not notice"
 IGNORED: Final = "DirectML takes it, and ignores it"
 
-REFUSED_WHERE_CAPTURED: Final = "DirectML refused it where it was captured"
+WHERE_CAPTURED: Final = {
+    UNEXPLAINED: "DirectML refused it where it was captured",
+    NOT_RETURNED: "DirectML did not return where it was captured",
+}
+"""What DirectML did, by the rules whose warnings change no verdict."""
+
+_TAKEN_WHERE_CAPTURED: Final = "DirectML took it where it was captured"
 
 
 def target_of(result: Result) -> str:
@@ -109,7 +115,9 @@ def outcome_of(finding: Finding) -> str:
     if finding.severity is Severity.WARNING:
         if finding.basis == Basis.INFERRED:
             return IGNORED
-        return UNNOTICED if finding.basis & Basis.DOCUMENTED else REFUSED_WHERE_CAPTURED
+        if finding.basis & Basis.DOCUMENTED:
+            return UNNOTICED
+        return WHERE_CAPTURED.get(finding.rule, _TAKEN_WHERE_CAPTURED)
     if finding.rule == operator_is_checked.id:
         return "not emulated"
     if finding.severity is Severity.NOTE:
@@ -132,7 +140,7 @@ def outcome(hresult: HRESULT | None, crash: bool) -> str:
 
 def outcome_of_rule(rule: Rule[Any]) -> str:
     """Return what DirectML does about a broken rule, in words; empty for a note, which DirectML does not refuse."""
-    if rule.usual_severity is Severity.NOTE or rule.id == UNEXPLAINED:
+    if rule.usual_severity is Severity.NOTE or rule.id in WHERE_CAPTURED:
         return ""
     if rule.usual_severity is Severity.WARNING:
         return "does not notice"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from typing import Final, Literal, TypeAlias
@@ -13,7 +13,7 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import Target
-from dml_tile.findings import UNEXPLAINED, Basis, Rules, Severity, Violation
+from dml_tile.findings import NOT_RETURNED, UNEXPLAINED, Basis, Finding, Rules, Severity, Violation
 from dml_tile.rules.check import findings_of, findings_of_null_graph, not_looked_at
 
 Method: TypeAlias = Literal["CreateOperator", "CompileGraph"]
@@ -39,8 +39,9 @@ _PLEASE_REPORT: Final = "please report it, with the captured line: one of the tw
 class Capture:
     """An operator or a graph that an application described, and its HRESULT, if captured.
 
-    ``hresult`` is that of the ``method``; an ``open`` call has not returned. ``desc`` is ``UNKNOWN_OPERATOR`` where the
-    fields of an operator were not captured. ``content`` is the text of a graph, in which operators stand for calls.
+    ``hresult`` is that of the ``method``, None of a ``null_device``; an ``open`` call has not returned. ``desc`` is
+    ``UNKNOWN_OPERATOR`` where the fields of an operator were not captured. ``content`` is the text of a graph, in which
+    operators stand for calls.
     """
 
     desc: OperatorDesc | GraphDesc | None
@@ -50,6 +51,12 @@ class Capture:
     open: bool = False
     method: Method = "CreateOperator"
     content: str = ""
+    null_device: bool = False
+
+    @property
+    def was_taken(self) -> bool:
+        """True if DirectML returned success."""
+        return self.hresult is not None and self.hresult < _FIRST_FAILURE
 
     @property
     def is_null_graph(self) -> bool:
@@ -69,7 +76,7 @@ def _adapters(level: FeatureLevel) -> tuple[Target, ...]:
 
 @CAPTURE_RULES.add("DML-CAPTURE-HRESULT", severity=Severity.NOTE)
 def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violation]:
-    """CreateOperator and CompileGraph returned what the emulator gives at the device's feature level."""
+    """CreateOperator and CompileGraph must return what the emulator gives at the device's feature level."""
     level = capture.feature_level
     if level is None or capture.hresult is None or capture.hresult in _OF_THE_MACHINE:
         return
@@ -84,10 +91,10 @@ def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violatio
 
 @CAPTURE_RULES.add(UNEXPLAINED, severity=Severity.WARNING)
 def refusal_is_explained(capture: Capture, target: Target) -> Iterator[Violation]:
-    """CreateOperator or CompileGraph failed for a reason that a rule states, at the device's feature level, or at any
-    if that is unknown.
+    """Where CreateOperator or CompileGraph fails, a rule must say why at the device's feature level, or at any if that
+    is unknown.
     """
-    if capture.hresult is None or capture.hresult < _FIRST_FAILURE or capture.hresult in _OF_THE_MACHINE:
+    if capture.hresult is None or capture.was_taken or capture.hresult in _OF_THE_MACHINE:
         return
     levels = list(FeatureLevel) if capture.feature_level is None else [capture.feature_level]
     if _is_unexplained(capture, _emulated_results(capture, levels)):
@@ -99,11 +106,28 @@ def refusal_is_explained(capture: Capture, target: Target) -> Iterator[Violation
             yield Violation("", message, _PLEASE_REPORT)
 
 
-@CAPTURE_RULES.add("DML-CAPTURE-open", severity=Severity.NOTE)
+@CAPTURE_RULES.add(NOT_RETURNED, severity=Severity.WARNING)
 def call_returned(capture: Capture, target: Target) -> Iterator[Violation]:
-    """The call returned before the capture was read: else the process ended in it, or is in it still."""
+    """A call must return before the capture is read."""
     if capture.open:
-        yield Violation("", f"{capture.method} has not returned")
+        yield Violation("", f"{capture.method} has not returned: the process ended inside DirectML, or is in it still")
+
+
+def with_unmeasured_softened(findings: tuple[Finding, ...], capture: Capture, target: Target) -> tuple[Finding, ...]:
+    """Return findings at a target; warnings in place of errors that nobody measured, if a device of its level took it.
+
+    Of their basis, the inference is wrong. The finding that the result is not the emulated one is then a warning too.
+    """
+    is_other = all(finding.rule != result_is_as_emulated.id for finding in findings)
+    if is_other or not capture.was_taken or capture.feature_level != target.feature_level:
+        return findings
+    unmeasured = {each for each in findings if each.severity is Severity.ERROR and not each.basis & Basis.RUNTIME}
+    return tuple(
+        replace(each, severity=Severity.WARNING, basis=each.basis & ~Basis.INFERRED, hresult=None, crash=False)
+        if each in unmeasured or (unmeasured and each.rule == result_is_as_emulated.id)
+        else each
+        for each in findings
+    )
 
 
 def _emulated_results(capture: Capture, levels: Iterable[FeatureLevel]) -> set[int | None]:
@@ -125,7 +149,7 @@ def _emulated_result(capture: Capture, target: Target) -> int | None:
 
 def _is_unexplained(capture: Capture, results: set[int | None]) -> bool:
     """Return True for a failed call that the emulated runtime accepts."""
-    return results == {0} and capture.hresult is not None and capture.hresult >= _FIRST_FAILURE
+    return results == {0} and capture.hresult is not None and not capture.was_taken
 
 
 def _returned(capture: Capture) -> str:

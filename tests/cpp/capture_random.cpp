@@ -29,6 +29,8 @@ struct FakeDevice
         return refuses ? static_cast<HRESULT>(0x80070057u) : 0;
     }
 
+    HRESULT GetPrivateData(const GUID&, UINT*, void*) { return static_cast<HRESULT>(0x887A0002u); }
+
     bool refuses = false;
 };
 

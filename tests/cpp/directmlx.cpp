@@ -48,7 +48,9 @@ int main(int count, char** arguments)
     dml::Graph graph(capturing.Get());
     const auto table = dml::InputTensor(graph, 0, {DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, 10, 4}});
     const auto indices = dml::InputTensor(graph, 1, {DML_TENSOR_DATA_TYPE_INT64, {1, 1, 1, 3}});
+    graph.PushName("embedding");
     const auto rows = dml::Gather(table, indices, 2, 1);
+    graph.PopName();
     const auto wide = dml::Tile(rows, std::vector<uint32_t>{1, 1, 1, 2});
     const auto compiled = graph.Compile(DML_EXECUTION_FLAG_NONE, {dml::ActivationGelu(wide)});
     if (count == 3) { compile_others(capturing.Get()); }

@@ -137,18 +137,43 @@ public:
         return add("\"");
     }
 
+    // A text in UTF-8; other bytes become question marks, so that the line is JSON.
     Line& quoted(const char* value) noexcept
     {
-        for (add("\""); *value != '\0'; ++value)
+        std::size_t size = 0;
+        for (add("\""); *value != '\0'; value += size)
         {
+            const std::size_t valid = character(value);
+            size = valid == 0 ? 1 : valid;
             const bool is_special = *value == '"' || *value == '\\';
             const bool is_control = static_cast<unsigned char>(*value) < 0x20;
-            add(is_special ? "\\" : "").add(is_control ? " " : value, 1);
+            add(is_special ? "\\" : "").add(is_control ? " " : valid == 0 ? "?" : value, size);
         }
         return add("\"");
     }
 
 private:
+    // The bytes of the character of UTF-8 that a text begins with; 0 where it is none.
+    static std::size_t character(const char* text) noexcept
+    {
+        const auto byte = [text](std::size_t i) -> unsigned { return static_cast<unsigned char>(text[i]); };
+        const unsigned first = byte(0), second = first < 0x80 ? 0 : byte(1);
+        const std::size_t size = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+        if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) || (first == 0xF0 && second < 0x90) ||
+            (first == 0xF4 && second > 0x8F))
+        {
+            return 0;
+        }
+        for (std::size_t i = 1; i < size; ++i)
+        {
+            if ((byte(i) & 0xC0) != 0x80)
+            {
+                return 0;
+            }
+        }
+        return size;
+    }
+
     bool grow(std::size_t length) noexcept
     {
         const std::size_t room = 2 * (size_ + length) + 1;
@@ -423,6 +448,28 @@ std::uint32_t level_of(const Device& device) noexcept
     return level;
 }
 
+// The key by which a device says that it is dml_tile's null device, with a UINT of 1 as its private data.
+inline const GUID& null_device_key() noexcept
+{
+    static const GUID key = {0x6C6D746C, 0x6C69, 0x4165, {0x6E, 0x75, 0x6C, 0x6C, 0x00, 0x00, 0x00, 0x00}};
+    return key;
+}
+
+inline bool is_null_device(std::nullptr_t) noexcept { return false; }
+
+template <class Device>
+bool is_null_device(const Device& device) noexcept
+{
+    UINT is_null = 0, size = sizeof is_null;
+    completes([&] {
+        if (device && device->GetPrivateData(null_device_key(), &size, &is_null) < 0)
+        {
+            is_null = 0;
+        }
+    });
+    return is_null == 1;
+}
+
 // Begins a line. Without an HRESULT, that is null.
 inline Line& begin(Line& line, const HRESULT* hr) noexcept
 {
@@ -430,11 +477,11 @@ inline Line& begin(Line& line, const HRESULT* hr) noexcept
     return hr == nullptr ? line.add("null") : line.hexadecimal(static_cast<std::uint32_t>(*hr));
 }
 
-// A feature level of 0 is null.
-inline Line& add_level(Line& line, std::uint32_t level) noexcept
+// Adds the device: its feature level, of which 0 is null, and whether it is dml_tile's null device.
+inline Line& add_device(Line& line, std::uint32_t level, bool is_null) noexcept
 {
     line.add(",\"feature_level\":");
-    return level == 0 ? line.add("null") : line.hexadecimal(level);
+    return (level == 0 ? line.add("null") : line.hexadecimal(level)).add(is_null ? ",\"null_device\":true" : "");
 }
 
 // A file that is appended to: the system puts each write at the end of whatever others have written by then. Neither
@@ -631,10 +678,11 @@ bool give(To&, Line&, Ways<0>) noexcept
 }
 
 template <class To>
-bool give_to(To& to, const DML_OPERATOR_DESC* desc, const HRESULT* hr, std::uint32_t level) noexcept
+bool give_to(
+    To& to, const DML_OPERATOR_DESC* desc, const HRESULT* hr, std::uint32_t level = 0, bool is_null = false) noexcept
 {
     Line line;
-    add_level(begin(line, hr), level).add(",\"operator\":");
+    add_device(begin(line, is_null ? nullptr : hr), level, is_null).add(",\"operator\":");
     add_operator(line, desc, max_depth);
     line.add("}");
     return give(to, line, Ways<3>());
@@ -651,13 +699,13 @@ bool give_to(To& to, const DML_OPERATOR_DESC* desc, const HRESULT* hr, std::uint
 template <class To, class Device = std::nullptr_t>
 bool capture(To&& to, const DML_OPERATOR_DESC* desc, HRESULT hr, const Device& device = nullptr) noexcept
 {
-    return detail::give_to(to, desc, &hr, detail::level_of(device));
+    return detail::give_to(to, desc, &hr, detail::level_of(device), detail::is_null_device(device));
 }
 
 template <class To, class Device = std::nullptr_t>
 bool capture(To&& to, const DML_OPERATOR_DESC& desc, HRESULT hr, const Device& device = nullptr) noexcept
 {
-    return detail::give_to(to, &desc, &hr, detail::level_of(device));
+    return detail::give_to(to, &desc, &hr, detail::level_of(device), detail::is_null_device(device));
 }
 
 // The same without a call of CreateOperator, as in tests on a machine without DirectML: `check` judges the descriptor,
@@ -665,13 +713,13 @@ bool capture(To&& to, const DML_OPERATOR_DESC& desc, HRESULT hr, const Device& d
 template <class To>
 bool capture(To&& to, const DML_OPERATOR_DESC* desc) noexcept
 {
-    return detail::give_to(to, desc, nullptr, 0);
+    return detail::give_to(to, desc, nullptr);
 }
 
 template <class To>
 bool capture(To&& to, const DML_OPERATOR_DESC& desc) noexcept
 {
-    return detail::give_to(to, &desc, nullptr, 0);
+    return detail::give_to(to, &desc, nullptr);
 }
 
 }  // inline namespace

@@ -148,7 +148,7 @@ inline void add_edges(
 }
 
 // Adds a node: the number of the call that created its operator, which the operator has as private data, or 0 if this device
-// did not create it; or the size of a constant's data.
+// did not create it; or the size of a constant's data; and its name.
 inline void add_node(Line& line, const DML_GRAPH_NODE_DESC& node, const GUID& tag) noexcept
 {
     if (node.Desc == nullptr)
@@ -169,10 +169,15 @@ inline void add_node(Line& line, const DML_GRAPH_NODE_DESC& node, const GUID& ta
         const HRESULT hr = op->GetPrivateData(tag, &size, &call);
         line.number(hr >= 0 && size == sizeof call ? call : 0u);
     }
+    const auto desc = static_cast<const char*>(node.Desc);
     if (type == 2)  // a DML_CONSTANT_DATA_GRAPH_NODE_DESC, which DirectML.h has from 6_2 on: Data, DataSize, Name
     {
-        const auto desc = static_cast<const char*>(node.Desc);
         line.add(",\"DataSize\":").number(std::uint64_t(read<std::size_t>(desc + sizeof(void*))));
+    }
+    const char* const name = type == 1 || type == 2 ? read<const char*>(desc + type * sizeof(void*)) : nullptr;
+    if (name != nullptr)
+    {
+        line.add(",\"Name\":").quoted(name);
     }
     line.add("}");
 }
@@ -381,7 +386,7 @@ private:
 
     CapturingDevice(IDMLDevice* device, To&& to, const char* label)
         : to_(std::forward<To>(to)), label_(label), calls_(0), device_(device), device1_(nullptr),
-          level_(level_of(device)), process_(process()), session_(new_session())
+          level_(level_of(device)), is_null_(is_null_device(device)), process_(process()), session_(new_session())
     {
         device_->AddRef();
 #if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2100
@@ -462,7 +467,7 @@ private:
         const Call call = {in_session, ++calls_};
         Line line;
         begin_line(line, nullptr, call);
-        add_level(line, level_);
+        add_device(line, level_, is_null_);
         if (label_.c_str() != nullptr)
         {
             line.add(",\"label\":").quoted(label_.c_str());
@@ -475,7 +480,7 @@ private:
     HRESULT returned(const Call& call, HRESULT hr) noexcept
     {
         Line line;
-        begin_line(line, &hr, call);
+        begin_line(line, is_null_ ? nullptr : &hr, call);
         give(to_, line.add("}"), Ways<3>());
         return hr;
     }
@@ -486,6 +491,7 @@ private:
     IDMLDevice* const device_;
     HighestDevice* device1_;
     const std::uint32_t level_;
+    const bool is_null_;
     std::atomic<std::uint64_t> process_;
     std::atomic<std::uint64_t> session_;
 };

@@ -30,6 +30,13 @@ namespace detail
 const HRESULT not_implemented = static_cast<HRESULT>(0x80004001);
 const HRESULT not_found = static_cast<HRESULT>(0x887A0002);
 
+// The level that DirectML.h is included for.
+#if defined(DML_TARGET_VERSION)
+const UINT target_level = DML_TARGET_VERSION;
+#else
+const UINT target_level = 0x6400;
+#endif
+
 // An object that keeps the private data of the key that was set last.
 template <class Base>
 class NullObject : public Counted<Base>
@@ -109,6 +116,18 @@ public:
         return is_known ? NullObject<HighestDevice>::QueryInterface(riid, object) : no_interface;
     }
 
+    HRESULT STDMETHODCALLTYPE GetPrivateData(REFGUID guid, UINT* size, void* data) override
+    {
+        if (*size < sizeof(UINT) || std::memcmp(&null_device_key(), &guid, sizeof guid) != 0)
+        {
+            return NullObject<HighestDevice>::GetPrivateData(guid, size, data);
+        }
+        const UINT is_null = 1;
+        *size = sizeof is_null;
+        std::memcpy(data, &is_null, sizeof is_null);
+        return 0;
+    }
+
     // Each data type is supported, and the feature level is the one that was given.
     HRESULT STDMETHODCALLTYPE
     CheckFeatureSupport(DML_FEATURE feature, UINT, const void*, UINT size, void* support) override
@@ -182,10 +201,12 @@ private:
 }  // namespace detail
 
 // Gives a device that answers for IUnknown, IDMLObject, IDMLDevice and, if DML_TARGET_VERSION has it, IDMLDevice1. Its
-// CheckFeatureSupport gives `feature_level`, as DML_FEATURE_LEVEL has it.
+// CheckFeatureSupport gives `feature_level`, as DML_FEATURE_LEVEL has it, by default that of DML_TARGET_VERSION. A capture
+// says that the device is this one, and has no HRESULTs of it.
 //
 // Returns E_POINTER without `device`, E_NOINTERFACE for another interface, E_OUTOFMEMORY.
-inline HRESULT CreateNullDevice(REFIID riid, void** device, UINT feature_level = 0x6400) noexcept
+static inline HRESULT CreateNullDevice(
+    REFIID riid, void** device, UINT feature_level = detail::target_level) noexcept
 {
     if (device == nullptr)
     {
