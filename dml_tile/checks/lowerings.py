@@ -13,14 +13,14 @@ from dml_tile.back_ends import directml
 from dml_tile.back_ends.back_end import BackEnd
 from dml_tile.checks.result import Result, Verdict, verdict_of
 from dml_tile.checks.results import results
-from dml_tile.descriptors.operator import OperatorDesc
-from dml_tile.descriptors.tile import TileOperatorDesc, array_text
-from dml_tile.directml.data_types import CARRIERS
+from dml_tile.descriptors.operator import OperatorDesc, tile_of
+from dml_tile.descriptors.tile import TileOperatorDesc, array_text, described
+from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES, NAMED_SIZES
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.files.paths import STANDARD_INPUT
-from dml_tile.findings import Finding, Try
+from dml_tile.findings import Finding, Severity, Try
 from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.item import Item
@@ -97,7 +97,7 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
 
 
 def with_lowering_suggested(result: Result, item: Item, known_shapes: KnownShapes, *, is_alone: bool) -> Result:
-    """Return the result with the lowering of the item that was read, if that helps; its findings suggest the command.
+    """Return the result, whose findings suggest the command that lowers the item where a lowering may satisfy them.
 
     A tile that ``is_alone`` in its source needs no pointer. Findings of an ONNX model's tile suggest other nodes first.
     """
@@ -110,20 +110,27 @@ def with_lowering_suggested(result: Result, item: Item, known_shapes: KnownShape
 
 
 def _with_lowering(result: Result, known_shapes: KnownShapes, is_alone: bool) -> Result:
-    if result.item.unknown or not any(finding.rule in REPAIRABLE_RULES for finding in result.findings):
+    if not _may_be_lowered(result):
         return result
     command = _command(result, known_shapes, is_alone)
     if not command or command != printable(command):  # nobody could type it
-        return result
-    try:
-        lowering = lowering_of(result.item, result.target)
-    except DmlError:
         return result
     findings = (
         _trying(Try(_LOWER_IT, command), finding) if finding.rule in REPAIRABLE_RULES else finding
         for finding in result.findings
     )
-    return replace(result, findings=tuple(findings), lowering=lowering)
+    return replace(result, findings=tuple(findings))
+
+
+def _may_be_lowered(result: Result) -> bool:
+    """Return True if a lowering can satisfy each broken rule; whether one exists is not computed."""
+    item, broken = result.item, {finding.rule for finding in result.findings if finding.severity is not Severity.NOTE}
+    if item.unknown or not broken or not broken <= REPAIRABLE_RULES:
+        return False
+    if item.node:
+        return item.node.request.data_type in NAMED_SIZES
+    tile = tile_of(item.desc) if isinstance(item.desc, OperatorDesc | TileOperatorDesc) else None
+    return tile is not None and described(tile)[0].data_type in ELEMENT_SIZES
 
 
 def _advised(finding: Finding, node: TileNode, result: Result) -> Finding:

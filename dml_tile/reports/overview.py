@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
@@ -11,7 +12,9 @@ from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import PLACED, ModelNodes
 from dml_tile.checks.result import CheckedFile, Result, lowest_level_at_all
 from dml_tile.directml.targets import Target
+from dml_tile.errors import DmlError
 from dml_tile.findings import OWN, PASSED_OVER, Finding, Severity, Try, location_of
+from dml_tile.lowering.steps import Lowering
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import MAX_CLIPPED, clipped, clipped_tries
 from dml_tile.reports.report import Report, ReportOptions
@@ -96,7 +99,7 @@ def _short(group: FindingRow, target_count: int) -> FindingRow:
 def _lowerings(results: Sequence[Result]) -> list[RowLowering]:
     rows: dict[tuple[object, ...], RowLowering] = {}
     for result in results:
-        if lowering := result.lowering:
+        if result.command and (lowering := _lowering_of(result)):
             tiles = [("Before", clipped(str(lowering.original)), "input", "output")]
             for i, step in enumerate(lowering.steps, start=1):
                 buffers = wording.buffer_name(step.reads), wording.buffer_name(step.writes)
@@ -107,6 +110,14 @@ def _lowerings(results: Sequence[Result]) -> list[RowLowering]:
             if 0 < len(result.command) <= MAX_CLIPPED:  # cut short, it would be another
                 row.commands.append(result.command)
     return [*rows.values()]
+
+
+def _lowering_of(result: Result) -> Lowering | None:
+    from dml_tile.checks.lowerings import lowering_of  # of refused tiles only
+
+    with suppress(DmlError):
+        return lowering_of(result.item, result.target)
+    return None
 
 
 class PlacedModels:
