@@ -18,6 +18,7 @@ from dml_tile.findings import unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx import folding
+from dml_tile.readers.onnx.file import elements_of
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.onnx_graphs import (
     BOOL,
@@ -150,7 +151,18 @@ def test_the_elements_of_a_sparse_tensor_are_not_read(indices: Any) -> None:
         assert (found.repeats, found.error) == (None, "")
 
 
-@pytest.mark.parametrize("name", ["MAX_FOLDED_NODES", "MAX_KEPT_ELEMENTS"])
+@pytest.mark.parametrize(("rank", "repeats"), [(64, (2, 2)), (65, None)])
+def test_the_sizes_of_more_dimensions_than_numpy_has_are_unknown(rank: int, repeats: Any) -> None:
+    """Their product may be a number of any length."""
+    text, w = "s = Shape(w); b = [0]; e = [2]; r = Slice(s, b, e)", [2] * rank
+    assert read(text, inputs=[X, typed("w", w)]).repeats == repeats
+    assert read(text, initializer=[TensorProto(name="w", dims=w, data_type=INT64)]).repeats == repeats
+    assert elements_of(TensorProto(dims=w)) == (2**rank if repeats else None)
+    with pytest.raises(InputError, match=rf"has {rank} dimensions, .*; \(7\) was given"):
+        nodes_of(model(*TILE, inputs=[typed("x", w)]), KnownShapes(input_shapes={"x": (7,)}))
+
+
+@pytest.mark.parametrize("name", ["MAX_COST", "MAX_FOLDED_NODES", "MAX_KEPT_ELEMENTS"])
 def test_no_more_folds_than_the_bounds_allow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a = [2, 3]; b = Neg(a); r = Abs(b)"
     assert read(text).repeats == (2, 3)
@@ -368,13 +380,34 @@ def test_a_tile_of_constants_or_of_whose_output_only_the_shape_is_used_does_not_
     assert [*folded_in(model(f"r = [1, 2]; {text}", inputs=inputs, **fields)).values()] == [folded]
 
 
-@pytest.mark.parametrize(("attributes", "repeats"), [({}, (3, 5)), ({"pads": [1, 0]}, None), ({"ceil_mode": 1}, None)])
-def test_a_pool_s_padding_is_unknown_since_onnx_s_reference_misplaces_it(
-    attributes: dict[str, Any], repeats: tuple[int, int] | None
+@pytest.mark.parametrize(
+    ("operator", "text"),
+    [
+        ("MaxPool", "d = [[[3.0, 2.0, 5.0, 4.0]]]; m = MaxPool<kernel_shape=[2]>(d)"),
+        ("RegexFullMatch", 'a = Constant<value_string="a">(); m = RegexFullMatch<pattern="a*">(a)'),
+        ("StringConcat", 'a = Constant<value_string="4">(); m = StringConcat(a, a)'),
+        ("Constant", 'm = Constant<value_strings=["4", "5"]>()'),
+        ("Cast", 'a = Constant<value_string="5">(); m = Cast<to=7>(a)'),
+        # of these, what is there in the end is small
+        ("Split", "a = [2, 3]; m, n = Split<num_outputs=1000000>(a)"),
+        ("Tile", "a = [[1]]; b = [268435456, 0]; m = Tile(a, b)"),
+        ("Range", "a = -9223372036854775808; b = 9223372036854775807; c = 68719476736; m = Range(a, b, c)"),
+        ("GatherND", f"a = {[*range(10)]}; b = {[[0]] * 9000}; m = GatherND(a, b)"),
+    ],
+)
+def test_what_may_cost_more_than_its_shapes_say_is_not_computed(
+    operator: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = node("MaxPool", ["d"], ["m"], kernel_shape=[2], strides=[2], **attributes)
-    selected = "w = Cast<to=7>(m); two = [-1]; all = Reshape(w, two); b = [0]; e = [2]; r = Slice(all, b, e)"
-    assert read("d = [[[3.0, 2.0, 5.0, 4.0]]]", pool, selected).repeats == repeats
+    computed, evaluated = list[str](), folding._evaluated
+
+    def noted(node: Any, inputs: Any) -> Any:
+        computed.append(node.type)
+        return evaluated(node, inputs)
+
+    monkeypatch.setattr(folding, "MAX_COST", 2**17)
+    monkeypatch.setattr(folding, "_evaluated", noted)
+    nodes_of(model(f"k = [1]; i = Neg(k); {text}; r = [1, 2]; y = Tile(x, r)", opset=21))
+    assert (operator in computed, "Neg" in computed) == (False, True)
 
 
 @pytest.mark.long

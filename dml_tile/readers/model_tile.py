@@ -126,10 +126,7 @@ class TileNode:
 
     def __post_init__(self) -> None:
         """Raise InputError for too many dimensions: each may be a finding, and their product any number."""
-        if self.shape is not None and len(self.shape) > MAX_DIMENSIONS:
-            raise input_error(
-                self.pointer, f"the input has {len(self.shape)} dimensions; at most {MAX_DIMENSIONS} are read"
-            )
+        require_few_dimensions(self.pointer, len(self.shape or ()))
         if self.repeats is not None and (self.shape is None or len(self.shape) != len(self.repeats)):
             raise ValueError("shape and repeats must have the same length")
 
@@ -184,6 +181,12 @@ class TileNode:
         repeats = (1,) * len(sizes) if self.repeats is None else _assumed(self.repeats)
         data_type = self.data_type or self.dialect.type_name("float32")
         return Request(self.dialect, data_type, sizes, repeats, _assumed(self.given_repeats))
+
+
+def require_few_dimensions(pointer: str, count: int) -> None:
+    """Raise InputError for a Tile whose input has more than MAX_DIMENSIONS."""
+    if count > MAX_DIMENSIONS:
+        raise input_error(pointer, f"the input has {count} dimensions; at most {MAX_DIMENSIONS} are read")
 
 
 def tile_node(

@@ -22,6 +22,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper, nump
 
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import AllowedFolders
+from dml_tile.readers.model_tile import MAX_DIMENSIONS
 from dml_tile.text import shown
 
 LARGE: Final = 2**16
@@ -115,18 +116,24 @@ def small(tensor: TensorProto, folder: Path) -> Array | None:
     ``folder`` is the model's. Raises InputError for external data that cannot be read below it, and for other data than
     the tensor's type and shape say.
     """
-    if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MAX_ELEMENTS:
+    count = elements_of(tensor)
+    if count is None or any(size < 0 for size in tensor.dims) or count > MAX_ELEMENTS:
         return None
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external(tensor, folder) if tensor.data_type in _EXTERNAL_TYPES else None
     try:
         return np.asarray(numpy_helper.to_array(tensor))
     except Exception:  # of any class: too little data, too much, none at all, an unknown type
-        if math.prod(tensor.dims) * _VARINT_BYTES > LARGE or tensor.data_type not in _KNOWN_TYPES:
+        if count * _VARINT_BYTES > LARGE or tensor.data_type not in _KNOWN_TYPES:
             return None
         kind = _KNOWN_TYPES[tensor.data_type]
-        reason = f"are no {math.prod(tensor.dims)} elements of {kind}, which its shape {[*tensor.dims]} and type say"
+        reason = f"are no {count} elements of {kind}, which its shape {[*tensor.dims]} and type say"
         raise input_error("", f"the data of {shown(tensor.name)} {reason}") from None
+
+
+def elements_of(tensor: TensorProto) -> int | None:
+    """Return the number of a tensor's elements; None for one of so many dimensions that it may have any length."""
+    return math.prod(tensor.dims) if len(tensor.dims) <= MAX_DIMENSIONS else None
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:

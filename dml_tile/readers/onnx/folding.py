@@ -3,17 +3,18 @@
 Shape and Size   depend on the type of their input alone
 moving           each element of an output is an element of an input, known if that is
 elementwise      each element of an output is known if all that it is computed from are
-any other        folds if its inputs are known as a whole
+computed         folds if its inputs are known as a whole
+any other        is not computed: what it costs does not follow from its inputs' sizes, or onnxruntime computes it
+                 otherwise, such as Sigmoid, where one gives 1 and the other a float just below it
 
-onnx's reference implementation computes, within bounds. What it cannot compute, or computes otherwise than onnxruntime,
-is unknown, and so are NaNs, which runtimes treat differently.
+onnx's reference implementation computes numbers, within bounds. Strings and NaNs are unknown.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Final
@@ -28,16 +29,16 @@ from dml_tile.readers.onnx.origins import UNSIZED
 from dml_tile.readers.onnx.values import Array, Mask, Value, agree, dimensions, with_sizes
 
 MAX_FOLDED_NODES: Final = 50_000
-"""The most nodes of a model that are folded; each takes the reference implementation about half a millisecond."""
+"""The most nodes of a model that are computed; each takes the reference implementation about half a millisecond."""
+
+MAX_COST: Final = 2**27
+"""The most elements that the computed nodes of a model may read and write together: some seconds."""
 
 MAX_KEPT_ELEMENTS: Final = 2**24
-"""The most elements that the folded nodes of a model may have together."""
+"""The most elements that the computed nodes of a model may have together."""
 
 MAX_COMPUTED_ELEMENTS: Final = 2**10
-"""The most elements of an input, if an operator neither moves elements nor is elementwise.
-
-Such an operator may take much longer than its inputs have elements; shapes and repeats are far smaller.
-"""
+"""The most elements of an input of an operator that neither moves elements nor is elementwise."""
 
 _DATA: Final[dict[str, tuple[int, ...] | None]] = {
     **dict.fromkeys(("Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape"), (0,)),
@@ -53,26 +54,21 @@ _ELEMENTWISE: Final = OPERATORS["elementwise"]
 _ROUNDING: Final = frozenset({"Cast", "CastLike", "DynamicQuantizeLinear", "QuantizeLinear"})
 """Operators that make integers of floats."""
 
-_DISPUTED: Final[dict[str, Callable[[Node], object]]] = {
-    "Attention": lambda node: node.attributes["is_causal"].i == 1,
-    "MaxPool": lambda node: _pads(node) or node.attributes["ceil_mode"].i == 1,
-    "MaxUnpool": lambda node: any(node.proto.input[2:]),
-    "Resize": lambda node: node.attributes["coordinate_transformation_mode"].s == b"align_corners",
-    # onnx gives 1 and onnxruntime a float just below it, or the reverse: integers 1 and 0
-    **dict.fromkeys(("Sigmoid", "Softsign", "Tanh"), lambda node: True),
-    "Dropout": lambda node: True,  # it may drop elements at random
+_COMPUTED: Final = _ELEMENTWISE.union(_DATA, OPERATORS["computed"])
+"""The operators that are computed; ``_COSTS`` has those that may take longer than their inputs and outputs say."""
+
+_COSTS: Final[dict[str, Callable[[Node, Sequence[Array]], float]]] = {
+    "GatherND": lambda node, inputs: 16 * inputs[1].size,  # in Python, slice by slice
+    "MatMul": lambda node, inputs: math.prod(each.size for each in inputs),
+    "Range": lambda node, inputs: abs((inputs[1].item() - inputs[0].item()) / inputs[2].item()),
+    "Split": lambda node, inputs: node.attributes["num_outputs"].i,  # which may be more than it has
+    "Tile": lambda node, inputs: inputs[0].size * math.prod(max(each, 1) for each in inputs[1].ravel().tolist()),
 }
-"""Nodes for which onnx's reference implementation and onnxruntime were found to compute different elements."""
 
 
-def _pads(node: Node) -> bool:
-    """Return True if a pooling operator may read beyond its input."""
-    return any(node.attributes["pads"].ints) or node.attributes["auto_pad"].s not in (b"", b"NOTSET", b"VALID")
-
-
-def is_disputed(node: Node) -> bool:
-    """Return True if onnxruntime may compute other elements than onnx's reference implementation."""
-    return node.type in _DISPUTED and bool(_DISPUTED[node.type](node))
+def is_computed(node: Node) -> bool:
+    """Return True if the operator may be computed."""
+    return node.type in _COMPUTED
 
 
 def is_deterministic(node: Node) -> bool:
@@ -86,6 +82,7 @@ class ConstantFolding:
 
     def __init__(self) -> None:
         self._nodes_left = MAX_FOLDED_NODES
+        self._cost_left = float(MAX_COST)
         self._elements_left = MAX_KEPT_ELEMENTS
 
     def folded(self, node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
@@ -93,32 +90,51 @@ class ConstantFolding:
 
         ``types`` are inferred for the outputs.
         """
-        if not self._nodes_left or is_disputed(node) or not is_deterministic(node):
+        if not is_deterministic(node):
             return {}
-        values = _folded(node, types)
-        self._nodes_left -= bool(values)
+        if node.type in ("Shape", "Size"):
+            return {name: _measured(node, types[name]) for name in node.proto.output if name in types and node.inputs}
+        values = self._computed(node.seeing(_with_elements), types) if is_computed(node) else {}
         self._elements_left -= sum(value.elements.size for value in values.values() if value.elements is not None)
         return values if self._elements_left >= 0 else {}
 
+    def _computed(self, node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
+        # unknown elements become 1, a value that most operators accept
+        given = node.given.items()
+        elements = {name: np.ma.filled(value.elements, 1) for name, value in given if value.elements is not None}
+        cost = _cost(node, elements, types) if len(elements) == len(node.given) else math.inf
+        if min(self._nodes_left, self._elements_left) <= 0 or not cost <= self._cost_left:  # NaN is not within it
+            return {}
+        self._nodes_left, self._cost_left = self._nodes_left - 1, self._cost_left - cost
+        is_known = all(value.constant is not None for value in node.given.values())
+        masks = {} if is_known else _known_elements(node)
+        found = {}
+        for name, array in (_evaluated(node, elements) if is_known or masks else {}).items():
+            known = np.ones(array.shape, bool) if is_known else masks[name]
+            if known.shape == array.shape and (is_known or known.any()) and _is_of(types.get(name), array):
+                kept = array if known.all() else np.ma.masked_array(array, ~known)
+                found[name] = Value(with_sizes(types[name], array.shape), kept)
+        return found
 
-def _folded(node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
-    if node.type in ("Shape", "Size"):
-        return {name: _measured(node, types[name]) for name in node.proto.output if name in types and node.inputs}
-    node = node.seeing(_with_elements)
-    # unknown elements become 1, a value that most operators accept
-    given = node.given.items()
-    elements = {name: np.ma.filled(value.elements, 1) for name, value in given if value.elements is not None}
-    if len(elements) < len(node.given) or not _is_bounded(node, elements, types):
-        return {}
-    is_known = all(value.constant is not None for value in node.given.values())
-    masks = {} if is_known else _known_elements(node)
-    found = {}
-    for name, array in (_evaluated(node, elements) if is_known or masks else {}).items():
-        known = np.ones(array.shape, bool) if is_known else masks[name]
-        if known.shape == array.shape and (is_known or known.any()) and _is_of(types.get(name), array):
-            kept = array if known.all() else np.ma.masked_array(array, ~known)
-            found[name] = Value(with_sizes(types[name], array.shape), kept)
-    return found
+
+def _cost(node: Node, inputs: Mapping[str, Array], types: Mapping[str, TypeProto]) -> float:
+    """Return the elements that computing a node reads and writes; infinite for more than a node may, and strings."""
+    outputs = [Value(types.get(name)) for name in node.proto.output if name]
+    arrays = [inputs[name] for name in node.proto.input if name]
+    counts = [0 if node.type in UNSIZED else each.count for each in outputs]
+    most = MAX_ELEMENTS if node.type in _DATA or node.type in _ELEMENTWISE else MAX_COMPUTED_ELEMENTS
+    is_of_strings = any(each.dtype.kind in "OSU" for each in arrays) or (
+        counts != [1] and any(each.data_type == "string" for each in outputs)
+    )
+    sizes, written = [each.size for each in arrays], [each for each in counts if each is not None]
+    is_small = max(sizes, default=0) <= most and max(written, default=0) <= MAX_ELEMENTS
+    if not is_small or is_of_strings or len(written) < len(counts):
+        return math.inf
+    try:
+        more = _COSTS[node.type](node, arrays) if node.type in _COSTS else 0
+    except (ArithmeticError, IndexError, ValueError):  # of wrong inputs
+        return math.inf
+    return sum(sizes) + (len(sizes) + 1) * max(written, default=0) + more
 
 
 def _with_elements(value: Value) -> Value:
@@ -144,17 +160,6 @@ def _measured(node: Node, type_: TypeProto) -> Value:
         return Value(type_, np.array(total)) if known.all() and total < 2**63 else Value(type_)
     part = np.ma.masked_array(np.array(sizes, np.int64), ~known)[node.bounds]
     return Value(type_, part if np.ma.is_masked(part) else part.data)
-
-
-def _is_bounded(node: Node, inputs: Mapping[str, Array], types: Mapping[str, TypeProto]) -> bool:
-    """Return True if computing the outputs takes little time and memory."""
-    most = MAX_ELEMENTS if node.type in _DATA or node.type in _ELEMENTWISE else MAX_COMPUTED_ELEMENTS
-    if any(array.size > most for array in inputs.values()):
-        return False
-    if node.type in UNSIZED:
-        return True
-    counts = (Value(types.get(name)).count for name in node.proto.output if name)
-    return all(count is not None and count <= MAX_ELEMENTS for count in counts)
 
 
 def _known_elements(node: Node) -> Mapping[str, Mask]:

@@ -32,7 +32,7 @@ _HOLDS_SIZES: Final = frozenset(
 _PACKED_RANK: Final = 3
 """The rank of queries, keys and values with the heads in the last dimension."""
 
-_EQUATION: Final = re.compile(r"(?:\s|[A-Za-z,]|\.\.\.)*(?:->(?:\s|[A-Za-z]|\.\.\.)*)?")
+_EQUATION: Final = re.compile(r"(?:[ A-Za-z,]|\.\.\.)*(?:->(?:[ A-Za-z]|\.\.\.)*)?")
 
 
 def _returns(node: Node) -> bool:

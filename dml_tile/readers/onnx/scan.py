@@ -76,10 +76,12 @@ class GraphScan:
     folder: Path
     inliner: Inliner
     imports: Mapping[str, int]
-    overridable: Mapping[str, int] = field(default_factory=dict)
+    overridable: Mapping[str, int | None] = field(default_factory=dict)
     has_tiles: bool = False
     function: str = ""
     outputs: Mapping[str, Edge | None] = field(default_factory=dict)
+    folding: ConstantFolding = field(default_factory=ConstantFolding)
+    """One for a model, whose bounds it keeps."""
     origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
     """The origins of sizes, by the names that the model or onnx's inference gives them."""
     contradictions: dict[str, str] = field(default_factory=dict, init=False)
@@ -89,7 +91,6 @@ class GraphScan:
     _loop_types: dict[str, Mapping[str, TypeProto]] = field(default_factory=dict, init=False)
     """The types of values that Loops' bodies declare, by the bodies' names."""
     _sizes_in_file: dict[str, tuple[Dimension, ...] | None] = field(default_factory=dict, init=False)
-    _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
     _better: set[str] = field(default_factory=set, init=False)
     """The values of which more is known than onnx's inference of the whole model knows, which skips some nodes."""
     _changing: set[str] = field(default_factory=set, init=False)
@@ -227,7 +228,9 @@ class GraphScan:
             return ()
         graph = GraphProto(node=self.inliner.body(function, node.proto))
         outputs = {name: value.edge for name, value in node.outputs.items()}
-        scan = GraphScan(self.folder, self.inliner, self.imports, function="onnx", outputs=outputs)
+        scan = GraphScan(
+            self.folder, self.inliner, self.imports, function="onnx", outputs=outputs, folding=self.folding
+        )
         scan._loop_types.update(take_loop_types(graph))
         return scan._graph(graph, Scope(dict(used)), {}, "", None).nodes
 
@@ -310,7 +313,7 @@ class GraphScan:
             types = {**types_by_formals(node, operator.formals), **types}
         early_types = self._early_types(node, types)
         constants = self._constant_values(node)
-        values = constants or known or self._folding.folded(node, types)
+        values = constants or known or self.folding.folded(node, types)
         folds = bool(constants) or is_folded(node, operator, early_types, uses)
         doubted = unbelieved(node)
         found = {}

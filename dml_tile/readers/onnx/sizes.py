@@ -13,7 +13,7 @@ from onnx import GraphProto, TypeProto, ValueInfoProto
 from dml_tile.back_ends.dialects import INT64_MAX
 from dml_tile.errors import input_error
 from dml_tile.readers.model_names import KnownShapes, ModelFacts, limited_names
-from dml_tile.readers.model_tile import Dimension
+from dml_tile.readers.model_tile import MAX_DIMENSIONS, Dimension
 from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.values import agree, dimensions, is_made_up, with_sizes
@@ -99,10 +99,10 @@ def _fix_shape(value: ValueInfoProto, shape: Sequence[int | None], sizes: dict[s
         raise input_error(value.name, "is no tensor; it has no shape to be fixed")
     if not value.type.tensor_type.HasField("shape"):
         value.type.CopyFrom(with_sizes(value.type, [None] * len(shape)))
-    declared = dimensions(value.type) or ()
+    declared, count = dimensions(value.type) or (), len(value.type.tensor_type.shape.dim)
     if len(declared) != len(shape):
-        given = f"{shown(shape)} was given"
-        raise input_error(value.name, f"has {len(declared)} dimensions, {shown(declared)}; {given}")
+        named = f", {place(shown(declared))}" if count <= MAX_DIMENSIONS else f", and at most {MAX_DIMENSIONS} are read"
+        raise input_error(value.name, f"has {count} dimensions{named}; {shown(shape)} was given")
     for i, (dim, known, size) in enumerate(zip(value.type.tensor_type.shape.dim, declared, shape, strict=True)):
         if size is None:
             continue

@@ -11,7 +11,6 @@ Pages: https://onnx.ai/onnx/operators/onnx__Tile.html and https://onnx.ai/onnx/r
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -32,8 +31,8 @@ from dml_tile.back_ends.placer import placed_model, release_of
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
-from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, tile_node
-from dml_tile.readers.onnx.file import load, nodes
+from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, require_few_dimensions, tile_node
+from dml_tile.readers.onnx.file import elements_of, load, nodes
 from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.removals import ANY
@@ -108,7 +107,9 @@ class ScannedModel(NamedTuple):
     scan: GraphScan
 
 
-def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int], release: Version | None) -> ScannedModel:
+def scan(
+    model: ModelProto, folder: Path, overridable: Mapping[str, int | None], release: Version | None
+) -> ScannedModel:
     """Scan a model that ``prepare`` has prepared, as a release loads it; without one, only for its Tiles.
 
     Inlines its functions. Of domains that the model does not import, it gets the newest opsets of the release.
@@ -137,12 +138,12 @@ def scan(model: ModelProto, folder: Path, overridable: Mapping[str, int], releas
     return ScannedModel(found, loaded, len(operators), graph_scan)
 
 
-def prepare(model: ModelProto) -> dict[str, int]:
+def prepare(model: ModelProto) -> dict[str, int | None]:
     """Give a model what old IR versions leave out; return the elements of the defaults of its inputs, by name.
 
     Of inputs and initialisers with one name, those that do not count are dropped.
     """
-    initialisers = {tensor.name: math.prod(tensor.dims) for tensor in model.graph.initializer}
+    initialisers = {tensor.name: elements_of(tensor) for tensor in model.graph.initializer}
     shared = {value.name: initialisers[value.name] for value in model.graph.input if value.name in initialisers}
     has_defaults = model.ir_version >= FIRST_WITH_DEFAULTS
     values: Any = model.graph.initializer if has_defaults else model.graph.input
@@ -194,6 +195,8 @@ def _tile(
     dialect = onnx_tile(node.opset)
     expected = ("input", *dialect.arguments)
     value, *others = node.inputs or [UNKNOWN]
+    if value.type is not None and value.sizes is None:
+        require_few_dimensions(pointer, len(value.type.tensor_type.shape.dim))
     shape = value.shape and tuple(place(size) if isinstance(size, str) else size for size in value.shape)
     if len(node.inputs) != len(expected) or not all(node.proto.input):
         message = f"inputs: there are {sum(map(bool, node.proto.input))}; {', '.join(expected)} were expected"

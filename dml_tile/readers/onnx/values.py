@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, TensorShapeProto, TypeProto, helper
 
 from dml_tile.back_ends.placement import Edge
-from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin
+from dml_tile.readers.model_tile import MAX_DIMENSIONS, NO_ORIGIN, Dimension, ValueOrigin
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -102,9 +102,13 @@ UNKNOWN: Final = Value()
 
 
 def dimensions(type_: TypeProto) -> tuple[Dimension, ...] | None:
-    """Return the sizes of a tensor; None for a size that is negative or has no name."""
+    """Return the sizes of a tensor; None for a size that is negative or has no name.
+
+    Of more than MAX_DIMENSIONS, whose product may be of any length, none is known.
+    """
     tensor = type_.tensor_type
-    return tuple(map(_dimension, tensor.shape.dim)) if tensor.HasField("shape") else None
+    is_known = tensor.HasField("shape") and len(tensor.shape.dim) <= MAX_DIMENSIONS
+    return tuple(map(_dimension, tensor.shape.dim)) if is_known else None
 
 
 def _dimension(dim: TensorShapeProto.Dimension) -> Dimension:
