@@ -434,10 +434,14 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         file.MAX_MODEL_BYTES + 1,
         file.MAX_ELEMENTS,
     ),
-    "of an ONNX model, the nodes that its functions expand to, their nesting, nodes that are computed": (
+    "of an ONNX model, what calls of its functions come to: nodes, copied bytes, nesting": (
         functions.MAX_NODES,
+        functions.MAX_BYTES,
         functions.DEEPEST,
+    ),
+    "of an ONNX model, nodes that are computed, the elements that they read and write together": (
         folding.MAX_FOLDED_NODES,
+        folding.MAX_COST,
     ),
     "a file that `sweep` gets opened": (sources.MAX_STORED_BYTES + 1,),
     "waiting for a pipe that is named as a file": (whole.MAX_SECONDS_WITHOUT_WRITER,),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import string
 import warnings
 from collections.abc import Iterator
 from copy import deepcopy
@@ -16,7 +17,7 @@ from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.readers.onnx.inference import DISTRUSTED
+from dml_tile.readers.onnx.inference import DISTRUSTED, EQUATION
 from tests.helpers.onnx_graphs import model, nodes_of, tensor, tile_in, tile_node, typed
 
 HEADS: Final = [typed("q", ["B", "H", "L", 8]), *(typed(name, ["B", "H", "S", 8]) for name in ("k", "v"))]
@@ -45,6 +46,11 @@ def test_sizes_behind_an_attention_are_unknown_unless_all_its_inputs_are_static(
     assert found.shape == (shape or (None,) * len(ones))
     if shape is None:
         assert set(map(str, found.input_origins)) == {"computed by Attention 'A'"}
+
+
+def test_equations_whose_blanks_are_other_than_spaces_are_not_handed_to_onnx() -> None:
+    read = {char for char in map(chr, range(0x3001)) if EQUATION.fullmatch(char)}
+    assert read == {*string.ascii_letters, " ", ","}
 
 
 @pytest.mark.parametrize(

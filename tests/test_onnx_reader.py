@@ -340,6 +340,31 @@ def test_functions_that_come_to_too_many_nodes_are_refused(monkeypatch: pytest.M
         nodes_of(model("y = own.F0(x)", functions=[*bodies, function("F40 (a) => (b) {}")]))
 
 
+FEW: Final = ", ".join(f"a{i}" for i in range(300))
+
+
+@pytest.mark.parametrize(
+    ("bound", "call", "body"),
+    [
+        ("1000 nodes", "<k=[3]>(x)", f"(a0) => ({', '.join(['a0'] * 300)}) {{ }}"),
+        ("9999 bytes", "<k=[3]>(x)", f"({FEW}) => (b) {{ b = Neg(a0) }}"),
+        ("9999 bytes", "<k=[3]>(x)", f"(a) => (b) {{ b = Constant<value_ints={[3] * 2000}>() }}"),
+        ("9999 bytes", f"<k={[3] * 999}>(x)", f"<k>(a) => (b) {{ {'b = Constant<value_ints: ints = @k>() ' * 3} }}"),
+    ],
+    ids=["outputs passed on", "inputs", "constants", "attributes"],
+)
+def test_calls_of_a_function_come_to_few_nodes_and_bytes(
+    monkeypatch: pytest.MonkeyPatch, bound: str, call: str, body: str
+) -> None:
+    monkeypatch.setattr(functions, "MAX_NODES", 1000)
+    monkeypatch.setattr(functions, "MAX_BYTES", 9999)
+    outputs = ", ".join(f"y{{0}}_{i}" for i in range(300 if "nodes" in bound else 1))
+    calls = [f"{outputs.format(i)} = own.F{call}" for i in range(10)]
+    nodes_of(model(calls[0], functions=[function(f"F {body}")]))
+    with pytest.raises(InputError, match=f"more than {bound}"):
+        nodes_of(model(*calls, functions=[function(f"F {body}")]))
+
+
 def test_subgraphs_that_functions_nest_deeper_than_onnx_s_inference_takes_are_read() -> None:
     found = tile_in(nested_ifs(31, function("F31 (x, c) => (w) { r = [2, 2]; w = Tile(x, r) }")))
     assert (found.shape, found.repeats) == ((2, 3), (2, 2))

@@ -26,6 +26,8 @@ DEEPEST: Final = 64
 MAX_NODES: Final = 100_000
 """The most nodes that the calls of a model's functions, and of operators' functions, may expand to."""
 
+MAX_BYTES: Final = 2**27
+"""The most bytes that these calls may copy: of the functions, and of attributes that the calls give them."""
 
 _Imports: TypeAlias = Iterable[OperatorSetIdProto]
 
@@ -52,13 +54,13 @@ class _ValueNames(dict[str, str]):
 
 
 class Inliner:
-    """Replaces calls in the graphs of one model, which has ``MAX_NODES`` for them together.
+    """Replaces calls in the graphs of one model, which has ``MAX_NODES`` and ``MAX_BYTES`` for them together.
 
     A node gets a telling name: the call's and its own, with the output's if it has none or shares it. Its place, and
     its name in the file, become its doc_string; where a function takes in a graph of its call, its nodes keep theirs.
     ``unused`` is what is to be said of functions with the names of operators, which are not used. ``faults`` are the
     first of each kind, by the release from which on no session loads with it, and the kind. Raises InputError for calls
-    and subgraphs that are nested too deep, or have too many nodes.
+    and subgraphs that are nested too deep, or have too much in them.
     """
 
     def __init__(self, model: ModelProto) -> None:
@@ -76,7 +78,7 @@ class Inliner:
             else:
                 self._functions[function.domain, function.name, function.overload] = function
         self._calls = 0
-        self._nodes_left = MAX_NODES
+        self._nodes_left, self._bytes_left = MAX_NODES, MAX_BYTES
 
     def expand_graph(self, graph: GraphProto, imports: _Imports, depth: int = 0, where: str = "") -> None:
         """Replace the calls in a graph at any depth; ``where`` is its place, marked in a function."""
@@ -140,6 +142,7 @@ class Inliner:
     def body(self, function: FunctionProto, call: NodeProto, depth: int = 0) -> list[NodeProto]:
         """Return the function's nodes with the call's values and attributes; other values get unique names."""
         self._calls += 1
+        self._spend(call.name, copied=function.ByteSize())
         values = _ValueNames(f"#{self._calls}/")
         values |= {name: name for name in used_from_outside(call)}
         for i, name in enumerate(function.input):
@@ -152,6 +155,7 @@ class Inliner:
                 values[name] = given
         attributes = {attribute.name: attribute for attribute in chain(function.attribute_proto, call.attribute)}
         body = GraphProto(node=function.node)
+        self._spend(call.name, nodes=len(passed_on))
         pointer, *_ = place_of(call)
         where = f"{_OF_FUNCTION}{pointer}/{place(function.name)}/"
         self._find_faults(body.node, function.opset_import, where)
@@ -171,9 +175,7 @@ class Inliner:
         where: str | None = None,
         call: str = "",
     ) -> None:
-        self._nodes_left -= len(graph.node)
-        if self._nodes_left < 0:
-            raise input_error(call, f"the calls of functions come to more than {MAX_NODES} nodes")
+        self._spend(call, nodes=len(graph.node))
         _name(graph.node, where, call)
         for value in chain(graph.input, graph.output, graph.value_info, graph.initializer):
             value.name = values[value.name]
@@ -184,22 +186,32 @@ class Inliner:
             node.output[:] = [values[name] for name in node.output]
             for _, inner in subgraphs(node):
                 self._adapt(inner, values, attributes)
-            _fill_in(node, attributes)
+            self._fill_in(node, attributes, call)
 
+    def _fill_in(self, node: NodeProto, attributes: Mapping[str, AttributeProto], call: str) -> None:
+        """Give a function's node the call's attributes that it refers to, as far as the call has them."""
+        filled = []
+        for attribute in node.attribute:
+            given = attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+            if given is not None:
+                if given is not attribute:
+                    self._spend(call, nodes=sum(1 for _ in nodes(given.g)), copied=given.ByteSize())
+                    given = deepcopy(given)
+                    for inner in nodes(given.g):  # another node of the function may have this graph too
+                        inner.ClearField("doc_string")
+                given.name = attribute.name
+                filled.append(given)
+        del node.attribute[:]
+        node.attribute.extend(filled)
 
-def _fill_in(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> None:
-    """Give a function's node the call's attributes that it refers to, as far as the call has them."""
-    filled = []
-    for attribute in node.attribute:
-        given = deepcopy(attributes.get(attribute.ref_attr_name)) if attribute.ref_attr_name else attribute
-        if given is not None:
-            given.name = attribute.name
-            filled.append(given)
-        if given is not None and attribute.ref_attr_name:
-            for inner in nodes(given.g):  # another node of the function may have this graph too
-                inner.ClearField("doc_string")
-    del node.attribute[:]
-    node.attribute.extend(filled)
+    def _spend(self, call: str, *, nodes: int = 0, copied: int = 0) -> None:
+        """Take nodes and copied bytes off what is left. Raises InputError if that is too little."""
+        self._nodes_left -= nodes
+        self._bytes_left -= copied
+        if self._nodes_left < 0:
+            raise input_error(call, f"the calls of functions come to more than {MAX_NODES} nodes")
+        if self._bytes_left < 0:
+            raise input_error(call, f"the calls of functions copy more than {MAX_BYTES} bytes")
 
 
 def used_from_outside(node: NodeProto) -> set[str]:

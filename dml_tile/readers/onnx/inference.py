@@ -32,13 +32,14 @@ _HOLDS_SIZES: Final = frozenset(
 _PACKED_RANK: Final = 3
 """The rank of queries, keys and values with the heads in the last dimension."""
 
-_EQUATION: Final = re.compile(r"(?:[ A-Za-z,]|\.\.\.)*(?:->(?:[ A-Za-z]|\.\.\.)*)?")
+EQUATION: Final = re.compile(r"(?:[ A-Za-z,]|\.\.\.)*(?:->(?:[ A-Za-z]|\.\.\.)*)?")
+"""The equations of Einsum that onnx's inference takes: of other blanks than spaces, it does not return."""
 
 
 def _returns(node: Node) -> bool:
-    """Return False for an Einsum whose equation has another character: onnx's inference does not return."""
+    """Return False for an Einsum with an equation that onnx's inference does not take."""
     texts = (each.s.decode(errors="replace") for each in node.proto.attribute if each.name == "equation")
-    return node.type != "Einsum" or all(map(_EQUATION.fullmatch, texts))
+    return node.type != "Einsum" or all(map(EQUATION.fullmatch, texts))
 
 
 def with_types(model: ModelProto) -> ModelProto:
