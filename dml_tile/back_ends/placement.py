@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dml_tile.back_ends.kernels import Version
 
@@ -26,6 +26,10 @@ class Placement(StrEnum):
     """An input's type is not known, or the release's kernels are not."""
     GONE = "gone"
     """It is folded, dropped or replaced before any provider sees it."""
+
+
+NAMELESS: Final = "(without a name)"
+"""Stands for the name of an operator that has none."""
 
 
 class Reason(NamedTuple):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
-from itertools import chain
 from typing import Final, TypeAlias
 
 from dml_tile.back_ends.kernels import (
@@ -43,9 +42,25 @@ def placed_model(models: Sequence[LoadedModel], targets: Sequence[Target]) -> Pl
         errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in of_model))
         named = ((NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), reason) for n, reason in found)
         columns.append({node: reasons.setdefault(reason, len(reasons)) for node, reason in named})
-    nodes = tuple(dict.fromkeys(chain.from_iterable(columns)))
+    nodes = tuple(_merged(columns))
     placed = tuple(tuple(column.get(node, -1) for node in nodes) for column in columns)
     return PlacedModel(nodes, tuple(reasons), tuple(errors), placed)
+
+
+def _merged(columns: Iterable[Iterable[NamedNode]]) -> Iterator[NamedNode]:
+    """Yield the nodes of several targets once each, those of each target in its order."""
+    after: dict[NamedNode | None, list[NamedNode]] = {None: []}
+    for column in columns:
+        before = None
+        for node in column:
+            if node not in after:
+                after[before].append(node)
+                after[node] = []
+            before = node
+    left = after[None]
+    while left:
+        yield (node := left.pop())
+        left += after[node]
 
 
 def release_of(target: Target) -> Version:

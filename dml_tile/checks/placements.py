@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from dml_tile.back_ends.onnxruntime import ORT
-from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
+from dml_tile.back_ends.placement import NAMELESS, NamedNode, PlacedModel, Placement, Reason
 from dml_tile.directml.targets import Target
 from dml_tile.findings import GONE, OWN, Finding, Severity, own_finding
 from dml_tile.readers.item import Item
@@ -62,7 +62,7 @@ class Departure:
 def operator_name(node: NamedNode) -> str:
     """Return a node's operator with its domain and version: ``Conv-22``, ``com.microsoft.Gelu-1``."""
     domain = f"{node.domain}." if node.domain else ""
-    return f"{domain}{node.operator}{f'-{node.version}' if node.version else ''}"
+    return f"{domain}{node.operator or NAMELESS}{f'-{node.version}' if node.version else ''}"
 
 
 @dataclass

@@ -152,6 +152,7 @@ class PlacementRecord(Record):
     domain: str
     """The operator's domain; empty for onnx's own."""
     operator: str
+    """Empty if it has no name."""
     version: Annotated[int, Field(ge=0)]
     """The opset that introduced this version of the operator; 0 if that is not known."""
     placement: Placement

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 from dml_tile.back_ends.kernels import Version
-from dml_tile.back_ends.placement import Placement, Reason
+from dml_tile.back_ends.placement import NAMELESS, Placement, Reason
 from dml_tile.errors import input_error
 from dml_tile.readers.onnx.file import nodes, subgraphs
 from dml_tile.readers.onnx.nodes import default_opset, move, place
@@ -115,7 +115,7 @@ class Inliner:
                 (is_twice and not is_function and not is_constant, ANY if where else (1, 18), "has an attribute twice"),
             ):
                 if is_wrong:
-                    named = f"{place(node.domain, node.op_type)} {place(node.name)!r} {text}"
+                    named = f"{place(node.domain, node.op_type) or NAMELESS} {place(node.name)!r} {text}"
                     self.faults.setdefault((since, text), Reason(Placement.NONE, "ORT-MODEL-graph", named))
 
     def _expand_subgraphs(self, nodes: Iterable[NodeProto], imports: _Imports, depth: int) -> None:

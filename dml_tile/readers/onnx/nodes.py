@@ -11,7 +11,7 @@ from typing import Final
 
 from onnx import AttributeProto, NodeProto, OperatorSetIdProto, defs
 
-from dml_tile.back_ends.placement import ModelNode
+from dml_tile.back_ends.placement import NAMELESS, ModelNode
 from dml_tile.readers.model_tile import ValueOrigin
 from dml_tile.readers.onnx.values import Value
 from dml_tile.text import shortened_within
@@ -89,7 +89,7 @@ class Node:
     @property
     def origin(self) -> ValueOrigin:
         """The origin of values that the node computes from known inputs, or passes to graphs inside it."""
-        return ValueOrigin(f"{place(self.kind)} {place(self.proto.name)!r}")
+        return ValueOrigin(f"{place(self.kind) or NAMELESS} {place(self.proto.name)!r}")
 
 
 def schema_of(domain: str, type_: str, opset: int) -> defs.OpSchema | None:

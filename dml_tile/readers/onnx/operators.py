@@ -11,7 +11,7 @@ import onnx
 from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, defs, helper
 
 from dml_tile.back_ends.kernels import formals_of, limits_at, queried_attributes
-from dml_tile.back_ends.placement import Edge, Formals, Placement, Reason
+from dml_tile.back_ends.placement import NAMELESS, Edge, Formals, Placement, Reason
 from dml_tile.directml.targets import NEWEST_PROVIDER
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
 from dml_tile.readers.onnx.values import Value, without_shape
@@ -99,7 +99,7 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
     if opset is None:
         rule, text = "ORT-MODEL-opset-import", f"the model imports no opset of the domain {named}"
     elif domain in limits_at(NEWEST_PROVIDER).opsets:
-        text = f"{named} has no operator {place(operator)} at opset {opset}"
+        text = f"{named} has no operator {place(operator) or NAMELESS} at opset {opset}"
     else:
         rule = "ORT-NODE-domain"
         text = f"the domain {named} is none of ONNX Runtime's: no provider, unless the application adds it"

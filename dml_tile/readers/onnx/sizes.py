@@ -11,6 +11,7 @@ from typing import Final
 from onnx import GraphProto, TypeProto, ValueInfoProto
 
 from dml_tile.back_ends.dialects import INT64_MAX
+from dml_tile.back_ends.placement import NAMELESS
 from dml_tile.errors import input_error
 from dml_tile.readers.model_names import KnownShapes, ModelFacts, limited_names
 from dml_tile.readers.model_tile import MAX_DIMENSIONS, Dimension
@@ -144,5 +145,5 @@ def contradiction(node: Node, name: str, made: TypeProto | None, sizes: Sequence
     if sizes is None or known is None or agree(sizes, known):
         return ""
     known = tuple(None if is_made_up(size) else size for size in known)
-    maker = f"{place(node.type)} {place(node.proto.name)!r}"
+    maker = f"{place(node.type) or NAMELESS} {place(node.proto.name)!r}"
     return f"the file declares {place(shown(sizes))} for {place(name)!r}; {maker} makes {place(shown(known))}"
