@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dml_tile import Device, TileOperatorDesc
-from dml_tile.testing import strategies
+from tests.helpers import strategies
 
 SAMPLES: Final = 9
 MARKED: Final = "import pytest\npytestmark = pytest.mark.dml\n"

@@ -12,7 +12,6 @@ The names that ``__init__.pyi`` lists are imported when they are first used.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import Any
 
@@ -25,8 +24,6 @@ with open(f"{__file__.rpartition('.')[0]}.pyi", encoding="utf-8") as _stub:  # n
             _, _home, _, _name, *_ = _line.split()
             _HOMES[_name] = _home.removeprefix(f"{__name__}.")
 
-_DRAWN = "TileOperatorDesc"
-
 __all__ = sorted(_HOMES)
 
 
@@ -35,15 +32,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
-    if name == _DRAWN:
-        register_strategies()
     return value
-
-
-def register_strategies() -> None:
-    """Let ``st.from_type`` draw tiles; hypothesis calls this, as it may be imported first or last."""
-    if "hypothesis" in sys.modules and _DRAWN in globals():
-        import_module(f"{__name__}.testing.strategies")
 
 
 def __dir__() -> list[str]:

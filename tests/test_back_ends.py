@@ -10,25 +10,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from dml_tile.back_ends import BACK_ENDS, BackEnd
 from dml_tile.back_ends.back_end import Outcome
-from dml_tile.back_ends.chromium import op_support_limits
 from dml_tile.back_ends.dialects import ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE, Request
 from dml_tile.checking import check
 from dml_tile.checks.via import check_node, check_via, lowest_level_through
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
-from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.data_types import CARRIERS, TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import DialectError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import OWN, Against, Basis, Severity
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
-from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import at
-from tests.test_editors import SCHEMAS
 
 
 def in_a_line(desc: TileOperatorDesc | None) -> str:
@@ -311,34 +306,17 @@ def test_a_descriptor_does_what_numpy_does(
     np.testing.assert_array_equal(output[: expected.size], expected.reshape(-1))
 
 
-# WebNN's opSupportLimits()
-
-
-@pytest.mark.parametrize("target", ["1_0", "windows-10-22h2", "3_1"])
-def test_there_is_no_context_below_4_0(target: str) -> None:
-    with pytest.raises(DialectError, match="NotSupportedError: WebNN over DirectML needs DML_FEATURE_LEVEL_4_0"):
-        op_support_limits(target)
-
-
 FROM_4_0: Final = [level for level in FeatureLevel if level >= FeatureLevel.DML_FEATURE_LEVEL_4_0]
 
 
 @pytest.mark.parametrize("target", [*FROM_4_0, at("5_2", typed_uav_loads=False)], ids=str)
-def test_exactly_the_tiles_within_the_limits_pass_through_chromium(target: TargetLike) -> None:
-    limits = op_support_limits(target)
-    schema = Draft202012Validator(SCHEMAS["webnn_op_support_limits"])
-    schema.validate(limits)
-    whole = {"preferredInputLayout": "nchw", "maxTensorByteLength": 2**31 - 1, "relu": limits["tile"], **limits}
-    schema.validate(whole)
-    assert not schema.is_valid(whole | {"tile": {"input": {}}})
-    with simulate(target):
-        assert op_support_limits() == limits
-    tensor = limits["tile"]["input"]
-    assert tensor == limits["tile"]["output"]
+def test_exactly_the_types_and_ranks_of_both_pass_through_chromium(target: TargetLike) -> None:
+    found = Target.parse(target)
     for name in WEBNN_TILE.data_types:
+        taken = CARRIERS[name] in found.tile_support.data_types and found.supports_data_type(CARRIERS[name])
         for rank in range(10):
             request = WEBNN_TILE.request(name, [1] * rank, [2] * rank)
-            within = name in tensor["dataTypes"] and tensor["rankRange"]["min"] <= rank <= tensor["rankRange"]["max"]
+            within = taken and rank in found.tile_support.dimension_counts
             assert (not check_via(request, target, "chromium")) == within
 
 

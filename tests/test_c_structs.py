@@ -31,8 +31,8 @@ from dml_tile.readers.c_structs import (
     write_operator_desc,
     write_tile_operator_desc,
 )
-from dml_tile.testing.strategies import invalid_tiles, tiles
 from tests.helpers.descriptors import GOOD, OPERATOR
+from tests.helpers.strategies import invalid_tiles, tiles
 
 DATA = Path(__file__).parent / "data"
 STRUCTS: list[type[Structure]] = [*(DML_BUFFER_TENSOR_DESC, DML_TENSOR_DESC, DML_TILE_OPERATOR_DESC, DML_OPERATOR_DESC)]

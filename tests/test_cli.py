@@ -111,10 +111,6 @@ def test_the_json_output(call: Call) -> None:
         (["run", "a.json", "--target", ""], "is no known target"),
         (["run", "a.json", "-t", "2_0", "-t", "6_4"], "a model is run at one target"),
         (["lower", "a.json", "-t", "2_0,4_0"], "tiles are lowered for one target"),
-        (["levels", "--format", "webnn", "--target", "windows-10-22h2"], "NotSupportedError"),
-        (["levels", "--format", "webnn", "--target", "9_9"], "is no known target"),
-        (["levels", "--target", "6_4"], "the tables are of all targets"),
-        (["levels", "GATHER", "-t", "2_0"], "the tables are of all targets"),
         (["check", "a.json", "--format", "text", "--format", "json"], "text and json would both be printed"),
         (["check", "a.json", "--format", "xml"], f"'xml' is not one of {', '.join(FORMATS)}"),
         (["check", "a.json", "--format", "sarif:"], "'sarif:' is not one of"),
@@ -150,12 +146,6 @@ def test_wrong_usage_exits_2_tells_what_was_expected_and_writes_nothing(
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in " ".join(result.stderr.replace("│", " ").split())
     assert {str(path) for path in Path().rglob("*")} == written
-
-
-def test_run_explains_its_plans_on_standard_error(call: Call) -> None:
-    result = call("run", str(EXAMPLES / "tile.json"), "--explain-plan")
-    assert result.stdout == call("run", "-", stdin=(EXAMPLES / "tile.json").read_bytes()).stdout
-    assert result.stderr == "tile: 216 bytes in 1 block\n  3 x 2 x 3 runs of 12 bytes from the input to the output\n"
 
 
 def writing(*paths: str) -> dict[str, Any]:

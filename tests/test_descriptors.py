@@ -21,7 +21,7 @@ from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorFlags
-from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
+from tests.helpers.strategies import invalid_tiles, nearly_valid_tiles, tiles
 
 FLOATS = {"DataType": "FLOAT32", "Sizes": [2, 3]}
 

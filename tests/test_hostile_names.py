@@ -105,7 +105,7 @@ def test_a_name_that_a_run_tells(call: Call, name: str) -> None:
         ],
     )
     write(file, runnable)
-    result = call("run", "--explain-plan", "--", file)
+    result = call("run", "--", file)
     assert result.exit_code == 0, result.stderr
     require_safe_log(result.output)
     for wrong in (hostile_model([name]), [name], runnable | {"dispatchables": {name: TILE | BAD}, "commands": []}):

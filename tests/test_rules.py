@@ -25,10 +25,10 @@ from dml_tile.rules.operator import OPERATOR_LEVEL_RULES
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, TileView
-from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
 from tests.helpers.costs import at_most
 from tests.helpers.descriptors import GOOD, OPERATOR, at, changed, page_tile, row
 from tests.helpers.rule_cases import CASES, DXDISPATCH_CASES, Case
+from tests.helpers.strategies import invalid_tiles, nearly_valid_tiles, tiles
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.target.name}-{case.path}")

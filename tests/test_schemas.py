@@ -17,9 +17,9 @@ from dml_tile.directml.targets import tile_rows
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.emit.schemas import schemas
 from dml_tile.json_text import parse_json
-from dml_tile.testing.strategies import invalid_tiles, tiles
 from tests.helpers.hostile_names import CHARACTERS
 from tests.helpers.paths import EXAMPLES
+from tests.helpers.strategies import invalid_tiles, tiles
 from tests.test_editors import SCHEMA_FILES, SCHEMAS
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}

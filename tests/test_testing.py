@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Collection
 
 import pytest
@@ -115,19 +113,3 @@ def test_a_failure_points_at_the_caller_s_line(pytester: pytest.Pytester) -> Non
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["E * AssertionError: INT64 {1} x {1} -> {1}: refused at 4_0; it should be accepted"])
     assert "dml_tile/testing" not in result.stdout.str()
-
-
-WITHOUT_HYPOTHESIS = """
-import sys
-sys.modules["hypothesis"] = None
-import dml_tile.testing
-try:
-    from dml_tile.testing import strategies
-except ImportError as error:
-    print(error)
-"""
-
-
-def test_without_hypothesis_only_the_strategies_are_missing() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT_HYPOTHESIS], capture_output=True, check=True, text=True)
-    assert done.stdout == "dml_tile.testing.strategies needs hypothesis: pip install hypothesis\n"

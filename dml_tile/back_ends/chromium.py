@@ -12,23 +12,17 @@ webnn_context_provider_impl.cc; microsoft/onnxruntime, onnxruntime/core/provider
 from __future__ import annotations
 
 import math
-from typing import Any, Final, Literal, get_args
-
-from pydantic import ConfigDict, Field
+from typing import Final
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
 from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
-from dml_tile.directml.targets import WINDOWS_RELEASES, Target, TargetLike
-from dml_tile.errors import DialectError
+from dml_tile.directml.targets import WINDOWS_RELEASES, Target
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.input_errors import Record
-from dml_tile.simulation.target import resolve
 
-DataType = Literal["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]
-OPERAND_TYPES: Final[tuple[DataType, ...]] = get_args(DataType)
+OPERAND_TYPES: Final = ("float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8")
 MAX_OPERAND_BYTES: Final = UINT_MAX
 """The most bytes that a tensor may have."""
 
@@ -86,59 +80,3 @@ def may_use_onnx_runtime(target: Target) -> bool:
     """Return True for a Windows in which Chromium passes graphs to ONNX Runtime where WebNNOnnxRuntime is on."""
     names = [release.name for release in WINDOWS_RELEASES if release.name.startswith("windows-11-")]
     return target.name.partition("+")[0] in names[names.index(_FIRST_WITH_ONNX_RUNTIME) :]
-
-
-class RankRange(Record):
-    """MLRankRange: both ends are included."""
-
-    min: int
-    max: int
-
-
-class TensorLimits(Record):
-    """MLTensorLimits."""
-
-    data_types: tuple[DataType, ...] = Field(serialization_alias="dataTypes")
-    rank_range: RankRange = Field(serialization_alias="rankRange")
-
-
-class SingleInputSupportLimits(Record):
-    """MLSingleInputSupportLimits."""
-
-    input: TensorLimits
-    output: TensorLimits
-
-
-class OpSupportLimits(Record):
-    """MLOpSupportLimits, of which only tile is given; the output of `dml-tile levels --format webnn`.
-
-    The members of other operators, and those of the context, are allowed, and not looked at.
-    """
-
-    model_config = ConfigDict(extra="allow")
-
-    tile: SingleInputSupportLimits
-
-
-def op_support_limits(target: TargetLike | None = None) -> dict[str, Any]:
-    """Return MLContext.opSupportLimits() of tile: ``{"tile": {"input": limits, "output": limits}}``.
-
-    The limits are ``{"dataTypes": […], "rankRange": {"min": …, "max": …}}``: the data types that both Chromium and
-    Tile's documented row at the target support, and that row's ranks. Chromium itself grants 64-bit integers from 4_0
-    on, although Tile supports them from 4_1, and rank 0, which DirectML refuses. None means the current target.
-
-    Raises DialectError below 4_0, where Chromium creates no context on DirectML, and ValueError for an unknown target.
-    """
-    target = resolve(target)
-    if not CHROMIUM.creates_a_device(target):
-        needed = CHROMIUM.minimum_level(target)
-        message = f"NotSupportedError: WebNN over DirectML needs {needed.name}; the target is {target.label}"
-        raise DialectError("WebNN", "context", message)
-    row = target.tile_support
-    types = tuple(
-        name for name in OPERAND_TYPES if CARRIERS[name] in row.data_types and target.supports_data_type(CARRIERS[name])
-    )
-    ranks = RankRange(min=row.dimension_counts[0], max=row.dimension_counts[-1])
-    limits = TensorLimits(data_types=types, rank_range=ranks)
-    limits_of_tile = SingleInputSupportLimits(input=limits, output=limits)
-    return OpSupportLimits(tile=limits_of_tile).model_dump(mode="json", by_alias=True)

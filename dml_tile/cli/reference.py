@@ -11,7 +11,6 @@ import typer
 from dml_tile.cli import options
 from dml_tile.cli.console import CLEAN, FINDINGS
 from dml_tile.cli.formats import console_of, print_text
-from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -22,36 +21,23 @@ def levels(
     operator: str | None = typer.Argument(
         None, help="Show the rows of this operator, such as GATHER.", autocompletion=options.complete_operator
     ),
-    output_format: Literal["text", "json", "markdown", "html", "webnn"] = typer.Option(
+    output_format: Literal["text", "json", "markdown", "html"] = typer.Option(
         "text",
         "--format",
         metavar="FORMAT",
         help="text: tables; json: an operator's rows; markdown: the matrix of Windows releases and data types; "
-        "html: a page of that and of every operator; webnn: WebNN's opSupportLimits() of tile at a target.",
-    ),
-    target: str | None = typer.Option(
-        None,
-        "--target",
-        "-t",
-        metavar="TARGET",
-        help=f"For --format webnn; by default that of DML_TILE_TARGET, or {DEFAULT_TARGET}.",
-        autocompletion=options.complete_target,
+        "html: a page of that and of every operator.",
     ),
 ) -> None:
     """Show which tiles each Windows release and DirectML version accepts, and which packages contain which DirectML.
 
     With an operator, show what its reference page documents of it, level by level.
     """
-    if target is not None and (operator is not None or output_format != "webnn"):
-        raise typer.BadParameter("the tables are of all targets; --format webnn takes one", param_hint="--target")
     if operator is not None:
         _show_operator(operator, output_format)
         return
     if output_format == "json":
         raise typer.BadParameter("json is for one operator: name it, as in `dml-tile levels GATHER`")
-    if output_format == "webnn":
-        _show_op_support_limits(target)
-        return
     from dml_tile.reports.levels import levels_html, matrix_markdown, tables
 
     if output_format == "markdown":
@@ -75,18 +61,6 @@ def _show_operator(name: str, output_format: str) -> None:
     if output_format not in ("text", "json"):
         raise typer.BadParameter("of an operator, the formats are text and json", param_hint="--format")
     print_text(operator_json(found) if output_format == "json" else operator_lines(found))
-
-
-def _show_op_support_limits(target: str | None) -> None:
-    from dml_tile.back_ends.chromium import op_support_limits
-    from dml_tile.cli.config import one_target
-    from dml_tile.errors import DialectError
-
-    chosen = one_target([target] if target is not None else None, "the limits are those of one target")
-    try:
-        print_text(f"{json.dumps(op_support_limits(chosen), indent=2)}\n")
-    except DialectError as error:
-        raise typer.BadParameter(error.message, param_hint="--target") from None
 
 
 def device(

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, print_stderr
+from dml_tile.cli.console import FINDINGS, UNREADABLE, complain
 from dml_tile.cli.formats import console_of, print_bytes, print_text
 from dml_tile.cli.options import AgainstOption, TargetsOption
 
 if TYPE_CHECKING:
-    from dml_tile.execution.mover import BoundTile
     from dml_tile.files.paths import AllowedFolders
 
 
@@ -24,9 +23,6 @@ def run(
     model: str = typer.Argument(..., metavar="MODEL.json", help="A DxDispatch model; - is standard input."),
     targets: TargetsOption = None,
     against: AgainstOption = None,
-    explain_plan: bool = typer.Option(
-        False, "--explain-plan", help="Print on standard error how the bytes of each tile are moved."
-    ),
     output_dir: Path = typer.Option(
         Path(), help="The only folder that the model may write to; by default the current one.", file_okay=False
     ),
@@ -52,12 +48,6 @@ def run(
     from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
     from dml_tile.reports.text import print_refusals
-    from dml_tile.text import printable_line_start
-
-    def dispatch(name: str, tile: BoundTile) -> None:
-        if explain_plan:
-            print_stderr(f"{printable_line_start(name)}: {tile}")
-        tile.run()
 
     target = one_target(targets, "a model is run at one target")
     try:
@@ -71,7 +61,6 @@ def run(
             print_bytes if dxdispatch_output else print_text,
             target,
             against or "both",
-            dispatch=dispatch,
             as_dxdispatch=dxdispatch_output,
             in_rows=sys.stdout.isatty(),
         )

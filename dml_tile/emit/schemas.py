@@ -16,7 +16,6 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from dml_tile.back_ends.chromium import OpSupportLimits
 from dml_tile.checks.devices import DeviceOutput
 from dml_tile.descriptors.graph import ARRAYS, GraphDesc
 from dml_tile.descriptors.operator import KINDS, OperatorDesc, or_null, ref, spelling
@@ -65,7 +64,6 @@ def schemas() -> dict[str, Schema]:
         "dxdispatch_model": model_schema(),
         "check_output": _generated(CheckOutput, "serialization"),
         "device_output": _generated(DeviceOutput, "serialization"),
-        "webnn_op_support_limits": _generated(OpSupportLimits, "serialization"),
     }
     return {
         name: {"$schema": _DIALECT, "$id": f"urn:dml-tile:{name}", **_for_editors(schema)}

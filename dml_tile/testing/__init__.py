@@ -4,7 +4,6 @@ assert_accepts()    the descriptor has no findings but notes
 assert_rejects()    it has others, or those of the rules that are named
 simulate()          a target for where none is named
 record_calls()      a list of the calls that the code makes, each a Call
-strategies          random tiles for hypothesis; to be imported, needs hypothesis
 
 The marker ``dml`` and the fixtures ``dml_target``, ``dml_device``, ``dml_calls`` and
 ``dml_simulate`` come with the pytest plugin.

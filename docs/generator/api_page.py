@@ -80,7 +80,6 @@ MODULES: Final = (
     # the other public modules; what is public of them is their __all__, or all that has no underscore
     "dml_tile.errors",
     "dml_tile.testing",
-    "dml_tile.testing.strategies",
     "dml_tile.back_ends",
     "dml_tile.back_ends.dialects",
     "dml_tile.back_ends.directml",

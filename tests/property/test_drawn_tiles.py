@@ -19,7 +19,7 @@ from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.picture import picture_svg
 from dml_tile.pictures.table import MemoryTable, picture_lines, table_of
 from dml_tile.reports.lines import Line
-from dml_tile.testing import strategies
+from tests.helpers import strategies
 from tests.helpers.strided_tiles import element_addresses
 
 LABEL: Final = re.compile(r"(\d+)([A-Z]*)(=\d+[A-Z]*)?(?:\+(\d+))?")

@@ -20,8 +20,8 @@ from dml_tile.errors import DmlError
 from dml_tile.geometry.axes import Axis, TileInBytes, dimensions_of
 from dml_tile.lowering.chains import can_be_chained, shortest_chain
 from dml_tile.lowering.lower import carriers, lower
-from dml_tile.testing.drafts import drafts
 from tests.helpers.descriptors import at
+from tests.helpers.drafts import drafts
 from tests.helpers.strided_tiles import assert_same_bytes, compare, moves_whole_elements
 
 Addresses = NDArray[np.int64]

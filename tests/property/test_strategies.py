@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
-from random import Random
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import Phase, find, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -22,22 +20,15 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.simulation.target import simulate
-from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tile_buffers, tiles
-from tests.helpers.descriptors import at, page_tile
+from tests.helpers.descriptors import at
+from tests.helpers.strategies import invalid_tiles, nearly_valid_tiles, tile_buffers, tiles
 
 WEAK = at("5_2", double_precision=False, typed_uav_loads=False)
 TARGETS = [*map(Target, FeatureLevel), at("windows-10-22h2"), at("onnxruntime-directml-1.16.3"), WEAK]
 GUARD = 0xA5
 any_target = st.sampled_from(TARGETS)
 Desc = TypeVar("Desc", TileOperatorDesc, OperatorDesc)
-
-
-def smallest(strategy: st.SearchStrategy[Desc], condition: Callable[[Desc], bool] = lambda desc: True) -> Desc:
-    """Return what hypothesis shrinks a draw to."""
-    tried = settings(database=None, deadline=None, max_examples=1000)
-    return find(strategy, condition, settings=tried, random=Random(1))
 
 
 def drawn(strategy: st.SearchStrategy[Desc], count: int) -> list[Desc]:
@@ -77,15 +68,6 @@ def test_a_tile_passes_and_is_executed_as_numpy_s_and_touches_nothing_else(targe
     assert source.tobytes() == given_input
 
 
-@given(st.integers(1, 40), st.data())
-def test_data_types_dimension_counts_and_elements_can_be_limited(max_elements: int, data: st.DataObject) -> None:
-    limits: dict[str, Any] = {"data_types": ["int8", np.int64, 4], "dimension_counts": (1, 5)}
-    source, output = described(data.draw(tiles("4_1", max_elements=max_elements, **limits)))
-    assert source.data_type in (TensorDataType.INT8, TensorDataType.INT64, TensorDataType.UINT16)
-    assert source.dimension_count in (1, 5)
-    assert np.prod(output.sizes or ()) <= max_elements
-
-
 @pytest.mark.parametrize("strategy", [nearly_valid_tiles, invalid_tiles])
 @given(target=any_target, data=st.data())
 def test_a_faulty_tile_is_refused(strategy: Callable[..., Any], target: Target, data: st.DataObject) -> None:
@@ -114,31 +96,6 @@ def test_uncommon_tiles_occur() -> None:
     assert any(output.total_tensor_size_in_bytes > 4000 for _, output in pairs)
 
 
-DESCRIPTOR_RULE_IDS = sorted(
-    rule.id for rule in DESCRIPTOR_RULES if not rule.id.startswith("DML-OPERATOR-") and rule.severity is None
-)
-
-
-def rules_of(desc: TileOperatorDesc | OperatorDesc, target: Target) -> set[str]:
-    return {finding.rule for finding in check(desc, target)}
-
-
-@cache
-def rules_broken(target: Target) -> set[str]:
-    return set().union(*(rules_of(desc, target) for desc in drawn(nearly_valid_tiles(target), 300)))
-
-
-@pytest.mark.parametrize("rule", DESCRIPTOR_RULE_IDS)
-def test_nearly_valid_tiles_break_each_rule(rule: str) -> None:
-    target = WEAK if rule == "DML-TILE-DataType-adapter" else at("1_0" if rule.endswith("-level") else "6_4")
-    if rule not in rules_broken(target):
-        many = settings(database=None, phases=[Phase.generate], max_examples=4000)
-        breaks = find(
-            nearly_valid_tiles(target), lambda desc: rule in rules_of(desc, target), settings=many, random=Random(1)
-        )
-        assert rule in rules_of(breaks, target)
-
-
 def test_invalid_tiles_are_of_all_kinds() -> None:
     invalid = drawn(invalid_tiles(), 300)
     tensors = [tensor for desc in invalid for tensor in (desc.input_tensor, desc.output_tensor) if tensor]
@@ -150,43 +107,7 @@ def test_invalid_tiles_are_of_all_kinds() -> None:
 
 
 @pytest.mark.long
-def test_tiles_shrink_to_the_smallest() -> None:
-    assert smallest(tiles("6_4")) == TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1], repeats=[1])
-    repeating = smallest(tiles("6_4"), lambda desc: max(desc.repeats or ()) > 2)
-    assert repeating == TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1], repeats=[3])
-    overlap = {"DML-BUFFER-Strides-overlap"}
-    overlapping = smallest(nearly_valid_tiles("6_4"), lambda desc: rules_of(desc, at("6_4")) == overlap)
-    assert np.prod(described(overlapping)[1].sizes or ()) <= 4
-    assert smallest(tiles("1_0")) == TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1] * 4, repeats=[1] * 4)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("strategy", [tiles, nearly_valid_tiles, invalid_tiles])
 def test_no_target_is_the_simulated_one(strategy: Callable[..., st.SearchStrategy[TileOperatorDesc]]) -> None:
     with simulate("1_0"):
         assert drawn(strategy(), 50) == drawn(strategy("1_0"), 50)
-
-
-@pytest.mark.long
-def test_a_type_s_tiles_are_those_of_the_simulated_target() -> None:
-    with simulate("1_0"):
-        assert drawn(st.from_type(TileOperatorDesc), 50) == drawn(tiles("1_0"), 50)
-
-
-NOT_DRAWN: Final[list[tuple[Callable[[], object], str]]] = [
-    # what is asked for, and what is said
-    *((partial(strategy, "windows-7"), "did you mean") for strategy in (tiles, nearly_valid_tiles, invalid_tiles)),
-    (lambda: tiles(max_elements=0), "max_elements is 0; it must be at least 1"),
-    (lambda: tiles(data_types=["INT88"]), r"No enumerator has this name \(did you mean INT8"),
-    (lambda: smallest(tiles("windows-11-21h2", data_types=["INT64"], dimension_counts=[4, 5])),
-     "^no tile of INT64 with 4 or 5 dimensions passes at windows-11-21h2 "),
-    (lambda: tile_buffers(page_tile(InputTensor=None)), "InputTensor has no DML_BUFFER_TENSOR_DESC"),
-    (lambda: tile_buffers(page_tile(OutputTensor__Desc=None)), "OutputTensor has no DML_BUFFER_TENSOR_DESC"),
-    (lambda: tile_buffers(page_tile(OutputTensor__TotalTensorSizeInBytes=2**40)), "buffers of at most 67108864 are"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("ask", "message"), NOT_DRAWN)
-def test_what_cannot_be_drawn_is_an_error_that_says_why(ask: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ask()

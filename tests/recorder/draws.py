@@ -1,5 +1,5 @@
 """Random descriptors, the same ones for the same seed: near the edge of what is valid, recorded ones with changes, and
-those of ``dml_tile.testing.strategies``.
+those of ``tests.helpers.strategies``.
 
 They are JSON values in C names, as in the recorded files.
 """
@@ -20,8 +20,8 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 from dml_tile.geometry.layout import extent, packed_strides, round_up_4
-from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
 from tests.helpers.recorded_answers import ROWS
+from tests.helpers.strategies import invalid_tiles, nearly_valid_tiles, tiles
 
 Tile = dict[str, Any]
 

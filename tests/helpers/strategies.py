@@ -1,35 +1,25 @@
 """Random descriptors for hypothesis: valid tiles, ones with one fault, and whatever the C structs can hold.
 
-    @pytest.mark.dml
-    @given(desc=strategies.tiles())
-    def test_every_tile_is_taken(desc): ...
-
 A target is whatever ``Target.parse`` takes; None means the current target when a tile is drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
-
-try:
-    from hypothesis import strategies as st
-except ImportError as error:
-    raise ImportError("dml_tile.testing.strategies needs hypothesis: pip install hypothesis") from error
+from hypothesis import strategies as st
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.descriptors.tile import BufferTensorDesc, DataTypeLike, TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.rules.check import refusals_of
 from dml_tile.simulation.target import resolve
-from dml_tile.testing.drafts import Draft, drafts, faulty_drafts
+from tests.helpers.drafts import Draft, drafts, faulty_drafts
 
 MAX_ELEMENTS: Final = 1024
-_MAX_BYTES: Final = 2**26
 _MAX_SHRUNK_BYTES: Final = 128
 """The bytes of both buffers that are few enough for hypothesis to shrink each; more are made from a seed."""
 _SEEDS: Final = st.integers(0, UINT_MAX)
@@ -54,54 +44,30 @@ _ANY_TILE: Final = st.fixed_dictionaries(
 )
 
 
-def tiles(
-    target: TargetLike | None = None,
-    *,
-    max_elements: int = MAX_ELEMENTS,
-    data_types: Iterable[DataTypeLike] = (),
-    dimension_counts: Iterable[int] = (),
-) -> st.SearchStrategy[TileOperatorDesc]:
+def tiles(target: TargetLike | None = None, *, max_elements: int = MAX_ELEMENTS) -> st.SearchStrategy[TileOperatorDesc]:
     """Tiles that pass ``check`` at the target: of each data type and dimension count in its row of the support table.
 
     They may be strided (inputs also broadcast and overlapping, outputs padded), have totals larger than need be,
-    alignments, and inputs that DirectML owns. The output has at most ``max_elements`` elements. ``data_types`` and
-    ``dimension_counts`` name those to draw; the target must support one of each. ``st.from_type(TileOperatorDesc)``
-    draws these tiles at the current target. Raises ValueError for an unknown target or data type, for ``max_elements``
-    below 1, and, when a tile is drawn, where the target supports none.
+    alignments, and inputs that DirectML owns. The output has at most ``max_elements`` elements.
     """
-    if max_elements < 1:
-        raise ValueError(f"max_elements is {max_elements}; it must be at least 1")
-    types = (BufferTensorDesc(data_type=data_type, sizes=()).data_type for data_type in data_types)
-    return _made(drafts(_parsed(target), max_elements, tuple(types), tuple(dimension_counts)))
+    return _made(drafts(_parsed(target), max_elements))
 
 
 def nearly_valid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOperatorDesc]:
-    """Tiles that ``check`` refuses at the target because of one fault. Raises ValueError for an unknown target."""
+    """Tiles that ``check`` refuses at the target because of one fault."""
     return _made(faulty_drafts(_parsed(target), MAX_ELEMENTS))
 
 
 def invalid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOperatorDesc]:
-    """Whatever a DML_TILE_OPERATOR_DESC can hold, and ``check`` refuses at the target.
-
-    Null pointers, unknown enumerators, counts that lie, extreme integers. Raises ValueError for an unknown target.
-    """
+    """Whatever a DML_TILE_OPERATOR_DESC can hold, and ``check`` refuses at the target."""
     parsed = _parsed(target)
     return _made(_ANY_TILE).filter(lambda desc: bool(refusals_of(desc, resolve(parsed))))
 
 
 def tile_buffers(desc: TileOperatorDesc) -> st.SearchStrategy[tuple[Bytes, Bytes]]:
-    """An input and an output buffer of TotalTensorSizeInBytes bytes each, with random bytes in both.
-
-    Raises ValueError for a tensor without a description, and for one of more than 2^26 bytes.
-    """
-    sizes = []
-    for name, tensor in (("InputTensor", desc.input_tensor), ("OutputTensor", desc.output_tensor)):
-        if tensor is None or tensor.desc is None:
-            raise ValueError(f"{name} has no DML_BUFFER_TENSOR_DESC, which would give the buffer's size")
-        sizes.append(tensor.desc.total_tensor_size_in_bytes)
-        if sizes[-1] > _MAX_BYTES:
-            raise ValueError(f"{name} has {sizes[-1]} bytes; buffers of at most {_MAX_BYTES} are drawn")
-    return _bytes(sum(sizes)).map(lambda memory: (memory[: sizes[0]].copy(), memory[sizes[0] :].copy()))
+    """An input and an output buffer of TotalTensorSizeInBytes bytes each, with random bytes in both."""
+    source, output = (buffer.total_tensor_size_in_bytes for buffer in described(desc))
+    return _bytes(source + output).map(lambda memory: (memory[:source].copy(), memory[source:].copy()))
 
 
 @st.composite
@@ -119,6 +85,3 @@ def _bytes(size: int) -> st.SearchStrategy[Bytes]:
 
 def _parsed(target: TargetLike | None) -> Target | None:
     return None if target is None else Target.parse(target)
-
-
-st.register_type_strategy(TileOperatorDesc, tiles())
