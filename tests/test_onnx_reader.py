@@ -22,11 +22,11 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.readers.onnx import functions
-from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
+from dml_tile.readers.onnx.file import KEPT, LARGE, MAX_MODEL_BYTES, Tensors, load
 from dml_tile.readers.onnx.scan import GraphScan
 from dml_tile.readers.onnx.sizes import names_in
 from dml_tile.readers.onnx.tiles import read_nodes
-from tests.helpers.costs import at_most
+from tests.helpers.costs import at_most, cost_of
 from tests.helpers.onnx_graphs import (
     BOOL,
     FLOAT,
@@ -478,12 +478,13 @@ def test_weights_take_no_memory(tmp_path: Path) -> None:
     assert load(path).ByteSize() < 1000
 
 
-@pytest.mark.parametrize("count", [10, LARGE // 8, LARGE // 8 + 1, LARGE])
-def test_of_large_tensors_the_data_alone_are_dropped(count: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [10, KEPT // 8, KEPT // 4, LARGE // 8 - 8, LARGE // 8])
+def test_the_data_of_small_tensors_are_kept_of_others_read_when_asked_for_and_of_large_ones_never(
+    count: int, tmp_path: Path
+) -> None:
+    then = helper.make_graph([constant("t", range(count))], "then", [], [typed("t")])
     own = model(
-        node(
-            "If", ["c"], ["y"], then_branch=helper.make_graph([constant("t", range(count))], "then", [], [typed("t")])
-        ),
+        node("If", ["c"], ["y"], then_branch=then),
         constant("r", range(count)),
         initializer=[tensor("w", range(count))],
         doc_string="d" * 2 * LARGE,
@@ -493,11 +494,27 @@ def test_of_large_tensors_the_data_alone_are_dropped(count: int, tmp_path: Path)
     light = load(path)
     tensors = [light.graph.initializer[0], light.graph.node[1].attribute[0].t]
     tensors.append(light.graph.node[0].attribute[0].g.node[0].attribute[0].t)
-    if count <= LARGE // 8:
-        assert light == own
+    assert (light == own) == (count == 10)
     assert [list(each.dims) for each in tensors] == [[count]] * 3
-    assert [bool(each.raw_data) for each in tensors] == [count <= LARGE // 8] * 3
+    assert [bool(each.raw_data) for each in tensors] == [count == 10] * 3
+    for each in tensors:
+        held = Tensors(path).held(each)
+        array = held() if callable(held) else held
+        assert callable(held) == (KEPT // 8 < count < LARGE // 8)
+        assert (array is None) == (count == LARGE // 8)
+        assert array is None or array.tolist() == [*range(count)]
     assert light.graph.doc_string == own.graph.doc_string
+
+
+def test_weights_of_64_kib_take_no_memory(tmp_path: Path) -> None:
+    weights = [tensor(f"w{i}", [[1.0] * 127] * 128, "float32") for i in range(800)]  # 50 MB
+    text = "; ".join(f"y{i} = Add({f'y{i - 1}' if i else 'x'}, w{i})" for i in range(800))
+    inputs = [typed("x", [128, 127])]
+    repeats = tensor("r", [1, 2])
+    save(model(text, "y = Tile(y799, r)", inputs=inputs, initializer=[*weights, repeats]), tmp_path / "a.onnx")
+    cost = cost_of("check", "a.onnx", "--via", "ort", folder=tmp_path)
+    assert b"FLOAT32 {128,127} x {1,2} -> {128,254}" in cost.printed
+    assert cost.peak_bytes < 150e6
 
 
 # External data

@@ -146,4 +146,4 @@ def placed(
     """Return what keeps a model from loading at a target, and its nodes with their placements."""
     made, at = deepcopy(made), Target.parse(target)
     overridable = prepare(made)
-    return place(scan(made, folder or Path(), overridable, release_of(at)).nodes, at)
+    return place(scan(made, Path(folder or "", "model.onnx"), overridable, release_of(at)).nodes, at)

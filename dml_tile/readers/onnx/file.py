@@ -1,17 +1,17 @@
 """Reads an ONNX model and its small tensors.
 
-Large tensors' data are taken out of the model's bytes, unread, before protobuf parses them.
+Tensors' data are taken out of the model's bytes, unread, before protobuf parses them, and are read when asked for.
 """
 
 from __future__ import annotations
 
 import math
-import mmap
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path, PurePath
-from typing import Any, Final, TypeAlias
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import onnx
@@ -26,7 +26,10 @@ from dml_tile.readers.model_tile import MAX_DIMENSIONS
 from dml_tile.text import shown
 
 LARGE: Final = 2**16
-"""A tensor's data of this many bytes are dropped; shapes and repeats have fewer."""
+"""A tensor of more bytes is never read; shapes and repeats have fewer."""
+
+KEPT: Final = 2**10
+"""A tensor of at most as many bytes is kept in memory; the data of others are read when they are asked for."""
 
 _MAX_DEPTH: Final = 100
 """The deepest nesting of messages, protobuf's own limit."""
@@ -37,51 +40,63 @@ _DELIMITED: Final = 2
 _FIXED: Final = {1: 8, 5: 4}
 """Wire types with their fixed numbers of bytes."""
 
-_Bytes: TypeAlias = bytes | mmap.mmap
 
+def _stripped(file: BinaryIO, start: int, end: int, message: Descriptor, depth: int) -> bytes:
+    """Return the message at ``start`` without the data of tensors that are not kept. Raises DecodeError.
 
-def _stripped(data: _Bytes, start: int, end: int, message: Descriptor, depth: int) -> bytes:
-    """Return the message at ``start`` without large data at any depth. Raises DecodeError."""
+    Such a tensor that may be read has, as its segment, its position in the file.
+    """
     if not depth:
         raise DecodeError
+    is_tensor = message is TensorProto.DESCRIPTOR
     parts = []
     position = copied = start
     while position < end:
         field_start = position
-        tag, position = _varint(data, position, end)
+        tag, position = _varint(file, position, end)
         wire = tag & 7
         if wire == _VARINT:
-            _, position = _varint(data, position, end)
+            _, position = _varint(file, position, end)
         elif wire in _FIXED:
             position += _FIXED[wire]
         elif wire == _DELIMITED:
-            length, begin = _varint(data, position, end)
+            length, begin = _varint(file, position, end)
             position = begin + length
         else:
             raise DecodeError
         number = tag >> 3
         if position > end or not number:
             raise DecodeError
-        if wire != _DELIMITED or length <= LARGE or (field := message.fields_by_number.get(number)) is None:
+        is_large = wire == _DELIMITED and length > KEPT
+        field = message.fields_by_number.get(number) if is_tensor or is_large else None
+        if field is None:
             continue
-        if field.message_type:
-            light = _stripped(data, begin, position, field.message_type, depth - 1)
-            parts += [data[copied:field_start], _encoded(tag), _encoded(len(light)), light]
+        if is_tensor and field.name.endswith("_data") and not field.message_type:
+            parts.append(_bytes_at(file, copied, field_start))
             copied = position
-        elif message is TensorProto.DESCRIPTOR and field.name.endswith("_data"):
-            parts.append(data[copied:field_start])
+        elif is_large and field.message_type:
+            light = _stripped(file, begin, position, field.message_type, depth - 1)
+            parts += [_bytes_at(file, copied, field_start), _encoded(tag), _encoded(len(light)), light]
             copied = position
-    return b"".join([*parts, data[copied:end]])
+    parts.append(_bytes_at(file, copied, end))
+    if is_tensor and end - start <= LARGE:
+        segment = TensorProto.Segment(begin=start, end=end)
+        parts.append(TensorProto(segment=segment).SerializeToString())  # the last of two values counts
+    return b"".join(parts)
 
 
-def _varint(data: _Bytes, position: int, end: int) -> tuple[int, int]:
+def _bytes_at(file: BinaryIO, start: int, end: int) -> bytes:
+    file.seek(start)
+    return file.read(end - start)
+
+
+def _varint(file: BinaryIO, position: int, end: int) -> tuple[int, int]:
     """Return the number at a position, and the position after it."""
     value = 0
-    for shift, place in zip(range(0, 70, 7), range(position, end), strict=False):
-        byte = data[place]
-        value |= (byte & 0x7F) << shift
+    for i, byte in enumerate(_bytes_at(file, position, min(end, position + _VARINT_BYTES))):
+        value |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
-            return value, place + 1
+            return value, position + i + 1
     raise DecodeError
 
 
@@ -94,7 +109,7 @@ def _encoded(value: int) -> bytes:
 
 
 _VARINT_BYTES: Final = 10
-"""The most bytes of an element that is no string."""
+"""The most bytes of a number, and of an element that is no string."""
 
 _KNOWN_TYPES: Final = {number: name for name, number in TensorProto.DataType.items() if name != "UNDEFINED"}
 
@@ -110,25 +125,49 @@ _NUMBER: Final = re.compile("[0-9]{1,24}")
 """An offset or a length of external data."""
 
 
-def small(tensor: TensorProto, folder: Path) -> Array | None:
-    """Return the tensor's values; None if it is large, or external of another type than int64 and int32.
+class Tensors:
+    """Reads the tensors of the model in a file, of which it keeps a few."""
 
-    ``folder`` is the model's. Raises InputError for external data that cannot be read below it, and for other data than
-    the tensor's type and shape say.
-    """
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._again = lru_cache(2**5)(lambda light: _small(TensorProto.FromString(light), path))
+
+    def held(self, tensor: TensorProto) -> Array | Callable[[], Array | None] | None:
+        """Return the tensor's values, or the function that reads them again, if they are more than are kept.
+
+        Returns None for a large tensor, and for external data of another type than int64 and int32. Raises InputError
+        for external data that cannot be read below the model's folder, and for other data than type and shape say.
+        """
+        values = _small(tensor, self.path)
+        is_kept = values is None or values.nbytes <= KEPT
+        return values if is_kept else partial(self._again, tensor.SerializeToString())
+
+
+def _small(tensor: TensorProto, path: Path) -> Array | None:
+    """Return the values of a tensor of the model in a file, as ``Tensors`` describes."""
     count = elements_of(tensor)
     if count is None or any(size < 0 for size in tensor.dims) or count > MAX_ELEMENTS:
         return None
     if tensor.data_location == TensorProto.EXTERNAL:
-        return _external(tensor, folder) if tensor.data_type in _EXTERNAL_TYPES else None
+        return _external(tensor, path.parent) if tensor.data_type in _EXTERNAL_TYPES else None
     try:
-        return np.asarray(numpy_helper.to_array(tensor))
+        return np.asarray(numpy_helper.to_array(_whole(tensor, path)))
     except Exception:  # of any class: too little data, too much, none at all, an unknown type
         if count * _VARINT_BYTES > LARGE or tensor.data_type not in _KNOWN_TYPES:
             return None
         kind = _KNOWN_TYPES[tensor.data_type]
         reason = f"are no {count} elements of {kind}, which its shape {[*tensor.dims]} and type say"
         raise input_error("", f"the data of {shown(tensor.name)} {reason}") from None
+
+
+def _whole(tensor: TensorProto, path: Path) -> TensorProto:
+    """Return a tensor with its data, if they are still in the model's file."""
+    begin, end = tensor.segment.begin, tensor.segment.end
+    if not 0 <= begin < end <= begin + LARGE:
+        return tensor
+    with path.open("rb") as file:
+        whole = TensorProto.FromString(_bytes_at(file, begin, end))
+    return whole if (whole.dims, whole.data_type) == (tensor.dims, tensor.data_type) else tensor
 
 
 def elements_of(tensor: TensorProto) -> int | None:
@@ -203,8 +242,8 @@ def load(path: Path) -> onnx.ModelProto:
             raise _no_model("it is empty")
         if status.st_size > MAX_MODEL_BYTES:
             raise input_error("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            light = _stripped(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)
+        with path.open("rb") as file:
+            light = _stripped(file, 0, status.st_size, onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)
         model = onnx.load_model_from_string(light)
     except OSError as error:
         raise input_error("", f"cannot be read: {error.strerror}") from None

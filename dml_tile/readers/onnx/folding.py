@@ -100,8 +100,10 @@ class ConstantFolding:
 
     def _computed(self, node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, Value]:
         # unknown elements become 1, a value that most operators accept
-        given = node.given.items()
-        elements = {name: np.ma.filled(value.elements, 1) for name, value in given if value.elements is not None}
+        if any(value.held is None for value in node.given.values()):
+            return {}
+        given = ((name, value.elements) for name, value in node.given.items())
+        elements = {name: np.ma.filled(array, 1) for name, array in given if array is not None}
         cost = _cost(node, elements, types) if len(elements) == len(node.given) else math.inf
         if min(self._nodes_left, self._elements_left) <= 0 or not cost <= self._cost_left:  # NaN is not within it
             return {}
@@ -139,13 +141,13 @@ def _cost(node: Node, inputs: Mapping[str, Array], types: Mapping[str, TypeProto
 
 def _with_elements(value: Value) -> Value:
     """Return the value; a shape, or indices, without known elements gets an array of unknown elements."""
-    if value.type is None or value.elements is not None or not value.is_whole or not value.is_static:
+    if value.type is None or value.held is not None or not value.is_whole or not value.is_static:
         return value
     shape = tuple(size for size in value.shape or () if isinstance(size, int))
     if math.prod(size or 1 for size in shape) > MAX_COMPUTED_ELEMENTS:  # NumPy takes no large size beside a 0
         return value
     dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-    return replace(value, elements=np.ma.masked_array(np.ones(shape, dtype), mask=True))
+    return replace(value, held=np.ma.masked_array(np.ones(shape, dtype), mask=True))
 
 
 def _measured(node: Node, type_: TypeProto) -> Value:

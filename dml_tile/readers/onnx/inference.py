@@ -94,7 +94,8 @@ def inferred(node: Node) -> dict[str, TypeProto]:
 
 
 def _with_unknown(unknown: int, value: Value) -> Value:
-    return value if value.elements is None else replace(value, elements=np.ma.filled(value.elements, unknown))
+    elements = value.elements
+    return value if elements is None else replace(value, held=np.ma.filled(elements, unknown))
 
 
 def _inferred(node: Node) -> dict[str, TypeProto]:

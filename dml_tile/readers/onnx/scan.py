@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, helper
@@ -19,7 +18,7 @@ from dml_tile.back_ends.placement import Edge, Gone, ModelNode, Placement, Reaso
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
-from dml_tile.readers.onnx.file import small, subgraphs
+from dml_tile.readers.onnx.file import Tensors, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
@@ -73,7 +72,7 @@ class GraphScan:
     In the nodes of an operator's ``function``, which has the meaning of ModelNode's, ``outputs`` are the operator's.
     """
 
-    folder: Path
+    tensors: Tensors
     inliner: Inliner
     imports: Mapping[str, int]
     overridable: Mapping[str, int | None] = field(default_factory=dict)
@@ -229,7 +228,7 @@ class GraphScan:
         graph = GraphProto(node=self.inliner.body(function, node.proto))
         outputs = {name: value.edge for name, value in node.outputs.items()}
         scan = GraphScan(
-            self.folder, self.inliner, self.imports, function="onnx", outputs=outputs, folding=self.folding
+            self.tensors, self.inliner, self.imports, function="onnx", outputs=outputs, folding=self.folding
         )
         scan._loop_types.update(take_loop_types(graph))
         return scan._graph(graph, Scope(dict(used)), {}, "", None).nodes
@@ -336,9 +335,9 @@ class GraphScan:
 
     def _early_types(self, node: Node, types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:
         """Return the outputs' types by what onnxruntime knows of the inputs; ``types`` are by all that is known."""
-        early = node.seeing(lambda value: Value(value.early_type, value.elements if value.is_folded else None))
+        early = node.seeing(lambda value: Value(value.early_type, value.held if value.is_folded else None))
         pairs = zip(early.inputs, node.inputs, strict=True)
-        knows_all = all(each.type == value.type and each.elements is value.elements for each, value in pairs)
+        knows_all = all(each.type == value.type and each.held is value.held for each, value in pairs)
         return types if knows_all else inferred(early)
 
     def _with_edge(self, name: str, value: Value) -> Value:
@@ -347,13 +346,13 @@ class GraphScan:
     def _tensor_value(self, tensor: TensorProto) -> Value:
         type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
         try:
-            values = small(tensor, self.folder)
+            held = self.tensors.held(tensor)
         except InputError as error:
             if tensor.data_location != TensorProto.EXTERNAL:
                 self.wrong_data.setdefault(str(error), error.problems[0])
             return Value(type_, unread=str(error), is_folded=True, early_type=type_)
         origin = ValueOrigin(source=ValueSource("tensor", place(tensor.name)))
-        return Value(type_, values, is_folded=True, early_type=type_, elements_origin=origin)
+        return Value(type_, held, is_folded=True, early_type=type_, elements_origin=origin)
 
     def _constant_values(self, node: Node) -> Mapping[str, Value]:
         """Return the value of a Constant by its tensor; nothing for another node, or without a tensor."""

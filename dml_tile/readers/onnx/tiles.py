@@ -32,7 +32,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, require_few_dimensions, tile_node
-from dml_tile.readers.onnx.file import elements_of, load, nodes
+from dml_tile.readers.onnx.file import Tensors, elements_of, load, nodes
 from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.removals import ANY
@@ -71,12 +71,12 @@ def read_nodes(
     fix(model.graph, known_shapes)
     is_sized = model != unsized
     release = release_of(targets[0]) if targets else None
-    sized = scan(model, path.parent, overridable, release)
-    loaded = scan(unsized, path.parent, overridable, release) if is_sized else sized
+    sized = scan(model, path, overridable, release)
+    loaded = scan(unsized, path, overridable, release) if is_sized else sized
     if targets:
         models = dict.fromkeys(map(release_of, targets), loaded.nodes)
         if loaded.nodes.unimported:  # each release takes opsets of its own
-            models = {each: scan(again := load(path), path.parent, prepare(again), each).nodes for each in models}
+            models = {each: scan(again := load(path), path, prepare(again), each).nodes for each in models}
         yield placed_model([models[release_of(target)] for target in targets], targets)
     yield from sized.scan.wrong_data.values()
     for (pointer, node), (_, unsized_node) in zip(sized.graph.tiles, loaded.graph.tiles, strict=True):
@@ -107,10 +107,8 @@ class ScannedModel(NamedTuple):
     scan: GraphScan
 
 
-def scan(
-    model: ModelProto, folder: Path, overridable: Mapping[str, int | None], release: Version | None
-) -> ScannedModel:
-    """Scan a model that ``prepare`` has prepared, as a release loads it; without one, only for its Tiles.
+def scan(model: ModelProto, path: Path, overridable: Mapping[str, int | None], release: Version | None) -> ScannedModel:
+    """Scan a model of a file that ``prepare`` has prepared, as a release loads it; without one, only for its Tiles.
 
     Inlines its functions. Of domains that the model does not import, it gets the newest opsets of the release.
     """
@@ -129,7 +127,7 @@ def scan(
     has_tiles = any(operator == "Tile" for _, operator in operators)
     if release is None and not has_tiles:
         model.graph.Clear()
-    graph_scan = GraphScan(folder, inliner, {**implied, **imported}, overridable, has_tiles)
+    graph_scan = GraphScan(Tensors(path), inliner, {**implied, **imported}, overridable, has_tiles)
     found = graph_scan.scanned(model)
     unimported = sorted({domain for domain, _ in operators}.intersection(implied))
     faults = [(since, fault) for (since, _), fault in inliner.faults.items()]

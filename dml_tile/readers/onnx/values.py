@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,15 +31,16 @@ _WHOLE: Final = frozenset({TensorProto.BOOL, TensorProto.INT32, TensorProto.INT6
 class Value:
     """A tensor: its type, None if unknown; its elements, None if there are many or no element is known.
 
-    Unknown elements are masked. ``is_folded`` says that onnxruntime, too, has the value as a constant before it runs,
-    and ``early_type`` is the type that it has by then: from declared types and constants, not from single elements.
+    Unknown elements are masked; ``held`` are the elements, or the function that reads them. ``is_folded`` says that
+    onnxruntime, too, has the value as a constant before it runs, and ``early_type`` is the type that it has by then:
+    from declared types and constants, not from single elements.
     ``unread`` says why external data are missing, if more would be known with them. The origins say what computes the
     unknown elements, and the unknown type or sizes; ``origins`` what computes each element of a vector, if they differ.
     ``edge`` is the value as placing sees it, None before a node computes it.
     """
 
     type: TypeProto | None = None
-    elements: Array | None = None
+    held: Array | Callable[[], Array | None] | None = None
     is_folded: bool = False
     early_type: TypeProto | None = None
     unread: str = ""
@@ -49,15 +50,22 @@ class Value:
     edge: Edge | None = None
 
     @property
+    def elements(self) -> Array | None:
+        """The elements, read if they are not in memory."""
+        return self.held() if callable(self.held) else self.held
+
+    @property
     def mask(self) -> Mask:
         """The mask of the known elements; the value has elements."""
-        assert self.elements is not None
-        return ~np.ma.getmaskarray(self.elements)
+        elements = self.elements
+        assert elements is not None
+        return ~np.ma.getmaskarray(elements)
 
     @property
     def constant(self) -> Array | None:
         """The elements, if all are known."""
-        return None if np.ma.is_masked(self.elements) else self.elements
+        elements = self.elements
+        return None if np.ma.is_masked(elements) else elements
 
     @property
     def sizes(self) -> tuple[Dimension, ...] | None:
