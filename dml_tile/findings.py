@@ -274,6 +274,7 @@ NO_OPERATOR: Final = "DML-DXDISPATCH-no-operator"
 UNEXPLAINED: Final = "DML-CAPTURE-unexplained"
 NOT_RETURNED: Final = "DML-CAPTURE-open"
 GONE: Final = "ORT-NODE-gone"
+EXTERNAL_DATA: Final = "ORT-MODEL-external-data"
 
 
 class OwnId(NamedTuple):

@@ -320,6 +320,18 @@ def test_an_operator_without_a_name_reads_well(check: Call, domain: str) -> None
     assert "  " not in printed.replace("\n  ", "\n")
 
 
+def test_data_that_are_missing_beside_a_model_are_a_warning_but_not_of_one_in_memory_or_in_a_store(check: Call) -> None:
+    made = model("y = Add(x, w)", ir_version=7, initializer=[tensor("w", [[1.0] * 3], "float32")])
+    onnx.save(made, "a.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert check("a.onnx", "--via", "ort", "-t", NEW).exit_code == 0
+    Path("w.bin").unlink()
+    result = check("a.onnx", "--via", "ort", "-t", NEW)
+    warning = "warning[ORT-MODEL-external-data] the data of w are missing: 'w.bin' does not exist in the model's folder"
+    assert (result.exit_code, f"it does not load\n  {warning}" in result.stdout) == (1, True)
+    loaded = onnx.load("a.onnx", load_external_data=False)
+    assert not check_model(loaded, NEW, via="ort").findings
+
+
 def test_python_has_the_same(tmp_path: Path) -> None:
     made = model(*computed("y = Det(x)"), ir_version=7, inputs=[typed("x", [2, 3, 3])], opset=13)
     found = check_model(made, NEW, via="ort")

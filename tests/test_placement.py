@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import onnx
@@ -1007,13 +1008,32 @@ def test_a_look_up_throws_where_a_constraint_is_not_the_operators_from_1_13_on()
     assert throwing == [((1, 13), "Identity", 14)]
 
 
-def test_external_data_that_are_missing_are_no_error() -> None:
-    made = of_nodes("y = Add(x, w)", inputs=[typed("x", [2, 3])], initializer=[tensor("w", [1.0] * 3, "float32")])
-    weight = made.graph.initializer[0]
-    weight.ClearField("raw_data")
-    weight.data_location = TensorProto.EXTERNAL
-    weight.external_data.add(key="location", value="gone.bin")
-    assert words(made, target("1.24")) == ["directml"]
+@pytest.mark.parametrize(
+    ("text", "entries", "why"),
+    [
+        ("y = Add(x, w)", {"location": "gone.bin"}, "'gone.bin' does not exist in the model's folder"),
+        ("s = Shape(w); y = Reshape(x, s)", {"location": "gone.bin"}, "'gone.bin' does not exist"),  # which is folded
+        (if_text("t = Add(x, w)", output="y"), {"location": "gone.bin"}, "'gone.bin' does not exist"),
+        ("y = Add(x, w)", {"location": "w.bin", "offset": "8", "length": "12"}, "'w.bin' ends after 16 bytes"),
+        ("y = Add(x, w)", {"location": "w.bin", "offset": "4", "length": "12"}, ""),
+        ("y = Add(x, w)", {"location": "../w.bin"}, ""),  # which is not looked at
+        ("y = Neg(x)", {"location": "gone.bin"}, ""),
+    ],
+)
+def test_external_data_that_a_node_uses_and_that_are_missing_are_a_warning(
+    text: str, entries: dict[str, str], why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "w.bin").write_bytes(bytes(16))
+    for as_default in False, True:
+        inputs = [typed("x", [3]), typed("c", [], BOOL), *[typed("w", [3])] * as_default]
+        made = of_nodes(text, inputs=inputs, initializer=[tensor("w", [1.0] * 3, "float32")])
+        weight = made.graph.initializer[0]
+        weight.ClearField("raw_data")
+        weight.data_location = TensorProto.EXTERNAL
+        weight.external_data.extend(onnx.StringStringEntryProto(key=key, value=entries[key]) for key in entries)
+        errors, _ = placed(made, target("1.24"), tmp_path)
+        assert len(errors) == bool(why)
+        assert all(f"the data of w are missing: {why}" in error.text for error in errors)
 
 
 def test_named_nodes_keep_the_names_of_the_file() -> None:

@@ -8,7 +8,7 @@ PlacedModel   the placements of a model's nodes at several targets, as ``dml_til
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -157,6 +157,11 @@ class PlacedModel:
             raise ValueError("a number is that of no reason")
         if len(self.errors) != len(self.placed) or any(len(each) != len(self.nodes) for each in self.placed):
             raise ValueError("each node has a placement at each target")
+
+    def without(self, rule: str) -> PlacedModel:
+        """Return the placements without what a rule says of the model."""
+        errors = (tuple(i for i in at if self.reasons[i].rule != rule) for at in self.errors)
+        return replace(self, errors=tuple(errors))
 
     def at(self, target: int) -> Iterator[tuple[NamedNode, Reason]]:
         """Yield the nodes with their placements at a target, by its number."""

@@ -6,11 +6,10 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
+from io import BytesIO
 from itertools import chain, islice
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
 from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, CheckedFile, Result, verdict_of
@@ -32,7 +31,7 @@ from dml_tile.findings import (
 )
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
-from dml_tile.readers.sources import EMPTY, SourcePart, Sources, is_model_file
+from dml_tile.readers.sources import EMPTY, SourcePart, Sources, StoredFile, is_model_file
 from dml_tile.rules.tile import LOWERED_RULES
 from dml_tile.simulation.target import resolve
 
@@ -246,7 +245,8 @@ def check_model(
     back end or ``against``, and for a name in ``dims`` or ``input_shapes`` that the model lacks.
     """
     check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes)
-    with _named_file(model) as (name, file), Sources(check.known_shapes, targets=check.placed_at) as sources:
+    name, file = _named_file(model)
+    with Sources(check.known_shapes, targets=check.placed_at) as sources:
         if unread := unread_through(file, check.via):
             raise InputError([unreadable(name, f"is {unread}")])
         parts = list(sources.parts(file))
@@ -271,18 +271,23 @@ def check_model(
     return made
 
 
-@contextmanager
-def _named_file(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[str, str]]:
-    """Yield the model's name in results, and its file."""
+class _OpenModel:
+    """A model that is read from memory."""
+
+    path = "model.onnx"
+
+    def __init__(self, model: ModelProto) -> None:
+        self._model = model
+
+    def open(self) -> BinaryIO:
+        return BytesIO(self._model.SerializeToString())
+
+
+def _named_file(model: str | os.PathLike[str] | ModelProto) -> tuple[str, str]:
+    """Return the model's name in results, and its file."""
     if isinstance(model, str | os.PathLike):
         name = os.fspath(model)
-        yield name, name
-        return
+        return name, name
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"a path or an onnx.ModelProto was expected, not a {type(model).__name__}")
-    from tempfile import TemporaryDirectory  # files need none
-
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "model.onnx")
-        file.write_bytes(model.SerializeToString())
-        yield model.graph.name or "model", str(file)
+    return model.graph.name or "model", StoredFile(_OpenModel(model))

@@ -11,7 +11,7 @@ from typing import Final
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NAMELESS, NamedNode, PlacedModel, Placement, Reason
 from dml_tile.directml.targets import Target
-from dml_tile.findings import GONE, OWN, Finding, Severity, own_finding
+from dml_tile.findings import EXTERNAL_DATA, GONE, OWN, Finding, Severity, own_finding
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
@@ -133,7 +133,7 @@ class ModelNodes:
             return "no device"
         numbers = {*self.placed.errors[target], *self.placed.placed[target]} - {-1}
         rules = {self.placed.reasons[number].rule for number in numbers}
-        if any(OWN[rule].severity is Severity.ERROR for rule in rules if rule):
+        if EXTERNAL_DATA in rules or any(OWN[rule].severity is Severity.ERROR for rule in rules if rule):
             return "does not load"
         return "" if self.counts[target][Placement.UNKNOWN] else "loads"
 

@@ -62,6 +62,15 @@ class AllowedFolders:
 
     def readable(self, name: str, pointer: str) -> Path:
         """Return the regular file called ``name`` in the first source folder that has one. Raises InputError."""
+        path = self.found(name, pointer)
+        if path is None:
+            has_one = len(self.sources) == 1
+            where = " in the model's folder" if has_one else ", neither in the model's folder nor in the current one"
+            raise input_error(pointer, f"{name!r} does not exist{where}")
+        return path
+
+    def found(self, name: str, pointer: str) -> Path | None:
+        """Return the file as ``readable`` does; None if there is none. Raises InputError for what may not be read."""
         has_one = len(self.sources) == 1
         for folder in self.sources:
             label = "the model's folder" if has_one else "the model's folder and the current one"
@@ -74,8 +83,7 @@ class AllowedFolders:
                 raise input_error(pointer, f"{name!r} is not a regular file")
             self.protect(status)
             return path
-        where = " in the model's folder" if has_one else ", neither in the model's folder nor in the current one"
-        raise input_error(pointer, f"{name!r} does not exist{where}")
+        return None
 
     def writable(self, name: str, pointer: str) -> Path:
         """Return the path to write ``name`` to, once all files have been read. Raises InputError.

@@ -14,7 +14,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import GIT, GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
-from dml_tile.findings import NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own_finding
+from dml_tile.findings import EXTERNAL_DATA, NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own_finding
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.file_kinds import FileKind, kind_of
@@ -135,7 +135,9 @@ class Sources(AbstractContextManager["Sources"]):
     def _stored_parts(self, file: StoredFile) -> Iterator[SourcePart]:
         try:
             with _local_copy(file) as copy:
-                yield from self._model_parts(copy) if is_model_file(file) else read_source(str(copy))
+                for part in self._model_parts(copy) if is_model_file(file) else read_source(str(copy)):
+                    # no other file is beside the copy
+                    yield part if isinstance(part, Item | Finding) else part.without(EXTERNAL_DATA)
         except InputError as error:
             yield from error.problems
 

@@ -9,7 +9,7 @@ import math
 import re
 import stat
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Final
 
@@ -131,6 +131,7 @@ class Tensors:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._again = lru_cache(2**5)(lambda light: _small(TensorProto.FromString(light), path))
+        self._bytes_in = cache(partial(_bytes_in, path.parent))
 
     def held(self, tensor: TensorProto) -> Array | Callable[[], Array | None] | None:
         """Return the tensor's values, or the function that reads them again, if they are more than are kept.
@@ -141,6 +142,18 @@ class Tensors:
         values = _small(tensor, self.path)
         is_kept = values is None or values.nbytes <= KEPT
         return values if is_kept else partial(self._again, tensor.SerializeToString())
+
+    def lacking(self, tensor: TensorProto) -> str:
+        """Return the file that lacks a tensor's external data, and why; empty if none does, or it may not be read."""
+        if tensor.data_location != TensorProto.EXTERNAL:
+            return ""
+        entries = {"offset": "0", "length": "0"} | {entry.key: entry.value for entry in tensor.external_data}
+        location, numbers = entries.get("location", ""), (entries["offset"], entries["length"])
+        size = self._bytes_in(location)
+        if size is None:
+            return f"{shown(location)} does not exist in the model's folder"
+        is_short = all(map(_NUMBER.fullmatch, numbers)) and sum(map(int, numbers)) > size
+        return f"{shown(location)} ends after {size} bytes" if is_short else ""
 
 
 def _small(tensor: TensorProto, path: Path) -> Array | None:
@@ -200,14 +213,31 @@ def nodes(graph: GraphProto | FunctionProto) -> Iterator[NodeProto]:
             yield from nodes(inner)
 
 
+def _bytes_in(folder: Path, location: str) -> float | None:
+    """Return the size of a file below a folder; None if there is none, infinity if it may not be read."""
+    try:
+        path = _below(folder).found(_relative(location, ""), "")
+        return None if path is None else path.stat().st_size
+    except (InputError, OSError):
+        return math.inf
+
+
+def _relative(location: str, where: str) -> str:
+    if PurePath(location).is_absolute() or ".." in PurePath(location).parts:
+        raise input_error(where, f"{location!r} is no path below the model's folder")
+    return location
+
+
+def _below(folder: Path) -> AllowedFolders:
+    return AllowedFolders((folder,), allow_hidden=True, follow_links=True)
+
+
 def _external(tensor: TensorProto, folder: Path) -> Array:
     """Read external data. Raises InputError if they are outside the folder, missing, or of another length."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     where = f"the data of {tensor.name!r}"
-    if PurePath(location).is_absolute() or ".." in PurePath(location).parts:
-        raise input_error(where, f"{location!r} is no path below the model's folder")
-    path = AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(location, where)
+    path = _below(folder).readable(_relative(location, where), where)
     dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type).newbyteorder("<")
     count = math.prod(tensor.dims)
     wanted = count * dtype.itemsize

@@ -6,7 +6,7 @@ In a model with Tiles, shapes and repeats are followed element by element; in an
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
@@ -18,7 +18,7 @@ from dml_tile.back_ends.placement import Edge, Gone, ModelNode, Placement, Reaso
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
-from dml_tile.readers.onnx.file import Tensors, subgraphs
+from dml_tile.readers.onnx.file import Tensors, elements_of, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
@@ -68,14 +68,14 @@ class ScannedGraph(NamedTuple):
 class GraphScan:
     """Remembers what is known of a model's values.
 
-    ``imports`` are the opsets of other domains than onnx's own, ``overridable`` the elements of inputs with a default.
+    ``imports`` are the opsets of other domains than onnx's own, ``overridable`` the defaults of inputs.
     In the nodes of an operator's ``function``, which has the meaning of ModelNode's, ``outputs`` are the operator's.
     """
 
     tensors: Tensors
     inliner: Inliner
     imports: Mapping[str, int]
-    overridable: Mapping[str, int | None] = field(default_factory=dict)
+    overridable: Mapping[str, TensorProto] = field(default_factory=dict)
     has_tiles: bool = False
     function: str = ""
     outputs: Mapping[str, Edge | None] = field(default_factory=dict)
@@ -87,6 +87,8 @@ class GraphScan:
     """Contradictions of the sizes that the file states of values, by the values' names."""
     wrong_data: dict[str, Finding] = field(default_factory=dict, init=False)
     """Problems of tensors with other data than their types and shapes say, by their texts."""
+    lacking: dict[str, list[str]] = field(default_factory=dict, init=False)
+    """The names of initialisers that are used, by the files that lack their data, and why."""
     _loop_types: dict[str, Mapping[str, TypeProto]] = field(default_factory=dict, init=False)
     """The types of values that Loops' bodies declare, by the bodies' names."""
     _sizes_in_file: dict[str, tuple[Dimension, ...] | None] = field(default_factory=dict, init=False)
@@ -129,7 +131,7 @@ class GraphScan:
         for name, value in inputs.items():
             edge = edge_of(value)
             scope[name] = replace(value, edge=edge)
-            edge.elements = self.overridable.get(name)
+            edge.elements = elements_of(self.overridable[name]) if name in self.overridable else None
             edge.is_input, edge.is_initialiser = name not in self.overridable, name in self.overridable
         for tensor in graph.initializer:
             scope[tensor.name] = self._with_edge(tensor.name, self._tensor_value(tensor))
@@ -142,6 +144,7 @@ class GraphScan:
         nodes: list[Node] = []
         implicit: dict[str, Edge] = {}
         tiles: list[tuple[str, Node]] = []
+        used_names = {each.name for each in graph.output}
         for proto in graph.node:
             node = Node(proto, self.inliner.opset, [scope.get(name, UNKNOWN) for name in proto.input])
             graphs, known = self._inside(node, scope, where, skipped)
@@ -159,6 +162,7 @@ class GraphScan:
             outside = {name: scope.get(name, UNKNOWN) for name in used_inside}
             node.placed = self._model_node(node, operator, outside, graphs)
             node.placed.gone = skipped or why_folded(node)
+            used_names.update(node.proto.input, used_inside)
             nodes.append(node)
             tiles += [tile for each in graphs for tile in each.tiles]
             if node.kind == "Tile":
@@ -167,8 +171,17 @@ class GraphScan:
             drop(nodes, uses, is_subgraph=bool(where))
             note_quantised_tiles(nodes, uses)
             note_transposed_tiles(nodes, uses)
+        if not skipped:
+            defaults = () if where else self.overridable.values()
+            self._note_lacking(each for each in (*graph.initializer, *defaults) if each.name in used_names)
         placed = [node.placed for node in nodes]
         return ScannedGraph(tiles, scope, placed, implicit, next(self._faults(graph, own, placed, where), None))
+
+    def _note_lacking(self, tensors: Iterable[TensorProto]) -> None:
+        """Note the tensors of which a file lacks the data."""
+        for tensor in tensors:
+            if why := self.tensors.lacking(tensor):
+                self.lacking.setdefault(why, []).append(place(tensor.name))
 
     def _faults(
         self, graph: GraphProto, own: Mapping[str, Value], nodes: Sequence[ModelNode], where: str

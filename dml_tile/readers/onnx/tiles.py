@@ -22,17 +22,17 @@ try:
 except ImportError as error:
     raise ImportError("reading an ONNX model needs onnx: pip install 'onnx>=1.19'") from error
 
-from onnx import ModelProto, OperatorSetIdProto
+from onnx import ModelProto, OperatorSetIdProto, TensorProto
 
 from dml_tile.back_ends.dialects import onnx_tile
 from dml_tile.back_ends.kernels import Version, limits_at
-from dml_tile.back_ends.placement import LoadedModel, PlacedModel
+from dml_tile.back_ends.placement import LoadedModel, PlacedModel, Placement, Reason
 from dml_tile.back_ends.placer import placed_model, release_of
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Finding, unreadable
+from dml_tile.findings import EXTERNAL_DATA, Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, require_few_dimensions, tile_node
-from dml_tile.readers.onnx.file import Tensors, elements_of, load, nodes
+from dml_tile.readers.onnx.file import Tensors, load, nodes
 from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.removals import ANY
@@ -42,6 +42,9 @@ from dml_tile.readers.onnx.values import UNKNOWN
 
 FIRST_WITH_DEFAULTS: Final = 4
 """The IR version from which on an initialiser that is an input is a default."""
+
+MAX_NAMED: Final = 5
+"""The most tensors without data that are named for each file."""
 
 MAX_CONTRADICTIONS: Final = 10
 """The most contradictions of a model that are reported: later values often repeat a wrong size."""
@@ -107,7 +110,9 @@ class ScannedModel(NamedTuple):
     scan: GraphScan
 
 
-def scan(model: ModelProto, path: Path, overridable: Mapping[str, int | None], release: Version | None) -> ScannedModel:
+def scan(
+    model: ModelProto, path: Path, overridable: Mapping[str, TensorProto], release: Version | None
+) -> ScannedModel:
     """Scan a model of a file that ``prepare`` has prepared, as a release loads it; without one, only for its Tiles.
 
     Inlines its functions. Of domains that the model does not import, it gets the newest opsets of the release.
@@ -132,16 +137,24 @@ def scan(model: ModelProto, path: Path, overridable: Mapping[str, int | None], r
     unimported = sorted({domain for domain, _ in operators}.intersection(implied))
     faults = [(since, fault) for (since, _), fault in inliner.faults.items()]
     faults += [(ANY, found.fault)] if found.fault else []
+    faults += [(ANY, _without_data(why, names)) for why, names in graph_scan.lacking.items()]
     loaded = LoadedModel(model.ir_version, imported, found.nodes, tuple(unimported) if imported else (), tuple(faults))
     return ScannedModel(found, loaded, len(operators), graph_scan)
 
 
-def prepare(model: ModelProto) -> dict[str, int | None]:
-    """Give a model what old IR versions leave out; return the elements of the defaults of its inputs, by name.
+def _without_data(why: str, names: Sequence[str]) -> Reason:
+    """Return what keeps a model from loading whose file lacks the data of tensors with these names."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    text = f"the data of {', '.join(names[:MAX_NAMED])}{more} are missing: {why}; onnxruntime makes no session"
+    return Reason(Placement.NONE, EXTERNAL_DATA, text)
+
+
+def prepare(model: ModelProto) -> dict[str, TensorProto]:
+    """Give a model what old IR versions leave out; return the defaults of its inputs, by name.
 
     Of inputs and initialisers with one name, those that do not count are dropped.
     """
-    initialisers = {tensor.name: elements_of(tensor) for tensor in model.graph.initializer}
+    initialisers = {tensor.name: tensor for tensor in model.graph.initializer}
     shared = {value.name: initialisers[value.name] for value in model.graph.input if value.name in initialisers}
     has_defaults = model.ir_version >= FIRST_WITH_DEFAULTS
     values: Any = model.graph.initializer if has_defaults else model.graph.input
