@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 import pytest
@@ -28,7 +28,8 @@ from dml_tile.descriptors.graph import (
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import plans
-from dml_tile.directml.enums import HRESULT
+from dml_tile.device.dispatchables import require_tiles
+from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.source import python_text
 from dml_tile.errors import DmlError
@@ -85,9 +86,9 @@ def shared(first: Any, second: Any) -> GraphDesc:
     )
 
 
-def constant(data_size: int) -> GraphDesc:
+def constant(data_size: int | None = 24, **fields: Any) -> GraphDesc:
     """A constant that feeds a tile of FLOAT32 {2,3}."""
-    nodes = [OperatorGraphNodeDesc(operator=None, type="CONSTANT", data_size=data_size), FIRST]
+    nodes = [OperatorGraphNodeDesc(operator=None, type="CONSTANT", data_size=data_size, **fields), FIRST]
     return TWO.replace(input_count=0, input_edges=[], nodes=nodes)
 
 
@@ -106,7 +107,7 @@ REFUSED: Final[dict[str, list[tuple[GraphDesc, str]]]] = {
     "DML-GRAPH-Type": [
         (TWO.replace(output_edges=[OUT.replace(type="INPUT")]), "OutputEdges[0].Type"),
         (TWO.replace(nodes=[OperatorGraphNodeDesc(operator=FIRST, type=7), SECOND]), "Nodes[0].Type"),
-        (TWO.replace(nodes=[OperatorGraphNodeDesc(operator=FIRST, type="CONSTANT"), SECOND]), "Nodes[0].Type"),
+        (constant(), "Nodes[0].Type"),
     ],
     "DML-GRAPH-index": [
         (TWO.replace(input_count=0), "InputEdges[0].GraphInputIndex"),
@@ -163,9 +164,42 @@ def test_an_edge_that_reinterprets_a_tensor_has_no_note(second: str) -> None:
     assert check(TWO.replace(nodes=[FIRST, relu]), "6_2") == ()
 
 
-def test_a_constant_that_is_long_enough_is_refused_for_its_type_alone() -> None:
-    for target, hresult in (("5_2", HRESULT.E_INVALIDARG), ("6_2", HRESULT.E_NOTIMPL)):
-        assert [(each.rule, each.hresult) for each in check(constant(24), target)] == [("DML-GRAPH-Type", hresult)]
+@pytest.mark.parametrize("data_size", [24, 25, 4096, None])
+def test_a_constant_is_taken_from_6_2_on_with_a_note(data_size: int | None) -> None:
+    graph = constant(data_size)
+    for against in get_args(Against):
+        (note,) = check(graph, "6_2", against=against)
+        assert (note.rule, note.path, note.severity) == ("DML-GRAPH-Type-CONSTANT", "Nodes[0].Type", Severity.NOTE)
+        (refusal,) = check(graph, "6_1", against=against)
+        assert (refusal.rule, refusal.hresult) == ("DML-GRAPH-Type", HRESULT.E_INVALIDARG)
+        assert "DML_GRAPH_NODE_TYPE_CONSTANT needs DML_FEATURE_LEVEL_6_2" in refusal.message
+    assert lowest_level(graph) == FeatureLevel.parse("6_2")
+    assert "on Windows, DirectML takes such nodes from 6_2 on" in invoke("explain", "80004001").stdout
+
+
+@pytest.mark.parametrize(
+    ("graph", "rule", "message"),
+    [
+        (constant(23), "DML-GRAPH-DataSize", "the input reaches 24 bytes, but the constant has 23"),
+        (constant(null_data=True), "DML-GRAPH-Desc-null", "null was provided, but the data were expected"),
+        (constant().replace(input_count=1, input_edges=[INTO]), "DML-GRAPH-index", "but the node has no input"),
+        (constant().replace(intermediate_edges=[ONWARD.replace(from_node_output_index=1)]), "DML-GRAPH-index",
+         "1 was provided, but an index below 1 was expected"),
+        (TWO.replace(nodes=[*(TWO.nodes or ()), (constant().nodes or ())[0]]), "DML-GRAPH-node-output",
+         "no edge leads from its output"),
+    ],
+)  # fmt: skip
+def test_an_edge_leads_from_a_constant_and_none_to_it(graph: GraphDesc, rule: str, message: str) -> None:
+    assert message in next(each.message for each in check(graph, "6_2") if each.rule == rule)
+
+
+def test_a_device_compiles_a_constant_and_does_not_execute_it() -> None:
+    compiled = Device("6_2").compile_graph(constant())
+    assert compiled.get_binding_properties().temporary_resource_size == 0
+    with pytest.raises(DmlError, match="DML-GRAPH-Type"):
+        Device("6_1").compile_graph(constant())
+    with pytest.raises(NotImplementedError, match="a graph with a constant cannot be executed"):
+        require_tiles(constant())
 
 
 def test_before_2_1_there_is_no_graph_to_compile() -> None:
@@ -444,10 +478,13 @@ def test_a_graph_in_memory_is_read_with_the_descriptors_of_its_operators() -> No
     assert read_graph_desc(written.desc, operators.__getitem__) == graph
     assert read_graph_desc(None, operators.__getitem__) is None
     assert ctypes.sizeof(DML_GRAPH_DESC) == 72
-    null = WrittenGraph(TWO.replace(nodes=[None, OperatorGraphNodeDesc(operator=SECOND, type=2)]), [None, 0x2000])
-    read = read_graph_desc(null.desc, operators.__getitem__)
+    constant = OperatorGraphNodeDesc(operator=None, type="CONSTANT", data_size=4)
+    other = OperatorGraphNodeDesc(operator=SECOND, type=7)
+    nodes = (None, constant, constant.replace(null_data=True), other)
+    rare = WrittenGraph(TWO.replace(nodes=nodes, node_count=4), [None, None, None, 0x2000])
+    read = read_graph_desc(rare.desc, operators.__getitem__)
     assert read is not None
-    assert read.nodes == (None, OperatorGraphNodeDesc(operator=None, type=2))
+    assert read.nodes == (*nodes[:3], other.replace(operator=None))
 
 
 def test_a_graph_s_cpp_builds_its_nodes_and_edges() -> None:

@@ -224,7 +224,10 @@ def unknown(path: str, keys: str) -> str:
             GRAPH | {"InputEdges": [EDGE | {"Foo": 1}]},
             unknown("InputEdges[0].Foo", "Name, Type, GraphInputIndex, ToNodeIndex, ToNodeInputIndex)"),
         ),
-        (GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]}, unknown("Nodes[0].Foo", "Name, Type, Operator, DataSize)")),
+        (
+            GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]},
+            unknown("Nodes[0].Foo", "Name, Type, Operator, DataSize, NullData)"),
+        ),
         (
             GRAPH | {"Nodes": [{"Operator": AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}}]},
             unknown("Nodes[0].Operator.ScaleBias.X", "Scale, Bias)"),

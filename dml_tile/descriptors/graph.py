@@ -49,6 +49,8 @@ class OperatorGraphNodeDesc(_GraphPart):
     """The descriptor of the IDMLOperator, or null."""
     data_size: UINT64 | None = None
     """The bytes of a constant's data."""
+    null_data: bool = False
+    """True where a constant's Data is a null pointer."""
 
     @model_validator(mode="before")
     @classmethod
@@ -70,9 +72,15 @@ class OperatorGraphNodeDesc(_GraphPart):
             *,
             operator: OperatorDesc | TileOperatorDesc | None,
             data_size: SupportsIndex | None = ...,
+            null_data: bool = ...,
             name: str | None = ...,
             type: SupportsIndex | str = ...,  # noqa: A002
         ) -> None: ...
+
+
+def is_constant(node: OperatorGraphNodeDesc | None) -> bool:
+    """Return True for a DML_CONSTANT_DATA_GRAPH_NODE_DESC."""
+    return node is not None and node.type == GraphNodeType.CONSTANT
 
 
 def _operator(data: Any) -> Any:

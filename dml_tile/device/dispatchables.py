@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from dml_tile.bindings.slots import INITIALIZER_OUTPUT, INITIALIZER_PERSISTENT, PERSISTENT, TEMPORARY, Slot
-from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.graph import GraphDesc, is_constant
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.plans import BindingProperties, CompiledPlan
@@ -24,8 +24,10 @@ Slots: TypeAlias = Mapping[str, Sequence[Sequence[Slot]]]
 
 
 def require_tiles(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:
-    """Raise NotImplementedError for an operator other than Tile, and for a graph that has one."""
+    """Raise NotImplementedError for an operator other than Tile, and for a graph that has one, or a constant."""
     nodes = desc.nodes or () if isinstance(desc, GraphDesc) else ()
+    if any(map(is_constant, nodes)):
+        raise NotImplementedError("a graph with a constant cannot be executed: the descriptor does not have its data")
     for operator in (desc, *(node.operator for node in nodes if node is not None)):
         if isinstance(operator, OperatorDesc) and operator.type != OperatorType.TILE:
             raise NotImplementedError(f"{operator_name(operator.type)} cannot be executed: of operators, Tile alone is")

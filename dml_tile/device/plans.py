@@ -106,7 +106,7 @@ def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Sl
 
 
 def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
-    """Return the plan of a graph that breaks no rule; it is executed if all its operators are tiles.
+    """Return the plan of a graph that breaks no rule; it is executed if all its nodes are tiles.
 
     Tensors between nodes lie side by side in the temporary resource; an output that is needed in several places is
     written to each. Raises ValueError for more than ``MAX_SLOTS`` inputs or outputs.
@@ -118,17 +118,19 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     live = view.live_nodes()
     order = [node for node in order_of_nodes(view) if node in live]
     input_edges = [edge for _, edge in view.inputs if edge.to_node_index in live]
-    edges = [edge for _, edge in view.intermediates if edge.to_node_index in live]
+    # what a constant feeds has no tensor to read from, and is not executed
+    edges = [edge for _, edge in view.intermediates if edge.to_node_index in live and view.produced(edge) is not None]
     consumers = defaultdict[int, list[BufferTensorDesc]](list)
     for edge in input_edges:
         consumers[edge.graph_input_index].append(_described(view.consumed(edge)))
     producers = {edge.graph_output_index: edge for _, edge in view.outputs}
+    written = {i: view.produced(edge) for i, edge in producers.items()}
     inputs, initial = (
         tuple(_slot(f"Inputs[{i}]", consumers.get(i, ()), kind) for i in range(graph.input_count))
         for kind in (TENSOR, INITIALIZER_INPUT)
     )
     outputs = tuple(
-        _slot(f"Outputs[{i}]", [_described(view.produced(producers[i]))] if i in producers else (), TENSOR)
+        _slot(f"Outputs[{i}]", [each for each in (written.get(i),) if each is not None], TENSOR)
         for i in range(graph.output_count)
     )
     kept = {i: len(consumers[i]) * _rounded(slot.size_in_bytes) for i, slot in enumerate(initial) if slot.size_in_bytes}
@@ -146,7 +148,11 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     for (node, _), offset in offsets.items():
         destinations[node].append(_Place("TemporaryResource", offset))
     operators = [node.operator for node in graph.nodes or () if node is not None]
-    tiles = [(tile, sources[node], destinations[node]) for node in order if (tile := tile_of(operators[node]))]
+    tiles = [
+        (tile, sources[node], destinations[node])
+        for node in order
+        if node in sources and (tile := tile_of(operators[node]))
+    ]
     ends = [view.operators[node].tensors or ((), ()) for node in order]
     all_of_them = [tensor for slots in ends for tensor in chain(*slots) if tensor is not None]
     turned = all_of_them * any(tensor.strides is not None for tensor in all_of_them)  # one may turn all

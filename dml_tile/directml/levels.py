@@ -27,8 +27,6 @@ class Runtime(NamedTuple):
     """It takes UINT8 and INT8 only on an adapter with TypedUAVLoadAdditionalFormats."""
     rounds_persistent_sizes: bool
     """It rounds the size of an OWNED_BY_DML tensor in the persistent resource up to 4 bytes."""
-    constant_nodes: HRESULT
-    """CompileGraph's result for a node of type CONSTANT."""
     compares_elements: bool
     """CompileGraph compares packed tensors at the ends of an edge by their elements."""
     takes_highest_flag: bool
@@ -39,9 +37,16 @@ class Runtime(NamedTuple):
 
 _INVALID: Final = HRESULT.E_INVALIDARG
 _UNSUPPORTED: Final = HRESULT.DXGI_ERROR_UNSUPPORTED
-_AS_5_0: Final = Runtime(True, False, True, False, _INVALID, True, True, _INVALID)
-_AS_5_2: Final = Runtime(True, False, True, False, _INVALID, False, False, _UNSUPPORTED)
-_AS_6_2: Final = Runtime(False, True, False, True, HRESULT.E_NOTIMPL, False, False, _UNSUPPORTED)
+_AS_5_0: Final = Runtime(True, False, True, False, True, True, _INVALID)
+_AS_5_2: Final = Runtime(True, False, True, False, False, False, _UNSUPPORTED)
+_AS_6_2: Final = Runtime(False, True, False, True, False, False, _UNSUPPORTED)
+
+
+CONSTANT_NODES: Final = _L("6_2")
+"""The level that brings DML_GRAPH_NODE_TYPE_CONSTANT, by the page, DirectML.h (0x6200) and Releases.md (1.13.0). The
+build that reports 6_2 returns E_NOTIMPL for one, and does not count: ONNX Runtime, DxDispatch and DirectMLX create such
+nodes on Windows.
+"""
 
 
 class Level(NamedTuple):
@@ -55,6 +60,10 @@ class Level(NamedTuple):
     """True if other operators were measured at this very level."""
     exports_create_device1: bool = True
     """Its DirectML.dll has the function DMLCreateDevice1, which DirectML.h declares from 2_0 on."""
+    has_level_queries: bool = True
+    """CheckFeatureSupport knows FEATURE_LEVELS."""
+    takes_custom_heaps: bool = True
+    """An initializer's input may be on a heap of type CUSTOM."""
     has_graphs: bool = True
     """IDMLDevice1, with CompileGraph, is there."""
     new_types: tuple[str, ...] = ()
@@ -64,7 +73,15 @@ class Level(NamedTuple):
 LEVELS: Final = {
     row.level: row
     for row in (
-        Level(_L("1_0"), _AS_5_0, exports_create_device1=False, has_graphs=False, new_types=("float", "int")),
+        Level(
+            _L("1_0"),
+            _AS_5_0,
+            exports_create_device1=False,
+            has_level_queries=False,
+            takes_custom_heaps=False,
+            has_graphs=False,
+            new_types=("float", "int"),
+        ),
         Level(_L("2_0"), _AS_5_0, has_graphs=False),
         Level(_L("2_1"), _AS_5_0),
         Level(_L("3_0"), _AS_5_0, new_types=("float64", "int64")),

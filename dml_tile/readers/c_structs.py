@@ -23,7 +23,7 @@ from dml_tile.descriptors.numbers import SCALAR_FORMATS, ScaleBias, Size2D
 from dml_tile.descriptors.operator import KINDS, UNKNOWN_STRUCT, OperatorDesc, OperatorFields
 from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType, TensorType
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType, TensorType
 from dml_tile.directml.operators import Field, Operator, operators
 from dml_tile.errors import require_instance
 
@@ -140,6 +140,13 @@ def _described(part: type[Struct]) -> type[Structure]:
 GRAPH_PARTS: Final = {array.c_name: _described(array.struct) for array in ARRAYS.values()}
 """The structure behind the Desc of each entry of a graph's arrays."""
 
+
+class DML_CONSTANT_DATA_GRAPH_NODE_DESC(Structure):  # noqa: N801
+    """The description of a constant; 24 bytes."""
+
+    _fields_ = (("Data", c_void_p), ("DataSize", ctypes.c_size_t), ("Name", ctypes.c_char_p))
+
+
 _Struct = TypeVar("_Struct", bound=Structure)
 
 MAX_TENSORS: Final = 2**16
@@ -226,8 +233,8 @@ def read_graph_desc(source: CSource, operator_desc: Callable[[int], OperatorDesc
     """Return the DML_GRAPH_DESC, of 72 bytes, at ``source``; None for a null pointer.
 
     ``operator_desc`` returns the descriptor of the IDMLOperator at an address, since an IDMLOperator does not tell it.
-    A node or edge of another type than its array's is read as its type only. Takes and raises what
-    ``read_operator_desc`` does, and what ``operator_desc`` raises; ValueError for a Name that is not UTF-8.
+    A constant's data are not read; of another node or edge whose type is not its array's, the type alone is. Takes and
+    raises what ``read_operator_desc`` does, and what ``operator_desc`` raises; ValueError for a Name that is not UTF-8.
     """
     graph = _structure(source, DML_GRAPH_DESC)
     if graph is None:
@@ -243,6 +250,13 @@ def read_graph_desc(source: CSource, operator_desc: Callable[[int], OperatorDesc
 def _read_entry(
     entry: DML_GRAPH_NODE_DESC, array: GraphArray, operator_desc: Callable[[int], OperatorDesc | None]
 ) -> dict[str, Any] | None:
+    if array.c_name == "Nodes" and entry.Type == GraphNodeType.CONSTANT:
+        constant = _structure(entry.Desc, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
+        if constant is None:
+            return None
+        name = constant.Name.decode() if constant.Name else None
+        data = {"DataSize": constant.DataSize, "NullData": not constant.Data}
+        return {"Type": entry.Type, "Operator": None, "Name": name, **data}
     part = GRAPH_PARTS[array.c_name]
     desc = _structure(entry.Desc, part)
     if desc is None:

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import product
 from typing import Final, Literal, TypeAlias
 
-from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, GraphDesc
+from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, GraphDesc, is_constant
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, FeatureLevel
@@ -95,6 +95,9 @@ def refusal_is_explained(capture: Capture, target: Target) -> Iterator[Violation
     is unknown.
     """
     if capture.hresult is None or capture.was_taken or capture.hresult in _OF_THE_MACHINE:
+        return
+    nodes = capture.desc.nodes if isinstance(capture.desc, GraphDesc) else None
+    if capture.hresult == HRESULT.E_NOTIMPL and any(map(is_constant, nodes or ())):  # a note of the graph says why
         return
     levels = list(FeatureLevel) if capture.feature_level is None else [capture.feature_level]
     if _is_unexplained(capture, _emulated_results(capture, levels)):

@@ -18,16 +18,18 @@ from dml_tile.descriptors.graph import (
     IntermediateGraphEdge,
     OperatorGraphNodeDesc,
     OutputGraphEdge,
+    is_constant,
 )
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML, GraphNodeType
-from dml_tile.directml.levels import LEVELS
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML
+from dml_tile.directml.levels import CONSTANT_NODES, LEVELS
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.geometry.layout import extent, packed_strides, round_up_4
+from dml_tile.rules.tile import level_needed, upgrade_advice
 from dml_tile.text import plural
 
 _COUNTS: Final = {
@@ -78,7 +80,10 @@ _SHARED: Final[dict[int, tuple[ref[OperatorDesc], NodeOperator]]] = {}
 """Each operator of a graph while it is alive, by its id: a capture has graphs that share operators of any size."""
 
 
-def _node_operator(operator: OperatorDesc | None) -> NodeOperator:
+def _node_operator(node: OperatorGraphNodeDesc | None) -> NodeOperator:
+    if is_constant(node):
+        return _CONSTANT
+    operator = node.operator if node is not None else None
     if operator is None:
         return _NULL
     key = id(operator)
@@ -154,11 +159,13 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
 
 
 _NULL: Final = NodeOperator(None)
+_CONSTANT: Final = NodeOperator(None)
+_CONSTANT.tensors = (), (None,)  # no input, and one output, which no tensor describes
 
 
 def graph_view(graph: GraphDesc) -> GraphView:
     """Return the view of a graph, as if no node were refused."""
-    operators = [_node_operator(node.operator if node is not None else None) for node in entries_of(graph, "nodes")]
+    operators = [*map(_node_operator, entries_of(graph, "nodes"))]
     edges: dict[str, list[tuple[str, Any]]] = {array: [] for array in ARRAYS if array != "nodes"}
     wrong: list[tuple[str, str]] = []
     for array, whole in edges.items():
@@ -188,7 +195,7 @@ def _wrong_indices(graph: GraphDesc, edge: Any, operators: Sequence[NodeOperator
             if value >= len(tensors):
                 expected = f"an index below {len(tensors)} was expected" if tensors else f"the node has no {noun}"
                 yield c_name, f"{value} was provided, but {expected}"
-            elif tensors[value] is None:
+            elif tensors[value] is None and operators[node] is not _CONSTANT:
                 yield c_name, f"{value} was provided, but this {noun} of the node is null"
 
 
@@ -273,29 +280,46 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
 
 @GRAPH_RULES.add("DML-GRAPH-Desc-null")
 def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
-    """The Desc of each node and edge, and the operator of each node, is not null."""
+    """The Desc of each node and edge, and the operator or the data of each node, is not null."""
     for array in ARRAYS:
         for i, entry in enumerate(entries_of(view.graph, array)):
             if entry is None:
                 yield Violation(f"{_path(array, i)}.Desc", "null was provided, but a description was expected")
-            elif isinstance(entry, OperatorGraphNodeDesc) and entry.operator is None:
-                if entry.type == GraphNodeType.CONSTANT:  # it has no operator
-                    continue
+            elif array == "nodes" and is_constant(entry):
+                if entry.null_data:
+                    message = "null was provided, but the data were expected"
+                    yield Violation(f"{_path(array, i)}.Data", message, basis=Basis.INFERRED)
+            elif array == "nodes" and entry.operator is None:
                 yield Violation(f"{_path(array, i)}.Operator", "null was provided, but an operator was expected")
 
 
 @GRAPH_RULES.add("DML-GRAPH-Type")
 def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
-    """A node is of type OPERATOR, an edge of the type of its array. From 6_0 on, the runtime returns E_NOTIMPL for a
-    node of type CONSTANT.
-    """
+    """A node is of type OPERATOR or, from 6_2 on, CONSTANT, an edge of the type of its array."""
     for name, array in ARRAYS.items():
         for i, entry in enumerate(entries_of(view.graph, name)):
-            if entry is not None and entry.type != array.type:
-                is_constant = name == "nodes" and entry.type == GraphNodeType.CONSTANT
-                path, given, expected = f"{_path(name, i)}.Type", *map(array.types.write, (entry.type, array.type))
-                message = f"{given} was provided, but {expected} was expected"
-                yield Violation(path, message, hresult=target.level.runtime.constant_nodes if is_constant else None)
+            if entry is None or entry.type == array.type:
+                continue
+            path, given, expected = f"{_path(name, i)}.Type", *map(array.types.write, (entry.type, array.type))
+            if name != "nodes" or not is_constant(entry):
+                yield Violation(path, f"{given} was provided, but {expected} was expected")
+            elif target.feature_level < CONSTANT_NODES:
+                message = level_needed(str(given), CONSTANT_NODES, target)
+                yield Violation(path, message, upgrade_advice(CONSTANT_NODES), ships=True)
+
+
+@GRAPH_RULES.add("DML-GRAPH-Type-CONSTANT", url=pages.LEVELS, severity=Severity.NOTE)
+def constants_are_compiled_on_windows(view: GraphView, target: Target) -> Iterator[Violation]:
+    """A graph with a node of type CONSTANT is compiled on Windows, where ONNX Runtime makes such nodes: the build of
+    DirectML for Linux that has 6_2 returns E_NOTIMPL, 0x80004001.
+    """
+    constants = [i for i, node in enumerate(entries_of(view.graph, "nodes")) if is_constant(node)]
+    if constants and target.feature_level >= CONSTANT_NODES:
+        others = f", as {plural(len(constants) - 1, 'more node')}" if len(constants) > 1 else ""
+        message = (
+            f"it is taken from {CONSTANT_NODES.short} on; one build for Linux returns E_NOTIMPL 0x80004001{others}"
+        )
+        yield Violation(f"{_path('nodes', constants[0])}.Type", message)
 
 
 @GRAPH_RULES.add("DML-GRAPH-index")
@@ -376,7 +400,7 @@ def constants_are_long_enough(view: GraphView, target: Target) -> Iterator[Viola
     nodes = entries_of(view.graph, "nodes")
     for path, edge in view.intermediates:
         node, consumed = nodes[edge.from_node_index], view.consumed(edge)
-        if node is None or node.type != GraphNodeType.CONSTANT or node.data_size is None or consumed is None:
+        if not is_constant(node) or node.data_size is None or consumed is None:
             continue
         if node.data_size < (reached := _extent(consumed)):
             yield Violation(path, f"the input reaches {reached} bytes, but the constant has {node.data_size}")

@@ -11,7 +11,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import require_instance
-from dml_tile.findings import BASES, Basis, Finding, apply_rules
+from dml_tile.findings import BASES, Basis, Finding, Severity, apply_rules
 from dml_tile.rules import rules_of
 from dml_tile.rules.graph import (
     CONNECTION_RULES,
@@ -75,7 +75,9 @@ def _findings(view: GraphView, target: Target) -> Iterator[Finding]:
         if not isinstance(graph, CapturedGraph) or target not in operator.refused:
             module, subject = rules_of(node.operator)
             found = tuple(module.findings(subject, target))
-            operator.refused[target] = any(finding.basis & BASES["runtime"] for finding in found)
+            operator.refused[target] = any(
+                each.basis & BASES["runtime"] and each.severity is Severity.ERROR for each in found
+            )
             for finding in found if not isinstance(graph, CapturedGraph) else ():
                 yield replace(finding, path=f"Nodes[{i}].Operator.{finding.path}".rstrip("."))
         if operator.refused[target]:

@@ -286,6 +286,11 @@ CALLS: Final = {
     "DML-GRAPH-array": Calls("check(graph.replace(nodes=None, node_count=2))", "check(graph)"),
     "DML-GRAPH-Desc-null": Calls("check(graph.replace(input_edges=[into, None]))", "check(graph)"),
     "DML-GRAPH-Type": Calls('check(graph.replace(input_edges=[into.replace(type="OUTPUT")]))', "check(graph)"),
+    "DML-GRAPH-Type-CONSTANT": Calls(
+        'constant = OperatorGraphNodeDesc(operator=None, type="CONSTANT", data_size=216)\n'
+        "check(graph.replace(nodes=[constant, second], input_edges=[]))",
+        "check(graph)",
+    ),
     "DML-GRAPH-index": Calls("check(graph.replace(input_count=0))", "check(graph)"),
     "DML-GRAPH-DataSize": Calls(
         'constant = OperatorGraphNodeDesc(operator=None, type="CONSTANT", data_size=4)\n'

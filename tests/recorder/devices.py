@@ -6,7 +6,7 @@ Its objects are of the emulator's classes, but hold addresses; what C returns as
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ctypes import Structure, addressof, c_uint32, c_uint64, sizeof
+from ctypes import Structure, addressof, c_uint32, c_uint64, create_string_buffer, sizeof
 from typing import Any, Final
 
 from dml_tile import (
@@ -24,13 +24,18 @@ from dml_tile import (
     OperatorInitializer,
 )
 from dml_tile.bindings.resources import BindingLike, binding_desc
-from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
+from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc, is_constant
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.dispatches import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, CommandListType, FeatureLevel
 from dml_tile.errors import DmlError
-from dml_tile.readers.c_structs import DML_GRAPH_DESC, DML_GRAPH_NODE_DESC, GRAPH_PARTS
+from dml_tile.readers.c_structs import (
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
+    DML_GRAPH_DESC,
+    DML_GRAPH_NODE_DESC,
+    GRAPH_PARTS,
+)
 from tests.recorder import interfaces
 from tests.recorder.interfaces import Object
 from tests.recorder.memory import guarded_memory
@@ -181,8 +186,13 @@ class WrittenGraph:
     def _entry(self, array: str, entry: Any, operator: int | None) -> DML_GRAPH_NODE_DESC:
         if entry is None:
             return DML_GRAPH_NODE_DESC(1, None)
-        fields = entry.model_dump(by_alias=True, exclude={"type", "operator", "name"})
-        desc = GRAPH_PARTS[array](**fields, **({"Operator": operator} if array == "Nodes" else {}))
+        fields = entry.model_dump(by_alias=True, exclude={*OperatorGraphNodeDesc.model_fields})
+        desc: Structure = GRAPH_PARTS[array](**fields, **({"Operator": operator} if array == "Nodes" else {}))
+        if array == "Nodes" and is_constant(entry):
+            data = create_string_buffer(entry.data_size or 0)
+            self._kept.append(data)
+            address = None if entry.null_data else addressof(data)
+            desc = DML_CONSTANT_DATA_GRAPH_NODE_DESC(address, entry.data_size or 0, None)
         self._kept.append(desc)
         return DML_GRAPH_NODE_DESC(entry.type, addressof(desc))
 
