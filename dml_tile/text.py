@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 _LOG_COMMAND: Final = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
@@ -134,3 +134,10 @@ def pointer_steps(pointer: str) -> list[str]:
     ['dispatchables', 'a/b', '0']
     """
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def counts_text(counts: Collection[int]) -> str:
+    """Return dimension counts: ``4``, ``1 to 8`` or ``2, 4``."""
+    if len(counts) == max(counts) - min(counts) + 1 > 1:
+        return f"{min(counts)} to {max(counts)}"
+    return ", ".join(map(str, sorted(counts)))

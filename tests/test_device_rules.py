@@ -131,8 +131,8 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-BINDING-heap": [
         (bound(PLAIN, placed(heap="UPLOAD")), bound(FIRST_OWNED, array(placed(heap="UPLOAD"))), INPUT),
         (bound(PLAIN, placed(heap="GPU_UPLOAD")), bound(PLAIN, GOOD), INPUT),
-        (bound(PLAIN, CUSTOM), bound(PLAIN, GOOD), INPUT, D),
-        (bound(FIRST_OWNED, array(CUSTOM)), bound(FIRST_OWNED, array(GOOD)), FIRST_INPUT, D),
+        (bound(FIRST_OWNED, array(CUSTOM)), bound(FIRST_OWNED, array(GOOD)), FIRST_INPUT, D, "1_0"),
+        (bound(PLAIN, CUSTOM), bound(FIRST_OWNED, array(CUSTOM)), INPUT, D),
         (bound(FIRST_OWNED, array(placed(heap="READBACK"))), bound(FIRST_OWNED, array(GOOD)), FIRST_INPUT),
         (bound(KEPT, CUSTOM), bound(KEPT, GOOD), RESOURCE, D),
         (bound(FIRST_OUTPUT, CUSTOM), bound(FIRST_OUTPUT, GOOD), FIRST_RESOURCE),

@@ -19,7 +19,7 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import WINDOWS_RELEASES, Target, tile_rows
 from dml_tile.readers.sandbox import parent
-from dml_tile.reports.levels import counts_text
+from dml_tile.text import counts_text
 from docs.generate import DOCS, GENERATED, word_counts
 from docs.generator import rules_page
 from docs.generator.api_page import TASKS

@@ -45,7 +45,7 @@ from docs.generator.operators_page import operator_index
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import row
 from tests.helpers.recorded_answers import rows_of
-from tests.helpers.rule_cases import gather, other, padding, quantize
+from tests.helpers.rule_cases import gather, other, padding, quantize, square
 from tests.test_operator_schema import BASES
 
 DXDISPATCH: Final = os.environ.get("DML_TILE_TESTS_DXDISPATCH", "")
@@ -108,7 +108,8 @@ def verdict(desc: OperatorDesc, target: str = "6_4") -> tuple[Verdict, tuple[str
         (gather("INT64"), "2_1", (Verdict.REFUSED, ())),
         (quantize(), "6_4", (Verdict.ACCEPTED_IN_PART, ("Sizes", "QuantizationTensorCount"))),
         (quantize(), "6_2", (Verdict.REFUSED, ("Sizes", "QuantizationTensorCount"))),
-        (other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2), "5_2", (Verdict.UNDOCUMENTED, ())),
+        (square("INT8"), "5_2", (Verdict.UNDOCUMENTED, ())),
+        (other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2), "5_2", (Verdict.ACCEPTED, ())),
         (other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2), "6_2", (Verdict.REFUSED, ())),
         (padding(), "6_4", (Verdict.ACCEPTED, ())),
     ],

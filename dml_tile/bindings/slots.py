@@ -39,13 +39,14 @@ class SlotKind(NamedTuple):
 _DEFAULT = frozenset({HeapType.DEFAULT})
 _UPLOAD = frozenset({HeapType.DEFAULT, HeapType.UPLOAD})
 _CUSTOM = frozenset({HeapType.CUSTOM})
+_ANY = _UPLOAD | _CUSTOM  # the page of BindInputs lacks CUSTOM, which the feature level history has from 2_0 on
 _ONE, _MANY = BindingType.BUFFER, BindingType.BUFFER_ARRAY
 
 TENSOR: Final = SlotKind("a tensor", "execution", _ONE, "TotalTensorSizeInBytes", _DEFAULT, _DEFAULT | _CUSTOM)
 PERSISTENT: Final = TENSOR._replace(name="a persistent resource", size_is="PersistentResourceSize")
 TEMPORARY: Final = TENSOR._replace(name="a temporary resource", size_is="TemporaryResourceSize")
 INITIALIZER_INPUT: Final = SlotKind(
-    "an initializer's input", "initialisation", _MANY, "TotalTensorSizeInBytes", _UPLOAD, _UPLOAD | _CUSTOM, False
+    "an initializer's input", "initialisation", _MANY, "TotalTensorSizeInBytes", _ANY, _ANY, unordered_access=False
 )
 INITIALIZER_OUTPUT: Final = SlotKind(
     "an initializer's output", "initialisation", _ONE, "PersistentResourceSize", _DEFAULT, _DEFAULT

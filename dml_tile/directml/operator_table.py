@@ -2,7 +2,8 @@
 
 Sentences of ``fields`` and ``sizes`` are equations (``dml_tile.rules.equations``), those of ``shapes`` a tensor's Sizes
 by names (``dml_tile.rules.shapes``). Those of ``given`` name tensors of which one is not null, of ``null`` tensors that
-all are; behind "if" is a tensor that is not null, or an enumerator: "MaskTensor if MaskType = NONE".
+all are; behind "if" is a tensor that is not null, or an enumerator: "MaskTensor if MaskType = NONE". Behind "below" is
+the level from which on a sentence of ``fields`` or ``given`` no longer holds.
 
 An entry is parsed when its operator is first looked at; Tile's by every check.
 """
@@ -23,7 +24,8 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import Operator, enumerations
 
 TABLE: Final = Path(__file__).with_name("operators.toml")
-_RUNTIME: Final = "runtime_"
+_OTHER_ROWS: Final = ("runtime_", "page_", "history_")
+"""The prefixes of rows beside those that count."""
 _TAKEN_OVER: Final = frozenset(
     {"by", "free", "fused", "inputs", "never_owned", "not_repeated", "runtime_fused", "unchecked", "without_rule"}
 )
@@ -70,6 +72,8 @@ class Sentence(NamedTuple):
 
     text: str
     basis: Basis
+    below: FeatureLevel | None = None
+    """The level from which on it no longer holds, if there is one."""
 
 
 class Given(NamedTuple):
@@ -98,6 +102,10 @@ class OperatorTable:
 
     rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
     runtime: Mapping[FeatureLevel, Row] = field(default_factory=dict)
+    page_rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
+    """What the operator's page has instead, where the feature level history counts."""
+    history_rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
+    """What the feature level history has instead, where the operator's page counts."""
     same: tuple[Shared, ...] = ()
     fields: tuple[Sentence, ...] = ()
     sizes: tuple[Sentence, ...] = ()
@@ -134,6 +142,10 @@ class OperatorTable:
         """Return the newest row that is not above a level, empty if there is none, and the row that the runtime has."""
         return _newest(self, level)
 
+    def differing_at(self, level: FeatureLevel) -> tuple[Row, Row]:
+        """Return what the operator's page and the history have instead of the row of a level; empty if they agree."""
+        return _differing(self, level)
+
     def is_output(self, tensor: str) -> bool:
         """Return True for a tensor that the operator writes."""
         return tensor.startswith("Output") and tensor not in self.inputs
@@ -145,6 +157,12 @@ def _newest(table: OperatorTable, level: FeatureLevel) -> tuple[Row, Row]:
         next((rows[since] for since in reversed([*rows]) if since <= level), {}) for rows in (table.rows, table.runtime)
     )
     return documented, measured or documented
+
+
+@cache
+def _differing(table: OperatorTable, level: FeatureLevel) -> tuple[Row, Row]:
+    since = max((each for each in (*table.rows, *table.page_rows, *table.history_rows) if each <= level), default=level)
+    return table.page_rows.get(since, {}), table.history_rows.get(since, {})
 
 
 @cache
@@ -197,19 +215,22 @@ def _sentences(values: Mapping[str, Any]) -> dict[str, list[Sentence]]:
     for name, texts in values.items():
         prefix, _, key = name.rpartition("_")
         if key in found:
-            found[key] += [Sentence(text, _PREFIXES[prefix]) for text in texts]
+            found[key] += [_sentence(text, _PREFIXES[prefix]) for text in texts]
     return found
 
 
+def _sentence(text: str, basis: Basis) -> Sentence:
+    text, _, below = text.partition(" below ")
+    return Sentence(text, basis, FeatureLevel.parse(below) if below else None)
+
+
 def _given(sentence: Sentence) -> Given:
-    text, _, below = sentence.text.partition(" below ")
-    tensors, _, condition = text.partition(" if ")
-    level = FeatureLevel.parse(below) if below else None
-    return Given(tuple(tensors.replace(" or ", " ").split()), condition, level, sentence.basis)
+    tensors, _, condition = sentence.text.partition(" if ")
+    return Given(tuple(tensors.replace(" or ", " ").split()), condition, sentence.below, sentence.basis)
 
 
 def _shared(sentences: Iterable[Sentence], names: tuple[str, ...]) -> Iterator[Shared]:
-    for sentence, basis in sentences:
+    for sentence, basis, _ in sentences:
         text, _, condition = sentence.partition(" if ")
         text, _, alias = text.partition(", ")
         one, _, other = alias.partition(" as ")
@@ -236,7 +257,7 @@ def operator_table(operator: str, tensors: tuple[str, ...], choice: str = "") ->
     if choice:
         values |= _values(_heading(operator, choice))
     groups = tuple(values.get("tensors", ()))
-    rows: dict[str, dict[FeatureLevel, Row]] = {"": {}, _RUNTIME: {}}
+    rows: dict[str, dict[FeatureLevel, Row]] = {prefix: {} for prefix in ("", *_OTHER_ROWS)}
     for key, cells in values.items():
         if key[-1].isdigit():
             rows[key[:-3]][_level(key[-3:])] = _rows(groups, tensors, tuple(cells))
@@ -246,7 +267,9 @@ def operator_table(operator: str, tensors: tuple[str, ...], choice: str = "") ->
         taken_over[key] = tuple(values[key]) if isinstance(values[key], list) else values[key]
     return OperatorTable(
         rows=rows[""],
-        runtime=rows[_RUNTIME],
+        runtime=rows["runtime_"],
+        page_rows=rows["page_"],
+        history_rows=rows["history_"],
         same=tuple(_shared(sentences["same"], tensors)),
         given=tuple(map(_given, sentences["given"])),
         null=tuple(map(_given, sentences["null"])),

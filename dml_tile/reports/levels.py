@@ -18,6 +18,7 @@ from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import BOTH, Basis, Column, OperatorTable, Row, tables_of
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import DIRECTML_VERSIONS, PACKAGES, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
+from dml_tile.text import counts_text
 
 KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
 """The data types that Tile has in the same rows."""
@@ -112,7 +113,7 @@ def operator_lines(operator: Operator) -> str:
         page = table.page
         lines += [f"  {choice}"] * bool(choice)
         for (kind, level), rows in groupby(_rows(table), itemgetter(0, 1)):
-            lines.append(f"  {'from' if kind == 'documented' else 'the runtime, measured, from'} {level.short}:")
+            lines.append(f"  {_KINDS[kind]}from {level.short}:")
             for _, _, tensors, column in rows:
                 types = types_text(column.data_types) or "no types are given"
                 lines.append(f"    {tensors}: {counts_text(column.dimension_counts)} dimensions; {types}")
@@ -128,6 +129,8 @@ def operator_json(operator: Operator) -> str:
             "page": table.page,
             "documented": {level.short: _row_record(row) for level, row in table.rows.items()},
             "runtime": {level.short: _row_record(row) for level, row in table.runtime.items()},
+            "page_rows": {level.short: _row_record(row) for level, row in table.page_rows.items()},
+            "history_rows": {level.short: _row_record(row) for level, row in table.history_rows.items()},
             "requirements": [*_sentences(operator, table)],
         }
         for choice, table in tables_of(operator)
@@ -135,6 +138,14 @@ def operator_json(operator: Operator) -> str:
     record = {"operator": operator.c_name, "value": operator.value, "since": operator.level.short, "tables": tables}
     return f"{json.dumps(record, indent=2)}\n"
 
+
+_KINDS: Final = {
+    "documented": "",
+    "measured": "the runtime, measured, ",
+    "page only": "its page, which has less, ",
+    "history only": "the feature level history, which has less, ",
+}
+"""Words for what rows rest on; documented ones are those of the source that has the most."""
 
 _HELD: Final = {
     BOTH: "",
@@ -178,17 +189,10 @@ def _level_text(level: FeatureLevel) -> str:
 
 def _rows(table: OperatorTable) -> Iterator[tuple[str, FeatureLevel, str, Column]]:
     """Yield the rows of a table, level by level: what they rest on, the level, tensors, and what these may be."""
-    for kind, rows in (("documented", table.rows), ("measured", table.runtime)):
+    for kind, rows in zip(_KINDS, (table.rows, table.runtime, table.page_rows, table.history_rows), strict=True):
         for level, row in rows.items():
             for column in dict.fromkeys(row.values()):
                 yield kind, level, ", ".join(tensor for tensor in row if row[tensor] == column), column
-
-
-def counts_text(counts: Collection[int]) -> str:
-    """Return dimension counts: ``4``, ``1 to 8`` or ``2, 4``."""
-    if len(counts) == max(counts) - min(counts) + 1 > 1:
-        return f"{min(counts)} to {max(counts)}"
-    return ", ".join(map(str, sorted(counts)))
 
 
 def types_text(data_types: Collection[TensorDataType]) -> str:
@@ -202,7 +206,8 @@ def _sentences(operator: Operator, table: OperatorTable) -> Iterator[str]:
             but = f", but {alias[1].name} for {alias[0].name}" if alias else ""
             but += f", if {condition} is given" if condition else ""
             yield f"the same {field}: {', '.join(tensors)}{but}{_HELD[basis]}"
-    yield from (f"{text}{_HELD[basis]}" for text, basis in table.fields)
+    for text, basis, below in table.fields:
+        yield f"{text}{f' below {below.short}' if below else ''}{_HELD[basis]}"
     for tensors, condition, below, basis in table.given:
         when = f" if {condition.replace(' = ', ' is ')}" if condition else ""
         when += f" below {below.short}" if below else ""
@@ -210,7 +215,7 @@ def _sentences(operator: Operator, table: OperatorTable) -> Iterator[str]:
     for tensors, condition, _, basis in table.null:
         yield f"null: {', '.join(tensors)} if {condition.replace(' = ', ' is ')}{_HELD[basis]}"
     yield from _shapes(table)
-    for text, basis in table.sizes:
+    for text, basis, _ in table.sizes:
         formula, _, words = text.partition("; ")
         tensor = next(word for word in re.split(r"\W+", formula) if word in operator.named)
         words = f"{tensor} has {words}" if words else formula.replace(" == ", " is ")

@@ -12,7 +12,7 @@ from dml_tile.directml.operator_table import OperatorTable, operator_table
 from dml_tile.directml.operators import operator_name, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Rules, Severity, Violation
-from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
+from dml_tile.rules.operator_fields import FIELD_LEVEL_RULES, OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import OperatorView, table_of, viewed
 from dml_tile.rules.tile import upgrade_advice
 
@@ -83,7 +83,7 @@ def _refused_alone(op: OperatorView, target: Target) -> Iterator[tuple[str, Viol
             continue
         fields = {name: activation[name] for name in operator.named} | dict.fromkeys(operator.tensors, output)
         alone = viewed(read_fields(operator, fields))
-        for rule in OPERATOR_FIELD_RULES:
+        for rule in (*OPERATOR_FIELD_RULES, *FIELD_LEVEL_RULES):
             for violation in rule.violations(alone, target):
                 field = operator.named.get(violation.path)
                 yield path, violation, field is not None and field.kind == "f"

@@ -277,13 +277,14 @@ def buffer_allows_unordered_access(bound: BoundRange, target: Target) -> Iterato
 
 @BINDING_DESC_RULES.add("DML-BINDING-heap", url=pages.BIND_INPUTS)
 def heap_is_allowed(bound: BoundRange, target: Target) -> Iterator[Violation]:
-    """A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime accepts
-    CUSTOM too, except for the outputs of an initializer.
+    """A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD and, from 2_0 on, on
+    CUSTOM. The runtime accepts CUSTOM elsewhere too, except for the outputs of an initializer.
     """
     kind, buffer = bound.slot.kind, bound.buffer
-    if buffer is not None and buffer.heap not in kind.documented_heaps:
+    documented = kind.documented_heaps - (frozenset() if target.level.takes_custom_heaps else {HeapType.CUSTOM})
+    if buffer is not None and buffer.heap not in documented:
         heap = f"of type {buffer.heap.name}" if isinstance(buffer.heap, HeapType) else f"of unknown type {buffer.heap}"
-        expected = " or ".join(sorted(heap.name for heap in kind.documented_heaps))
+        expected = " or ".join(sorted(heap.name for heap in documented))
         message = f"the buffer is on a heap {heap}, but {expected} was expected"
         yield Violation(bound.name, message).unless(buffer.heap not in kind.accepted_heaps, "DirectML accepts it")
 

@@ -8,8 +8,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.directml import pages
 from dml_tile.directml.enums import DEVICE_REMOVED, HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
+from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation
+from dml_tile.rules.tile import level_needed, upgrade_advice
 
 _ALL_EXECUTION_FLAGS: Final = 7
 _DEBUG: Final = int(CreateDeviceFlags.DEBUG)
@@ -150,9 +152,13 @@ def direct3d_device_is_present(creation: Creation, target: Target) -> Iterator[V
 
 @FEATURE_RULES.add("DML-DEVICE-feature")
 def feature_is_known(feature: int, target: Target) -> Iterator[Violation]:
-    """CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS."""
+    """CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT, or from 2_0 on for FEATURE_LEVELS."""
     if feature not in (Feature.TENSOR_DATA_TYPE_SUPPORT, Feature.FEATURE_LEVELS):
         yield Violation("feature", f"{feature} is no DML_FEATURE")
+    elif feature == Feature.FEATURE_LEVELS and not target.level.has_level_queries:
+        since = next(row.level for row in LEVELS.values() if row.has_level_queries)
+        message = level_needed("FEATURE_LEVELS", since, target)
+        yield Violation("feature", message, upgrade_advice(since), Basis.DOCUMENTED | Basis.INFERRED)
 
 
 @REQUESTED_LEVEL_RULES.add("DML-DEVICE-feature-levels")

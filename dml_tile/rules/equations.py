@@ -138,7 +138,7 @@ class _Equation:
     """A sentence: its test, the tensors whose dimensions or fields it needs, and what a violation says."""
 
     def __init__(self, sentence: Sentence, operator: Operator) -> None:
-        text, self._basis = sentence
+        text, self._basis, _ = sentence
         found = EQUATION.fullmatch(_OF.sub(r"\1_of_\2", text))
         assert found, text
         self._left, self._right, self._words = found["left"], found["right"], found["words"] or ""

@@ -16,14 +16,15 @@ from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import OperatorTable
 from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Violation, apply_rules
+from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
 from dml_tile.rules.activations import ACTIVATION_RULES
-from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
+from dml_tile.rules.operator_fields import FIELD_LEVEL_RULES, OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import INT_MAX, OperatorView, viewed
-from dml_tile.rules.shapes import holds
+from dml_tile.rules.shapes import holds, misfits_below
 from dml_tile.rules.tensor import TensorView, findings_of_tensor
 from dml_tile.rules.tile import count_outside_row, lacking_capability, level_needed, upgrade_advice
 from dml_tile.rules.tile_findings import NEWEST, lowest_passing
+from dml_tile.text import counts_text
 
 OPERATOR_LEVEL_RULES: Final = Rules[OperatorView](url=pages.OPERATOR, basis=BOTH | Basis.INFERRED)
 
@@ -70,7 +71,7 @@ def _outside_the_row(
                 later = (level for level, row in op.table.rows.items() if value in getattr(row[tensor], column))
                 since = next((level for level in later if level > target.feature_level), None)
                 basis = Basis.RUNTIME if is_documented else Basis.DOCUMENTED if is_taken else BOTH
-                yield view, expected, since, basis
+                yield view, expected & accepted or expected, since if not is_documented else None, basis
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-DataType")
@@ -155,6 +156,35 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
             yield Violation(view.path("Flags"), message, basis=BOTH)
 
 
+OPERATOR_LEVEL_RULES.extend(FIELD_LEVEL_RULES)
+
+
+@OPERATOR_LEVEL_RULES.add("DML-OPERATOR-sources", severity=Severity.NOTE)
+def sources_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """The operator's page and DirectML's feature level history say the same of the feature level. Where they do not,
+    DirectML's measured answer counts, else the one that takes more.
+    """
+    page, history = "the operator's page", "DirectML's feature level history"
+    measured = "taken, as measured" if target.level.operators_are_measured else ""
+    taken, (page_row, history_row) = op.table.at(target.feature_level), op.table.differing_at(target.feature_level)
+    for row, loser, winner in ((page_row, page, history), (history_row, history, page)):
+        for name, view in ((each, view) for each in row for view in op.of(each)):
+            (counts, types), count, data_type = row[name], view.desc.dimension_count, view.desc.data_type
+            if count not in counts and all(count in each[name].dimension_counts for each in taken):
+                others = f"inferred to be taken, as by the other operators that {winner} raises to 8"
+                how = measured or (f"taken by {winner}" if count > max(counts) else others)
+                message = f"a dimension count of {count} is {how}; {loser} has {counts_text(counts)}"
+                yield Violation(view.path("DimensionCount"), message, basis=BOTH)
+            if data_type not in types and all(data_type in each[name].data_types for each in taken):
+                names = ", ".join(type_name(each) for each in sorted(types))
+                message = f"{type_name(data_type)} is {measured or f'taken by {winner}'}; {loser} has {names}"
+                yield Violation(view.path("DataType"), message, basis=BOTH)
+    for below, violation in misfits_below(op):
+        if target.feature_level >= below:
+            message = f"{violation.message} by {page}; {history} takes it from {below.short} on"
+            yield violation._replace(message=message)
+
+
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)
 
 
@@ -229,6 +259,7 @@ def _levels_of(operator: Operator, table: OperatorTable) -> frozenset[FeatureLev
     """Return the levels at which the answer to an operator can differ from the next older level's."""
     levels = {operator.level, *table.rows, *table.runtime, *table.optional_from.values()}
     levels.update(given.below for given in table.given if given.below)
+    levels.update(sentence.below for sentence in table.fields if sentence.below)
     levels.update(*(enumerations()[field.enumeration].levels for field in operator.enumerators))
     if operator.fused:
         levels.update(table.fused_from.values(), (each.level for each in operators().values()))

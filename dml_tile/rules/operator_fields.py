@@ -1,4 +1,4 @@
-"""Rules for the fields and Sizes of operators other than Tile that hold at all levels."""
+"""Rules for the fields and Sizes of operators other than Tile: most hold at all levels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Rules, Violation
 from dml_tile.rules.equations import shown
 from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView, broadcast_advice
-from dml_tile.rules.shapes import holds, misfits
+from dml_tile.rules.shapes import holds, misfits, misfits_below
+from dml_tile.rules.tile import upgrade_advice
 
 OPERATOR_FIELD_RULES: Final = Rules[OperatorView](url=pages.OPERATOR, basis=BOTH | Basis.INFERRED)
+FIELD_LEVEL_RULES: Final = Rules[OperatorView](url=pages.LEVELS, basis=BOTH | Basis.INFERRED)
+"""Rules for fields that depend on the level."""
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-same")
@@ -58,6 +61,15 @@ def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Viol
 def fields_fit(op: OperatorView, target: Target) -> Iterator[Violation]:
     """Fields fit the tensors, as their descriptions say."""
     return misfits(op, of_fields=True)
+
+
+@FIELD_LEVEL_RULES.add("DML-OPERATOR-field-level")
+def fields_fit_the_level(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """A field has a value that the feature level takes."""
+    for below, violation in misfits_below(op):
+        if target.feature_level < below:
+            message = f"{violation.message} below {below.short}"
+            yield violation._replace(message=message, suggestion=upgrade_advice(below))
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-ScaleBias", basis=Basis.RUNTIME | Basis.INFERRED)

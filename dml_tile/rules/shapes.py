@@ -18,6 +18,7 @@ from functools import cache, lru_cache, partial
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operator_table import Basis, OperatorTable, Sentence
 from dml_tile.directml.operators import Operator
 from dml_tile.findings import Violation
@@ -64,6 +65,15 @@ def misfits(op: OperatorView, *, of_fields: bool = False) -> Iterator[Violation]
             yield from step.violations(op, values)
 
 
+def misfits_below(op: OperatorView) -> Iterator[tuple[FeatureLevel, Violation]]:
+    """Yield what does not fit an equation of fields that holds below a level, after the level."""
+    for sentence in op.table.fields:
+        if sentence.below:
+            for step in steps_of_equations([sentence], op.operator, {}):
+                for violation in step.violations(op, {name: value_of(op, name) for name in names_in(step.test)}):
+                    yield sentence.below, violation
+
+
 @cache
 def _choosers(table: OperatorTable) -> list[str]:
     """Return the enumerators that conditions of shapes compare."""
@@ -88,7 +98,7 @@ def _steps(
 ) -> list[Step]:
     of = dict(ranks)
     if choices is None:
-        return [*steps_of_equations(table.fields, operator, of)]
+        return [*steps_of_equations([each for each in table.fields if not each.below], operator, of)]
     chosen = dict(zip(_choosers(table), choices, strict=True))
 
     def is_met(condition: str) -> bool:
@@ -105,7 +115,7 @@ def steps_of_shapes(
     """Yield the steps of shapes for tensors of these dimension counts; ``is_met`` is True for conditions that hold."""
     names = dict.fromkeys([*operator.named, *enumerators(operator)], "")  # of those read from Sizes, the place
     leading = ("", "")
-    for text, basis in sentences:
+    for text, basis, _ in sentences:
         found = SHAPE.fullmatch(text)
         assert found, text
         tensor, condition, words = found["tensor"], found["condition"], found["sizes"].split()

@@ -14,7 +14,7 @@ from dml_tile.directml.operators import operator_name, operators
 from dml_tile.directml.targets import DIRECTML_VERSIONS, Target, tile_rows
 from dml_tile.findings import BOTH, Basis, Rules, Severity, Violation
 from dml_tile.rules.tensor import TensorView
-from dml_tile.text import braced
+from dml_tile.text import braced, counts_text
 
 if TYPE_CHECKING:
     from dml_tile.descriptors.operator import OperatorDesc
@@ -292,8 +292,7 @@ def count_outside_row(
     taker: str = "it",
 ) -> Violation:
     """Return the violation of a dimension count that the level's row lacks, and a later one, ``since``, may have."""
-    low, high = min(counts), max(counts)
-    what, expected = f"a dimension count of {view.desc.dimension_count}", f"{low} to {high}" if low < high else f"{low}"
+    what, expected, low = f"a dimension count of {view.desc.dimension_count}", counts_text(counts), min(counts)
     message, advice = f"{what} was provided, but {expected} was expected", None
     if since:
         message, advice = f"{level_needed(what, since, target)}, where {taker} takes {expected}", upgrade_advice(since)

@@ -42,6 +42,14 @@ def other(name: str, data_type: str = "FLOAT32", sizes: Sequence[int] = (2,), **
     return OperatorDesc(type=name, desc={"InputTensor": tensor, "OutputTensor": tensor, **fields})
 
 
+def square(data_type: str) -> OperatorDesc:
+    """An ELEMENT_WISE_DIFFERENCE_SQUARE."""
+    tensor = {"DataType": data_type, "Sizes": [2]}
+    return OperatorDesc(
+        type="ELEMENT_WISE_DIFFERENCE_SQUARE", desc=dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), tensor)
+    )
+
+
 def rnn(activation: str = "ACTIVATION_TANH", **flags: int | None) -> OperatorDesc:
     """An RNN whose sizes are all 1, and flags of its tensors; None for a null one."""
     names = ("InputTensor", "WeightTensor", "RecurrenceTensor", "OutputSequenceTensor")
@@ -159,7 +167,8 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (gather("INT64"), gather("UINT32"), "IndicesTensor.DataType", D | I, at("2_1")),
         (gather("INT8"), gather("INT64"), "IndicesTensor.DataType", D | R, at("6_2")),
         (other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2),
-         other("ELEMENT_WISE_CONSTANT_POW", ScaleBias=None, Exponent=2), "InputTensor.DataType", D, at("5_2")),
+         other("ELEMENT_WISE_CONSTANT_POW", ScaleBias=None, Exponent=2), "InputTensor.DataType", R, at("6_2")),
+        (square("INT8"), square("INT32"), "ATensor.DataType", D, at("5_2")),
     ],
     "DML-OPERATOR-DataType-adapter": [
         (gather("UINT32", "FLOAT64"), gather("UINT32", "FLOAT32"), "InputTensor.DataType", I,
@@ -191,6 +200,16 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     ],
     "DML-OPERATOR-Flags": [
         (rnn(InputTensor=1), rnn(), "InputTensor.Flags", D | R, at("6_2")),
+    ],
+    "DML-OPERATOR-field-level": [
+        (other("ACTIVATION_SOFTPLUS", Steepness=0.5), other("ACTIVATION_SOFTPLUS", Steepness=1), "Steepness", D | R,
+         at("6_2")),
+        (other("ACTIVATION_SOFTPLUS", Steepness=0.5), other("ACTIVATION_SOFTPLUS", Steepness=0.5), "Steepness", D | I,
+         at("6_1"), at("6_4")),
+    ],
+    "DML-OPERATOR-sources": [
+        (other("ACTIVATION_SHRINK", "INT8", Bias=0, Threshold=0), other("ACTIVATION_SHRINK", Bias=0, Threshold=0),
+         "InputTensor.DataType", D | I, at("5_0")),
     ],
     "DML-OPERATOR-ScaleBias": [
         (other("ELEMENT_WISE_ABS", "INT64", ScaleBias={"Scale": 2, "Bias": 0}),
