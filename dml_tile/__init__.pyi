@@ -89,6 +89,7 @@ from dml_tile.directml.targets import TileSupport as TileSupport
 from dml_tile.emit.cpp import cpp_text as cpp_text
 from dml_tile.emit.cpp import get_include as get_include
 from dml_tile.errors import DmlError as DmlError
+from dml_tile.execution.evaluation import evaluate as evaluate
 from dml_tile.execution.executor import CompiledTile as CompiledTile
 from dml_tile.execution.executor import compile_tile as compile_tile
 from dml_tile.execution.executor import execute as execute

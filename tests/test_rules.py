@@ -93,7 +93,7 @@ def test_a_rule_says_what_it_rests_on(rule: Any) -> None:
     assert rule.url.startswith("https://")
     assert rule.basis
     never_called = rule.id == "DML-OPERATOR-not-a-tile" or rule.id.startswith(
-        ("DML-CAPTURE-", "DML-DIALECT-", "DML-DXDISPATCH-", "DML-LOWER-", "DML-VIA-")
+        ("DML-CAPTURE-", "DML-DIALECT-", "DML-DXDISPATCH-", "DML-EXECUTE-", "DML-LOWER-", "DML-VIA-")
     )
     assert (rule.hresult is None) == (rule.crash or never_called or rule.severity is Severity.NOTE)
 
@@ -157,8 +157,8 @@ def test_an_operator_of_another_kind_is_not_judged() -> None:
 def test_wrong_arguments_are_errors_that_say_what_was_expected() -> None:
     with pytest.raises(TypeError, match="a TileOperatorDesc or an OperatorDesc was expected, not a dict"):
         check({})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a TileOperatorDesc was expected, not a OperatorDesc"):
-        execute(OPERATOR, b"", bytearray())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a Mapping was expected, not a bytes"):
+        execute(OPERATOR, b"", "6_4")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="'documentation', 'runtime', 'both'"):
         check(GOOD, against="docs")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"did you mean windows-11-21h2"):

@@ -14,7 +14,7 @@ from dml_tile.directml.enums import HRESULT
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
 from dml_tile.findings import OWN, OwnId, Rule
 from dml_tile.lowering.steps import LOWERING_RULES
-from dml_tile.rules import binding, device, dispatch, graph
+from dml_tile.rules import binding, device, dispatch, execution, graph
 from dml_tile.rules.capture import CAPTURE_RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.rules.operator import OPERATOR_LEVEL_RULES
@@ -34,6 +34,7 @@ _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
     (*graph.GRAPH_CALL_RULES, *graph.GRAPH_RULES, *graph.CONNECTION_RULES),
     (*dispatch.TABLE_RULES, *dispatch.TABLE_USE_RULES, *dispatch.DISPATCH_RULES),
     (*dispatch.EXECUTION_RULES, *dispatch.INITIALIZATION_RULES, *dispatch.PERSISTENCE_RULES),
+    (*execution.REQUEST_RULES, *execution.WORK_RULES, *execution.ELEMENT_RULES),
 )
 
 RULES: Final[dict[str, Rule[Any]]] = {rule.id: rule for rules in _RULES for rule in rules}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import mul
-from typing import Any, Final
+from typing import Any, Final, cast, overload
 
 import numpy as np
 from numpy import may_share_memory, ndarray
@@ -23,6 +23,7 @@ from dml_tile.bindings.memory import (
     require_data_type,
     require_padding,
 )
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
@@ -141,19 +142,57 @@ def _compile(call: str, desc: TileOperatorDesc, target: Target, against: Against
     return CompiledTile(desc, target, padding, totals, DTYPES.get(source.data_type), mover_of_tile(desc))
 
 
+@overload
 def execute(
     desc: TileOperatorDesc,
-    input: BufferLike,  # noqa: A002
+    input: BufferLike,
     output: BufferLike,
     target: TargetLike | None = None,
     against: Against = "both",
     *,
     padding: Padding = "preserve",
-) -> None:
-    """Tile ``input`` into ``output``: any contiguous objects with the buffer protocol, read and written from byte 0.
+) -> None: ...
 
-    Nothing is written before the descriptor, the buffers' sizes and their overlap are checked. In ``output``, only the
-    bytes of the output tensor's elements are written. DirectML was not seen to write the bytes between elements, within
+
+@overload
+def execute(
+    desc: OperatorDesc,
+    input: Mapping[str, Any],
+    output: TargetLike | None = None,
+    target: Against = "both",
+    *,
+    padding: Padding = "preserve",
+) -> None: ...
+
+
+@overload
+def execute(
+    desc: OperatorDesc,
+    input: Mapping[str, Any],
+    *,
+    target: TargetLike | None = None,
+    against: Against = "both",
+    padding: Padding = "preserve",
+) -> None: ...
+
+
+def execute(
+    desc: TileOperatorDesc | OperatorDesc,
+    input: BufferLike | Mapping[str, Any],  # noqa: A002
+    output: BufferLike | TargetLike | None = None,
+    target: TargetLike | None = None,
+    against: Against = "both",
+    *,
+    padding: Padding = "preserve",
+) -> None:
+    """Tile ``input`` into ``output``, or execute any operator: ``execute(desc, {"ATensor": a, …}, target, against)``.
+
+    Buffers are any contiguous objects with the buffer protocol, read and written from byte 0. Those of an OperatorDesc
+    are in one mapping, by field, in C's names or in snake_case: a list for an array of tensors, None, or nothing, for a
+    null tensor; ``evaluate`` takes arrays in place of memory. docs/operators.md says how true the values are.
+
+    Nothing is written before the descriptor, the buffers' sizes and their overlap are checked. Of outputs, only the
+    bytes of the tensors' elements are written. DirectML was not seen to write the bytes between elements, within
     TotalTensorSizeInBytes, but its documentation allows it: ``padding="poison"`` fills them with the byte POISON, 0xCD,
     so that code which relies on them fails.
 
@@ -161,18 +200,29 @@ def execute(
 
     Raises what ``compile_tile`` raises, and TypeError if a buffer is none, is masked, or has elements of another type
     or byte order, ValueError if a buffer is not contiguous, or ``output`` is read-only, and DmlError if a buffer is too
-    small, or the buffers overlap.
+    small, or the buffers overlap; for another operator, also what ``evaluate`` raises.
     """
+    if type(desc) is OperatorDesc:  # isinstance of a pydantic model takes as long as a small tile
+        from dml_tile.execution.evaluation import execute_operator  # most programs execute tiles alone
+
+        buffers = cast("Mapping[str, Any]", input)
+        if output is None:
+            execute_operator(desc, buffers, target, against, padding=padding)
+        else:  # the target stands third, and the contract fourth
+            contract = against if target is None else cast("Against", target)
+            execute_operator(desc, buffers, cast("TargetLike", output), contract, padding=padding)
+        return
     target = resolve(target)
     key = id(desc), id(target), against, padding
     kept = _compiled.get(key)
     if kept is None:
         require_instance(desc, TileOperatorDesc)
-        kept = _compile("execute", desc, target, against, padding), desc, target
+        tile = cast("TileOperatorDesc", desc)
+        kept = _compile("execute", tile, target, against, padding), tile, target
         if len(_compiled) >= _MAX_COMPILED:
             _compiled.clear()
         _compiled[key] = kept
-    kept[0].execute(input, output)
+    kept[0].execute(input, output)  # type: ignore[arg-type]  # the overloads say which
 
 
 _compiled: Final[dict[tuple[int, int, Against, Padding], tuple[CompiledTile, TileOperatorDesc, Target]]] = {}

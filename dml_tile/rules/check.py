@@ -62,7 +62,7 @@ def refusals_of(desc: Descriptor | None, target: Target, against: Against = "bot
     return tuple(filter(blocks_creation, findings_of(desc, target, against)))
 
 
-def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
+def why_never_executed(desc: Descriptor, target: Target) -> tuple[Finding, ...]:
     """Return the findings that prevent execution even if the runtime accepts the descriptor."""
     documented = findings_of(desc, target, "documentation")
     return tuple(finding for finding in documented if finding.rule in RULES_OF_EXECUTION)

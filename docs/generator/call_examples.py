@@ -73,7 +73,60 @@ graph = GraphDesc(
 )
 """
 
+_EXECUTION: Final = """\
+import numpy as np
+from dml_tile import OperatorDesc, evaluate
+
+
+def tensor(*sizes, data_type="FLOAT32"):
+    return {"DataType": data_type, "Sizes": sizes}
+
+
+def fill(size):
+    value = {"OutputTensor": tensor(size), "ValueDataType": "FLOAT32", "Value": 1}
+    return OperatorDesc(type="FILL_VALUE_CONSTANT", desc=value)
+
+
+indices = {"IndicesTensor": tensor(2, data_type="UINT32"), "Axis": 0, "IndexDimensions": 1}
+gather = OperatorDesc(type="GATHER", desc={"InputTensor": tensor(3), "OutputTensor": tensor(2), **indices})
+pool = {
+    "InputTensor": tensor(1, 1, 2, 2),
+    "ROITensor": tensor(1, 1, 1, 5),
+    "OutputTensor": tensor(1, 1, 1, 1),
+    "SpatialScale": 1,
+    "PooledSize": {"Width": 1, "Height": 1},
+}
+roi_pooling = OperatorDesc(type="ROI_POOLING", desc=pool)
+image = np.ones((1, 1, 2, 2), np.float32)
+regions = {
+    "InputGradientTensor": tensor(1, 1, 1, 1),
+    "ROITensor": tensor(1, 4),
+    "BatchIndicesTensor": tensor(1, data_type="UINT32"),
+    "OutputGradientTensor": tensor(1, 1, 2, 2),
+    "OutputROIGradientTensor": None,
+    "InterpolationMode": "LINEAR",
+    "SpatialScaleX": 1,
+    "SpatialScaleY": 1,
+    "InputPixelOffset": 0.5,
+    "OutputPixelOffset": -0.5,
+    "MinimumSamplesPerOutput": 1,
+    "MaximumSamplesPerOutput": 4,
+    "AlignRegionsToCorners": False,
+}
+gradients = {
+    "InputGradientTensor": np.ones((1, 1, 1, 1), np.float32),
+    "ROITensor": np.array([[0, 0, 1, 1]], np.float32),
+    "BatchIndicesTensor": np.array([0], np.uint32),
+}
+
+
+def roi_align_grad(function, input_tensor=None):
+    chosen = {"ReductionFunction": function, "InputTensor": input_tensor}
+    return OperatorDesc(type="ROI_ALIGN_GRAD", desc=regions | chosen)
+"""
+
 PREPARED: Final = {
+    "EXECUTE": _EXECUTION,
     "DIALECT": _DIALECTS,
     "VIA": _BACK_ENDS,
     "GRAPH": _GRAPHS,
@@ -82,6 +135,23 @@ PREPARED: Final = {
 """The text before the examples of a family."""
 
 CALLS: Final = {
+    "DML-EXECUTE-operator": Calls(
+        'evaluate(roi_align_grad("MAX", tensor(1, 1, 2, 2)), gradients)',
+        'evaluate(roi_align_grad("AVERAGE"), gradients)',
+    ),
+    "DML-EXECUTE-bound": Calls("evaluate(fill(2**30 + 1), {})", "evaluate(fill(3), {})"),
+    "DML-EXECUTE-index": Calls(
+        'given = {"InputTensor": np.ones(3, np.float32), "IndicesTensor": np.array([0, 3], np.uint32)}\n'
+        "evaluate(gather, given)",
+        'given = {"InputTensor": np.ones(3, np.float32), "IndicesTensor": np.array([0, 2], np.uint32)}\n'
+        "evaluate(gather, given)",
+    ),
+    "DML-EXECUTE-region": Calls(
+        "corners = np.array([0, 0, 0, np.nan, 1], np.float32).reshape(1, 1, 1, 5)\n"
+        'evaluate(roi_pooling, {"InputTensor": image, "ROITensor": corners})',
+        "corners = np.array([0, 0, 0, 1, 1], np.float32).reshape(1, 1, 1, 5)\n"
+        'evaluate(roi_pooling, {"InputTensor": image, "ROITensor": corners})',
+    ),
     "DML-DIALECT-ONNX": Calls(
         'ONNX_TILE_13.request("int8", [2, 3], [2])', 'ONNX_TILE_13.request("int8", [2, 3], [1, 2])'
     ),

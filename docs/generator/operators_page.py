@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import Operator, operators
+from dml_tile.directml.values import values
 
 _ABOUT = """\
 # Operators
@@ -16,8 +17,13 @@ types and dimension counts, what tensors share, their Sizes, attributes, and fus
 The pages of those marked *in part* leave open what DirectML wants: `check` says "accepted in part", and names the
 fields.
 
-| operator | value | since | looked at |
-|---|---|---|---|
+`evaluate` and `execute` compute an operator's values as DirectML does. *bytes* are equal to what Microsoft's library
+wrote, in every case recorded of the operator; *values* are within a tolerance (FLOAT16: 0.004 relative, 1e-4 absolute;
+integers are equal). 5,836 cases were recorded, at 5_0, 5_2 and 6_2, on one software driver and no GPU: the last bits of
+transcendental functions and sums, the rounding of FLOAT16, and integer division by zero are that driver's.
+
+| operator | value | since | looked at | executed |
+|---|---|---|---|---|
 """
 
 _NEXT = "\n\nNext: [rules](rules.md), for what findings say; [check descriptors](check.md), for how to write one.\n"
@@ -34,7 +40,7 @@ def operators_page() -> str:
     """The page."""
     rows = [
         f"| [{operator.name}]({page}) | {operator.value} | {operator.level.short} | "
-        f"{'whole' if is_whole else 'in part'} |"
+        f"{'whole' if is_whole else 'in part'} | {values().get(operator.name) or 'no: its page does not tell'} |"
         for operator, page, is_whole in operator_index()
     ]
     return _ABOUT.format(count=len(rows)) + "\n".join(rows) + _NEXT

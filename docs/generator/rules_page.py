@@ -59,6 +59,9 @@ FAMILIES: Final = {
     "TABLE": Family("Binding tables", "IDMLDevice::CreateBindingTable, and IDMLBindingTable::Reset."),
     "BINDING": Family("Bindings", "What is bound: ranges of buffers, at initialisation and at execution."),
     "DISPATCH": Family("Dispatch", "IDMLCommandRecorder::RecordDispatch."),
+    "EXECUTE": Family(
+        "Execution", "What an operator reads, and how much of it is executed; DirectML checks none of it."
+    ),
 }
 
 

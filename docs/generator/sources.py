@@ -58,8 +58,11 @@ def public_names(module: str) -> list[str]:
 
 @cache  # so that each definition is one object
 def definition(module: str, name: str) -> Definition:
-    """Return the definition of a name, in the module or in one it is imported from. Raises LookupError without one."""
-    for node in tree_of(module).body:
+    """Return the definition of a name, in the module or in one it is imported from; the last, behind its overloads.
+
+    Raises LookupError without one.
+    """
+    for node in reversed(tree_of(module).body):
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
             return node
         if isinstance(node, ast.ImportFrom) and node.module:

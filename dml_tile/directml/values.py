@@ -1,0 +1,53 @@
+"""How true the values of executed operators are: ``values.toml``, whose head explains its keys."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+TABLE: Final = Path(__file__).with_name("values.toml")
+FLOAT16_TOLERANCE: Final = (4e-3, 1e-4)
+"""Relative and absolute, of any operator that is not equal in every byte."""
+
+
+class Values(NamedTuple):
+    """How true an operator's values are."""
+
+    label: Literal["bytes", "values"]
+    """``bytes``: as DirectML wrote them, in every recorded case; ``values``: within a tolerance."""
+    within: tuple[float, float] = (0, 0)
+    """The tolerance of FLOAT32, relative and absolute; integers are equal."""
+    recorded: bool = True
+    """False for an operator that follows its page, since nothing was recorded of it."""
+    apart: int = 0
+    """The recorded cases outside the tolerance."""
+    why: str = ""
+    """The reason for those."""
+    convention: str = ""
+    """What was chosen where DirectML documents nothing."""
+
+    def __str__(self) -> str:
+        """Return the label with what limits it, in one line."""
+        parts: list[str] = [self.label]
+        if self.within != (0, 0):
+            parts[0] += f" within {self.within[0]:g} relative, {self.within[1]:g} absolute"
+        if not self.recorded:
+            parts[0] += " by its page"
+        if self.why:
+            parts.append(f"but for {self.why}")
+        if self.convention:
+            parts.append(f"convention: {self.convention}")
+        return "; ".join(parts)
+
+
+@cache
+def values() -> Mapping[str, Values]:
+    """Return how true the values of each operator that is executed are, by the operators' names."""
+    rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    return {
+        name: Values(**(row | {"within": tuple(row["within"])} if "within" in row else row))
+        for name, row in rows.items()
+    }

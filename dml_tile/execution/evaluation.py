@@ -1,0 +1,341 @@
+"""Executing any operator on the CPU: of arrays, and of raw memory. Validation first, then the values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import ArrayLike
+
+from dml_tile.bindings.memory import (
+    POISON,
+    BufferLike,
+    Bytes,
+    Padding,
+    as_array,
+    byte_view,
+    element_dtype,
+    parts_overlap,
+    require_data_type,
+    require_padding,
+)
+from dml_tile.bindings.resources import Buffer, BufferBinding
+from dml_tile.bindings.slots import TENSOR, BoundRange, Slot
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.dtypes import dtype_of
+from dml_tile.directml.enums import OperatorType
+from dml_tile.directml.operators import Field, operators
+from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.errors import DmlError, require_instance
+from dml_tile.execution.operators.call import Array, Call, Output, computed_dtype
+from dml_tile.execution.operators.table import KERNELS, values_of
+from dml_tile.findings import Against, Finding
+from dml_tile.geometry.layout import packed_strides
+from dml_tile.rules.binding import output_is_apart, range_is_large_enough
+from dml_tile.rules.check import refusals_of, why_never_executed
+from dml_tile.rules.execution import Request, operator_is_known
+from dml_tile.rules.operator_view import table_of
+from dml_tile.simulation.calls import record
+from dml_tile.simulation.target import resolve
+from dml_tile.text import did_you_mean
+
+
+class Tensor(NamedTuple):
+    """A tensor that is not null: its path, and what it describes."""
+
+    path: str
+    desc: BufferTensorDesc
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.desc.sizes or ())[: self.desc.dimension_count]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides, in elements."""
+        strides = self.desc.strides
+        return packed_strides(self.shape) if strides is None else strides[: self.desc.dimension_count]
+
+    @property
+    def is_of_four_bits(self) -> bool:
+        return self.desc.data_type not in ELEMENT_SIZES
+
+    @property
+    def output(self) -> Output:
+        return Output(TensorDataType(self.desc.data_type), self.shape)
+
+    def elements(self, memory: Bytes) -> Array:
+        """Return the strided view of the tensor's elements in memory: of four bits, of a copy, a byte each."""
+        dtype, strides = computed_dtype(self.desc.data_type), self.strides
+        if self.is_of_four_bits:
+            return as_strided(_unpacked(memory, dtype), self.shape, strides)
+        return np.ndarray(self.shape, dtype, memory, strides=[stride * dtype.itemsize for stride in strides])
+
+    def write(self, memory: Bytes, values: Array) -> None:
+        """Write elements, or the first rows of them, into memory; nothing else of it is changed."""
+        filled = tuple(map(slice, values.shape))
+        if self.is_of_four_bits:
+            unpacked = _unpacked(memory, values.dtype)
+            as_strided(unpacked, self.shape, self.strides)[filled] = values
+            memory[:] = _packed(unpacked)
+        else:
+            self.elements(memory)[filled] = values
+
+    def of_array(self, given: Any) -> Array:
+        """Return an array of the tensor's DataType and Sizes; it broadcasts along Strides of 0.
+
+        Raises TypeError and ValueError, with the field, for others.
+        """
+        array, expected = as_array(given), dtype_of(self.desc.data_type)
+        if array.dtype == np.bool_ and expected == np.uint8:
+            array = array.view(np.uint8)
+        if array.dtype != expected:
+            raise TypeError(f"{self.path} holds {array.dtype}; {expected} was expected, as the tensor's DataType says")
+        sizes = zip(self.shape, self.strides, array.shape, strict=False)
+        if array.ndim != len(self.shape) or not all(n == size or (n == 1 and not step) for size, step, n in sizes):
+            raise ValueError(f"{self.path} has the shape {array.shape}; {self.shape} was expected, the tensor's Sizes")
+        return np.broadcast_to(array.astype(computed_dtype(self.desc.data_type), copy=False), self.shape)
+
+
+Tensors: TypeAlias = Tensor | list[Tensor] | None
+"""A field's: one, those of an array, or a null tensor."""
+
+
+def _each(tensors: Tensors) -> Sequence[Tensor]:
+    return tensors if isinstance(tensors, list) else [] if tensors is None else [tensors]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutableOperator:
+    """An operator that passed ``check`` at a target, ready to be executed any number of times."""
+
+    fields: OperatorFields
+    target: Target
+    inputs: Mapping[str, Tensors]
+    outputs: Mapping[str, Tensors]
+
+    def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the outputs' elements for those of the inputs, all by field. Raises DmlError, as ``evaluate`` does."""
+        outputs = {name: _mapped(tensors, lambda tensor: tensor.output) for name, tensors in self.outputs.items()}
+        c = Call(self.fields, inputs, outputs, self.target)
+        for tensor in chain.from_iterable(map(_each, (*self.inputs.values(), *self.outputs.values()))):
+            c.require(memory=prod(tensor.shape) * computed_dtype(tensor.desc.data_type).itemsize)
+        return values_of(c)
+
+    def run(self, memory: Mapping[str, Bytes], padding: Padding = "preserve") -> None:
+        """Execute on the memory of the tensors, by path, which is known to be large enough and apart."""
+        inputs = {
+            name: _mapped(tensors, lambda tensor: tensor.elements(memory[tensor.path]))
+            for name, tensors in self.inputs.items()
+        }
+        results = self.values(inputs)
+        for name, tensors in self.outputs.items():
+            found = results[name] if isinstance(tensors, list) else [results[name]]
+            for tensor, values in zip(_each(tensors), found, strict=False):
+                written = memory[tensor.path][: tensor.desc.total_tensor_size_in_bytes]
+                if padding == "poison":
+                    written.fill(POISON)
+                tensor.write(written, values)
+
+
+def _mapped(tensors: Tensors, function: Callable[[Tensor], Any]) -> Any:
+    if isinstance(tensors, list):
+        return [function(tensor) for tensor in tensors]
+    return None if tensors is None else function(tensors)
+
+
+def _unpacked(memory: Bytes, dtype: np.dtype[Any]) -> Array:
+    """Return the elements of four bits in memory, the first of two in the low bits, a byte each."""
+    nibbles = np.stack([memory & 15, memory >> 4], -1).ravel()
+    return (nibbles ^ 8).view(np.int8) - np.int8(8) if dtype.kind == "i" else nibbles
+
+
+def _packed(nibbles: Array) -> Bytes:
+    pairs = nibbles.view(np.uint8).reshape(-1, 2) & np.uint8(15)
+    return pairs[:, 0] | pairs[:, 1] << np.uint8(4)
+
+
+@lru_cache(maxsize=256)
+def executable(
+    call: str, desc: OperatorDesc | TileOperatorDesc, target: Target, against: Against
+) -> ExecutableOperator:
+    """Return an operator that can be executed.
+
+    Raises DmlError with the findings of ``check``, also for what the runtime takes only because it computes in 32 bits,
+    and for operators whose values no page tells.
+    """
+    findings = refusals_of(desc, target, against)
+    tile = tile_of(desc)
+    if not findings and against == "runtime":
+        findings = why_never_executed(desc, target)
+    fields = None if findings else _fields(desc if tile is None else tile)
+    if fields is not None:
+        findings = tuple(operator_is_known.findings(Request(fields, fields.operator.name in KERNELS), target))
+    if findings:
+        record(call, target, desc, findings)
+        raise DmlError(findings)
+    assert fields is not None
+    table, inputs, outputs = table_of(fields), dict[str, Tensors](), dict[str, Tensors]()
+    for field in fields.operator.tensor_fields:
+        (outputs if table.is_output(field.name) else inputs)[field.name] = _tensors(fields, field)
+    return ExecutableOperator(fields, target, inputs, outputs)
+
+
+def _fields(desc: OperatorDesc | TileOperatorDesc) -> OperatorFields:
+    """Return the fields of an operator that passed ``check``."""
+    if isinstance(desc, TileOperatorDesc):
+        tensors = {"InputTensor": desc.input_tensor, "OutputTensor": desc.output_tensor}
+        repeats = {"RepeatsCount": desc.repeats_count, "Repeats": desc.repeats}
+        return OperatorFields(operators()[OperatorType.TILE], tensors | repeats)
+    assert isinstance(desc.desc, OperatorFields), "check refuses null"
+    return desc.desc
+
+
+def _tensors(fields: OperatorFields, field: Field) -> Tensors:
+    value = fields[field.name]
+    if value is None:
+        return None
+    if not field.is_array:
+        return Tensor(field.name, value.desc)
+    count = fields[field.counted_by]
+    return [Tensor(f"{field.name}[{i}]", each.desc) for i, each in enumerate(value[:count])]
+
+
+def evaluate(
+    desc: OperatorDesc | TileOperatorDesc,
+    inputs: Mapping[str, Any] | ArrayLike,
+    target: TargetLike | None = None,
+    against: Against = "both",
+) -> dict[str, Any]:
+    """Return an operator's outputs, by field, for arrays of its inputs: ``{"OutputTensor": array}``.
+
+        >>> from dml_tile import OperatorDesc
+        >>> tensor = {"DataType": "FLOAT32", "Sizes": [3]}
+        >>> add = dict.fromkeys(["ATensor", "BTensor", "OutputTensor"], tensor)
+        >>> desc = OperatorDesc(type="ELEMENT_WISE_ADD", desc=add)
+        >>> ones = np.ones(3, np.float32)
+        >>> evaluate(desc, {"ATensor": ones, "BTensor": ones})
+        {'OutputTensor': array([2., 2., 2.], dtype=float32)}
+
+    ``inputs`` are arrays by field, in C's names or in snake_case, a list for an array of tensors, and None, or nothing,
+    for a null tensor; of a lone input, the array will do. Each has the tensor's Sizes, or broadcasts to them along
+    Strides of 0, and the dtype of ``dtype_of``, or bool for UINT8; nothing is cast. Outputs are new and packed, None
+    for null ones; what DirectML does not write is 0. docs/operators.md says how true each operator's values are.
+
+    Raises DmlError with the findings of ``check`` at ``target``, for an index out of range, and for more work than
+    docs/limits.md allows; TypeError and ValueError for an array that does not fit, and for another name.
+    """
+    require_instance(desc, OperatorDesc, TileOperatorDesc)
+    target = resolve(target)
+    operator = executable("evaluate", desc, target, against)
+    given = _by_field(operator.fields, operator.inputs, inputs if isinstance(inputs, Mapping) else {None: inputs})
+    arrays = {
+        name: _given(name, tensors, given.get(name), Tensor.of_array) for name, tensors in operator.inputs.items()
+    }
+    results = operator.values(arrays)
+    record("evaluate", target, desc)
+    return {name: _new(tensors, results[name]) for name, tensors in operator.outputs.items()}
+
+
+def _by_field(fields: OperatorFields, tensors: Mapping[str, Tensors], given: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return what is given by the fields' names in C; a lone value, under None, is the lone tensor's.
+
+    Raises TypeError for a name that is no tensor's, and for a lone value where there are several tensors.
+    """
+    needed = [name for name, tensor in tensors.items() if tensor is not None]
+    names = {fields.attributes[name]: name for name in tensors} | {name: name for name in tensors}
+    if None in given and len(needed) != 1:
+        raise TypeError(
+            f"{fields.operator.name} has {', '.join(needed) or 'no tensors'}; a mapping of names was expected"
+        )
+    found = {}
+    for key, value in given.items():
+        name = needed[0] if key is None else names.get(key)
+        if name is None:
+            raise TypeError(
+                f"{key!r} is no tensor of {fields.operator.name}; {did_you_mean(str(key), tensors, ', '.join(tensors))}"
+            )
+        found[name] = value
+    return found
+
+
+def _given(name: str, tensors: Tensors, value: Any, read: Callable[[Tensor, Any], Any]) -> Any:
+    """Return what is given for a field's tensors. Raises TypeError where something is missing, or too much."""
+    expected = len(tensors) if isinstance(tensors, list) else None
+    if tensors is None or value is None:
+        if tensors is not value:
+            raise TypeError(f"{name} is {'null; nothing' if tensors is None else 'not given; an array'} was expected")
+        return None
+    if isinstance(tensors, list):
+        if not isinstance(value, list | tuple) or len(value) != expected:
+            raise TypeError(f"{name} is an array of {expected} tensors; a list of as many was expected")
+        return [read(tensor, each) for tensor, each in zip(tensors, value, strict=True)]
+    return read(tensors, value)
+
+
+def _new(tensors: Tensors, values: Any) -> Any:
+    """Return results as packed arrays of their own, in the tensors' dtypes."""
+    if isinstance(tensors, list):
+        return [_new(tensor, each) for tensor, each in zip(tensors, values, strict=True)]
+    if tensors is None:
+        return None
+    found = np.zeros(tensors.shape, dtype_of(tensors.desc.data_type))
+    found[tuple(map(slice, values.shape))] = values
+    return found
+
+
+def execute_operator(
+    desc: OperatorDesc,
+    buffers: Mapping[str, Any],
+    target: TargetLike | None = None,
+    against: Against = "both",
+    *,
+    padding: Padding = "preserve",
+) -> None:
+    """Execute an operator on raw memory, as ``execute`` does."""
+    require_instance(buffers, Mapping)
+    require_padding(padding)
+    target = resolve(target)
+    operator = executable("execute", desc, target, against)
+    tensors = {**operator.inputs, **operator.outputs}
+    given = _by_field(operator.fields, tensors, buffers)
+    memory = dict[str, Bytes]()
+    for name, each in tensors.items():
+        is_output = name in operator.outputs
+
+        def read(tensor: Tensor, buffer: BufferLike, is_output: bool = is_output) -> None:
+            require_data_type(element_dtype(buffer, tensor.path), tensor.desc.data_type, tensor.path)
+            memory[tensor.path] = byte_view(buffer, tensor.path, writable=is_output)
+
+        _given(name, each, given.get(name), read)
+    if findings := [*_findings_of_memory(operator, memory)]:
+        record("execute", target, desc, findings)
+        memory.clear()  # else the traceback would keep the caller from closing an mmap
+        raise DmlError(findings)
+    operator.run(memory, padding)
+    record("execute", target, desc)
+
+
+def _findings_of_memory(operator: ExecutableOperator, memory: Mapping[str, Bytes]) -> Iterator[Finding]:
+    """Yield the findings of buffers that are too small, and of outputs that overlap another tensor."""
+    inputs, outputs = (
+        [*chain.from_iterable(map(_each, tensors.values()))] for tensors in (operator.inputs, operator.outputs)
+    )
+    for tensor in inputs + outputs:
+        least, given = tensor.desc.total_tensor_size_in_bytes, memory[tensor.path].size
+        if given < least:
+            bound = BoundRange(Slot(tensor.path, TENSOR, least, 1), BufferBinding(Buffer(given)))
+            yield from range_is_large_enough.findings(bound, operator.target)
+    for i, output in enumerate(outputs):
+        for other in inputs + outputs[:i]:
+            sizes = output.desc.total_tensor_size_in_bytes, other.desc.total_tensor_size_in_bytes
+            if parts_overlap(memory[output.path], sizes[0], memory[other.path], sizes[1]):
+                yield from output_is_apart.findings((output.path, other.path), operator.target)

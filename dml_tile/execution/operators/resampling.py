@@ -1,0 +1,248 @@
+"""Resampling, and pooling of regions: an output's elements lie between those of the input.
+
+Along each dimension, the elements that are read and their weights are worked out once, for all other dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dml_tile.execution.operators.call import Array, Call, Kernel, Lengths
+
+
+class Line(NamedTuple):
+    """Along one dimension, the two elements that each output lies between, and the weight of the second."""
+
+    low: Array
+    high: Array
+    weight: Array
+
+    def _weights(self, ndim: int, axis: int, dtype: np.dtype[Any]) -> Array:
+        return self.weight.reshape([-1 if i == axis else 1 for i in range(ndim)]).astype(dtype)
+
+    def take(self, x: Array, axis: int) -> Array:
+        """Return a + (b - a) * weight of the two elements a and b; a itself where the weight is 0."""
+        low = np.take(x, self.low, axis)
+        if not self.weight.any():
+            return low
+        weight = self._weights(x.ndim, axis, low.dtype)
+        return np.where(weight == 0, low, low + (np.take(x, self.high, axis) - low) * weight)
+
+    def give(self, x: Array, axis: int, size: int) -> Array:
+        """Return what ``take`` does with its elements reversed: each of x is added to its two, by their weights."""
+        weight, found = np.moveaxis(self._weights(x.ndim, axis, x.dtype), axis, 0), np.moveaxis(x, axis, 0)
+        sums = np.zeros((size, *found.shape[1:]), x.dtype)
+        np.add.at(sums, self.low, found * (1 - weight))
+        second = self.weight != 0
+        np.add.at(sums, self.high[second], (found * weight)[second])
+        return np.moveaxis(sums, 0, axis)
+
+
+class Axis(NamedTuple):
+    """One dimension of a resampling; ``offsets`` are the input's and the output's."""
+
+    size: int
+    input_size: int
+    scale: float
+    offsets: tuple[float, float]
+
+
+def places(axis: Axis) -> Array:
+    """Return where outputs lie in the input, in FLOAT32, as halves have to be found: 4.5 / 1.8 is 2.5."""
+    single = np.float32
+    input_offset, output_offset = map(single, axis.offsets)
+    return (np.arange(axis.size, dtype=single) - output_offset) / single(axis.scale) - input_offset
+
+
+def nearest(axis: Axis, direction: int | None, *, floored: bool) -> Line:
+    """Return the nearest elements: rounded up for halves, or in RoundingDirection; down for 8-bit integers."""
+    at = places(axis)
+    rounded = (
+        np.floor(at)
+        if floored or direction == 1
+        else np.floor(at + np.float32(0.5))
+        if direction is None
+        else np.ceil(at)
+    )
+    near = np.clip(rounded, 0, axis.input_size - 1).astype(int)
+    return Line(near, near, np.zeros(near.size, np.float32))
+
+
+def between(axis: Axis) -> Line:
+    """Return the two elements that each output lies between.
+
+    An output further off its place than a pixel, by its offsets, is extrapolated where that place is inside: measured
+    in one dimension.
+    """
+    at = places(axis)
+    low = np.floor(at)
+    moved = np.floor((np.arange(axis.size, dtype=np.float32) - np.float32(axis.offsets[1])) / np.float32(axis.scale))
+    inside = (moved >= 1) & (moved < axis.input_size - 1)
+    low = np.where(inside, np.clip(low, 0, max(axis.input_size - 2, 0)), low)
+    first, second = (np.clip(each, 0, axis.input_size - 1).astype(int) for each in (low, low + 1))
+    return Line(first, second, np.where(first == second, 0, at - low).astype(np.float32))
+
+
+def antialiased(axis: Axis) -> Array:
+    """Return the weights {output, input} of a triangle that is stretched by 1 / scale. Page: dml_resample3"""
+    found = np.maximum(0, 1 - np.abs(np.arange(axis.input_size) - places(axis)[:, None]) * axis.scale)
+    weights: Array = found / found.sum(1, keepdims=True)
+    return weights.astype(np.float32)
+
+
+def axes_of(c: Call, large: Lengths, small: Lengths) -> list[Axis]:
+    """Return the dimensions of a resampling; offsets are half a pixel if the operator has none."""
+    halves = (0.5,) * len(large), (-0.5,) * len(large)
+    offsets = c.get("InputPixelOffsets") or halves[0], c.get("OutputPixelOffsets") or halves[1]
+    if c.get("InputPixelOffsets") and "GRAD" in c.name:  # measured: each offset is of the tensor of its name
+        offsets = tuple(-v for v in offsets[1]), tuple(-v for v in offsets[0])
+        offsets = tuple(-v for v in offsets[0]), tuple(-v for v in offsets[1])
+    return [Axis(*each) for each in zip(large, small, c.Scales, zip(*offsets, strict=True), strict=True)]
+
+
+def lines_of(c: Call, axes: Sequence[Axis]) -> Iterator[Line]:
+    for axis in axes:
+        if c.InterpolationMode == 0:  # NEAREST_NEIGHBOR
+            direction = c.get("RoundingDirection")
+            yield nearest(axis, direction, floored=direction is None and c.out.dtype.kind in "iu")
+        else:
+            yield between(axis)
+
+
+def resample(c: Call) -> Array:
+    """Return the input at other places; integers that are interpolated are truncated."""
+    x = c["InputTensor"]
+    axes = axes_of(c, c.out.shape, x.shape)
+    x = x.astype(np.float32) if c.InterpolationMode == 1 and x.dtype.kind in "iu" else x
+    for i, (axis, line) in enumerate(zip(axes, lines_of(c, axes), strict=True)):
+        if c.get("Antialiased") and c.InterpolationMode == 1 and 1 / axis.scale > 2:
+            x = np.moveaxis(np.tensordot(antialiased(axis), x, (1, i)), 0, i)
+        else:
+            x = line.take(x, i)
+    return x
+
+
+def resample_grad(c: Call) -> Array:
+    gradient = c["InputGradientTensor"]
+    axes = axes_of(c, gradient.shape, c.out.shape)
+    for i, (axis, line) in enumerate(zip(axes, lines_of(c, axes), strict=True)):
+        gradient = line.give(gradient, i, axis.input_size)
+    return gradient
+
+
+def upsample_2d(c: Call) -> Array:
+    """Return the input at ScaleSize; an infinity that is interpolated is NaN, since it is subtracted from itself."""
+    x = c["InputTensor"]
+    spatial = zip(x.shape[-2:], (c.ScaleSize.height, c.ScaleSize.width), strict=True)
+    axes = [Axis(size * scale, size, scale, (0.5, -0.5)) for size, scale in spatial]
+    for i, line in enumerate(lines_of(c, axes), x.ndim - 2):
+        x = line.take(x, i)
+        if c.InterpolationMode == 1:
+            x = x + (x - x)
+    return x
+
+
+# regions
+
+
+def roi_pooling(c: Call) -> Array:
+    """Return the greatest element of each cell of a region, whose scaled corners are rounded, halves to even."""
+    x, regions = c["InputTensor"], c["ROITensor"].reshape(-1, 5)
+    c.require_finite("ROITensor")
+    c.require(loops=regions.shape[0] * c.out.size // c.out.shape[1])
+    found, least = np.zeros(c.out.shape, x.dtype), np.finfo(c.out.dtype).min
+    for n, (image, *corners) in enumerate(regions):
+        x1, y1, x2, y2 = (int(corner) for corner in np.rint(np.array(corners) * c.SpatialScale))
+        for cell in np.ndindex(*c.out.shape[2:]):
+            ends = zip(cell, (y1, x1), (y2, x2), c.out.shape[2:], x.shape[2:], strict=True)
+            part = x[(int(image), slice(None), *(cell_range(*each) for each in ends))]
+            if part.size:
+                found[(n, slice(None), *cell)] = np.fmax.reduce(part, (1, 2), initial=least)
+    return found
+
+
+def cell_range(i: int, first: int, last: int, count: int, limit: int) -> slice:
+    """Return the elements of a region's cell along one dimension, within the input."""
+    length = max(last - first + 1, 1)
+    begin, end = i * length // count + first, -(-(i + 1) * length // count) + first
+    return slice(min(max(begin, 0), limit), min(max(end, 0), limit))
+
+
+class Samples(NamedTuple):
+    """A region's samples along one dimension, and which of them are inside of the input."""
+
+    line: Line
+    inside: Array
+
+
+def samples_along(c: Call, first: float, last: float, size: int, limit: int) -> Samples:
+    """Return the samples of a region along a dimension: as many as elements of the input, within the two limits."""
+    count = int(np.clip(np.ceil((last - first) / size), c.MinimumSamplesPerOutput, c.MaximumSamplesPerOutput))
+    total, has_offsets = size * count, "InputPixelOffset" in c.fields.values
+    input_offset, output_offset = (c.InputPixelOffset, c.OutputPixelOffset) if has_offsets else (0.5, -0.5)
+    steps = max(total - 1, 1) if c.get("AlignRegionsToCorners") else total
+    c.require(memory=total * 8)
+    at = (np.arange(total) - output_offset) * (last - first) / steps + first - input_offset
+    low = np.floor(at + 0.5) if c.InterpolationMode == 0 else np.floor(np.clip(at, 0, limit - 1))
+    weight = np.clip(at, 0, limit - 1) - low if c.InterpolationMode else np.zeros(total)
+    near, next_ = (np.clip(each, 0, limit - 1).astype(int) for each in (low, low + 1))
+    return Samples(Line(near, next_, weight), (at >= -1) & (at <= limit))
+
+
+def regions_of(c: Call, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Samples, Samples]]:
+    """Yield of each region its image, and its samples along height and width."""
+    c.require_finite("ROITensor")
+    images, regions = c.indices("BatchIndicesTensor", shape[0]).ravel(), c["ROITensor"].reshape(-1, 4)
+    c.require(loops=len(regions))
+    for image, (x1, y1, x2, y2) in zip(images, regions, strict=True):
+        rows = samples_along(c, y1 * c.SpatialScaleY, y2 * c.SpatialScaleY, out[0], shape[2])
+        yield int(image), rows, samples_along(c, x1 * c.SpatialScaleX, x2 * c.SpatialScaleX, out[1], shape[3])
+
+
+def roi_align(c: Call) -> Array:
+    """Return the mean or the maximum of samples of each cell of a region; beyond [-1, size], OutOfBoundsInputValue."""
+    x, found, (height, width) = c["InputTensor"], list[Array](), c.out.shape[2:]
+    least: Any = np.finfo(c.out.dtype).min
+    for image, rows, columns in regions_of(c, x.shape, c.out.shape[2:]):
+        c.require(memory=x.shape[1] * rows.inside.size * columns.inside.size * x.itemsize)
+        values = columns.line.take(rows.line.take(x[image], 1), 2)
+        values = np.where(rows.inside[:, None] & columns.inside, values, x.dtype.type(c.OutOfBoundsInputValue))
+        values = values.reshape(x.shape[1], height, -1, width, columns.inside.size // width)
+        is_max = c.ReductionFunction == MAX
+        found.append(np.fmax.reduce(values, (2, 4), initial=least) if is_max else values.mean((2, 4)))
+    return np.stack(found)
+
+
+def roi_align_grad(c: Call) -> tuple[Array, None]:
+    """Return OutputGradientTensor for AVERAGE; the page leaves the rest open."""
+    gradient, (_, _, height, width) = c["InputGradientTensor"], c.out.shape
+    found = np.zeros(c.out.shape, gradient.dtype)
+    regions = regions_of(c, c.out.shape, gradient.shape[2:])
+    for part, (image, rows, columns) in zip(gradient, regions, strict=True):
+        counts = rows.inside.size // part.shape[1], columns.inside.size // part.shape[2]
+        shares = np.repeat(np.repeat(part / prod(counts), counts[0], 1), counts[1], 2)
+        shares = np.where(rows.inside[:, None] & columns.inside, shares, 0)
+        found[image] += columns.line.give(rows.line.give(shares, 1, height), 2, width)
+    return found, None
+
+
+MAX: Final = 7
+"""DML_REDUCE_FUNCTION_MAX."""
+
+KERNELS: Final[dict[str, Kernel]] = {
+    "RESAMPLE": resample,
+    "RESAMPLE1": resample,
+    "RESAMPLE2": resample,
+    "RESAMPLE3": resample,
+    "RESAMPLE_GRAD": resample_grad,
+    "RESAMPLE_GRAD1": resample_grad,
+    "ROI_ALIGN": roi_align,
+    "ROI_ALIGN1": roi_align,
+    "ROI_ALIGN_GRAD": roi_align_grad,
+    "ROI_POOLING": roi_pooling,
+    "UPSAMPLE_2D": upsample_2d,
+}

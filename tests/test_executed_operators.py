@@ -1,0 +1,133 @@
+"""Executed operators against the bytes that Microsoft's DirectML wrote on a software driver."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dml_tile import execute
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
+from dml_tile.directml.operators import operators
+from dml_tile.directml.targets import Target
+from dml_tile.directml.values import FLOAT16_TOLERANCE, Values, values
+from dml_tile.execution.evaluation import Tensor
+from dml_tile.execution.operators.table import KERNELS
+from dml_tile.rules.operator_view import table_of
+from tests.helpers.recorded_answers import rows_of
+
+WRITES_LAST_WORD: Final = {"ELEMENT_WISE_QUANTIZED_LINEAR_ADD", "QUANTIZED_LINEAR_AVERAGE_POOLING"}
+"""The operators that write the whole of the last 4-byte word; the emulator writes elements only."""
+
+
+class Written(NamedTuple):
+    """A tensor that was written: its bytes before, as the emulator wrote them, and as DirectML did."""
+
+    tensor: Tensor
+    before: bytes
+    ours: bytearray
+    theirs: bytes
+
+    def elements(self, memory: bytes | bytearray) -> NDArray[Any]:
+        return self.tensor.elements(np.frombuffer(memory, np.uint8))
+
+    def gaps(self, memory: bytes | bytearray) -> bytes:
+        """The memory with its elements set to 0."""
+        blank = np.frombuffer(memory, np.uint8).copy()
+        self.tensor.write(blank, np.zeros(self.tensor.shape, self.elements(memory).dtype))
+        return blank.tobytes()
+
+    @property
+    def is_equal(self) -> bool:
+        return self.elements(self.ours).tobytes() == self.elements(self.theirs).tobytes()
+
+    def is_within(self, row: Values) -> bool:
+        ours, theirs = self.elements(self.ours), self.elements(self.theirs)
+        if ours.dtype.kind != "f":
+            return np.array_equal(ours, theirs)
+        relative, absolute = row.within if ours.dtype != np.float16 else FLOAT16_TOLERANCE
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            given = ours.astype(np.float64), theirs.astype(np.float64)
+            return np.allclose(*given, rtol=relative, atol=absolute, equal_nan=True)
+
+
+@cache
+def recorded() -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows_of("executed_operators.jsonl.xz"):
+        found.setdefault(row["desc"]["Type"].removeprefix("DML_OPERATOR_"), []).append(row)
+    return found
+
+
+def tensors_of(desc: OperatorFields, name: str) -> list[TensorDesc | None]:
+    value = desc[name]
+    return [*value] if isinstance(value, tuple) else [value]
+
+
+def executed(row: dict[str, Any]) -> Iterator[Written]:
+    """Execute a recorded operator on its bytes; yield what was written."""
+    desc = OperatorDesc.model_validate(row["desc"])
+    assert isinstance(desc.desc, OperatorFields)
+    recorded_bytes = {key: iter(row[key]) for key in ("inputs", "before", "after")}
+    buffers, written = dict[str, Any](), list[Written]()
+    for field in desc.desc.operator.tensor_fields:
+        is_output = table_of(desc.desc).is_output(field.name)
+        given = list[Any]()
+        for tensor in tensors_of(desc.desc, field.name):
+            memory = _bytes(next(recorded_bytes["before" if is_output else "inputs"]))
+            given.append(memory)
+            if is_output and (after := _bytes(next(recorded_bytes["after"]))) is not None and tensor is not None:
+                assert isinstance(tensor.desc, BufferTensorDesc)
+                assert memory is not None
+                ours = given[-1] = bytearray(memory)
+                written.append(Written(Tensor(field.name, tensor.desc), memory, ours, after))
+        buffers[field.name] = given if field.is_array else given[0]
+    has_doubles = "FLOAT64" in str(row["desc"])
+    target = replace(Target.parse(row["level"]), native_16_bit_ops=row["native_16_bit_ops"])
+    execute(desc, buffers, replace(target, double_precision=True) if has_doubles else target, "runtime")
+    yield from written
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else b64decode(text)
+
+
+def test_the_record_has_168_operators_at_three_levels_with_and_without_native_16_bit_operations() -> None:
+    rows = [*chain.from_iterable(recorded().values())]
+    assert (len(rows), len(recorded())) == (5836, 168)
+    assert {(row["level"], row["native_16_bit_ops"]) for row in rows} >= {("6_2", True), ("5_2", False), ("5_0", False)}
+    unrecorded = {name for name, row in values().items() if not row.recorded}
+    assert recorded().keys() | unrecorded | {"TILE"} == values().keys() == KERNELS.keys()
+    assert {operator.name for operator in operators().values()} - KERNELS.keys() == {"MULTIHEAD_ATTENTION1"}
+
+
+@pytest.mark.parametrize("operator", sorted(recorded()))
+def test_operators_write_what_directml_wrote(operator: str) -> None:
+    """As their rows in values.toml say; bytes outside of elements are never touched."""
+    row, apart, unequal = values()[operator], 0, 0
+    for case in recorded()[operator]:
+        outputs = [*executed(case)]
+        for each in outputs:
+            assert each.gaps(each.ours) == each.gaps(each.before)
+            assert operator in WRITES_LAST_WORD or each.gaps(each.theirs) == each.gaps(each.before)
+        unequal += not all(each.is_equal for each in outputs)
+        apart += not all(each.is_within(row) for each in outputs)
+    assert apart == row.apart
+    assert (row.label == "bytes") == (unequal == 0)
+
+
+def test_most_operators_are_equal_in_every_byte_and_nearly_all_cases_are_close() -> None:
+    """What README and docs/operators.md say."""
+    assert Counter(row.label for row in values().values()) == {"bytes": 99, "values": 77}
+    apart = sum(row.apart for row in values().values())
+    assert apart <= 0.03 * 5836
+    assert all(bool(row.apart) == bool(row.why) for row in values().values())
