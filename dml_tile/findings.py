@@ -66,8 +66,10 @@ class Position(NamedTuple):
     end_column: int
 
 
-def location_of(source: str, pointer: str, position: Position | None = None) -> str:
-    """Return a part of a source as messages name it: ``tiles.json:3:2#/0``."""
+def location_of(source: str, pointer: str, position: Position | None = None, line: int | None = None) -> str:
+    """Return a part of a source as messages name it: ``tiles.json:3:2#/0``; a ``line`` of JSON ``tiles.jsonl:3``."""
+    if line is not None:
+        return f"{source}:{line}"
     location = f"{source}:{position.line}:{position.column}" if position else source
     return f"{location}#{pointer}" if pointer else location
 
@@ -211,7 +213,8 @@ class Finding:
     ``tries`` are the ways out.
 
     A message about a file has an id of ``OWN``, and no basis; ``path`` is then the JSON pointer of a part, and
-    ``position`` its position in the text, if known. ``about`` identifies a message that names further parts.
+    ``position`` its position in the text, if known, and ``line`` the number of a line of JSON. ``about`` identifies a
+    message that names further parts.
     """
 
     rule: str
@@ -224,6 +227,7 @@ class Finding:
     url: str = ""
     tries: tuple[Try, ...] = ()
     position: Position | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False)
     about: str = field(default="", compare=False)
 
     def __str__(self) -> str:

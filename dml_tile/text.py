@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 _LOG_COMMAND: Final = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
@@ -20,6 +20,9 @@ MAX_COMPARED: Final = 80
 
 MAX_QUOTED: Final = 200
 """The most characters of a file's own text in a message."""
+
+MAX_IN_A_LINE: Final = 10
+"""The most names that ``listed`` returns."""
 
 MAX_SHOWN: Final = 60
 """The most characters that ``shown`` returns."""
@@ -56,6 +59,12 @@ def abridged(text: str, limit: int = MAX_QUOTED) -> str:
     'abcd… (2 more characters)'
     """
     return text if len(text) <= limit else f"{text[:limit]}… ({plural(len(text) - limit, 'more character')})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - MAX_IN_A_LINE} more" if len(names) > MAX_IN_A_LINE else ""
+    return f"{', '.join(names[:MAX_IN_A_LINE])}{more}"
 
 
 def plural(number: int, noun: str) -> str:

@@ -246,7 +246,7 @@ GRAPH = {"InputCount": 1, "OutputCount": 1}
         ),
         ("--lang cpp -", [{"Type": "GEMM", "Desc": None}, 7], "dml-tile: -:1:34#/1: 7 was provided, but a tile"),
         ("--lang cpp -", "{", "dml-tile: -:1:1: unreadable JSON: EOF"),
-        ("--lang cpp -", f"{json.dumps(TILE)}\n{{\n", "dml-tile: -:2:1#/1: unreadable JSON: EOF"),
+        ("--lang cpp -", f"{json.dumps(TILE)}\n{{\n", "dml-tile: -:2: unreadable JSON: EOF"),
         ("--lang cpp -", b"\xff", "dml-tile: -:1:1: unreadable JSON"),
         ("--lang cpp missing.json", None, "dml-tile: missing.json: No such file or directory\n"),
         ("--lang cpp model.onnx", None, "`dml-tile lower --format cpp` builds the tiles of models"),

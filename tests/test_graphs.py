@@ -241,10 +241,10 @@ def test_a_node_of_another_operator_is_not_checked_beyond_indices_and_edges() ->
 @pytest.mark.parametrize(
     ("led_to", "said"),
     [
-        ([], "0 edges lead to input 0, but 1 was expected, as for each of 3 more inputs"),
-        ([0, 1, 2], "0 edges lead to input 4, but 1 was expected"),
-        ([0, 1, 2, 4, 4], "2 edges lead to input 4, but 1 was expected"),
-        ([1, 2, 2, 4], "0 edges lead to input 0, but 1 was expected, as for each of 1 more input"),
+        ([], "no edge leads to input 0 of {}, InputTensor, but 1 was expected, as for each of 3 more inputs"),
+        ([0, 1, 2], "no edge leads to input 4 of {}, BiasTensor, but 1 was expected"),
+        ([0, 1, 2, 4, 4], "2 edges lead to input 4 of {}, BiasTensor, but 1 was expected"),
+        ([1, 2, 2, 4], "no edge leads to input 0 of {}, InputTensor, but 1 was expected, as for each of 1 more input"),
         ([0, 1, 2, 4], ""),
     ],
 )
@@ -256,9 +256,10 @@ def test_a_node_has_one_finding_for_all_inputs_that_not_one_edge_leads_to(led_to
     operator = OperatorDesc(type="BATCH_NORMALIZATION", desc=fields)
     edges = [InputGraphEdge(graph_input_index=i, to_node_index=0, to_node_input_index=i) for i in led_to]
     output = OutputGraphEdge(from_node_index=0, graph_output_index=0)
-    graph = GraphDesc(input_count=5, output_count=1, nodes=[operator], input_edges=edges, output_edges=[output])
-    found = [each.message for each in check(graph, "6_2") if each.rule == "DML-GRAPH-node-input"]
-    assert found == [said] * bool(said)
+    for node, name in ((operator, ""), (OperatorGraphNodeDesc(operator=operator, name="bn.1"), " 'bn.1'")):
+        graph = GraphDesc(input_count=5, output_count=1, nodes=[node], input_edges=edges, output_edges=[output])
+        found = [each.message for each in check(graph, "6_2") if each.rule == "DML-GRAPH-node-input"]
+        assert found == [said.format(f"BATCH_NORMALIZATION{name}")] * bool(said)
 
 
 def like(name: str, sizes: Sequence[int], total: int = 0, **fields: Any) -> OperatorDesc:

@@ -162,6 +162,6 @@ def test_standard_input_has_the_ignores_the_baseline_and_the_kind_of_its_name(ch
     assert check("-", "--stdin-filename", "a.json", "--baseline", "base.json", stdin=text).exit_code == 0
     assert check("-", "--stdin-filename", "b.json", "--baseline", "base.json", stdin=text).exit_code == 1
     lines = f"{json.dumps(TILE)}\n{text}\n"
-    assert check("-", "--stdin-filename", "a.jsonl", stdin=lines).stdout.startswith("a.jsonl#/0: accepted")
+    assert check("-", "--stdin-filename", "a.jsonl", stdin=lines).stdout.startswith("a.jsonl:1: accepted")
     empty = check("-", "--stdin-filename", "a.jsonl", stdin="")
     assert (empty.exit_code, empty.stderr) == (2, "dml-tile: a.jsonl: holds nothing to check\n")

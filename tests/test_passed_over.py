@@ -48,7 +48,7 @@ LOST: Final[dict[str, tuple[str, str | bytes, int, str]]] = {
     "a capture whose first tile comes late": ("a.jsonl", f"{OTHER}\n" * 2000 + json.dumps(captured(BAD)), 1, "refused"),
     "a capture of other operators": ("a.jsonl", OTHER, 0, "DML_OPERATOR_GEMM"),
     "a capture that is cut": ("a.jsonl", json.dumps(captured(BAD))[:-20], 2, "unreadable JSON"),
-    "lines": ("a.ndjson", f"{json.dumps(TILE)}\n{TEXT}\n", 1, "#/1: refused"),
+    "lines": ("a.ndjson", f"{json.dumps(TILE)}\n{TEXT}\n", 1, ":2: refused"),
     "a list": ("a.json", json.dumps([TILE, BAD]), 1, "#/1: refused"),
     "a misspelled key": ("a.json", json.dumps(TILE | {"OutputTensr": 1}), 2, "OutputTensr is unknown"),
     "a DxDispatch model": ("a.json", json.dumps(model(t=BAD)), 1, "#/dispatchables/t: refused"),

@@ -11,7 +11,8 @@ from io import BytesIO
 from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
-from dml_tile.checks.files import forbidden, listed, unknown_names, unread_through
+from dml_tile.checks.captures import OperatorVerdicts, merged
+from dml_tile.checks.files import forbidden, unknown_names, unread_through
 from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, CheckedFile, Result, verdict_of
 from dml_tile.checks.results import results
 from dml_tile.checks.selection import FileIgnores, Selection
@@ -31,9 +32,10 @@ from dml_tile.findings import (
 )
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
-from dml_tile.readers.sources import EMPTY, SourcePart, Sources, StoredFile, is_model_file
+from dml_tile.readers.sources import EMPTY, Sources, StoredFile, is_model_file
 from dml_tile.rules.tile import LOWERED_RULES
 from dml_tile.simulation.target import resolve
+from dml_tile.text import listed
 
 if TYPE_CHECKING:  # most checks need none
     from onnx import ModelProto
@@ -89,7 +91,8 @@ class FileCheck(NamedTuple):
         equals = Counter[str]()
         first_parts = list(islice(parts, 2))
         first_own = [part for part in first_parts if not (isinstance(part, Item) and part.is_whole_model)]
-        for part in _merged(chain(first_parts, parts)):
+        verdicts = OperatorVerdicts()
+        for part in merged(chain(first_parts, parts)):
             if isinstance(part, Finding):
                 problems.setdefault(part.message, []).append(part)
                 continue
@@ -106,6 +109,8 @@ class FileCheck(NamedTuple):
                 of_part = [replace(result, item=item) for result in of_part]
             if is_open:
                 of_part = [self._counted(result, checked) for result in of_part]
+            if part.capture:
+                of_part = verdicts.completed(of_part)
             checked.add(of_part, self.fail_on)
             rules = {finding.rule for result in of_part for finding in result.findings}
             if rules and (part.node or not LOWERED_RULES.isdisjoint(rules)):
@@ -120,7 +125,8 @@ class FileCheck(NamedTuple):
         if checked.is_empty and self.is_strict and not checked.is_model:
             problems[EMPTY] = [forbidden(EMPTY)]
         for first, *others in problems.values():
-            also = f"; also at {listed([other.path for other in others])}" if others else ""
+            places = [f"line {other.line}" if other.line else other.path for other in others]
+            also = f"; also at {listed(places)}" if others else ""
             yield replace(first, message=first.message + also, about=first.message)
         checked.is_whole = not problems
         checked.facts = sources.new_facts()
@@ -165,21 +171,6 @@ class FileCheck(NamedTuple):
             verdict = verdict_of(counted.findings, result.item.unknown, result.not_looked_at)
             counted = replace(counted, verdict=verdict)
         return self.baseline.with_known(counted) if self.baseline else counted
-
-
-def _merged(parts: Iterable[SourcePart]) -> Iterator[SourcePart]:
-    """Yield parts as they come, and at the end the lines of a capture: the first of equal lines, with their number."""
-    captured: dict[tuple[object, ...], Item] = {}
-    for part in parts:
-        if not isinstance(part, Item) or part.capture is None:
-            yield part
-            continue
-        capture = part.capture
-        key = part.all_fields, capture.method, capture.hresult, capture.feature_level, capture.label, capture.open
-        first = captured.setdefault(key, part)
-        if first is not part:
-            captured[key] = replace(first, times=first.times + 1)
-    yield from captured.values()
 
 
 def file_check(
@@ -255,11 +246,12 @@ def check_model(
         raise InputError([replace(each, path=location_of(name, each.path)) for each in problems])
     for _, problem in unknown_names(check.known_shapes, facts, [file]) if is_model_file(file) else ():
         raise ValueError(f"{name}: {problem}")
-    nodes, found = None, list[Result]()
-    for part in parts:
+    nodes, found, verdicts = None, list[Result](), OperatorVerdicts()
+    for part in merged(parts):
         if isinstance(part, Item):
             targets = nodes.targets_of(part) if nodes else check.targets
-            found += results(name, part, targets, against, check.via)
+            of_part = [*results(name, part, targets, against, check.via)]
+            found += verdicts.completed(of_part) if part.capture else of_part
         elif not isinstance(part, Finding):
             from dml_tile.checks.placements import ModelNodes
 

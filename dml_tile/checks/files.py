@@ -40,7 +40,7 @@ from dml_tile.readers.sources import (
     passing_over,
     why_skipped,
 )
-from dml_tile.text import did_you_mean
+from dml_tile.text import did_you_mean, listed
 
 if TYPE_CHECKING:
     from dml_tile.back_ends import BackEnd
@@ -51,8 +51,6 @@ Complain: TypeAlias = Callable[[str, Finding], None]
 
 ChosenTiles: TypeAlias = Iterator[tuple[str, Item]]
 """Tiles, each with the file that holds it."""
-
-MAX_IN_A_LINE: Final = 10
 
 MAX_LIST_BYTES: Final = 2**24
 """The size of the largest list of files that is read."""
@@ -305,9 +303,3 @@ def unknown_names(given: KnownShapes, facts: ModelFacts, files: Sequence[str]) -
             continue
         others = f"there are {listed([*map(repr, sorted(there))])}" if there else "none has a name"
         yield option, f"no model {what} {name!r}; {did_you_mean(name, there, others)}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = f" and {len(names) - MAX_IN_A_LINE} more" if len(names) > MAX_IN_A_LINE else ""
-    return f"{', '.join(names[:MAX_IN_A_LINE])}{more}"

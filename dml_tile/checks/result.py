@@ -108,7 +108,8 @@ class Result:
 
     Rules do not cover the fields ``not_looked_at``; findings are about the other fields that are known, and the lowest
     level is then a lower bound. ``uncounted`` findings, by the reason why they do not count, do count for the lowest
-    level, and those in a baseline for the verdict. ``lowering`` has tiles that do what a refused tile does.
+    level, and those in a baseline for the verdict. ``lowering`` has tiles that do what a refused tile does. A captured
+    graph's ``operators`` are counted by their verdicts; it is not ``is_counted`` where its verdict is one of theirs.
     """
 
     item: Item
@@ -119,6 +120,8 @@ class Result:
     not_looked_at: tuple[str, ...] = ()
     uncounted: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     lowering: Lowering | None = None
+    operators: Mapping[Verdict, int] = field(default_factory=dict)
+    is_counted: bool = True
 
     @property
     def command(self) -> str:

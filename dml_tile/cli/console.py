@@ -43,7 +43,7 @@ def complain(source: str, problems: Sequence[Finding]) -> None:
     from dml_tile.text import printable
 
     for problem in problems:
-        where = location_of(source, problem.path, problem.position)
+        where = location_of(source, problem.path, problem.position, problem.line)
         print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
 
 

@@ -112,7 +112,7 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
 
 
 def _how_to_choose(tiles: Sequence[Result]) -> str:
-    from dml_tile.checks.files import listed
+    from dml_tile.text import listed
 
     files = [*dict.fromkeys(tile.item.source for tile in tiles)]
     if len(files) > 1:

@@ -73,7 +73,7 @@ class CapturedLine(Record):
 class Call(Item):
     """One of the two lines that a capturing device writes of a call, as it was read."""
 
-    line: CapturedLine = field(kw_only=True, compare=False, repr=False)
+    written: CapturedLine = field(kw_only=True, compare=False, repr=False)
 
 
 def capture_of(desc: OperatorDesc | None, line: CapturedLine) -> Capture:
@@ -101,7 +101,7 @@ def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
         if not isinstance(part, Call):
             yield part
             continue
-        line, key = part.line, (part.line.session or "", part.line.call or 0)
+        line, key = part.written, (part.written.session or "", part.written.call or 0)
         if line.is_return:
             if first := waiting.pop(key, None):
                 yield _answered(first, line.hresult)
@@ -110,12 +110,12 @@ def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
             continue
         if is_again := key in operators.descs:
             yield _problem(part, f"call is {line.call}, which an earlier line of the session has begun")
-        desc = part.desc if isinstance(part.desc, OperatorDesc) and not is_again else None
-        operators.descs[key] = desc
+        operators.descs[key] = part.desc if isinstance(part.desc, OperatorDesc) and not is_again else None
+        operators.pointers[key] = part.pointer
         if line.graph is not None:
             described = _captured_graph(part, key[0], line.graph, operators)
         else:
-            described = Item(part.pointer, part.subject, capture=part.capture, places=part.places)
+            described = Item(part.pointer, part.subject, capture=part.capture, line=part.line, places=part.places)
         if isinstance(described, Finding):
             yield described
         elif key in mixed or (is_again and key in waiting):
@@ -135,17 +135,18 @@ def _answered(part: Item, hresult: int | None) -> Item:
 
 def _problem(part: Item, message: str) -> Finding:
     pointer = json_pointer(pointer_steps(part.pointer)[:1])
-    return unreadable(pointer, message, replace(part, pointer=pointer).position(""))
+    return replace(unreadable(pointer, message, replace(part, pointer=pointer).position("")), line=part.line)
 
 
 def _captured_graph(part: Item, session: str, data: dict[str, Any], operators: _Operators) -> ItemOrProblem:
     graph, content = operators.graph(session, data)
     read = validated(CapturedGraph, graph, part.pointer)
     if isinstance(read, Finding):
-        return read
+        return replace(read, line=part.line)
     desc = read.desc if isinstance(read.desc, GraphDesc) else None
     capture = part.capture and replace(part.capture, desc=desc, content=content)
-    return Item(part.pointer, desc, capture=capture, places=part.places)
+    nodes = operators.of_nodes(session, data)
+    return Item(part.pointer, desc, capture=capture, operators=nodes, line=part.line, places=part.places)
 
 
 class _Operators:
@@ -153,6 +154,7 @@ class _Operators:
 
     def __init__(self) -> None:
         self.descs: dict[tuple[str, int], OperatorDesc | None] = {}
+        self.pointers: dict[tuple[str, int], str] = {}
         self._digests: dict[tuple[str, int], str] = {}
 
     def graph(self, session: str, graph: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -166,6 +168,13 @@ class _Operators:
         named = [self._node(session, node) for node in nodes]
         content = json.dumps(graph | {"Nodes": [digest for _, digest in named]})
         return graph | {"Nodes": [node for node, _ in named]}, content
+
+    def of_nodes(self, session: str, graph: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+        """Return the pointer of each node's operator, empty for an unknown one, and the node's name."""
+        nodes = [node for node in graph.get("Nodes") or () if isinstance(node, dict)]
+        calls = [call if type(call := node.get("Operator")) is int else -1 for node in nodes]
+        pointers = [self.pointers[session, call] if self.descs.get((session, call)) else "" for call in calls]
+        return tuple(zip(pointers, (node.get("Name") or "" for node in nodes), strict=True))
 
     def _node(self, session: str, node: Any) -> tuple[Any, Any]:
         call = node.get("Operator") if isinstance(node, dict) else None

@@ -186,9 +186,10 @@ def _read_line(text: SourceText, pointer: str) -> ItemOrProblem:
 
 def _located(part: ItemOrProblem, text: SourceText) -> ItemOrProblem:
     """Return a problem with its position in a text, or an operator with the text, for its findings' positions."""
+    line = text.line_number
     if isinstance(part, Item):
-        return part if part.places else replace(part, places=text)
-    return replace(part, position=part.position or (text.position(part.path) if part.path else None))
+        return part if part.places and line is None else replace(part, places=part.places or text, line=line)
+    return replace(part, position=part.position or (text.position(part.path) if part.path else None), line=line)
 
 
 def _read_parts(document: Document, text: SourceText) -> Iterator[ItemOrProblem]:
@@ -274,7 +275,7 @@ def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemO
         if not is_of_device:
             return unreadable(pointer, "operator is missing; a graph has session and call")
         pointer = pointer if captured.is_return else f"{pointer}/graph"
-        return Call(pointer, capture=capture_of(None, captured), line=captured)
+        return Call(pointer, capture=capture_of(None, captured), written=captured)
     part = _read_captured_operator(captured.operator, f"{pointer}/operator", text)
     if not isinstance(part, Item):
         return part
@@ -282,7 +283,7 @@ def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemO
     # the fields of another were not captured
     capture = capture_of(desc if part.other is None else UNKNOWN_OPERATOR, captured)
     if is_of_device:
-        return Call(part.pointer, part.subject, capture=capture, places=part.places, line=captured)
+        return Call(part.pointer, part.subject, capture=capture, places=part.places, written=captured)
     return replace(part, capture=capture)
 
 

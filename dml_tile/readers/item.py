@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Struct
+from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
+from dml_tile.directml.enums import OperatorType
+from dml_tile.directml.operators import operator_name
 from dml_tile.findings import Finding, Position, unreadable
 from dml_tile.input_errors import too_many_keys
 from dml_tile.text import abridged
@@ -36,12 +39,15 @@ class Item:
 
     The ``subject`` is its descriptor, a model's Tile, or the C name of an operator whose fields are not read. ``part``
     is the part of a DxDispatch model: a dispatchable, or a part without an operator that breaks a rule. ``capture`` is
-    what an application got for the descriptor, ``times`` the number of equal lines of a capture.
-    ``departure`` says what keeps a model's Tile from DirectML, where that was asked.
+    what an application got for the descriptor, ``times`` the number of equal lines of a capture. A captured graph's
+    ``operators`` are the pointers of its nodes' operators, empty for unknown ones, with the nodes' names; an operator's
+    ``name`` has those of the nodes that it is. ``departure`` says what keeps a model's Tile from DirectML, where that
+    was asked.
 
-    ``places`` is the text of a source of JSON; in a result, the positions of fields with findings, so that no text
-    travels. A result's item also has the name of its ``source``, the fields of a model's Tile that are ``unknown``
-    before it runs, and the back end that it goes through (``via``); ``content`` identifies an item of a list.
+    ``line`` is the number of a line of JSON. ``places`` is the text of a source of JSON; in a result, the positions of
+    fields with findings, so that no text travels. A result's item also has the name of its ``source``, the fields of a
+    model's Tile that are ``unknown`` before it runs, and the back end that it goes through (``via``); ``content``
+    identifies an item of a list.
     """
 
     pointer: str
@@ -50,6 +56,9 @@ class Item:
     capture: Capture | None = field(default=None, compare=False, repr=False)
     departure: Finding | None = field(default=None, compare=False, repr=False)
     times: int = 1
+    operators: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    name: str = ""
+    line: int | None = field(default=None, compare=False, repr=False)
     places: SourceText | Mapping[str, Position | None] = field(default_factory=dict, compare=False, repr=False)
     source: str = ""
     unknown: tuple[UnknownField, ...] = ()
@@ -73,10 +82,26 @@ class Item:
 
     @cached_property
     def operator(self) -> str:
-        """The operator, or the kind of a model's part, in one line, after the label of a capture; cut short."""
-        text = str(self.subject or self.part_kind or "null")
-        label = f"{abridged(self.capture.label)}: " if self.capture and self.capture.label else ""
-        return abridged(f"{label}{text}", MAX_OPERATOR)
+        """The operator, or the kind of a model's part, in one line, after a capture's label and name; cut short."""
+        return abridged(f"{self._label}{self.subject or self.part_kind or 'null'}", MAX_OPERATOR)
+
+    @property
+    def title(self) -> str:
+        """The operator's type, or the kind of another part, after a capture's label and name."""
+        kind = self.other or self.part_kind or "null"
+        if self.node or isinstance(self.desc, TileOperatorDesc):
+            kind = OperatorType.TILE.name
+        elif self.desc is not None:
+            from dml_tile.descriptors.operator import OperatorDesc  # most tiles are bare
+
+            kind = operator_name(int(self.desc.type)) if isinstance(self.desc, OperatorDesc) else "graph"
+        return f"{self._label}{kind.removeprefix(OPERATOR_TYPE.prefix)}"
+
+    @property
+    def _label(self) -> str:
+        """The label and the name of a captured operator, in front of it."""
+        label = self.capture.label if self.capture else ""
+        return "".join(f"{abridged(each)}: " for each in (label, self.name) if each)
 
     @property
     def identity(self) -> str:

@@ -51,9 +51,10 @@ class ConciseReport(RowReport):
     taken = ("errors", "notices", "nodes")
 
     def _take(self, row: FindingRow) -> None:
-        pointer = "" if row.position else row.pointer
-        location = printable_line_start(location_of(row.source, pointer, row.position))
-        self._write(f"{location}: {row.severity}[{row.rule}] {row.message}\n")
+        pointer, line = ("", None) if row.position else (row.pointer, row.line)
+        location = printable_line_start(location_of(row.source, pointer, row.position, line))
+        title = f"{printable(row.title)}: " if row.title else ""
+        self._write(f"{location}: {row.severity}[{row.rule}] {title}{row.message}\n")
 
 
 class GitlabReport(RowReport):

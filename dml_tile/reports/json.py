@@ -92,7 +92,8 @@ class ResultRecord(Record):
     still change it; in part: fields of another operator than Tile were not looked at; elsewhere: it is a shader or a
     model; not checked: its fields are not given, or are DirectML's own."""
     ok: bool
-    """Whether the operator passes --fail-on: the exit status is 1 if one does not."""
+    """Whether the operator, or the graph without its operators, passes --fail-on: the exit status is 1 if one does
+    not."""
     lowest_level: Level | Literal["never"] | None
     """The lowest feature level at which the descriptor passes, or never; where fields are unknown, it may be higher.
     Null for what is not judged, such as a command."""
@@ -109,6 +110,8 @@ class ResultRecord(Record):
     """The number of equal lines of a capture that this one stands for."""
     in_baseline: int = Field(default=0, ge=0)
     """How many findings there are that the baseline has."""
+    operators: dict[Verdict, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    """The verdicts on a captured graph's operators, each with their number. The graph's is no better than the worst."""
 
 
 class ErrorRecord(Record):
@@ -287,6 +290,7 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
         deselected=len(result.uncounted.get(NOT_SELECTED, ())),
         times=item.times,
         in_baseline=len(result.uncounted.get(IN_BASELINE, ())),
+        operators=dict(result.operators),
     )
 
 

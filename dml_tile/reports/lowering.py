@@ -15,7 +15,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc, described, type_name
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.lines import AnyConsole, Line, print_lines
-from dml_tile.reports.text import detail_lines, verdict
+from dml_tile.reports.text import detail_lines, located, verdict
 from dml_tile.reports.wording import buffer_name, cost_of
 from dml_tile.text import braced
 
@@ -74,7 +74,7 @@ def _print_verdict(console: AnyConsole, tile: Result) -> str:
     word = "not lowered" if tile.findings else Verdict.ACCEPTED_SO_FAR
     if tile.lowering:
         word = "accepted" if tile.lowering.is_original else "lowered"
-    shown = verdict(tile.item.source, tile.item.pointer, word, tile.target.label)
+    shown = verdict(located(tile.item), word, tile.target.label)
     remark = "; there is nothing to lower" if word == "accepted" else ""
     print_lines(console, [Line(0, *shown, remark), *detail_lines(tile.target, tile.findings, tile.item.unknown)])
     return word

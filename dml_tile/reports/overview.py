@@ -28,7 +28,7 @@ _MAX_FINDINGS: Final = 10
 
 def located(source: str, finding: Finding) -> str:
     """Return the part of a source that a finding is about, cut short."""
-    return clipped(location_of(source, finding.path, finding.position))
+    return clipped(location_of(source, finding.path, finding.position, finding.line))
 
 
 class RowLowering(NamedTuple):
@@ -46,13 +46,17 @@ class RowLowering(NamedTuple):
 class OverviewRow:
     """An operator, with its verdict at each target and the worst of them.
 
-    ``operator``, ``level`` and ``windows`` are empty for what was not checked. ``facts`` are its fields that are known
+    A line of JSON has its number in ``source``, and no pointer. ``operator``, ``level`` and ``windows`` are empty for
+    what was not checked. ``facts`` are its fields that are known
     at run time only or not looked at, ``rules`` those of all findings, of which the first are listed.
     """
 
     def __init__(self, results: Sequence[Result], verdict: str, source: str) -> None:
         first, findings = results[0], rows_of(results)
-        self.source, self.pointer = clipped(source), clipped(first.item.pointer)
+        line = first.item.line
+        self.source = clipped(source if line is None else location_of(source, "", line=line))
+        self.pointer = clipped(first.item.pointer) if line is None else ""
+        self.title = clipped(first.item.title)
         self.operator = clipped(first.item.operator) if first.is_checked else ""
         self.verdict = verdict
         self.verdicts: dict[str, str] = {result.target.label: result.verdict for result in results}
@@ -177,7 +181,7 @@ class OverviewReport(Report):
             return
         for result in results:
             at_target = self.verdicts.setdefault(result.target, Counter())
-            if not result.item.part_kind:
+            if result.is_counted and not result.item.part_kind:
                 at_target[result.verdict] += 1
         self.rules.update({finding.rule for result in results for finding in result.findings})
         has_findings = any(result.findings for result in results)

@@ -23,8 +23,8 @@ class FindingRow:
 
     ``finding`` is the first of them, and ``position`` that of its field in a source of JSON. ``paths`` are the fields
     in C names; ``messages`` and ``tries`` differ only where they name a target. ``basis`` is that of all
-    together. ``operator`` has the operator, and its targets, in lines; ``identity`` is what the row is about, but for
-    its source.
+    together. ``line`` is that of a line of JSON. ``operator`` has the operator, and its targets, in lines, ``title`` a
+    captured operator's type, behind its label and name. ``identity`` is what the row is about, but for its source.
     """
 
     finding: Finding
@@ -37,6 +37,8 @@ class FindingRow:
     tries: tuple[tuple[Try, ...], ...] = ()
     targets: tuple[str, ...] = ()
     operator: tuple[str, ...] = ()
+    title: str = ""
+    line: int | None = None
     basis: Basis = Basis.INFERRED
 
     @property
@@ -118,6 +120,8 @@ def _row(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> Fin
         tries=tuple(dict.fromkeys(finding.tries for finding in findings)),
         targets=targets,
         operator=_operator_lines(result, targets),
+        title=result.item.title if result.item.capture else "",
+        line=result.item.line,
         basis=reduce(or_, (finding.basis for finding in findings)),
     )
 

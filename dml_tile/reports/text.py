@@ -9,7 +9,7 @@ from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
-from dml_tile.checks.files import MAX_IN_A_LINE, listed, unread_through
+from dml_tile.checks.files import unread_through
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict, alike, verdict_of
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
@@ -20,7 +20,7 @@ from dml_tile.reports.lines import AnyConsole, Line, Part, has_width, print_line
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.rules.tile import operator_is_checked
-from dml_tile.text import plural, printable, printable_line_start, shortened_within
+from dml_tile.text import MAX_IN_A_LINE, listed, plural, printable, printable_line_start, shortened_within
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dml_tile.checks.catalogue import ResultCode
     from dml_tile.checks.devices import DeviceOutput
     from dml_tile.checks.placements import Departure, ModelNodes
+    from dml_tile.readers.item import Item
     from dml_tile.readers.model_tile import UnknownField
 
 _NOT_EXECUTED: Final = "not executed"
@@ -60,7 +61,7 @@ def print_refusals(
     for pointer, findings in refusals.items():
         is_other = any(finding.rule == operator_is_checked.id for finding in findings)
         word = _NOT_EXECUTED if is_other else verdict_of(findings)
-        shown = Line(0, *verdict(source, pointer, word, target.label))
+        shown = Line(0, *verdict(location_of(source, pointer), word, target.label))
         print_lines(console, [shown, *detail_lines(target, findings)])
     console.file.flush()
 
@@ -78,7 +79,7 @@ def result_lines(
     The lowest level is that of a check ``against`` both the documentation and the runtime.
     """
     item, at = result.item, wording.target_of(result)
-    shown = verdict(item.source, item.pointer, result.verdict, at, result.first_position)
+    shown = verdict(located(item, result.first_position), result.verdict, at)
     yield Line(0, *shown, _remarks(result, against, fail_on))
     if with_operator and result.verdict is not Verdict.NOT_CHECKED:
         yield Line(2, printable_line_start(item.operator))
@@ -89,10 +90,12 @@ def result_lines(
 
 def captured_lines(results: Sequence[Result], against: Against) -> Iterator[Line]:
     """Yield a captured operator that is accepted in one line, or one for each verdict if its targets differ."""
-    for word in dict.fromkeys(result.verdict for result in results):
-        alike_results = [result for result in results if result.verdict == word]
-        first = alike_results[0]
-        shown = verdict(first.item.source, first.item.pointer, word, ", ".join(map(wording.target_of, alike_results)))
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.verdict, wording.remarks(result)), []).append(result)
+    for alike_results in groups.values():
+        first, at = alike_results[0], ", ".join(map(wording.target_of, alike_results))
+        shown = verdict(located(first.item), first.verdict, at)
         yield Line(0, *shown, f": {printable(first.item.operator)}", _remarks(first, against))
 
 
@@ -110,10 +113,15 @@ def _remarks(result: Result, against: Against, fail_on: Severity | None = None) 
     return "".join(f"; {remark}" for remark in remarks if remark)
 
 
-def verdict(source: str, pointer: str, word: str, at: str, position: Position | None = None) -> tuple[Part, ...]:
+def located(item: Item, position: Position | None = None) -> str:
+    """Return an item's place; that of a line of JSON is the line."""
+    return location_of(item.source, item.pointer, position, item.line)
+
+
+def verdict(location: str, word: str, at: str) -> tuple[Part, ...]:
     """Return a part of a source, and what became of it at a target."""
-    where = printable_line_start(location_of(source, pointer, position))
-    return (where, "bold"), ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}"
+    at_target = "" if word == Verdict.NOT_CHECKED else f" at {at}"
+    return (printable_line_start(location), "bold"), ": ", (word, _STYLES[word]), at_target
 
 
 def detail_lines(

@@ -78,10 +78,13 @@ _NAME_TO_TYPE: Final = re.compile(r"[^*()'\s]+")
 
 
 def remarks(result: Result) -> str:
-    """Return how many equal tiles a result stands for, and how many findings do not count, and why; empty if none."""
-    times = [f"{result.item.times:,} times"] if result.item.times > 1 else []
+    """Return the verdicts on a graph's operators, how many equal tiles a result stands for, and how many findings do
+    not count, and why; empty if none.
+    """
+    of_operators = ", ".join(f"{number} {word}" for word in Verdict if (number := result.operators.get(word)))
+    times = f"{result.item.times:,} times" if result.item.times > 1 else ""
     uncounted = (f"{plural(len(findings), 'finding')} {reason}" for reason, findings in result.uncounted.items())
-    return "; ".join([*times, *uncounted])
+    return "; ".join(filter(None, [of_operators and f"its operators: {of_operators}", times, *uncounted]))
 
 
 def runs_on(summary: CheckedFile) -> tuple[str, str]:
@@ -169,7 +172,8 @@ VERDICTS: Final[tuple[str, ...]] = tuple(reversed(Verdict))
 class VerdictCounts:
     """Counts operators by the worst of their verdicts over the targets; ``has_known`` ones are in the baseline.
 
-    The parts of DxDispatch models that are no operators, such as commands, are counted apart.
+    A graph whose verdict is that of one of its operators does not count. The parts of DxDispatch models that are no
+    operators, such as commands, are counted apart.
     """
 
     def __init__(self) -> None:
@@ -185,7 +189,7 @@ class VerdictCounts:
             return ""
         if part:
             self._parts[part, verdict] += 1
-        else:
+        elif any(result.is_counted and result.verdict is verdict for result in results):
             self.operators[verdict] += 1
         self.has_known |= any(IN_BASELINE in result.uncounted for result in results)
         self.has_new |= any(result.findings for result in results)

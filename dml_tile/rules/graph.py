@@ -24,13 +24,13 @@ from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML, OperatorType
 from dml_tile.directml.levels import CONSTANT_NODES, LEVELS
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.geometry.layout import extent, packed_strides, round_up_4
 from dml_tile.rules.tile import level_needed, upgrade_advice
-from dml_tile.text import plural
+from dml_tile.text import abridged, plural
 
 _COUNTS: Final = {
     "graph_input_index": "input_count",
@@ -54,18 +54,25 @@ Slots: TypeAlias = Sequence[BufferTensorDesc | None]
 class NodeOperator:
     """What rules of graphs ask of an operator: worked out once, for all nodes and all graphs that share it.
 
-    ``tensors`` are its inputs and outputs, None where it is null or its fields are unknown; ``wanted`` the indices of
-    the inputs that are not null; ``fields`` None for a tile; ``refused`` whether the runtime refuses it, by target.
+    ``tensors`` are its inputs and outputs, None where it is null or its fields are unknown; ``inputs`` the names of its
+    inputs; ``wanted`` the indices of those that are not null; ``fields`` None for a tile; ``refused`` whether the
+    runtime refuses it, by target.
     """
 
-    __slots__ = ("fields", "refused", "tensors", "wanted")
+    __slots__ = ("fields", "inputs", "refused", "tensors", "wanted")
 
     def __init__(self, operator: OperatorDesc | None) -> None:
         self.fields = operator.desc if operator is not None and isinstance(operator.desc, OperatorFields) else None
-        self.tensors = _tensors_of(operator)
-        inputs = self.tensors[0] if self.tensors else ()
-        self.wanted = [i for i, tensor in enumerate(inputs) if tensor is not None]
+        named = _tensors_of(operator)
+        self.tensors: tuple[Slots, Slots] | None = named and ([*named[0].values()], [*named[1].values()])
+        self.inputs = [*named[0]] if named else []
+        self.wanted = [i for i, name in enumerate(self.inputs) if named and named[0][name] is not None]
         self.refused: dict[Target, bool] = {}
+
+    @property
+    def name(self) -> str:
+        """The operator's name, without a prefix."""
+        return self.fields.operator.name if self.fields else OperatorType.TILE.name
 
     @property
     def copies(self) -> bool:
@@ -143,15 +150,22 @@ def _path(array: str, i: int) -> str:
     return f"{ARRAYS[array].c_name}[{i}]"
 
 
-def _tensors_of(operator: OperatorDesc | None) -> tuple[Slots, Slots] | None:
+_Named: TypeAlias = dict[str, BufferTensorDesc | None]
+
+
+def _tensors_of(operator: OperatorDesc | None) -> tuple[_Named, _Named] | None:
+    """Return the inputs and the outputs by their names, None where they are not known."""
     if tile := tile_of(operator):
-        return [_buffer(tile.input_tensor)], [_buffer(tile.output_tensor)]
+        return {"InputTensor": _buffer(tile.input_tensor)}, {"OutputTensor": _buffer(tile.output_tensor)}
     if operator is None or not isinstance(operator.desc, OperatorFields):
         return None
     from dml_tile.rules.operator_view import tensors_of  # not needed for Tile
 
     inputs, outputs = tensors_of(operator.desc)
-    return [*map(_buffer, inputs.values())], [*map(_buffer, outputs.values())]
+    return (
+        {name: _buffer(each) for name, each in inputs.items()},
+        {name: _buffer(each) for name, each in outputs.items()},
+    )
 
 
 def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc | None:
@@ -338,14 +352,17 @@ def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Viola
         edges[entering.to_node_index][entering.to_node_input_index] += 1
     for _, between in view.intermediates:
         edges[between.to_node_index][between.to_node_input_index] += 1
+    nodes = entries_of(view.graph, "nodes")
     for node, operator in enumerate(view.operators):
         wanted, led_to = operator.wanted, edges.get(node, _NO_EDGES)
         wrong = len(wanted) - sum(number == 1 for number in led_to.values())
         if operator.tensors and wanted and wrong:
             first = next(i for i in wanted if led_to[i] != 1)
-            which = f"input {first}" if len(operator.tensors[0]) > 1 else "its input"
+            edge = f"{plural(led_to[first], 'edge')} lead" if led_to[first] else "no edge leads"
+            name = f" {abridged(nodes[node].name)!r}" if nodes[node].name else ""
+            which = f"input {first} of {operator.name}{name}, {operator.inputs[first]}"
             more = f", as for each of {plural(wrong - 1, 'more input')}" if wrong > 1 else ""
-            yield Violation(f"Nodes[{node}]", f"{led_to[first]} edges lead to {which}, but 1 was expected{more}")
+            yield Violation(f"Nodes[{node}]", f"{edge} to {which}, but 1 was expected{more}")
 
 
 @CONNECTION_RULES.add("DML-GRAPH-node-output")

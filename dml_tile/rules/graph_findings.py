@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, CapturedGraph, GraphDesc
@@ -43,26 +43,20 @@ def _view_of(graph: GraphDesc) -> GraphView:
 
 
 def not_looked_at(graph: GraphDesc) -> tuple[str, ...]:
-    """Return the fields of a graph's operators, and the edges, that rules do not cover."""
+    """Return the fields of a graph's operators, unless they have lines of their own, and the edges, that rules do not
+    cover.
+    """
     nodes = [(i, node.operator) for i, node in enumerate(entries_of(graph, "nodes")) if node is not None]
     if isinstance(graph, CapturedGraph):
-        fields = [*_operators_elsewhere([(i, operator) for i, operator in nodes if operator is not None])]
+        unknown = [i for i, operator in nodes if operator is UNKNOWN_OPERATOR]
+        more = f" and {len(unknown) - 1} more, which are" if len(unknown) > 1 else ", which is"
+        fields = [f"Nodes[{unknown[0]}].Operator{more} not known"] if unknown else []
     else:
         chosen = ((i, *rules_of(operator)) for i, operator in nodes)
         unseen = [(i, module.not_looked_at(subject)) for i, module, subject in chosen]
         fields = [f"Nodes[{i}].Operator.{field}" for i, names in unseen for field in names]
     has_others = any(not tile_of(operator) for _, operator in nodes)
     return (*fields, *(edges_without_rules(graph_view(graph)) if has_others else ()))
-
-
-def _operators_elsewhere(nodes: Sequence[tuple[int, OperatorDesc]]) -> Iterator[str]:
-    """Yield where the operators of a captured graph's nodes are described, if anywhere."""
-    unknown = [i for i, operator in nodes if operator is UNKNOWN_OPERATOR]
-    if len(unknown) < len(nodes):
-        yield "the operators of its nodes, which have lines of their own"
-    if unknown:
-        more = f" and {len(unknown) - 1} more, which are" if len(unknown) > 1 else ", which is"
-        yield f"Nodes[{unknown[0]}].Operator{more} not known"
 
 
 def _findings(view: GraphView, target: Target) -> Iterator[Finding]:
