@@ -873,9 +873,17 @@ def test_each_domain_has_a_newest_opset(domain: str, opset: int, release: str, n
         ("GridSample", [F, F], "float"),
         ("MatMulInteger16", [TensorProto.INT16] * 2, "int32"),
         ("BiasGelu", [None, None], None),
+        ("QGemm", [U8, F, U8, TensorProto.INT8, F, TensorProto.INT8, I32, F, U8], "uint8"),
+        ("QGemm", [U8, F, U8, TensorProto.INT8, F, TensorProto.INT8], "float"),
+        ("QGemm", [U8, F, U8, TensorProto.INT8, F, TensorProto.INT8, I32, F, None], "float"),
+        ("QuantizeLinear", [F, F], "uint8"),
+        ("QuantizeLinear", [F, F, TensorProto.INT8], "int8"),
+        *((f"QLinear{name}", [U8, F, U8, F, U8], "uint8") for name in ("Softmax", "Sigmoid", "AveragePool")),
     ],
 )
-def test_an_output_has_the_one_type_that_all_kernels_give(operator: str, inputs: list[Any], output: Any) -> None:
+def test_an_output_has_its_zero_point_s_type_or_the_one_that_all_kernels_give(
+    operator: str, inputs: list[Any], output: Any
+) -> None:
     made = of(operator, *inputs, domain=MICROSOFT)
     made.graph.node.append(node("Identity", ["y0"], ["z"]))
     behind, _ = placements(made, target("1.24"))[1]

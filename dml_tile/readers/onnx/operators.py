@@ -36,6 +36,12 @@ _ONLY_TYPES: Final = {
 }
 """The type of outputs whose variable no input has, where all kernels of the providers give one alone."""
 
+_ZERO_POINTS: Final = {
+    "com.microsoft.QGemm": (8, TensorProto.FLOAT),
+    "com.microsoft.QuantizeLinear": (2, TensorProto.UINT8),
+}
+"""The number of the zero point that has the output's type, and the output's type without one, as onnxruntime infers."""
+
 
 def type_name(type_: TypeProto | None) -> str | None:
     """Return ONNX's name of a value's type, such as ``float`` or ``seq(int64)``; None if it is unknown."""
@@ -213,6 +219,12 @@ def types_by_formals(node: Node, formals: Formals) -> dict[str, TypeProto]:
     for name, (_, variable) in zip(node.proto.output, formals.outputs, strict=False):
         if variable in variables:
             found[name] = without_shape(variables[variable])
+        elif node.kind in _ZERO_POINTS:
+            number, default = _ZERO_POINTS[node.kind]
+            if not any(node.proto.input[number:]):
+                found[name] = helper.make_tensor_type_proto(default, None)
+            elif type_ := node.inputs[number].type:
+                found[name] = without_shape(type_)
         elif element := _TENSORS.get(variable, _ONLY_TYPES.get(node.kind)):
             found[name] = helper.make_tensor_type_proto(element, None)
     return found
