@@ -372,6 +372,23 @@ def test_a_domain_that_is_not_imported_is_a_warning_and_one_that_is_not_known_an
     assert not output_of(check, "a.onnx", "-t", NEW)["sources"][0]["errors"][1:]
 
 
+def test_each_release_runs_overloads_of_a_function_in_its_way(check: Call) -> None:
+    """As measured: 1.26 runs the last, 1.27 the one that a call names."""
+    both = [
+        onnx.parser.parse_function(f'<domain: "own", opset_import: ["": 13]> F (a) => (b) {{ b = {operator}(a) }}')
+        for operator in ("Neg", "Exp")
+    ]
+    both[0].overload, both[1].overload = "one", "two"
+    call = node("F", ["x"], ["y"], domain="own", overload="one")
+    onnx.save(model(call, functions=both, domains={"own": 1}, ir_version=10), "a.onnx")
+    for targets in (f"{NEW},onnxruntime-windowsml-1.30.0", f"onnxruntime-windowsml-1.30.0,{NEW}"):
+        nodes = output_of(check, "a.onnx", "-t", targets)["nodes"]
+        assert {each["target"]: each["operator"] for each in nodes} == {
+            NEW: "Exp",
+            "onnxruntime-windowsml-1.30.0": "Neg",
+        }
+
+
 def test_the_opset_that_a_model_does_not_import_is_each_releases_own(check: Call) -> None:
     made = model(node("Conv", ["x", "w"], ["c"]), node("Tile", ["c", "r"], ["y"]), opset=13, ir_version=7)
     made.opset_import[0].CopyFrom(helper.make_opsetid("com.microsoft", 1))

@@ -719,6 +719,26 @@ def test_functions_of_a_model_are_optimised_up_to_1_11_and_from_1_17_on(release:
     assert found == [*expected.split(), "kept"]
 
 
+def test_calls_run_the_last_overload_of_a_function_before_1_27() -> None:
+    functions = [function("F (a) => (b) { b = Neg(a) }"), function("F (a) => (b) { b = Exp(a) }")]
+    for each, overload in zip(functions, ("one", "two"), strict=True):
+        each.overload = overload
+    calls = [
+        node("F", ["x"], ["y"], domain="own", overload="one"),
+        node("F", ["y"], ["z"], domain="own", overload="two"),
+    ]
+    made = of_nodes(*calls, functions=functions, domains={"own": 1})
+    for name, operators, rules in (
+        (target("1.24"), ["Exp", "Exp"], ["ORT-MODEL-overload"]),
+        ("onnxruntime-windowsml-1.30.0", ["Neg", "Exp"], []),
+    ):
+        errors, found = placed(made, name)
+        assert ([each.operator for each, _ in found], [each.rule for each in errors]) == (operators, rules)
+    del made.graph.node[0]
+    made.graph.node[0].input[0] = "x"
+    assert placed(made, target("1.24"))[0] == []  # the last overload is the one that is called
+
+
 def test_functions_of_operators_are_optimised_up_to_1_11_only() -> None:
     made = of_nodes(
         "y = SoftmaxCrossEntropyLoss(x, t)", inputs=[typed("x", [2, 4, 3]), typed("t", [2, 3], I64)], opset=13

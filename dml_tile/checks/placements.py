@@ -168,7 +168,7 @@ class ModelNodes:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        return {node.pointer: i for i, node in enumerate(self.placed.nodes)}
+        return {node.pointer: i for i, node in enumerate(self.placed.nodes) if node.operator == "Tile"}
 
 
 PLACED: Final = {

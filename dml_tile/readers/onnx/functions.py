@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
-from dml_tile.back_ends.kernels import Version
+from dml_tile.back_ends.kernels import Version, version_text
 from dml_tile.back_ends.placement import NAMELESS, Placement, Reason
 from dml_tile.errors import input_error
 from dml_tile.readers.onnx.file import nodes, subgraphs
@@ -28,6 +28,9 @@ MAX_NODES: Final = 100_000
 
 MAX_BYTES: Final = 2**27
 """The most bytes that these calls may copy: of the functions, and of attributes that the calls give them."""
+
+OVERLOADS_SINCE: Final = (1, 27)
+"""The release of ONNX Runtime from which on a call runs the overload that it names, as measured."""
 
 _Imports: TypeAlias = Iterable[OperatorSetIdProto]
 
@@ -63,10 +66,11 @@ class Inliner:
     and subgraphs that are nested too deep, or have too much in them.
     """
 
-    def __init__(self, model: ModelProto) -> None:
+    def __init__(self, model: ModelProto, *, by_overload: bool) -> None:
         self.opset = default_opset(model.opset_import)
         self.unused: list[str] = []
         self.faults: dict[tuple[Version, str], Reason] = {}
+        self._by_overload = by_overload
         self._functions: dict[tuple[str, str, str], FunctionProto] = {}
         for node in chain.from_iterable(map(nodes, (model.graph, *model.functions))):
             node.ClearField("doc_string")
@@ -76,7 +80,8 @@ class Inliner:
                 name = place(domain or "ai.onnx", function.name)
                 self.unused.append(f"the function {name} has an operator's domain; runtimes take the operator instead")
             else:
-                self._functions[function.domain, function.name, function.overload] = function
+                overload = function.overload if by_overload else ""
+                self._functions[function.domain, function.name, overload] = function
         self._calls = 0
         self._nodes_left, self._bytes_left = MAX_NODES, MAX_BYTES
 
@@ -100,6 +105,13 @@ class Inliner:
         names = Counter(node.name for node in nodes if node.op_type != "Constant")
         for node in nodes:
             function, is_constant = self._called(node), node.op_type == "Constant"
+            if function and function.overload != node.overload:
+                name = place(node.domain, node.op_type)
+                text = (
+                    f"{name}: onnxruntime before {version_text(OVERLOADS_SINCE)} runs its last overload for all calls"
+                )
+                advice = "give each overload a name of its own"
+                self.faults.setdefault((ANY, name), Reason(Placement.NONE, "ORT-MODEL-overload", text, advice))
             is_imported = node.domain in domains or not (function or is_function)
             is_known_call = function is None or (
                 len(node.input) <= len(function.input) and len(node.output) == len(function.output)
@@ -137,7 +149,7 @@ class Inliner:
                 yield from self._expanded(self.body(function, node, depth), own, depth + 1)
 
     def _called(self, node: NodeProto) -> FunctionProto | None:
-        return self._functions.get((node.domain, node.op_type, node.overload))
+        return self._functions.get((node.domain, node.op_type, node.overload if self._by_overload else ""))
 
     def body(self, function: FunctionProto, call: NodeProto, depth: int = 0) -> list[NodeProto]:
         """Return the function's nodes with the call's values and attributes; other values get unique names."""

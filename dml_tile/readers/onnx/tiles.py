@@ -33,7 +33,7 @@ from dml_tile.findings import EXTERNAL_DATA, Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, require_few_dimensions, tile_node
 from dml_tile.readers.onnx.file import Tensors, load, nodes
-from dml_tile.readers.onnx.functions import Inliner
+from dml_tile.readers.onnx.functions import OVERLOADS_SINCE, Inliner
 from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.removals import ANY
 from dml_tile.readers.onnx.scan import GraphScan, ScannedGraph
@@ -74,11 +74,13 @@ def read_nodes(
     fix(model.graph, known_shapes)
     is_sized = model != unsized
     release = release_of(targets[0]) if targets else None
+    releases = dict.fromkeys(map(release_of, targets))
+    is_overloaded = bool(model.functions) and len({each >= OVERLOADS_SINCE for each in releases}) > 1
     sized = scan(model, path, overridable, release)
     loaded = scan(unsized, path, overridable, release) if is_sized else sized
     if targets:
-        models = dict.fromkeys(map(release_of, targets), loaded.nodes)
-        if loaded.nodes.unimported:  # each release takes opsets of its own
+        models = dict.fromkeys(releases, loaded.nodes)
+        if loaded.nodes.unimported or is_overloaded:  # each release takes opsets, or functions, of its own
             models = {each: scan(again := load(path), path, prepare(again), each).nodes for each in models}
         yield placed_model([models[release_of(target)] for target in targets], targets)
     yield from sized.scan.wrong_data.values()
@@ -121,7 +123,7 @@ def scan(
     newest = limits_at(release).opsets if release else {}
     implied = {domain: newest[domain] for domain in newest.keys() - imported} if imported else {"": 1}
     model.opset_import.extend(OperatorSetIdProto(domain=domain, version=implied[domain]) for domain in sorted(implied))
-    inliner = Inliner(model)
+    inliner = Inliner(model, by_overload=release is None or release >= OVERLOADS_SINCE)
     inliner.expand_graph(model.graph, model.opset_import)
     del model.functions[:]
     operators = []
