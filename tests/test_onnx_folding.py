@@ -29,6 +29,7 @@ from tests.helpers.onnx_graphs import (
     model,
     node,
     nodes_of,
+    placed,
     tensor,
     tile_in,
     tile_node,
@@ -141,14 +142,32 @@ def test_each_form_of_an_operator_is_computed(opset: int, text: str) -> None:
     assert read(text, inputs=[X, typed("w", [7, 8])], opset=opset).repeats == (7, 8)
 
 
-@pytest.mark.parametrize("indices", [[[1]], [1]], ids=["rank 2", "rank 1"])
-def test_the_elements_of_a_sparse_tensor_are_not_read(indices: Any) -> None:
-    initialiser = helper.make_sparse_tensor(tensor("r", [6]), tensor("", indices), [2])
-    for found in (
-        read(sparse_initializer=[initialiser]),
-        read(node("Constant", [], ["r"], sparse_value=initialiser)),
-    ):
-        assert (found.repeats, found.error) == (None, "")
+@pytest.mark.parametrize(
+    ("elements", "indices", "expected"),
+    [
+        ([6, 3], [0, 1], (6, 3)),
+        ([3, 6], [1, 0], (6, 3)),
+        ([6], [1], (0, 6)),
+        ([6], [[1]], (0, 6)),
+        ([], [], (0, 0)),
+    ],
+)
+def test_the_elements_of_a_sparse_tensor_are_known(elements: Any, indices: Any, expected: Any) -> None:
+    sparse = helper.make_sparse_tensor(tensor("r", elements), tensor("", indices), [2])
+    assert read(sparse_initializer=[sparse]).repeats == expected
+    assert read(node("Constant", [], ["r"], sparse_value=sparse)).repeats == expected
+    assert read(node("Constant", [], ["s"], sparse_value=sparse), "z = [0]; r = Add(s, z)").repeats == expected
+    sparse.dims[0] = 2**10  # whose elements are read again when they are asked for
+    text = "b = [0]; e = [2]; r = Slice(s, b, e)"
+    assert read(node("Constant", [], ["s"], sparse_value=sparse), text).repeats == expected
+
+
+def test_a_sparse_tensor_whose_indices_are_not_of_its_elements_is_a_problem() -> None:
+    sparse = helper.make_sparse_tensor(tensor("r", [6]), tensor("", [-1]), [2])
+    problem, found, _ = nodes_of(model(tile_node(), sparse_initializer=[sparse]))
+    assert (problem.message, found.repeats) == ("the indices of 'r' do not name 1 elements of [2]", None)
+    ((error,), _) = placed(model(tile_node(), sparse_initializer=[sparse]), "onnxruntime-directml-1.24.4")
+    assert error.text == problem.message
 
 
 @pytest.mark.parametrize(("rank", "repeats"), [(64, (2, 2)), (65, None)])

@@ -18,7 +18,7 @@ import onnx
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import AllowedFolders
@@ -130,18 +130,21 @@ class Tensors:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._again = lru_cache(2**5)(lambda light: _small(TensorProto.FromString(light), path))
+        self._again = lru_cache(2**5)(self._read)
         self._bytes_in = cache(partial(_bytes_in, path.parent))
 
-    def held(self, tensor: TensorProto) -> Array | Callable[[], Array | None] | None:
+    def held(self, tensor: TensorProto | SparseTensorProto) -> Array | Callable[[], Array | None] | None:
         """Return the tensor's values, or the function that reads them again, if they are more than are kept.
 
         Returns None for a large tensor, and for external data of another type than int64 and int32. Raises InputError
         for external data that cannot be read below the model's folder, and for other data than type and shape say.
         """
         values = _small(tensor, self.path)
-        is_kept = values is None or values.nbytes <= KEPT
-        return values if is_kept else partial(self._again, tensor.SerializeToString())
+        is_kept, is_sparse = values is None or values.nbytes <= KEPT, isinstance(tensor, SparseTensorProto)
+        return values if is_kept else partial(self._again, tensor.SerializeToString(), is_sparse)
+
+    def _read(self, tensor: bytes, is_sparse: bool) -> Array | None:
+        return _small((SparseTensorProto if is_sparse else TensorProto).FromString(tensor), self.path)
 
     def lacking(self, tensor: TensorProto) -> str:
         """Return the file that lacks a tensor's external data, and why; empty if none does, or it may not be read."""
@@ -156,8 +159,15 @@ class Tensors:
         return f"{shown(location)} ends after {size} bytes" if is_short else ""
 
 
-def _small(tensor: TensorProto, path: Path) -> Array | None:
+def of_elements(tensor: TensorProto | SparseTensorProto) -> TensorProto:
+    """Return the tensor of the elements, which has the name and the type, of a sparse one too."""
+    return tensor.values if isinstance(tensor, SparseTensorProto) else tensor
+
+
+def _small(tensor: TensorProto | SparseTensorProto, path: Path) -> Array | None:
     """Return the values of a tensor of the model in a file, as ``Tensors`` describes."""
+    if isinstance(tensor, SparseTensorProto):
+        return _dense(tensor, path)
     count = elements_of(tensor)
     if count is None or any(size < 0 for size in tensor.dims) or count > MAX_ELEMENTS:
         return None
@@ -183,7 +193,24 @@ def _whole(tensor: TensorProto, path: Path) -> TensorProto:
     return whole if (whole.dims, whole.data_type) == (tensor.dims, tensor.data_type) else tensor
 
 
-def elements_of(tensor: TensorProto) -> int | None:
+def _dense(tensor: SparseTensorProto, path: Path) -> Array | None:
+    """Return the values of a sparse tensor, whose indices are of elements, or have a number for each dimension."""
+    count, shape = elements_of(tensor), tuple(tensor.dims)
+    values, indices = _small(tensor.values, path), _small(tensor.indices, path)
+    if count is None or min(shape, default=0) < 0 or count > MAX_ELEMENTS or values is None or indices is None:
+        return None
+    try:
+        if indices.dtype != np.int64 or values.shape != indices.shape[:1] or indices.min(initial=0) < 0:
+            raise ValueError
+        dense = np.zeros(count, values.dtype)
+        dense[np.ravel_multi_index(tuple(indices.T), shape) if indices.ndim > 1 else indices] = values
+    except (IndexError, ValueError):
+        name = shown(tensor.values.name)
+        raise input_error("", f"the indices of {name} do not name {values.size} elements of {[*shape]}") from None
+    return dense.reshape(shape)
+
+
+def elements_of(tensor: TensorProto | SparseTensorProto) -> int | None:
     """Return the number of a tensor's elements; None for one of so many dimensions that it may have any length."""
     return math.prod(tensor.dims) if len(tensor.dims) <= MAX_DIMENSIONS else None
 

@@ -12,13 +12,13 @@ from functools import cache, partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from onnx import GraphProto, ModelProto, TensorProto, TypeProto, helper
+from onnx import GraphProto, ModelProto, SparseTensorProto, TensorProto, TypeProto, helper
 
 from dml_tile.back_ends.placement import Edge, Gone, ModelNode, Placement, Reason
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
-from dml_tile.readers.onnx.file import Tensors, elements_of, subgraphs
+from dml_tile.readers.onnx.file import Tensors, elements_of, of_elements, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
@@ -133,13 +133,9 @@ class GraphScan:
             scope[name] = replace(value, edge=edge)
             edge.elements = elements_of(self.overridable[name]) if name in self.overridable else None
             edge.is_input, edge.is_initialiser = name not in self.overridable, name in self.overridable
-        for tensor in graph.initializer:
-            scope[tensor.name] = self._with_edge(tensor.name, self._tensor_value(tensor))
-        for sparse in graph.sparse_initializer:  # whose elements are not read
-            type_ = helper.make_tensor_type_proto(sparse.values.data_type, sparse.dims)
-            origin = ValueOrigin(source=ValueSource("tensor", place(sparse.values.name)))
-            value = Value(type_, is_folded=True, early_type=type_, elements_origin=origin)
-            scope[sparse.values.name] = self._with_edge(sparse.values.name, value)
+        for each in chain(graph.initializer, graph.sparse_initializer):
+            name = of_elements(each).name
+            scope[name] = self._with_edge(name, self._tensor_value(each))
         uses = Uses(graph)
         nodes: list[Node] = []
         implicit: dict[str, Edge] = {}
@@ -188,13 +184,14 @@ class GraphScan:
     ) -> Iterator[Reason]:
         """Yield what is wrong with a graph as a whole."""
         used = {edge for node in nodes if not node.gone for edge in (*node.inputs, *node.implicit)}
-        for tensor in graph.initializer:
-            value, name = own[tensor.name], place(tensor.name)
+        for tensor in chain(graph.initializer, graph.sparse_initializer):
+            elements = of_elements(tensor)
+            value, name = own[elements.name], place(elements.name)
             if value.edge in used and any(size < 0 for size in tensor.dims):
                 yield _wrong(f"the initialiser {name} has a negative size")
             if value.edge in used and value.unread in self.wrong_data:
                 yield _wrong(value.unread)
-            if not tensor.data_type:
+            if not elements.data_type:
                 yield _wrong(f"the initialiser {name} has no type")
         names = Counter(each.name for each in graph.input)
         yield from (_wrong(f"two inputs have the name {place(name)}") for name, count in names.items() if count > 1)
@@ -356,20 +353,22 @@ class GraphScan:
     def _with_edge(self, name: str, value: Value) -> Value:
         return replace(value, edge=self.outputs.get(name) or edge_of(value))
 
-    def _tensor_value(self, tensor: TensorProto) -> Value:
-        type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+    def _tensor_value(self, tensor: TensorProto | SparseTensorProto) -> Value:
+        elements = of_elements(tensor)
+        type_ = helper.make_tensor_type_proto(elements.data_type, tensor.dims)
         try:
             held = self.tensors.held(tensor)
         except InputError as error:
-            if tensor.data_location != TensorProto.EXTERNAL:
+            if elements.data_location != TensorProto.EXTERNAL:
                 self.wrong_data.setdefault(str(error), error.problems[0])
             return Value(type_, unread=str(error), is_folded=True, early_type=type_)
-        origin = ValueOrigin(source=ValueSource("tensor", place(tensor.name)))
+        origin = ValueOrigin(source=ValueSource("tensor", place(elements.name)))
         return Value(type_, held, is_folded=True, early_type=type_, elements_origin=origin)
 
     def _constant_values(self, node: Node) -> Mapping[str, Value]:
         """Return the value of a Constant by its tensor; nothing for another node, or without a tensor."""
-        tensors = [each.t for each in node.proto.attribute if node.kind == "Constant" and each.HasField("t")]
+        given = node.proto.attribute if node.kind == "Constant" else ()
+        tensors = [getattr(each, name) for each in given for name in ("t", "sparse_tensor") if each.HasField(name)]
         return dict(zip(node.proto.output, map(self._tensor_value, tensors), strict=False))
 
 
