@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -175,6 +176,38 @@ def test_a_report_may_have_any_name_and_no_module_of_the_checked_folder_is_run()
     assert not Path("owned").exists()
 
 
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ({"FORMATS": "sarif:linked"}, "linked is a link to {}/kept: name that file"),
+        ({"REPORT": "folder/page.html"}, "folder is a link to {}: name that folder"),
+        ({"ARGUMENTS": "--write-baseline=linked"}, "linked is a link to {}/kept: name that file"),
+        ({"PATHS": "linked"}, "linked is a link out of"),
+        ({"PATHS": "fol*/*"}, "folder is a link out of"),
+        ({"FOLDER": "folder"}, "working-directory is a link out of the workspace, or into .git."),
+        ({"FOLDER": "git"}, "working-directory is a link out of the workspace, or into .git."),
+    ],
+)
+def test_the_action_follows_no_link_of_a_pull_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: dict[str, str], told: str
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    monkeypatch.chdir("workspace")
+    write("a.json", TILE)
+    write("../outside/kept", json.dumps(INT64 | {"Repeats": [77777]}))
+    write(".git/config", "")
+    for link, target in ("linked", "../outside/kept"), ("folder", "../outside"), ("git", ".git"):
+        Path(link).symlink_to(target)
+    done = run_check(**{"PATHS": "a.json"} | inputs)
+    assert done.returncode == 2
+    assert told.format(tmp_path / "outside") in done.stdout + done.stderr
+    assert "77777" not in done.stdout + done.stderr
+    assert outputs()["sarif"] == ""
+    assert [path.name for path in Path("../outside").iterdir()] == ["kept"]
+    assert "77777" in Path("../outside/kept").read_text()
+
+
 @pytest.mark.parametrize(("extras", "package"), [("onnx", "/the/action[onnx]"), ("", "/the/action")])
 def test_the_action_installs_itself_beside_the_project(extras: str, package: str) -> None:
     logging = 'echo "$@" >> log; if [ "$3" = venv ]; then mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; fi'
@@ -262,8 +295,11 @@ def test_the_shown_workflow_uses_what_the_action_has() -> None:
     assert (outputs()["status"], outputs()["refused"]) == ("1", "1")
     assert done.stdout.startswith("::error file=a.json")
     for upload in (step for step in steps if "upload-sarif" in step["uses"]):
-        assert Path(upload["with"]["sarif_file"]).exists()
-        assert upload["if"] == "${{ !cancelled() }}"  # the step before has failed
+        assert upload["with"]["sarif_file"] == f"${{{{ steps.{ours['id']}.outputs.sarif }}}}"
+        assert Path(outputs()["sarif"]).exists()
+        assert (
+            upload["if"] == f"${{{{ !cancelled() && steps.{ours['id']}.outputs.sarif }}}}"
+        )  # the step before has failed
         assert workflow["permissions"]["security-events"] == "write"
 
 

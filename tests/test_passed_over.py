@@ -168,7 +168,7 @@ def test_lower_says_which_models_a_back_end_does_not_read(call: Call) -> None:
 
 LINE: Final = (
     "10 files passed over: 3 without a tile's keys, 1 excluded, 1 holding a JSON Schema, 1 ignored by .gitignore, "
-    "1 linked from nowhere, 1 linked from outside of the folder, 1 without a network, 1 without descriptors; "
+    "1 linked from nowhere, 1 linked from outside of the repository, 1 without a network, 1 without descriptors; "
     "6 folders not entered: 1 called node_modules, 1 excluded, 1 hidden, 1 ignored by .gitignore, 1 linked, "
     "1 with a virtual environment"
 )
@@ -190,7 +190,7 @@ def project(tmp_path: Path) -> dict[str, str]:
     write("in/readme.md", TILE)
     write("in/empty.json", {"resources": {}, "dispatchables": {}, "commands": []})
     write("outside/x.json", BAD)
-    for link, target in (("gone.onnx", "missing"), ("x.json", "outside/x.json"), ("out", "outside")):
+    for link, target in (("gone.onnx", "in/missing"), ("x.json", "outside/x.json"), ("out", "outside")):
         Path("in", link).symlink_to(tmp_path / target)
     return {
         "in/a.jsonl": "without a tile's keys",
@@ -201,7 +201,7 @@ def project(tmp_path: Path) -> dict[str, str]:
         "in/old.json": "excluded",
         "in/pom.xml": "without a network",
         "in/schema.json": "holding a JSON Schema",
-        "in/x.json": "linked from outside of the folder",
+        "in/x.json": "linked from outside of the repository",
         "in/.hidden/": "hidden",
         "in/build/": "ignored by .gitignore",
         "in/env/": "with a virtual environment",
@@ -255,8 +255,9 @@ def test_strict_files_wants_something_to_check_in_each_file(check: Call, project
     result = check(*names, *([] if how == "the setting" else ["--strict-files"]))
     assert result.exit_code == 2
     said = {line.split(": ")[1]: line for line in result.stderr.splitlines()}
-    if how == "a named file":  # a link is followed, and what leads nowhere cannot be read
+    if how == "a named file":  # a link is followed in the repository, and what leads nowhere cannot be read
         assert said.pop("in/gone.onnx").endswith("No such file or directory")
+        assert "in/x.json is a link out of " in said.pop("in/x.json")
         files -= {"in/gone.onnx", "in/x.json"}
         assert "1 file passed over: 1 of another suffix\n" in result.stdout
     else:

@@ -88,7 +88,8 @@ def test_an_unusable_target_is_refused_beforehand(folders: AllowedFolders, name:
         folders.writable(name.format(outside=folders.sources[0].parent / "outside"), "/p")
 
 
-HIDDEN = [".git/config", ".x.bin", "sub/.x.bin", ".github/workflows/x.yml", "sub/../.x.bin", "\u200c.git/config"]
+HIDDEN = [".gitx/config", ".x.bin", "sub/.x.bin", ".github/workflows/x.yml", "sub/../.x.bin", "\u200c.x.bin"]
+GITS = [".git/config", "\u200c.git/config", "sub/.GIT/x", "git~1/x", ".git. /x", ".git::$INDEX_ALLOCATION/x", ".git"]
 
 
 @pytest.mark.parametrize("name", HIDDEN)
@@ -102,6 +103,28 @@ def test_what_is_hidden_is_neither_read_nor_written_unless_asked_for(folders: Al
     assert shown.writable(name, "/p") == path
     path.write_bytes(b"1")
     assert shown.readable(name, "/p") == path
+
+
+@pytest.mark.parametrize("name", GITS)
+def test_nothing_is_written_to_what_a_file_system_takes_for_git(folders: AllowedFolders, name: str) -> None:
+    with pytest.raises(InputError, match=r"leads into \.git, where nothing is written"):
+        replace(folders, allow_hidden=True).writable(name, "/p")
+    with pytest.raises(OSError, match=r"leads into \.git, where nothing is written"):
+        write(folders.outputs / name, b"1")
+
+
+def test_external_data_is_not_read_from_git_but_from_annex(folders: AllowedFolders) -> None:
+    model = folders.sources[0]
+    readers = AllowedFolders((model,), allow_hidden=True, follow_links=True)
+    for name in (".git/config", ".git/annex/objects/a/b"):
+        (model / name).parent.mkdir(parents=True, exist_ok=True)
+        (model / name).write_bytes(b"1")
+    (model / "weights").symlink_to(".git/config")
+    (model / "annexed").symlink_to(".git/annex/objects/a/b")
+    for name in ("weights", ".git/config"):
+        with pytest.raises(InputError, match=r"leads into \.git$"):
+            readers.readable(name, "/p")
+    assert readers.readable("annexed", "/p").name == "b"
 
 
 def test_the_folders_themselves_may_be_hidden_or_reached_by_a_link(tmp_path: Path) -> None:
@@ -192,11 +215,12 @@ def test_a_file_keeps_the_permissions_of_the_one_that_it_replaces(
     path.chmod(before)
     first: list[int] = []
 
-    def chmod(file: Path, mode: int) -> None:
-        first.append(file.stat().st_mode)
-        os.chmod(file, mode)  # noqa: PTH101  # the path's method is replaced
+    def chmod(file: str, mode: int, dir_fd: int | None = None) -> None:
+        first.append(os.stat(file, dir_fd=dir_fd).st_mode)  # of an open folder
+        changes(file, mode, dir_fd=dir_fd)
 
-    monkeypatch.setattr(Path, "chmod", chmod)
+    changes = os.chmod
+    monkeypatch.setattr(os, "chmod", chmod)
     write(path, b"3")
     assert stat.S_IMODE(path.stat().st_mode) == after
     assert [mode & 0o077 for mode in first] == [0], "nobody else may open it before"

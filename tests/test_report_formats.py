@@ -14,7 +14,7 @@ from jsonschema import Draft4Validator
 
 from dml_tile.checks.catalogue import RULES
 from dml_tile.directml import pages
-from dml_tile.files.repository import SERVERS_VARIABLES
+from dml_tile.files.links import SERVERS_VARIABLES
 from dml_tile.findings import OWN
 from dml_tile.reports import annotations as annotations_module
 from dml_tile.reports.annotations import MAX_SHOWN

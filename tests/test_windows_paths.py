@@ -3,6 +3,7 @@ r"""Paths as Windows has them: drives, backslashes, and the prefix ``\\?\``."""
 from __future__ import annotations
 
 import ntpath
+import os
 from pathlib import PureWindowsPath
 from types import SimpleNamespace
 
@@ -10,20 +11,28 @@ import pytest
 
 from dml_tile.checks import files as files_module
 from dml_tile.checks.files import Exclusion
-from dml_tile.files import repository
+from dml_tile.files import links, repository
 from dml_tile.files.repository import path_within
 from dml_tile.reports import annotations as annotations_module
 
 HERE = r"C:\Users\me\project"
+JUNCTIONS = {r"c:\users\me\project\build": r"\\?\D:\scratch", r"d:\mounted": r"\\?\C:\Users\me\reports"}
 
 
 @pytest.fixture(autouse=True)
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    system = SimpleNamespace(name="nt", path=ntpath, getcwd=lambda: HERE)
-    for module in (files_module, repository, annotations_module):
+    system = SimpleNamespace(
+        name="nt", path=ntpath, getcwd=lambda: HERE, curdir=".", pardir="..", environ={}, strerror=os.strerror
+    )
+    system.lstat = lambda path: SimpleNamespace(st_mode=0, st_reparse_tag=0xA0000003 * (path.lower() in JUNCTIONS))
+    system.readlink = lambda path: JUNCTIONS[path.lower()]
+    monkeypatch.setattr(ntpath, "lexists", lambda path: path == rf"{HERE}\.git")
+    monkeypatch.setattr(ntpath, "isdir", lambda path: True)
+    for module in (files_module, links, repository, annotations_module):
         monkeypatch.setattr(module, "os", system, raising=False)
         monkeypatch.setattr(module, "PurePath", PureWindowsPath)
-    monkeypatch.setattr(ntpath, "abspath", lambda path: ntpath.normpath(ntpath.join(HERE, path)))
+    for name in ("abspath", "realpath"):
+        monkeypatch.setattr(ntpath, name, lambda path: ntpath.normpath(ntpath.join(HERE, path)))
 
 
 @pytest.mark.parametrize(
@@ -71,3 +80,22 @@ def test_files_are_left_out_on_any_drive(file: str, pattern: str, is_left_out: b
 )
 def test_a_prefix_makes_no_pattern(name: str, is_one: bool) -> None:
     assert files_module.is_pattern(name) is is_one
+
+
+@pytest.mark.parametrize("name", [r"build\r.json", "BUILD/r.json", r"..\project\build\r.json", r"x\..\build\r.json"])
+def test_a_junction_in_a_repository_is_a_link(name: str) -> None:
+    with pytest.raises(OSError, match=r"(?i)build is a link to .*: name that folder"):
+        links.unlinked(name)
+    assert f"is a link out of {HERE}, to D:\\scratch\\r.json: name that" in links.why_not_followed(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        (r"D:\mounted\r.json", r"C:\Users\me\reports\r.json"),
+        (r"build\..\r.json", rf"{HERE}\r.json"),  # Windows takes the part before away
+        (r"\\server\share\r.json", r"\\server\share\r.json"),
+    ],
+)
+def test_a_junction_elsewhere_is_followed(name: str, place: str) -> None:
+    assert (links.unlinked(name), links.why_not_followed(name)) == (place, "")

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result
 from dml_tile.checks.selection import Selection
 from dml_tile.errors import ConfigError
-from dml_tile.files.paths import STANDARD_INPUT, ProjectPath
+from dml_tile.files.paths import STANDARD_INPUT, ProjectPath, why_refused
 from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
 from dml_tile.findings import OLD_BASELINE_ENTRY, OWN, UNUSED_BASELINE_ENTRY, Finding, Found, own_finding
@@ -53,12 +53,15 @@ class Entry(Record):
 
 
 class Baseline:
-    """The entries of a baseline's file, or some of them. Raises ConfigError if it cannot be read."""
+    """The entries of a baseline's file, or some of them.
 
-    def __init__(self, file: str, entries: Iterable[Entry] | None = None) -> None:
+    Raises ConfigError if it cannot be read, or a link in a repository leads to it, out of that and not below ``root``.
+    """
+
+    def __init__(self, file: str, entries: Iterable[Entry] | None = None, root: str = "") -> None:
         self._file = file
         self._folder = str(Path(file).parent)
-        self.entries = frozenset(_entries_of(file) if entries is None else entries)
+        self.entries = frozenset(_entries_of(file, root) if entries is None else entries)
         self._occurring: set[Entry] = set()
         self._old: set[Entry] = set()
         """Entries without a reason that occur."""
@@ -187,11 +190,12 @@ def _relative_path(source: str, folder: str) -> str:
     return encodable(path_from(folder, source))
 
 
-def _entries_of(file: str) -> tuple[Entry, ...]:
+def _entries_of(file: str, root: str) -> tuple[Entry, ...]:
     data = None
+    is_setting = isinstance(file, ProjectPath)  # which names a file; an option may name a pipe
     try:
-        # a setting names a file, an option may name a pipe
-        is_setting = isinstance(file, ProjectPath)
+        if refused := why_refused(file, root, may_be_special=True):
+            raise ConfigError(file, refused)
         with open_regular(Path(file).resolve()) if is_setting else open_without_waiting(Path(file)) as opened:
             data = json.loads(read_whole(opened, MAX_BASELINE_BYTES))
         return _BaselineRecord.model_validate(data).findings

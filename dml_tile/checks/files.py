@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -34,6 +35,8 @@ from dml_tile.readers.sources import (
     EMPTY,
     EMPTY_FOLDER,
     EXCLUDED,
+    LINKED,
+    LINKED_FROM_OUTSIDE,
     Sources,
     expanded,
     is_model_file,
@@ -58,7 +61,6 @@ MAX_LIST_BYTES: Final = 2**24
 HOLDS_NOTHING: Final = own_finding(NOTHING_TO_CHECK, "holds nothing to check")
 
 _NO_MATCH: Final = unreadable("", "no file matches the pattern")
-_OUTSIDE: Final = unreadable("", "leads out of the folder of pyproject.toml, which names it in paths")
 
 
 class Exclusion:
@@ -96,14 +98,16 @@ def forbidden(reason: str) -> Finding:
     return unreadable("", f"would be passed over ({reason}), which --strict-files forbids")
 
 
-def names_in(file: str, settings_file: str = "") -> list[str]:
+def names_in(file: str, settings_file: str = "", root: str = "") -> list[str]:
     """Return the names in a list of files, or in standard input (``-``): one a line, or each ended by NUL.
 
     Names are paths, neither patterns nor URLs, that lead below ``list_root(settings_file)``. Raises ConfigError for a
-    list that cannot be read.
+    list that cannot be read, or that a link in a repository leads to, out of that and not below ``root``.
     """
+    if refused := why_refused(file, root, may_be_special=True):
+        raise ConfigError(file, refused)
     try:
-        root = list_root(settings_file)
+        folder = list_root(settings_file)
         with open_source(file) as opened:
             text = read_whole(opened, MAX_LIST_BYTES)
     except (OSError, InputError) as error:
@@ -112,7 +116,7 @@ def names_in(file: str, settings_file: str = "") -> list[str]:
         text = os.fsencode(text.decode("utf-16", "replace"))
     text = text.removeprefix(codecs.BOM_UTF8)
     names = text.split(b"\0") if b"\0" in text else text.splitlines()
-    return [ListedPath(os.fsdecode(name), *root) for name in dict.fromkeys(names) if name]
+    return [ListedPath(os.fsdecode(name), *folder) for name in dict.fromkeys(names) if name]
 
 
 class NamedFiles(NamedTuple):
@@ -131,23 +135,26 @@ def files_named(
     skips_others: bool = False,
     ignores_none: bool = False,
     via: BackEnd | None = None,
+    root: str = "",
 ) -> NamedFiles:
     """Return the files to check, of names, patterns and folders, and what is passed over.
 
     What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, and
-    models that the back end ``via`` does not read. ``ignores_none`` is passed to ``expanded``. ``complain`` is called
-    for each name that stands for no file, for named models that ``via`` does not read, for links out of a
-    ProjectPath's project, for a ListedPath or ProjectPath that is special or leads out, and for what is special and
-    matches a pattern. Each name but a ProjectPath has to hold something to check, unless all of it is excluded, or with
-    ``skips_others``.
+    models that the back end ``via`` does not read. ``ignores_none`` and ``root`` are passed to ``expanded``.
+    ``complain`` is called for each name that stands for no file, for named models that ``via`` does not read, for links
+    out of a ProjectPath's project, for a ListedPath or ProjectPath that is special or leads out, for links that
+    ``why_not_followed`` refuses, and for what is special and matches a pattern. Each name but a ProjectPath has to hold
+    something to check, unless all of it is excluded, or with ``skips_others``.
     """
     of_names: dict[str, list[str]] = {}
     files: dict[Hashable, str] = {}
     over: dict[Hashable, Found] = {}
     walked: set[PurePath] = set()
-    search = partial(expanded, walked=walked, ignores_none=ignores_none, leaves_out=exclusion.leaves_out)
+    search = partial(expanded, walked=walked, ignores_none=ignores_none, leaves_out=exclusion.leaves_out, root=root)
     patterns = dict.fromkeys(filter(is_pattern, names))
-    matches = Matches(*patterns)
+    matches = Matches(*patterns, root=root)
+    for link in itertools.filterfalse(exclusion.leaves_out, matches.passed_over):
+        over[_identity(link)] = passing_over(link, LINKED if link.endswith("/") else LINKED_FROM_OUTSIDE)
     matched: set[str] = set()
     for name in names:
         for match in _matched(name, matches, complain, exclusion) if name in patterns else [name]:
@@ -156,7 +163,8 @@ def files_named(
             if name in patterns:
                 matched.add(match)
             # only what an argument itself names may be a pipe
-            if (name in patterns or isinstance(name, WrittenPath)) and (refused := why_refused(match)):
+            is_argument = not (name in patterns or isinstance(name, WrittenPath))
+            if refused := why_refused(match, root, may_be_special=is_argument):
                 complain(match, unreadable("", refused))
                 continue
             passed: list[Found] = []
@@ -191,9 +199,9 @@ def _matched(name: str, matches: Matches, complain: Complain, exclusion: Exclusi
     if name in matches.problems:
         complain(name, matches.problems[name])
         return []
-    outside = [link for link in matches.outside[name] if not exclusion.leaves_out(link)]
-    for link in outside:
-        complain(link, _OUTSIDE)
+    outside = [(link, reason) for link, reason in matches.outside[name] if not exclusion.leaves_out(link)]
+    for link, reason in outside:
+        complain(link, unreadable("", reason))
     if not matches.names[name] and not outside:
         complain(name, _NO_MATCH)
     return matches.names[name]
@@ -223,14 +231,15 @@ def chosen_tiles(
     pass_over: Callable[[Sequence[Found]], object],
     via: BackEnd | None = None,
     target: Target | None = None,
+    root: str = "",
 ) -> ChosenTiles:
     """Yield each tile of a file or a folder, with its file; if a ``pointer`` is given, only its tile.
 
-    Where the back end ``via`` places nodes, it does so at the target.
+    Where the back end ``via`` places nodes, it does so at the target. ``root`` is passed to ``files_named``.
     Calls ``pass_over`` once, at the end, with what a folder's search passes over, models that the back end ``via`` does
     not read, and files without descriptors.
     """
-    files, not_read, _ = files_named([name], complain, via=via)
+    files, not_read, _ = files_named([name], complain, via=via, root=root)
     is_readable, is_found = bool(files), False
     passed_over: list[str] = []
     placed_at = [target] if via and via.places_nodes and target else []

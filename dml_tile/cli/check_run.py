@@ -27,11 +27,12 @@ from dml_tile.cli.formats import (
     replaced,
     reports_in,
     require_other_files,
+    require_writable,
     shows_passed_over,
     wanted_formats,
 )
 from dml_tile.cli.jobs import chosen_workers, counted_files
-from dml_tile.cli.options import CheckOptions
+from dml_tile.cli.options import CheckOptions, folder_of_links
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import repository_root
@@ -61,8 +62,6 @@ def run_check(context: typer.Context, options: CheckOptions) -> int:
         raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
     if options.files_from == STANDARD_INPUT and STANDARD_INPUT in (options.paths or ()):
         raise typer.BadParameter("- is checked, and cannot also be a list of files", param_hint="--files-from")
-    if options.root is not None and not Path(options.root).is_dir():
-        raise typer.BadParameter(f"{options.root} is no folder", param_hint="--root")
     run = CheckRun(options, nearest_config().with_options(context.params))
     if options.show_settings:
         print_text(run.setting_lines())
@@ -92,13 +91,14 @@ def _stdin_name(given: str | None, names: Sequence[str]) -> str:
     return given
 
 
-def _baselines(known: str, written: str | None) -> tuple[Baseline | None, Baseline | None]:
+def _baselines(known: str, written: str | None, root: str) -> tuple[Baseline | None, Baseline | None]:
     """Return the baseline that lets findings pass, and what the file of --write-baseline, if given, holds already."""
     if not (known or written):
         return None, None
     from dml_tile.checks.baseline import Baseline, written_before  # most checks have none
 
-    return (None, written_before(written)) if written else (Baseline(known), None)
+    require_writable(written)
+    return (None, written_before(written)) if written else (Baseline(known, root=root), None)
 
 
 class CheckRun:
@@ -112,14 +112,15 @@ class CheckRun:
 
     def __init__(self, options: CheckOptions, config: Config) -> None:
         self.options, self.config = options, config
+        links_root = folder_of_links(options.root)
         self.formats = wanted_formats(options.formats)
         paths: Sequence[str] = () if options.files_from else config.settings.paths
         self.names = [*config.settings.paths] if "paths" in config.options else [*paths]
-        self.names += names_in(options.files_from, config.file) if options.files_from else []
+        self.names += names_in(options.files_from, config.file, links_root) if options.files_from else []
         stdin_name = _stdin_name(options.stdin_filename, self.names)
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
         self.root = repository_root(shown_names) if options.root is None else options.root
-        known, self.old_baseline = _baselines(config.settings.baseline, options.write_baseline)
+        known, self.old_baseline = _baselines(config.settings.baseline, options.write_baseline, links_root)
         self.questions = FileCheck(
             targets=tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
             against=config.settings.against,
@@ -182,6 +183,7 @@ class CheckRun:
             skips_others=options.skip_others,
             ignores_none=options.no_ignore,
             via=self.questions.via,
+            root=folder_of_links(options.root),
         )
         if self._is_via_an_option and all(self._of_names.get(name) == [name] for name in self.names):
             require_models(config.settings.via or "", files)

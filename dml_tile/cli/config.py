@@ -22,8 +22,9 @@ from dml_tile.checks.selection import FileIgnores, Selection, known_rules
 from dml_tile.cli.console import FailOn
 from dml_tile.directml.targets import Target
 from dml_tile.errors import ConfigError, TargetError
+from dml_tile.files.links import GIT, lies_in
 from dml_tile.files.paths import MAX_PARTS, ProjectPath
-from dml_tile.files.repository import GIT, root_above
+from dml_tile.files.repository import root_above
 from dml_tile.files.whole import open_regular, read_whole
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
@@ -66,7 +67,7 @@ def _inside(path: str, info: ValidationInfo) -> ProjectPath:
     if (count := len(PurePath(path).parts)) > MAX_PARTS:
         raise PydanticCustomError("too_many", f"has {count} parts; a path or a pattern may have {MAX_PARTS}")
     try:
-        is_inside = (folder / path).resolve().is_relative_to(folder.resolve())
+        is_inside = lies_in(str((folder / path).resolve()), str(folder.resolve()))
     except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL in the name
         is_inside = False
     if not is_inside:
@@ -209,8 +210,10 @@ def _table(path: Path, file: str) -> dict[str, Any] | None:
     """
     try:
         real = path.resolve()
-        if not real.is_relative_to(Path(root_above(str(path.parent)) or path.parent).resolve()):
-            raise ConfigError(file, "is a link that leads out of the repository")
+        root = Path(root_above(str(path.parent)) or path.parent).resolve()
+        if not lies_in(str(real), str(root)):
+            where = f"into {GIT}" if real.is_relative_to(root) else "out of the repository"
+            raise ConfigError(file, f"is a link that leads {where}")
         with open_regular(real) as opened:
             text = read_whole(opened, MAX_SETTINGS_BYTES)
     except OSError as error:

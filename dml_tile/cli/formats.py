@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 import typer
 
 from dml_tile.errors import OutputError
+from dml_tile.files.links import unlinked
 from dml_tile.files.paths import MAX_PARTS, part_count
 from dml_tile.files.whole import replacement
 from dml_tile.reports.lines import PlainConsole, rich_console
@@ -102,6 +103,16 @@ def replaced(name: str) -> Iterator[Output]:
     try:
         with replacement(Path(name)) as file:
             yield Output(_utf8(file), name)
+    except OSError as error:
+        raise OutputError(name, error.strerror or str(error)) from None
+
+
+def require_writable(name: str | None) -> None:
+    """Raise OutputError if a file or folder, if any, is not written for a link or ``.git`` in its name."""
+    if name is None:
+        return
+    try:
+        unlinked(name)
     except OSError as error:
         raise OutputError(name, error.strerror or str(error)) from None
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from dml_tile.cli.console import FailOn
 from dml_tile.directml.targets import DEFAULT_TARGET, target_names
+from dml_tile.files.links import unlinked
 from dml_tile.findings import Against
 from dml_tile.readers.file_kinds import read_kinds
 from dml_tile.reports.report import FORMATS
@@ -81,6 +83,27 @@ AgainstOption = Annotated[
         help="documentation, runtime or both: the contract to check; both, the default, reports what breaks either.",
     ),
 ]
+
+
+RootOption = Annotated[
+    str | None, typer.Option(metavar="DIR", help="A folder below which links of the repository may lead.")
+]
+
+
+def folder_of_links(root: str | None) -> str:
+    """Return the path without links of --root, ``""`` without one.
+
+    Raises BadParameter if it is no folder, or a link in a repository decides which it is.
+    """
+    if root is None:
+        return ""
+    try:
+        if Path(place := unlinked(root)).is_dir():
+            return place
+        problem = f"{root} is no folder"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    raise typer.BadParameter(problem, param_hint="--root")
 
 
 class CheckOptions(NamedTuple):
@@ -156,7 +179,10 @@ class CheckOptions(NamedTuple):
         help="In folders, also check what .gitignore names, hidden folders, node_modules and virtual environments.",
     )
     root: str | None = typer.Option(
-        None, metavar="DIR", help="The folder from which reports for machines name files; by default the repository's."
+        None,
+        metavar="DIR",
+        help="The folder from which reports for machines name files, by default the repository's; links of the "
+        "repository may also lead below it.",
     )
     show_settings: bool = typer.Option(
         False, "--show-settings", help="Print what is in force and where it comes from, and exit."

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from dml_tile.cli.console import FINDINGS, UNREADABLE, complain
-from dml_tile.cli.formats import console_of, print_bytes, print_text
-from dml_tile.cli.options import AgainstOption, TargetsOption
+from dml_tile.cli.formats import console_of, print_bytes, print_text, require_writable
+from dml_tile.cli.options import AgainstOption, RootOption, TargetsOption, folder_of_links
 
 if TYPE_CHECKING:
     from dml_tile.files.paths import AllowedFolders
@@ -35,6 +35,7 @@ def run(
         help="Print exactly what DxDispatch prints: 8-bit integers as characters, and no rows on a terminal.",
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Let the model replace files that were there before."),
+    root: RootOption = None,
 ) -> None:
     """Check the tiles of a DxDispatch model, then run its commands in order.
 
@@ -44,13 +45,17 @@ def run(
     from dml_tile.cli.config import one_target
     from dml_tile.dxdispatch.runner import run_model
     from dml_tile.errors import InputError, RefusedModelError, input_error
+    from dml_tile.files.paths import why_refused
     from dml_tile.findings import unreadable
     from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
     from dml_tile.reports.text import print_refusals
 
     target = one_target(targets, "a model is run at one target")
+    require_writable(str(output_dir))
     try:
+        if refused := why_refused(model, folder_of_links(root), may_be_special=True):
+            raise input_error("", refused)
         if is_model_file(model):
             raise input_error(
                 "", "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"

@@ -20,7 +20,7 @@ from dml_tile.cli.console import (
     count_passed_over,
     print_stderr,
 )
-from dml_tile.cli.formats import console_of, print_text, replaced
+from dml_tile.cli.formats import console_of, print_text, replaced, require_writable
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding, unreadable
 
@@ -49,6 +49,7 @@ def show(
     ),
     dim: options.DimsOption = None,
     input_shape: options.InputShapesOption = None,
+    root: options.RootOption = None,
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.files import chosen_tiles
@@ -56,10 +57,11 @@ def show(
 
     if output is not None and PurePath(output).suffix.lower() != ".svg":
         raise typer.BadParameter(f"{output!r} does not end in .svg", param_hint="--output")
+    require_writable(output)
     target = one_target(targets, "tiles are drawn with the findings of one target")
     status = ExitStatus()
     shapes = Config().with_options({"dim": dim, "input_shape": input_shape}).known_shapes()
-    chosen = chosen_tiles(file, shapes, pointer, status.complain, count_passed_over)
+    chosen = chosen_tiles(file, shapes, pointer, status.complain, count_passed_over, root=options.folder_of_links(root))
     if output is None:
         _print_drawings(file, chosen, target, status)
     else:
@@ -176,6 +178,7 @@ def lower(
     dim: options.DimsOption = None,
     input_shape: options.InputShapesOption = None,
     via: options.ViaOption = None,
+    root: options.RootOption = None,
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
@@ -192,7 +195,16 @@ def lower(
     back_end = config.back_end()
     if back_end and not Path(file).is_dir():
         require_models(back_end.name, [file])
-    chosen = chosen_tiles(file, config.known_shapes(), pointer, status.complain, count_passed_over, back_end, target)
+    chosen = chosen_tiles(
+        file,
+        config.known_shapes(),
+        pointer,
+        status.complain,
+        count_passed_over,
+        back_end,
+        target,
+        options.folder_of_links(root),
+    )
     choices = LoweringOptions(allow_float_reinterpretation=not no_float_carriers)
     tiles = (lower_item(file, part, target, back_end, **choices) for file, part in chosen)
     if output_format == "text":
@@ -244,14 +256,19 @@ def emit(
     ),
     name: options.NameOption = None,
     namespace: options.NamespaceOption = None,
+    root: options.RootOption = None,
 ) -> None:
     """Print source text that builds each tile and graph of tiles; exits with 1 if it leaves out others."""
     from dml_tile.emit.source import source_text, why_left_out
+    from dml_tile.files.paths import why_refused
     from dml_tile.readers.descriptors import read_source
     from dml_tile.readers.item import Item
     from dml_tile.readers.sources import is_model_file
 
     _require_names(language, name, namespace)
+    if refused := why_refused(file, options.folder_of_links(root), may_be_special=True):
+        complain(file, [unreadable("", refused)])
+        raise typer.Exit(UNREADABLE)
     if is_model_file(file):
         complain(file, [unreadable("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
         raise typer.Exit(UNREADABLE)

@@ -319,8 +319,7 @@ def _prepared_file(
 
     def write_file() -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacement(path) as file:
+            with replacement(path, makes_folders=True) as file:
                 if suffix == ".npy":
                     np.save(file, contents, allow_pickle=False)
                 else:

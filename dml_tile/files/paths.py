@@ -23,6 +23,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, Self
 
 from dml_tile.errors import input_error
+from dml_tile.files.links import GIT, is_link, lies_in, unlinked, why_not_followed
 from dml_tile.findings import Finding, unreadable
 from dml_tile.text import shown
 
@@ -92,6 +93,7 @@ class AllowedFolders:
         """
         path = self._path_below((self.outputs,), self.outputs, name, pointer, "the folder for outputs")
         try:
+            unlinked(str(self.outputs / name))
             if path.exists():
                 self._require_replaceable(path, name, pointer)
         except OSError as error:
@@ -148,6 +150,8 @@ class AllowedFolders:
         if not self.allow_hidden and all(any(map(_is_hidden, parts)) for parts in below):
             reason = "a part of it begins with a dot (--allow-hidden allows that)"
             raise input_error(pointer, f"{name!r} is hidden: {reason}")
+        if self.follow_links and not any(lies_in(str(resolved), str(root)) for root in roots):
+            raise input_error(pointer, f"{name!r} leads into {GIT}")
         return resolved
 
 
@@ -189,20 +193,26 @@ class ProjectPath(WrittenPath):
     """A path or a pattern in pyproject.toml."""
 
 
-def why_refused(path: str) -> str:
-    """Return why nothing at a path that stands in a file is read: it is special, or leads out; ``""`` if it is read."""
+def why_refused(path: str, root: str = "", *, may_be_special: bool = False) -> str:
+    """Return why nothing at a path is read: it is special, or leads out; ``""`` if it is read.
+
+    Links in a repository, and those of lists, may lead below ``root``, too.
+    """
+    if path == STANDARD_INPUT:
+        return ""
     try:
         if isinstance(path, ListedPath):
             if (count := part_count(path)) > MAX_PARTS:
                 return f"has {count} parts; a path may have {MAX_PARTS}"
-            if not Path(realpath(path)).is_relative_to(path.folder):
+            if not any(lies_in(realpath(path), str(folder)) for folder in (path.folder, root) if folder):
                 return f"leads out of {path.label}"
-        mode = os.stat(path).st_mode
+        refused = why_not_followed(path, root)
+        mode = stat.S_IFREG if refused or may_be_special else os.stat(path).st_mode
     except FileNotFoundError:
         return ""  # its reader says so
     except (OSError, ValueError) as error:  # a loop of links, or a NUL
         return f"is no usable path: {error.strerror if isinstance(error, OSError) else error}"
-    return "" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "is neither a regular file nor a folder"
+    return refused or ("" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "is neither a regular file nor a folder")
 
 
 def is_url(name: str) -> bool:
@@ -232,12 +242,14 @@ class Matches:
     """The files and folders that match each of several patterns, ordered by name, by the patterns: ``names``.
 
     ``**`` stands for folders at any depth, but for hidden ones. Links are followed, but into no folder twice: all are
-    found in one walk, which looks for each part of a pattern once in each folder. ``outside`` are links out of a
-    ProjectPath's project that its pattern names; ``**`` passes over such links. ``problems`` are those of patterns that
+    found in one walk, which looks for each part of a pattern once in each folder. ``outside`` are links that a pattern
+    names and that lead out of a ProjectPath's project, or out of the repository in which they lie and not below
+    ``root``, each with the reason; ``passed_over`` are those that ``**`` meets. ``problems`` are those of patterns that
     have too many parts.
     """
 
-    def __init__(self, *patterns: str) -> None:
+    def __init__(self, *patterns: str, root: str = "") -> None:
+        self._root = root
         self._parts: list[str] = []
         self._owners: list[str] = []
         """The parts of all patterns, an empty one at the end of each, and the pattern that has them."""
@@ -246,7 +258,8 @@ class Matches:
         self._looked_for: dict[tuple[int, int], set[int]] = {}
         self._awaited = lru_cache(_SETS_REMEMBERED)(self._awaited_at)
         self._project = next((Path(each.folder).resolve() for each in patterns if isinstance(each, ProjectPath)), None)
-        self.outside: dict[str, list[str]] = {pattern: [] for pattern in patterns}
+        self.outside: dict[str, list[tuple[str, str]]] = {pattern: [] for pattern in patterns}
+        self.passed_over: list[str] = []
         self.problems: dict[str, Finding] = {}
         starts: dict[str, set[int]] = {}
         for pattern in self._found:
@@ -289,16 +302,27 @@ class Matches:
                 matching = [place for place in matching if place not in self._are_folders]
                 if not matching:
                     continue
-            may_leave = name == os.pardir or islink(path)
-            if self._project and may_leave and not Path(realpath(path)).is_relative_to(self._project):
-                for pattern in {self._owners[place] for place in (further if is_folder else {*further} & {*matching})}:
-                    self.outside[pattern].append(path)
+            if (name == os.pardir or is_link(path)) and (reason := self._why_outside(path)):
+                naming = {self._owners[place] for place in (further if is_folder else {*further} & {*matching})}
+                for pattern in naming:
+                    self.outside[pattern].append((path, reason))
+                if not naming and (staying if is_folder else matching):
+                    self.passed_over.append(f"{path}/" if is_folder else path)
                 continue
             for place in matching:
                 self._found[self._owners[place]].setdefault((status.st_dev, status.st_ino, name), path)
             if is_folder:
                 entered.append((path, staying | reached if reached else staying))
         return sorted(entered, key=lambda entry: (islink(entry[0]), entry[0]))
+
+    def _why_outside(self, path: str) -> str:
+        """Return why a link, or ``..``, is not followed; ``""`` if it is."""
+        try:
+            if self._project and not Path(realpath(path)).is_relative_to(self._project):
+                return "leads out of the folder of pyproject.toml, which names it in paths"
+            return why_not_followed(path, self._root)
+        except OSError as error:
+            return error.strerror or str(error)
 
     def _with_skipped(self, places: Iterable[int]) -> frozenset[int]:
         """Return the places, and those behind each ``**`` there, which may stand for no folder."""

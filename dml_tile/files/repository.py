@@ -10,15 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
+from dml_tile.files.links import GIT, SERVERS_VARIABLES, without_device_prefix
 from dml_tile.files.paths import MAX_PARTS, STANDARD_INPUT, part_count
 from dml_tile.files.patterns import Patterns
 from dml_tile.files.whole import open_regular
-
-SERVERS_VARIABLES: Final = ("GITHUB_WORKSPACE", "BUILD_SOURCESDIRECTORY", "CI_PROJECT_DIR")
-"""The folder of the checkout on GitHub, Azure Pipelines and GitLab."""
-
-GIT: Final = ".git"
-"""The folder, or in a worktree the file, that makes a folder a repository's root."""
 
 GITIGNORE: Final = ".gitignore"
 MAX_GITIGNORE_BYTES: Final = 2**15
@@ -70,7 +65,7 @@ def path_from(folder: str, source: str) -> str:
     """Return a file's path from a folder on, with slashes; absolute on another drive."""
     if source == STANDARD_INPUT:
         return source
-    path = _without_device_prefix(source)
+    path = without_device_prefix(source)
     try:
         relative = os.path.relpath(path, folder)
     except (ValueError, OSError):  # another drive; the current folder was removed
@@ -84,7 +79,7 @@ def path_within(root: str, source: str) -> str:
     if not path.startswith("../"):
         return path
     try:
-        return PurePath(os.path.abspath(_without_device_prefix(source))).as_posix()
+        return PurePath(os.path.abspath(without_device_prefix(source))).as_posix()
     except OSError:  # the current folder was removed
         return path
 
@@ -93,14 +88,6 @@ def root_above(folder: str) -> str:
     """Return the nearest folder with ``.git`` at or above a folder; ``""`` if there is none."""
     path = PurePath(folder)
     return next((str(each) for each in (path, *path.parents) if os.path.exists(each / GIT)), "")
-
-
-def _without_device_prefix(name: str) -> str:
-    r"""Return a name without the ``\\?\`` that lifts Windows' limit on a path's length, and that no URI can have."""
-    if os.name != "nt" or not name.startswith("\\\\?\\"):
-        return name
-    rest = name[4:]
-    return f"\\\\{rest[4:]}" if rest[:4].upper() == "UNC\\" else rest
 
 
 def ignores_above(folder: str) -> Ignores:

@@ -1,5 +1,8 @@
 """Reads files that other programs may change at any time, and writes files whole or not at all."""
 
+# os takes folders that are open; pathlib does not.
+# ruff: noqa: PTH103, PTH118
+
 from __future__ import annotations
 
 import errno
@@ -9,8 +12,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
+
+from dml_tile.files.links import unlinked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +26,8 @@ _PART: Final = 2**20
 _NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _BINARY: Final = getattr(os, "O_BINARY", 0)
+_OPENS_FOLDERS: Final = _NOFOLLOW and {os.open, os.mkdir, os.stat, os.rename, os.unlink, os.chmod} <= os.supports_dir_fd
+_FOLDER: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW
 
 
 def read_into(path: Path, place: NDArray[np.uint8], offset: int = 0) -> None:
@@ -74,35 +81,70 @@ def open_without_waiting(path: Path) -> BinaryIO:
 
 
 @contextmanager
-def replacement(path: Path) -> Iterator[BinaryIO]:
+def replacement(path: Path, *, makes_folders: bool = False) -> Iterator[BinaryIO]:
     """Yield a new file, written beside the one at ``path``, which it replaces when the block ends.
 
     It takes over that file's permissions. If the block raises, the old file stays and the new file is removed; only a
-    killed process leaves it behind. Links are followed. Anything but a regular file, such as a pipe, is written to
-    directly. Raises OSError.
+    killed process leaves it behind. Links that lie in a repository are refused, others followed. Anything but a regular
+    file, such as a pipe, is written to directly. ``makes_folders`` makes the folders that are missing. Raises OSError.
     """
-    old = path.stat().st_mode if path.exists() else None
-    if old is not None and not stat.S_ISREG(old):
-        with _opened(path, "wb") as file:
+    folder, name = os.path.split(unlinked(str(path)))
+    if path.exists() and not path.is_file():
+        with _opened(str(path), "wb") as file:
             yield file
         return
-    path = Path(os.path.realpath(path))
-    beside = path.with_name(f".dml-tile-{os.urandom(8).hex()}")
-    try:
-        with _opened(beside, "xb", 0o666 if old is None else 0o600) as file:
-            if old is not None:
-                beside.chmod(old & 0o777)
-            yield file
-        beside.replace(path)
-    finally:
-        with suppress(OSError):  # it has been renamed
-            beside.unlink()
+    with _opened_folder(folder, makes_folders=makes_folders) as place:
+        within = folder if place is None else ""
+        new, beside = (os.path.join(within, each) for each in (name, f".dml-tile-{os.urandom(8).hex()}"))
+        old = _mode(new, place)
+        try:
+            with _opened(beside, "xb", 0o600 if stat.S_ISREG(old) else 0o666, place) as file:
+                if stat.S_ISREG(old):
+                    os.chmod(beside, old & 0o777, dir_fd=place)
+                yield file
+            os.replace(beside, new, src_dir_fd=place, dst_dir_fd=place)
+        finally:
+            with suppress(OSError):  # it has been renamed
+                os.unlink(beside, dir_fd=place)
 
 
 @contextmanager
-def _opened(path: Path, mode: Literal["wb", "xb"], permissions: int = 0o666) -> Iterator[BinaryIO]:
+def _opened_folder(folder: str, *, makes_folders: bool) -> Iterator[int | None]:
+    """Yield a folder, opened part by part from the current one or the root, by no link; None if it cannot be opened."""
+    if not _OPENS_FOLDERS:
+        if makes_folders:
+            os.makedirs(folder, exist_ok=True)
+        yield None
+        return
+    path = PurePath(folder)
+    with suppress(OSError, ValueError):  # it is elsewhere, or the current folder was removed
+        path = path.relative_to(os.path.realpath(os.curdir))
+    place = os.open(path.anchor or os.curdir, _FOLDER)
+    try:
+        for part in path.parts[bool(path.anchor) :]:
+            if makes_folders and not _mode(part, place):
+                os.mkdir(part, dir_fd=place)
+            below = os.open(part, _FOLDER, dir_fd=place)
+            os.close(place)
+            place = below
+        yield place
+    finally:
+        os.close(place)
+
+
+def _mode(name: str, folder: int | None) -> int:
+    """Return the mode of what a folder has by a name, and 0 if there is none."""
+    with suppress(FileNotFoundError):
+        return os.lstat(name, dir_fd=folder).st_mode
+    return 0
+
+
+@contextmanager
+def _opened(
+    path: str, mode: Literal["wb", "xb"], permissions: int = 0o666, folder: int | None = None
+) -> Iterator[BinaryIO]:
     """Yield an opened file, and close it. A new file has the permissions that the umask leaves."""
-    file = open(path, mode, opener=lambda name, flags: os.open(name, flags, permissions))  # noqa: SIM115  # see below
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags, permissions, dir_fd=folder))  # noqa: SIM115  # see below
     try:
         yield file
         file.close()

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol, Self, T
 
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError, input_error
+from dml_tile.files.links import GIT, followed, why_not_followed
 from dml_tile.files.paths import STANDARD_INPUT
-from dml_tile.files.repository import GIT, GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
+from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
 from dml_tile.findings import EXTERNAL_DATA, NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own_finding
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import read_source
@@ -36,6 +37,11 @@ EXCLUDED: Final = "excluded"
 
 EMPTY: Final = "without descriptors"
 """The reason of a file that was read and is passed over."""
+
+LINKED: Final = "linked"
+"""The reason of a linked folder."""
+
+LINKED_FROM_OUTSIDE: Final = "linked from outside of the repository"
 
 _IGNORED: Final = f"ignored by {GITIGNORE}"
 _HIDDEN: Final = "in a hidden folder"
@@ -179,16 +185,18 @@ def expanded(
     ignores_none: bool = False,
     leaves_out: Callable[[str], bool] = lambda file: False,
     pass_over: Callable[[Found], object] = lambda found: None,
+    root: str = "",
 ) -> Iterator[str]:
     """Yield a file itself; for a folder, files at any depth that may have tiles, ordered by name.
 
-    Skips what ``leaves_out`` excludes, links that leave the folder or lead nowhere, and files of a kind that is read
-    with nothing to check in them; unless ``ignores_none``, also what .gitignore files name, hidden folders,
-    node_modules and virtual environments. Calls ``pass_over`` with each of these. Yields files and folders that cannot
-    be opened, so that their reader reports why. Adds absolute paths of folders to ``walked``.
+    Skips what ``leaves_out`` excludes, links that lead nowhere or out of the folder (those that lie in a repository may
+    lead to all of it, and below ``root``), and files of a kind that is read with nothing to check in them; unless
+    ``ignores_none``, also what .gitignore files name, hidden folders, node_modules and virtual environments. Calls
+    ``pass_over`` with each of these. Yields files and folders that cannot be opened, so that their reader reports why.
+    Adds absolute paths of folders to ``walked``.
     """
     if name != STANDARD_INPUT and os.path.isdir(name):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
-        walk = _Walk(set() if walked is None else walked, ignores_none, leaves_out, pass_over)
+        walk = _Walk(set() if walked is None else walked, ignores_none, leaves_out, pass_over, root)
         yield from walk.files(Path(name))
     elif leaves_out(name):
         pass_over(passing_over(name, EXCLUDED))
@@ -204,7 +212,7 @@ def why_skipped(name: str) -> Found | None:
     kind = kind_of(name)
     if kind is None or kind.reader is None:
         return passing_over(name, _OTHER_SUFFIX)
-    reason = _why_nothing(kind, file, file.resolve().parent)
+    reason = _why_nothing(kind, file)
     return passing_over(name, reason) if reason else None
 
 
@@ -215,11 +223,12 @@ class _Walk(NamedTuple):
     ignores_none: bool
     leaves_out: Callable[[str], bool]
     pass_over: Callable[[Found], object]
+    root: str
 
     def files(self, folder: Path) -> Iterator[str]:
         """Yield the names of files that may have tiles, and of files and folders that cannot be opened."""
         try:
-            root = folder.resolve()
+            real = folder.resolve()
             whole = Path(os.path.abspath(folder))  # noqa: PTH100  # links are not followed
         except OSError:  # the current folder was removed
             yield str(folder)
@@ -244,10 +253,11 @@ class _Walk(NamedTuple):
                 if kind and kind.reader:
                     file = path / name
                     left_out = self._why_left_out(str(file), name, str(whole / name), ignores)
-                    if self._is_taken(str(file), left_out or _why_nothing(kind, file, root)):
+                    left_out = left_out or self._why_linked(real / file.relative_to(folder), real)
+                    if self._is_taken(str(file), left_out or _why_nothing(kind, file)):
                         yield str(file)
             for name in links:
-                self._is_taken(f"{path / name}/", "linked")
+                self._is_taken(f"{path / name}/", LINKED)
             for name in reversed(folders):
                 if name == GIT and not self.ignores_none:  # its files are not the project's
                     continue
@@ -265,6 +275,21 @@ class _Walk(NamedTuple):
         if path.endswith("/") and not self.ignores_none and name == _PACKAGES:
             return f"called {_PACKAGES}"
         return _IGNORED if is_ignored(whole, ignores) else ""
+
+    def _why_linked(self, file: Path, folder: Path) -> str:
+        """Return why a link to a file is not followed; ``""`` if it is, or is no link. The folder's path has no links.
+
+        The name is absolute: the current folder is no repository, so it widens nothing.
+        """
+        if not file.is_symlink():
+            return ""
+        try:
+            place, links = followed(str(file))
+            if links:
+                return LINKED_FROM_OUTSIDE if why_not_followed(str(file), self.root) else ""
+        except OSError:
+            return "linked from nowhere"
+        return "" if PurePath(place).is_relative_to(folder) else "linked from outside of the folder"
 
     def _is_taken(self, path: str, reason: str) -> bool:
         """Return True without a reason against it; else pass over a file or a folder."""
@@ -286,13 +311,11 @@ def _entries(folder: str) -> tuple[list[str], list[str], list[str]]:
     return sorted(folders), sorted(files), sorted(links)
 
 
-def _why_nothing(kind: FileKind, file: Path, root: Path) -> str:
-    """Return why a file of a folder holds nothing to check, or ``""``; links lead to files below ``root``."""
+def _why_nothing(kind: FileKind, file: Path) -> str:
+    """Return why a file holds nothing to check, or ``""``."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             return "not regular"
-        if file.is_symlink() and not file.resolve().is_relative_to(root):
-            return "linked from outside of the folder"
         if kind.content is None:
             return ""
         with file.open("rb") as opened:

@@ -11,6 +11,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -98,7 +99,7 @@ def executed(page: str, folder: Path) -> str:
     The folder gets the repository's ``examples`` and ``DirectX-Headers``: those that a variable names, or a stand-in.
     Python's blocks share their names.
     """
-    (folder / "examples").symlink_to(ROOT / "examples")
+    shutil.copytree(ROOT / "examples", folder / "examples")
     link_directx_headers(folder)
     names: dict[str, Any] = {}
 
