@@ -169,7 +169,7 @@ def test_the_release_that_is_meant_is_named() -> None:
     for package in ("directml", "node", "windowsml"):
         old = Target(newest.feature_level, f"onnxruntime-{package}-1.14.0")
         assert "newest" not in BACK_ENDS[ORT].needs(old)
-    assert BACK_ENDS[ORT].needs(newest).endswith("(as of 1.24, the newest release that was read)")
+    assert BACK_ENDS[ORT].needs(newest).endswith("(as of 1.24, the newest onnxruntime-directml)")
     tile = node("float32", [2, 3, 4, 5], [2, 2, 2, 2])
     for target, level in ((at("onnxruntime-directml-1.12.1"), "2_0"), (at("6_4"), "5_0")):
         assert lowest_level_through(tile, BACK_ENDS[ORT], target) == at(level).feature_level

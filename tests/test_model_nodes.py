@@ -483,17 +483,6 @@ def test_a_node_that_nobody_has_is_an_error_of_its_model(check: Call) -> None:
     assert [(each["target"], each["rule"]) for each in output["sources"][0]["errors"]] == [(NEW, "ORT-NODE-no-kernel")]
 
 
-def test_what_the_newest_release_that_was_read_lacks_is_not_known_of_a_later_one(check: Call) -> None:
-    for made, fields in (
-        ("y = Add(x, x)", {"inputs": [typed("x", [2], TensorProto.BFLOAT16)]}),
-        ("y = Relu(x)", {"opset": 26}),
-    ):
-        result = check(save(made, **fields), "--via", "ort", "-t", "onnxruntime-windowsml-1.30.0")
-        assert result.exit_code == 0
-        assert result.stdout.count("note[ORT-UNKNOWN-release]") == 1
-        assert "does not load" not in result.stdout.partition("\n")[0]
-
-
 def test_text_has_a_line_for_each_kind_of_departure(check: Call) -> None:
     operators = ["Acos", "Asin", "Atan", "Cos", "Cosh", "Elu", "HardSigmoid", "Selu", "Sin", "Sinh", "Softsign", "Tan"]
     save("; ".join(f"y{i} = {operator}(x)" for i, operator in enumerate(operators)), opset=22)

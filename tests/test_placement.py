@@ -14,7 +14,7 @@ from dml_tile.back_ends.kernels import cpu_kernels, directml_kernels, limits_at,
 from dml_tile.back_ends.placement import Placement
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.targets import Target
+from dml_tile.directml.targets import NEWEST_PROVIDER, Target
 from dml_tile.errors import InputError
 from dml_tile.readers.onnx import functions
 from dml_tile.text import MAX_QUOTED
@@ -33,7 +33,8 @@ MICROSOFT: Final = "com.microsoft"
 
 
 def target(release: str, suffix: str = "") -> str:
-    return f"onnxruntime-directml-{release}{suffix}"
+    package = "directml" if version_of(release) <= NEWEST_PROVIDER else "node"
+    return f"onnxruntime-{package}-{release}{suffix}"
 
 
 def of(
@@ -631,19 +632,42 @@ def test_a_model_is_not_loaded_by_a_release_below_its_opset_or_ir_version() -> N
     assert not placed(made, target("1.18"))[0]
 
 
-def test_levels_and_other_targets_mean_the_newest_release_that_was_read() -> None:
+@pytest.mark.parametrize(("patch", "words"), [("1.14.0", "seven sequence kernels"), ("1.16.1", "RotaryEmbedding")])
+def test_a_patch_release_that_differs_from_the_tables_is_noted(patch: str, words: str) -> None:
+    (note,), _ = placed(of("Relu", F), target(patch))
+    assert (note.placement, note.rule) == (Placement.UNKNOWN, "ORT-UNKNOWN-release")
+    assert words in note.text
+    assert not placed(of("Relu", F), target("1.14.1"))[0]
+
+
+@pytest.mark.parametrize(
+    ("made", "loads"),
+    [
+        (of("MeanVarianceNormalization", F, opset=8), True),  # ONNX Runtime's own schemas of version 1
+        (of("Scale", F, opset=8), True),
+        (of("LayerNormalization", H, F, F, opset=16), True),
+        (of("LayerNormalization", H, F, F, opset=17), False),
+    ],
+)
+def test_operators_of_onnxruntime_alone_have_their_own_formals(made: ModelProto, loads: bool) -> None:
+    of_model, ((_, reason),) = placed(made, target("1.24"))
+    assert not of_model
+    assert (reason.placement is not Placement.NONE) == loads
+
+
+def test_levels_and_other_targets_mean_the_newest_onnxruntime_directml() -> None:
     made = of("Relu", F, opset=26)
     for name, release in (("6_4", "1.24"), ("windows-11-24h2", "1.24"), ("onnxruntime-directml-1.13.1", "1.13")):
         (error,), _ = placed(made, Target.parse(name))
         assert error.text.startswith(f"opset 26: onnxruntime {release} loads up to ")
-    later = Target(FeatureLevel.parse("6_4"), "onnxruntime-directml-1.28.0")
-    (error,), _ = placed(made, later)
-    assert error.text == "opset 26: 1.24 loads up to 25, and what 1.28 loads is not known"
+    later = Target(FeatureLevel.parse("6_4"), "onnxruntime-directml-1.31.0")
+    (error,), _ = placed(of("Relu", F, opset=27), later)
+    assert error.text == "opset 27: 1.30 loads up to 26, and what 1.31 loads is not known"
 
 
-def test_the_kernels_of_later_releases_are_not_known_where_1_24_has_none() -> None:
-    for made, word in ((of("Add", BF, BF, opset=14), "unknown"), (of("Relu", F, opset=26), "unknown")):
-        _, ((_, reason),) = placed(made, Target(FeatureLevel.parse("6_4"), "onnxruntime-directml-1.28.0"))
+def test_the_kernels_of_releases_that_were_not_read_are_not_known_where_the_newest_has_none() -> None:
+    for made, word in ((of("Add", BF, BF, opset=14), "unknown"), (of("Relu", F, opset=27), "unknown")):
+        _, ((_, reason),) = placed(made, Target(FeatureLevel.parse("6_4"), "onnxruntime-directml-1.31.0"))
         assert (reason.placement, reason.rule) == (word, "ORT-UNKNOWN-release")
 
 

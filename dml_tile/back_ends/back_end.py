@@ -72,7 +72,7 @@ class BackEnd:
         """Return, in a sentence, what the target's release needs to create a device."""
         newest = ".".join(map(str, NEWEST_PROVIDER))
         is_newest = self.places_nodes and not provider_release(target.name)
-        as_of = f" (as of {newest}, the newest release that was read)" if is_newest else ""
+        as_of = f" (as of {newest}, the newest onnxruntime-directml)" if is_newest else ""
         return f"{self.title} makes no device below {self.minimum_level(target).name}{as_of}"
 
     def describe(self, request: Request, target: TargetLike | None = None) -> BackEndResult:

@@ -108,6 +108,12 @@ def limits_at(release: Version) -> RuntimeRelease:
     return releases()[min(max(release, oldest), newest)]
 
 
+def difference_of(name: str) -> str:
+    """Return how a package's patch release differs from the tables of its minor release; empty if it does not."""
+    patches: dict[str, str] = _table("registrations.json")["patches"]
+    return patches.get(name.partition("+")[0].rpartition("-")[2], "")
+
+
 @cache
 def _kernels(table_name: str, release: Version) -> Kernels:
     table = _table(table_name)

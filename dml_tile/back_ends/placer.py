@@ -19,6 +19,7 @@ from dml_tile.back_ends.kernels import (
     Kernels,
     Version,
     cpu_kernels,
+    difference_of,
     directml_kernels,
     first_registration,
     known_versions,
@@ -83,6 +84,8 @@ def place(model: LoadedModel, target: Target) -> tuple[list[Reason], list[tuple[
         text = f"the model imports no opset of {named}: onnxruntime takes its newest, {opset}"
         advice = f"import opset {opset} of {named}"
         of_model.append(Reason(Placement.NONE, "ORT-MODEL-implied-opset", text, advice))
+    if difference := difference_of(target.name):
+        of_model.append(Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", f"onnxruntime {difference}"))
     of_model += (fault for since, fault in model.faults if since <= release)
     return of_model, list(_Placer(release, target).placed(model.nodes))
 

@@ -104,7 +104,10 @@ The version is that of the file's version resource; the packages for x64 and arm
 """
 
 NEWEST_PROVIDER: Final = (1, 24)
-"""The newest release of ONNX Runtime whose DirectML provider was read, for ``--via ort``."""
+"""The newest release of onnxruntime-directml, for ``--via ort`` where no package is named."""
+
+NEWEST_READ: Final = (1, 30)
+"""The newest release of ONNX Runtime whose DirectML provider was read."""
 
 
 @dataclass(frozen=True)
@@ -325,8 +328,6 @@ def _packaged_target(name: str) -> Target | None:
     notes = [library.note] if library.note else []
     if read:
         notes.append(f"this release was not read; its DirectML is taken to be that of {read}")
-    if (provider_release(name) or NEWEST_PROVIDER) > NEWEST_PROVIDER:
-        notes.append(f"its DirectML provider was not read; --via ort is that of {'.'.join(map(str, NEWEST_PROVIDER))}")
     return Target(library.feature_level, name, note="; ".join(notes))
 
 

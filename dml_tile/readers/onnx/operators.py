@@ -12,7 +12,7 @@ from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, defs, he
 
 from dml_tile.back_ends.kernels import formals_of, limits_at, queried_attributes
 from dml_tile.back_ends.placement import NAMELESS, Edge, Formals, Placement, Reason
-from dml_tile.directml.targets import NEWEST_PROVIDER
+from dml_tile.directml.targets import NEWEST_READ
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
 from dml_tile.readers.onnx.values import Value, without_shape
 from dml_tile.text import plural
@@ -104,7 +104,7 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
     rule = "ORT-MODEL-operator"
     if opset is None:
         rule, text = "ORT-MODEL-opset-import", f"the model imports no opset of the domain {named}"
-    elif domain in limits_at(NEWEST_PROVIDER).opsets:
+    elif domain in limits_at(NEWEST_READ).opsets:
         text = f"{named} has no operator {place(operator) or NAMELESS} at opset {opset}"
     else:
         rule = "ORT-NODE-domain"
