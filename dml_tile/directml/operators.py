@@ -147,7 +147,8 @@ class Enumeration(NamedTuple):
 
 @cache
 def _sections() -> list[list[str]]:
-    return [section.splitlines() for section in HEADER.read_text(encoding="utf-8").split("\n\n")]
+    _, _, lines = HEADER.read_text(encoding="utf-8").partition("\n")  # its source comes first
+    return [section.splitlines() for section in lines.split("\n\n")]
 
 
 @cache

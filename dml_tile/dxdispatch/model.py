@@ -142,11 +142,9 @@ class Resource(JsonObject):
 
 @cache
 def _formats() -> frozenset[str]:
-    """Return the formats that a binding may name, without their prefix, DXGI_FORMAT_.
-
-    Page: https://learn.microsoft.com/en-us/windows/win32/api/dxgiformat/ne-dxgiformat-dxgi_format
-    """
-    return frozenset(Path(__file__).with_name("dxgi_formats.txt").read_text(encoding="utf-8").split())
+    """Return the formats that a binding may name, without their prefix, DXGI_FORMAT_."""
+    _, *names = Path(__file__).with_name("dxgi_formats.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(names)
 
 
 def _require_format(name: str) -> str:

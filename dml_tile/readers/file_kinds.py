@@ -62,7 +62,7 @@ def _kind(suffixes: list[str], content: str = "", begins: str = "", **fields: An
 
 
 KINDS: Final = tuple(
-    _kind(**row) for row in json.loads(Path(__file__).with_name("file_kinds.json").read_text(encoding="utf-8"))
+    _kind(**row) for row in json.loads(Path(__file__).with_name("file_kinds.json").read_text(encoding="utf-8"))["kinds"]
 )
 """The kinds of files; the first of which a suffix or ``begins`` fits counts."""
 

@@ -124,7 +124,10 @@ def header_lines(text: str) -> list[str]:
             words += [f"{level}:", name] if level != last else [name]
             last = level
         enumerations.append(f"{enumeration} {' '.join(words)}")
-    return [*operators, "", *enumerations]
+    source = (
+        "From microsoft/DirectX-Headers, include/directx/DirectML.h; python -m docs.generator.header writes this file."
+    )
+    return [f"# {source}", *operators, "", *enumerations]
 
 
 def main() -> None:

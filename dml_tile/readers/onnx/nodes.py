@@ -19,6 +19,7 @@ from dml_tile.text import shortened_within
 OPERATORS: Final = {
     trait: frozenset(names)
     for trait, names in json.loads(Path(__file__).with_name("operators.json").read_text(encoding="utf-8")).items()
+    if trait != "source"
 }
 """The operators with a trait, by the trait."""
 
