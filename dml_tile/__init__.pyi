@@ -97,6 +97,7 @@ from dml_tile.execution.mover import BoundTile as BoundTile
 from dml_tile.execution.mover import Progress as Progress
 from dml_tile.findings import Against as Against
 from dml_tile.findings import Basis as Basis
+from dml_tile.findings import Edit as Edit
 from dml_tile.findings import Finding as Finding
 from dml_tile.findings import Position as Position
 from dml_tile.findings import Rule as Rule

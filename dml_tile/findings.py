@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
-from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.operator_table import BOTH as BOTH
 from dml_tile.directml.operator_table import Basis as Basis
 from dml_tile.directml.targets import Target
+from dml_tile.text import braced
 
 Against = Literal["documentation", "runtime", "both"]
 """The contract that a descriptor is held to: the documentation, the runtime as measured or inferred, or both."""
@@ -74,11 +75,39 @@ def location_of(source: str, pointer: str, position: Position | None = None, lin
     return f"{location}#{pointer}" if pointer else location
 
 
+class Edit(NamedTuple):
+    """A field, by its path in C names, and another value for it: a number, an array, or None for null.
+
+    The TotalTensorSizeInBytes of a tensor follows its other fields, a count the length of its array.
+    """
+
+    path: str
+    value: Any
+
+
+class Try(NamedTuple):
+    """A way out of a finding: what to do, the command that does it, and whether that is to ship another DirectML.
+
+    ``edits`` are the fields that it changes; empty if it changes something else.
+    """
+
+    text: str
+    command: str = ""
+    ships: bool = False
+    edits: tuple[Edit, ...] = ()
+
+
+def set_to(value: Any, path: str) -> Try:
+    """Return the way out to give the field that a finding is about another value."""
+    shown = braced(value) if isinstance(value, tuple) else value.name if isinstance(value, IntEnum) else value
+    return Try(f"set it to {'null' if value is None else shown}", edits=(Edit(path, value),))
+
+
 class Violation(NamedTuple):
     """One place where a rule is broken.
 
     ``basis`` and ``hresult`` are given if they differ from the rule's; ``ships`` is True if the suggestion is to ship
-    another DirectML.
+    another DirectML. ``edit`` is a way out that changes fields of the descriptor.
     """
 
     path: str
@@ -87,6 +116,7 @@ class Violation(NamedTuple):
     basis: Basis | None = None
     hresult: HRESULT | None = None
     ships: bool = False
+    edit: Try | None = None
 
     def unless(self, noticed: object, remark: str = "DirectML does not notice") -> Violation:
         """Return the violation; unless the runtime notices it, as one of the documentation alone, with a remark."""
@@ -132,6 +162,9 @@ class Rule(Generic[Subject_contra]):
         basis = self.basis if violation.basis is None else violation.basis
         severity = self._severity(basis)
         returned = self.hresult if violation.hresult is None else violation.hresult
+        tries: tuple[Try, ...] = (violation.edit,) if violation.edit else ()
+        if violation.suggestion:
+            tries += (Try(violation.suggestion, ships=violation.ships),)
         return Finding(
             rule=self.id,
             path=violation.path,
@@ -141,7 +174,7 @@ class Rule(Generic[Subject_contra]):
             hresult=returned if severity is _ERROR else None,
             crash=self.crash,
             url=self.url if url is None else url,
-            tries=(Try(violation.suggestion, ships=violation.ships),) if violation.suggestion else (),
+            tries=tries,
         )
 
 
@@ -189,14 +222,6 @@ class Rules(list[Rule[Subject]]):
             return self[-1]
 
         return make
-
-
-class Try(NamedTuple):
-    """A way out of a finding: what to do, the command that does it, and whether that is to ship another DirectML."""
-
-    text: str
-    command: str = ""
-    ships: bool = False
 
 
 def suggestion_of(tries: tuple[Try, ...]) -> str | None:
@@ -247,6 +272,19 @@ class Finding:
     def text(self) -> str:
         """The message, behind its path."""
         return f"{self.path}: {self.message}" if self.path else self.message
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The fields that a way out changes: the descriptor with the edits of all its findings passes."""
+        return next((each.edits for each in self.tries if each.edits), ())
+
+    def within(self, struct: str) -> Finding:
+        """Return the finding with the path of the struct that has its field, and its edits' fields, before theirs."""
+        tries = tuple(
+            each._replace(edits=tuple(edit._replace(path=f"{struct}.{edit.path}") for edit in each.edits))
+            for each in self.tries
+        )
+        return replace(self, path=f"{struct}.{self.path}".rstrip("."), tries=tries)
 
     def passes(self, fail_on: Severity | None) -> bool:
         """Return True if the severity is below ``fail_on``, or if that is None."""

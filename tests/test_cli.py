@@ -88,6 +88,7 @@ def test_the_json_output(call: Call) -> None:
         "crash": False,
         "url": RULES["DML-TILE-OutputTensor-Sizes"].url,
         "suggestion": "set it to 4",
+        "edits": [{"path": "OutputTensor.Sizes[0]", "value": 4}],
         "line": 12,
         "column": 5,
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -48,7 +50,7 @@ TWO: Final = {"RepeatsCount": 2, "Repeats": [3, 3]}
 
 SUGGESTED: Final = [
     # a descriptor, a rule that it breaks, and what is suggested at a level, which must be accepted
-    (row("FLOAT32", [], []), "DML-BUFFER-DimensionCount", "6_4", "give a scalar the Sizes {1}"),
+    (row("FLOAT32", [], []), "DML-BUFFER-DimensionCount", "6_4", None),  # it needs a repeat too
     (row("FLOAT32", [1] * 9, [1] * 9), "DML-BUFFER-DimensionCount", "6_4", None),
     (row("FLOAT32", [2], [1], InputTensor__TotalTensorSizeInBytes=4), MINIMUM, "6_4", "set it to 8"),
     (row("FLOAT32", [2, 1], [1, 1], InputTensor__Strides=[UINT_MAX - 1, 1]), MINIMUM, "6_4", "set it to 17179869180"),
@@ -188,6 +190,11 @@ def test_a_tensor_of_very_many_dimensions_is_refused_without_a_product() -> None
 # What leaves rules out against all rules, and the rules at all levels against one another
 
 
+def said(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings without their ways out: one that changes fields is offered only where all findings' edits suffice."""
+    return [replace(finding, tries=()) for finding in findings]
+
+
 def findings_of_all_rules(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
     """Return the findings of a tile by applying every rule, in the order of the fields."""
     operands = Operand("InputTensor", desc.input_tensor), Operand("OutputTensor", desc.output_tensor, is_output=True)
@@ -218,7 +225,7 @@ def test_no_rule_is_left_out_that_a_case_of_a_rule_breaks(level: str) -> None:
     target = Target.parse(level)
     descs = (*(desc for case in CASES for desc in (case.refused, case.accepted)), *NEAR)
     for desc in (desc for desc in descs if isinstance(desc, TileOperatorDesc)):
-        assert check(desc, target) == findings_of_all_rules(desc, target)
+        assert said(check(desc, target)) == said(findings_of_all_rules(desc, target))
 
 
 @given(DESCRIPTORS, st.sampled_from(list(FeatureLevel)), st.booleans(), st.booleans())
@@ -226,9 +233,9 @@ def test_no_rule_is_left_out_that_a_tile_breaks(
     desc: TileOperatorDesc, level: FeatureLevel, double_precision: bool, typed_uav_loads: bool
 ) -> None:
     target = Target(level, "", double_precision, typed_uav_loads)
-    expected = findings_of_all_rules(desc, target)
-    assert check(desc, target) == expected
-    assert check(OperatorDesc(type=OperatorType.TILE, desc=desc), target) == expected
+    expected = said(findings_of_all_rules(desc, target))
+    assert said(check(desc, target)) == expected
+    assert said(check(OperatorDesc(type=OperatorType.TILE, desc=desc), target)) == expected
 
 
 @given(st.integers(1, 11), st.sampled_from(list(FeatureLevel)), st.booleans(), st.integers(-2, 2), st.booleans())
@@ -240,14 +247,14 @@ def test_no_rule_is_left_out_at_the_bounds_of_the_totals(
     total = off + (4 * element_size if at_the_minimum else UINT_MAX * element_size)
     desc = changed(tile, InputTensor__TotalTensorSizeInBytes=total)
     target = Target(level, typed_uav_loads=typed_uav_loads)
-    assert check(desc, target) == findings_of_all_rules(desc, target)
+    assert said(check(desc, target)) == said(findings_of_all_rules(desc, target))
 
 
 @given(DESCRIPTORS, st.sampled_from(list(FeatureLevel)))
 def test_both_is_what_breaks_either(desc: TileOperatorDesc, level: FeatureLevel) -> None:
     separately: list[Against] = ["documentation", "runtime"]
-    either = {finding for against in separately for finding in check(desc, level, against)}
-    assert set(check(desc, level, "both")) == either
+    either = {finding for against in separately for finding in said(check(desc, level, against))}
+    assert {*said(check(desc, level, "both"))} == either
 
 
 @given(DESCRIPTORS)

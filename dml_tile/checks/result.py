@@ -91,10 +91,11 @@ def verdict_of(
 
 
 def alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
-    """Group the findings that differ in their paths only."""
-    groups: dict[tuple[str, str, Severity], list[Finding]] = {}
+    """Group the findings that differ in their paths only, and in the fields that a way out changes."""
+    groups: dict[tuple[str, str, Severity, tuple[str, ...]], list[Finding]] = {}
     for finding in findings:
-        groups.setdefault((finding.rule, finding.message, finding.severity), []).append(finding)
+        key = finding.rule, finding.message, finding.severity, tuple([each.text for each in finding.tries])
+        groups.setdefault(key, []).append(finding)
     return groups.values()
 
 

@@ -27,8 +27,8 @@ TABLE: Final = Path(__file__).with_name("operators.toml")
 _OTHER_ROWS: Final = ("runtime_", "page_", "history_")
 """The prefixes of rows beside those that count."""
 _TAKEN_OVER: Final = frozenset(
-    {"by", "free", "fused", "inputs", "never_owned", "not_repeated", "runtime_fused", "unchecked", "without_rule"}
-)
+    ("by", "channels", "free", "fused", "inputs", "never_owned", "not_repeated", "runtime_fused", "unchecked")
+) | {"without_rule"}
 """The keys whose values are those of the table's fields."""
 _DECODER: Final = json.JSONDecoder()
 """Reads the values of the table, which are both TOML and JSON, in a fraction of a TOML parser's time."""
@@ -134,6 +134,10 @@ class OperatorTable:
     """Inputs that the runtime does not take with strides of 0 along dimensions of several elements."""
     inputs: tuple[str, ...] = ()
     """Tensors that the operator reads, though their names begin with Output."""
+    channels: bool = False
+    """The first two dimensions are a batch and channels, so that a missing one stands behind these."""
+    directmlx_from: FeatureLevel | None = None
+    """The level from which on DirectMLX has an older operator for this one, by DML_TARGET_VERSION."""
     by: str = ""
     """The field that chooses a table of its own."""
     page: str = pages.OPERATOR
@@ -276,6 +280,7 @@ def operator_table(operator: str, tensors: tuple[str, ...], choice: str = "") ->
         names=dict(each.split(": ") for each in values.get("names", ())),
         optional_from=_levels(values.get("optional_from", ())),
         fused_from=_levels(values.get("fused_from", ())),
+        directmlx_from=_level(values["directmlx_from"]) if "directmlx_from" in values else None,
         page=pages.operator(operator, is_in_guide="read" not in values),
         **taken_over,
     )

@@ -57,7 +57,7 @@ def bounded_finding(finding: Finding) -> Finding:
     """Return a finding as reports have it."""
     tries, suggestion = finding.tries, finding.suggestion or ""
     if len(suggestion) > MAX_MESSAGE:
-        tries = (Try(abridged(suggestion, MAX_MESSAGE)),)
+        tries = (Try(abridged(suggestion, MAX_MESSAGE), edits=finding.edits),)
     return replace(finding, path=short_name(finding.path), message=abridged(finding.message, MAX_MESSAGE), tries=tries)
 
 

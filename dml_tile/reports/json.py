@@ -28,6 +28,15 @@ MAX_NODES_OF_A_MODEL: Final = 200_000
 """The most nodes of a model, counted at each target, that are listed."""
 
 
+class EditRecord(Record):
+    """A field of the descriptor, and another value for it."""
+
+    path: str
+    """The field in C names."""
+    value: str | int | float | tuple[int | float, ...] | None
+    """A data type's is its name."""
+
+
 class FindingRecord(Record):
     """A rule that the descriptor breaks."""
 
@@ -48,6 +57,8 @@ class FindingRecord(Record):
     url: str
     """The page that the rule follows."""
     suggestion: str | None
+    edits: tuple[EditRecord, ...]
+    """The fields that the suggestion changes, if any: the descriptor with the edits of all its findings passes."""
     line: Line = None
     """Where the field begins in a file of JSON, or the object that lacks it."""
     column: Line = None
@@ -347,6 +358,7 @@ def record_of(
         "crash": finding.crash,
         "url": finding.url,
         "suggestion": finding.suggestion,
+        "edits": [{"path": path, "value": getattr(value, "name", value)} for path, value in finding.edits],
         "line": position.line if position else None,
         "column": position.column if position else None,
     }

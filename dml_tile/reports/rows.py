@@ -54,7 +54,7 @@ class FindingRow:
     @property
     def suggestions(self) -> tuple[str, ...]:
         """What to try, in words."""
-        return tuple(filter(None, map(suggestion_of, self.tries)))
+        return tuple(filter(None, dict.fromkeys(map(suggestion_of, self.tries))))
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.operator_table import OperatorTable, operator_table
 from dml_tile.directml.operators import operator_name, operators
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Rules, Severity, Violation
+from dml_tile.findings import BOTH, Basis, Edit, Rules, Severity, Try, Violation, set_to
 from dml_tile.rules.operator_fields import FIELD_LEVEL_RULES, OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import OperatorView, table_of, viewed
 from dml_tile.rules.tile import upgrade_advice
@@ -40,7 +40,8 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
             is_odd = op.operator.name == "CONVOLUTION" and not (known and known.name.rstrip("1").endswith("MAX"))
             hresult = HRESULT.E_UNEXPECTED if is_odd else None
             basis = Basis.DOCUMENTED if table.runtime_fused else BOTH
-            yield Violation(f"{path}.Type", message, advice, basis, hresult)
+            edit = Try("make it an operator of its own", edits=(Edit(path, None),)) if "[" not in path else None
+            yield Violation(f"{path}.Type", message, advice, basis, hresult, edit=edit)
 
 
 @ACTIVATION_RULES.add("DML-OPERATOR-activation-tensors")
@@ -49,7 +50,9 @@ def tensors_of_activations_are_null(op: OperatorView, target: Target) -> Iterato
     for path, activation in _known(op):
         for name in activation.operator.tensors:
             if activation[name] is not None:
-                yield Violation(f"{path}.{name}", "a tensor was provided, but null was expected", basis=BOTH)
+                field = f"{path}.{name}"
+                message = "a tensor was provided, but null was expected"
+                yield Violation(field, message, basis=BOTH, edit=set_to(None, field))
 
 
 @ACTIVATION_RULES.add("DML-OPERATOR-activation-Sizes")

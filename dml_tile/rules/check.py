@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
@@ -45,8 +46,17 @@ def findings_of(desc: Descriptor | None, target: Target, against: Against = "bot
     """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``; raises as it does."""
     bases = bases_of(against)
     module, subject = _rules_of(desc)
-    found = module.findings(subject, target)
-    return tuple(found if bases == BASES["both"] else (finding for finding in found if finding.basis & bases))
+    found = tuple(module.findings(subject, target))
+    if bases != BASES["both"]:
+        found = tuple(finding for finding in found if finding.basis & bases)
+    if desc is None or not any(each.edits for finding in found for each in finding.tries):
+        return found
+    from dml_tile.rules.edits import offered
+
+    def check(edited: Any) -> Iterator[Finding]:
+        return (finding for finding in module.findings(_rules_of(edited)[1], target) if finding.basis & bases)
+
+    return offered(desc, found, check)
 
 
 def findings_of_null_graph(target: Target, against: Against = "both") -> tuple[Finding, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from math import inf, isnan, prod
+from math import inf, isfinite, isnan, prod
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
@@ -23,8 +23,8 @@ from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.operator_table import Basis, Sentence
 from dml_tile.directml.operators import Operator, enumerations
-from dml_tile.findings import Violation
-from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView
+from dml_tile.findings import Try, Violation, set_to
+from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView, counted, sized
 from dml_tile.text import braced
 
 EQUATION: Final = re.compile(
@@ -199,7 +199,23 @@ class _Equation:
             wanted = _WORDS.get(self._relation, "") + wanted
         message = f"{given}, but {wanted} was expected{self._words and f': {self._words}'}"
         is_taken = self._is_modulo and (left - right) % _WRAP == 0
-        return Violation(path, message, basis=Basis.DOCUMENTED if is_taken else self._basis)
+        basis = Basis.DOCUMENTED if is_taken else self._basis
+        return Violation(path, message, basis=basis, edit=self._edit(op, path, right))
+
+    def _edit(self, op: OperatorView, path: str, right: Any) -> Try | None:
+        """Return the way out to give the field what is expected, if that is a value or a bound of it."""
+        if self._relation == "in" and len(right) == 2 and right[0] == 1:  # one for each, or one for all
+            right = right[1]
+        elif self._relation not in ("=", "<=", ">="):
+            return None
+        tensor, _, field = path.rpartition(".")
+        if field == "DimensionCount" and tensor:
+            return counted(op.views[tensor], right)
+        if field == "Sizes" and isinstance(right, tuple) and self._left == f"without_leading_ones({self._blamed})":
+            view = op.views[tensor]
+            return sized(view, (1,) * (view.desc.dimension_count - len(right)) + right)
+        is_value = re.fullmatch(r"\w+(\[[^]]*\])?", self._left) and isinstance(right, int | float) and isfinite(right)
+        return set_to(right, path) if is_value else None
 
 
 _equation: Final = cache(_Equation)

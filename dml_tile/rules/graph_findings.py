@@ -73,7 +73,7 @@ def _findings(view: GraphView, target: Target) -> Iterator[Finding]:
                 each.basis & BASES["runtime"] and each.severity is Severity.ERROR for each in found
             )
             for finding in found if not isinstance(graph, CapturedGraph) else ():
-                yield replace(finding, path=f"Nodes[{i}].Operator.{finding.path}".rstrip("."))
+                yield finding.within(f"Nodes[{i}].Operator")
         if operator.refused[target]:
             refused.add(i)
     of_graph = apply_rules((*GRAPH_RULES, *CONNECTION_RULES), view._replace(refused=refused), target)

@@ -16,12 +16,13 @@ from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import OperatorTable
 from dml_tile.directml.operators import Operator, enumerations, operators
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Finding, Rule, Rules, Severity, Violation, apply_rules
+from dml_tile.findings import BOTH, Basis, Edit, Finding, Rule, Rules, Severity, Try, Violation, apply_rules, set_to
 from dml_tile.rules.activations import ACTIVATION_RULES
+from dml_tile.rules.dimensions import recounted
 from dml_tile.rules.operator_fields import FIELD_LEVEL_RULES, OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import INT_MAX, OperatorView, viewed
 from dml_tile.rules.shapes import holds, misfits_below
-from dml_tile.rules.tensor import TensorView, findings_of_tensor
+from dml_tile.rules.tensor import TensorView, findings_of_tensor, without_flags
 from dml_tile.rules.tile import count_outside_row, lacking_capability, level_needed, upgrade_advice
 from dml_tile.rules.tile_findings import NEWEST, lowest_passing
 from dml_tile.text import counts_text
@@ -34,8 +35,10 @@ def operator_is_introduced(op: OperatorView, target: Target) -> Iterator[Violati
     """The feature level has the operator."""
     since = op.operator.level
     if target.feature_level < since:
-        message = level_needed(op.operator.c_name, since, target)
-        yield Violation("Type", message, upgrade_advice(since), BOTH)
+        message, advice = level_needed(op.operator.c_name, since, target), upgrade_advice(since)
+        if op.table.directmlx_from and target.feature_level >= op.table.directmlx_from:
+            advice += f", or, if DirectMLX made it, build with DML_TARGET_VERSION={int(target.feature_level):#x}"
+        yield Violation("Type", message, advice, BOTH)
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-enumerator")
@@ -85,11 +88,13 @@ def data_types_are_in_the_row(op: OperatorView, target: Target) -> Iterator[Viol
         message = (
             f"{type_name(data_type)} was provided, but {'one of ' if len(expected) > 1 else ''}{names} was expected"
         )
-        advice = [f"cast it to {cast.name}"] if (cast := _cast(data_type, expected)) else []
+        advice, path = None, view.path("DataType")
+        cast = _cast(data_type, expected)
+        edit = Try(f"cast it to {cast.name}", edits=(Edit(path, cast),)) if cast else None
         if since:
             message = level_needed(type_name(data_type), since, target)
-            advice.append(upgrade_advice(since))
-        yield Violation(view.path("DataType"), message, ", or ".join(advice) or None, basis)
+            advice = upgrade_advice(since)
+        yield Violation(path, message, advice, basis, edit=edit)
 
 
 def _cast(data_type: TensorDataType, documented: Iterable[TensorDataType]) -> TensorDataType | None:
@@ -119,7 +124,9 @@ def dimension_counts_are_in_the_row(op: OperatorView, target: Target) -> Iterato
     """A tensor's dimension count is in the operator's row of the level."""
     for view, expected, since, basis in _outside_the_row(op, target, "dimension_count", "dimension_counts"):
         if 1 <= view.desc.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1:  # else a rule of buffers has it
-            yield count_outside_row(view, expected, since, target, basis)
+            nearest = min(expected, key=lambda count: abs(count - view.desc.dimension_count))
+            edit = recounted(op, view, nearest)
+            yield count_outside_row(view, expected, since, target, basis, edit=edit)
 
 
 @OPERATOR_LEVEL_RULES.add("DML-OPERATOR-given")
@@ -140,7 +147,8 @@ def needed_tensors_are_given(op: OperatorView, target: Target) -> Iterator[Viola
     for tensors, condition, _, basis in op.table.null:
         if not given.isdisjoint(tensors) and holds(op, condition):
             message = f"a tensor was provided, but null was expected where {_in_words(condition)}"
-            yield from (Violation(name, message, basis=basis) for name in tensors if name in given)
+            named = (name for name in tensors if name in given)
+            yield from (Violation(name, message, basis=basis, edit=set_to(None, name)) for name in named)
 
 
 def _in_words(condition: str) -> str:
@@ -153,7 +161,7 @@ def inputs_may_be_owned(op: OperatorView, target: Target) -> Iterator[Violation]
     for view in op.views.values() if op.table.never_owned else ():
         if not view.operand.is_output and int(view.desc.flags) & OWNED_BY_DML:
             message = f"{op.operator.c_name} does not support DML_TENSOR_FLAG_OWNED_BY_DML"
-            yield Violation(view.path("Flags"), message, basis=BOTH)
+            yield Violation(view.path("Flags"), message, basis=BOTH, edit=without_flags(view))
 
 
 OPERATOR_LEVEL_RULES.extend(FIELD_LEVEL_RULES)
@@ -182,7 +190,7 @@ def sources_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
     for below, violation in misfits_below(op):
         if target.feature_level >= below:
             message = f"{violation.message} by {page}; {history} takes it from {below.short} on"
-            yield violation._replace(message=message)
+            yield violation._replace(message=message, edit=None)
 
 
 OPERATOR_LEVEL_RULES.extend(ACTIVATION_RULES)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Rules, Violation
+from dml_tile.findings import BOTH, Basis, Edit, Rules, Try, Violation, set_to
 from dml_tile.rules.equations import shown
-from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView, broadcast_advice
+from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView, broadcast, counted, sized
 from dml_tile.rules.shapes import holds, misfits, misfits_below
+from dml_tile.rules.tensor import TensorView
 from dml_tile.rules.tile import upgrade_advice
 
 OPERATOR_FIELD_RULES: Final = Rules[OperatorView](url=pages.OPERATOR, basis=BOTH | Basis.INFERRED)
@@ -27,12 +29,17 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
             continue
         views = [view for tensor in tensors for view in op.by_field.get(tensor, ())]
         values = [*map(TENSOR_FIELDS[field], views)]
-        if values.count(values[0] if values else None) == len(values):
+        if len(counts := Counter(values)) < 2:
             continue
-        first = views[0]
-        if field == "Sizes":  # a tensor that could be repeated is to follow the others
-            first = next((view for view in views if broadcast_advice(first, view) and view.sizes != first.sizes), first)
-        expected = TENSOR_FIELDS[field](first)
+        row = op.table.at(target.feature_level)[0] if field == "DataType" else {}
+        types = [row[tensor].data_types for tensor in tensors if tensor in row]
+        suits = {value: value is not None and all(not each or value in each for each in types) for value in counts}
+        expected = values[0] if alias else max(counts, key=lambda value: (suits[value], counts[value]))
+        first = views[values.index(expected)]
+        if field == "Sizes" and 2 * counts[expected] <= len(values):  # a tensor that can be repeated follows
+            others = [view for view in views if view.sizes != expected and len(view.sizes or ()) == len(expected)]
+            first = next((view for view in others if broadcast(first, view)), first)
+            expected = first.sizes
         has = f"{first.operand.name} has"
         if alias and expected == alias[0]:
             expected, has = alias[1], f"{shown(alias[0])} needs"
@@ -40,8 +47,14 @@ def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
             if view is first or value is None or expected is None or value == expected:
                 continue
             message = f"{shown(value)} was provided, but {has} {shown(expected)}"
-            advice = broadcast_advice(view, first) if field == "Sizes" else None
-            yield Violation(view.path(field), message, advice, basis)
+            yield Violation(view.path(field), message, basis=basis, edit=_alike(field, view, first, expected))
+
+
+def _alike(field: str, view: TensorView, first: TensorView, expected: Any) -> Try | None:
+    """Return the way out to give a tensor what is expected of a field, as the first has it."""
+    if field == "Sizes":
+        return broadcast(view, first) or sized(view, expected)
+    return counted(view, expected) if field == "DimensionCount" else set_to(expected, view.path(field))
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-array")
@@ -54,7 +67,8 @@ def arrays_have_their_entries(op: OperatorView, target: Target) -> Iterator[Viol
             yield Violation(field.name, message, basis=BOTH)
         elif value is not None and len(value) < count:
             message = f"an array of {len(value)} was provided, but {field.counted_by} promises {count}"
-            yield Violation(field.name, message, basis=BOTH)
+            edit = Try(f"set {field.counted_by} to {len(value)}", edits=(Edit(field.counted_by, len(value)),))
+            yield Violation(field.name, message, basis=BOTH, edit=edit)
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-field")
@@ -82,7 +96,7 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
     data_type = view.desc.data_type
     if isinstance(data_type, TensorDataType) and data_type.bits == 64:
         message = f"a scale and a bias were provided, but null was expected for tensors of {data_type.name}"
-        yield Violation("ScaleBias", message, basis=Basis.RUNTIME)
+        yield Violation("ScaleBias", message, basis=Basis.RUNTIME, edit=set_to(None, "ScaleBias"))
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-Strides", basis=Basis.RUNTIME | Basis.INFERRED)
@@ -92,8 +106,8 @@ def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violat
         for i, (size, stride) in enumerate(zip(view.sizes or (), view.strides or (), strict=False)):
             if size > 1 and stride == 0:
                 message = f"0 was provided, but {op.operator.c_name} needs another stride along {size} elements"
-                advice = "write the indices out"
-                yield Violation(view.path(f"Strides[{i}]"), message, advice, Basis.RUNTIME)
+                edit = Try("write the indices out", edits=(Edit(view.path("Strides"), None),))
+                yield Violation(view.path(f"Strides[{i}]"), message, basis=Basis.RUNTIME, edit=edit)
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-Sizes")

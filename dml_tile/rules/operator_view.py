@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final
 
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, spelling
 from dml_tile.descriptors.tile import TensorDesc
 from dml_tile.directml.operator_table import OperatorTable, operator_table
-from dml_tile.directml.operators import Field
+from dml_tile.directml.operators import Field, enumerations
+from dml_tile.findings import Edit, Try
+from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.tensor import Operand, TensorView, view_of
+from dml_tile.text import braced
 
 INT_MAX: Final = 2**31 - 1
 TAKEN_AS_AVERAGE: Final = "AVERAGE"
@@ -53,6 +57,17 @@ class OperatorView:
             elif value:
                 yield field.name, value
 
+    def named(self, name: str) -> Any:
+        """Return a field's value; that of an enumerator as its name."""
+        enumeration, value = self.operator.named[name].enumeration, self.fields[name]
+        names = enumerations()[enumeration].names if enumeration else ()
+        return names[value] if names and value < len(names) else value
+
+    @cached_property
+    def has_one_count(self) -> bool:
+        """True if all tensors have the same number of dimensions."""
+        return len({view.desc.dimension_count for view in self.views.values()}) == 1
+
     def of(self, tensor: str) -> list[TensorView]:
         """Return the tensors of a field that are not null: none, one, or an array's."""
         return self.by_field.get(tensor, [])
@@ -66,13 +81,38 @@ TENSOR_FIELDS: Final[dict[str, Callable[[TensorView], Any]]] = {
 """Fields of tensors, by their names in C."""
 
 
-def broadcast_advice(small: TensorView, large: TensorView) -> str | None:
-    """Return the suggestion to repeat an input by strides of 0, where it has sizes of 1 for another tensor's larger."""
-    if small.operand.is_output or not small.sizes or not large.sizes:
+def broadcast(small: TensorView, large: TensorView) -> Try | None:
+    """Return the way out to repeat an input by strides of 0, where it has sizes of 1 for another tensor's larger."""
+    if small.operand.is_output or not small.sizes or not large.sizes or len(small.sizes) > len(large.sizes):
         return None
-    pairs = [*zip(reversed(small.sizes), reversed(large.sizes), strict=False)]
-    is_repeated = len(small.sizes) <= len(large.sizes) and all(one in (1, other) for one, other in pairs)
-    return f"give it {large.operand.name}'s Sizes, with strides of 0" if is_repeated else None
+    missing = (1,) * (len(large.sizes) - len(small.sizes))
+    sizes, strides = missing + small.sizes, missing + (small.strides or packed_strides(small.sizes))
+    if any(one not in (1, other) for one, other in zip(sizes, large.sizes, strict=True)):
+        return None
+    repeated = tuple([0 if size == 1 else stride for size, stride in zip(sizes, strides, strict=True)])
+    edits = Edit(small.path("Sizes"), large.sizes), Edit(small.path("Strides"), repeated)
+    return Try(f"give it {large.operand.name}'s Sizes, with strides of 0", edits=edits)
+
+
+def sized(view: TensorView, sizes: tuple[int, ...]) -> Try:
+    """Return the way out to give a tensor other Sizes; its strides, if it has any, become those of a packed one."""
+    edits, text = [Edit(view.path("Sizes"), sizes)], f"set Sizes to {braced(sizes)}"
+    if view.desc.strides is None:
+        return Try(text, edits=(*edits,))
+    return Try(f"{text}, packed", edits=(*edits, Edit(view.path("Strides"), None)))
+
+
+def counted(view: TensorView, count: int) -> Try | None:
+    """Return the way out to give a tensor so many dimensions by leading sizes of 1, or without its own."""
+    sizes, strides = view.desc.sizes or (), view.desc.strides
+    missing, excess = max(0, count - len(sizes)), max(0, len(sizes) - count)
+    if not sizes or any(size != 1 for size in sizes[:excess]):
+        return None
+    after = (1,) * missing + sizes[excess:]
+    edits = [Edit(view.path("Sizes"), after)]
+    if strides is not None:
+        edits.append(Edit(view.path("Strides"), (0,) * missing + strides[excess:]))
+    return Try(f"{'leave out' if excess else 'give it'} leading sizes of 1: {braced(after)}", edits=(*edits,))
 
 
 def viewed(fields: OperatorFields) -> OperatorView:

@@ -15,13 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache, partial
+from math import prod
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operator_table import Basis, OperatorTable, Sentence
-from dml_tile.directml.operators import Operator
-from dml_tile.findings import Violation
+from dml_tile.directml.operators import Operator, operator_named
+from dml_tile.findings import Edit, Try, Violation, set_to
 from dml_tile.rules.equations import (
     FUNCTIONS,
     Step,
@@ -32,10 +33,11 @@ from dml_tile.rules.equations import (
     steps_of_equations,
     value_of,
 )
-from dml_tile.rules.operator_view import OperatorView
+from dml_tile.rules.operator_view import OperatorView, counted, sized
 from dml_tile.text import braced
 
 SHAPE: Final = re.compile(r"(?P<tensor>\w+)(?: if (?P<condition>[^:]+))?: (?P<sizes>.+)")
+_ACTIVATED: Final = ("InputTensor", "OutputTensor")
 _BINDING: Final = re.compile(r"(?:(?P<factor>[\w*]+)\*)?(?P<name>[a-zA-Z]\w*)")
 
 
@@ -123,18 +125,21 @@ def steps_of_shapes(
         if condition and not is_met(condition):
             continue
         if tensor not in operator.named and tensor not in names and names_in(found["sizes"]) <= names.keys():
-            names[tensor] = ""
+            deciding = names_in(found["sizes"]) & operator.named.keys()
+            names[tensor] = min(deciding, default="")
             yield step(f"({tensor} := {found['sizes']}) >= 0")
         if tensor not in ranks:
             continue
         fitted = _fitted(words, ranks[tensor])
         if not fitted:
-            message = f"{ranks[tensor]} was provided, but at least {len(words) - (words[0] == '...')} was expected"
-            yield step("0", f"{tensor}.DimensionCount", partial(_said, message))
+            yield step("0", partial(_too_few, tensor, len(words) - (words[0] == "...")))
         elif words[0] == "...":
             batch = f"without_leading_ones({tensor}[:{len(fitted) + 1 - len(words)}])"
             leading = leading if leading[0] else (tensor, batch)
-            yield step(f"{batch} == {leading[1]}", f"{tensor}.Sizes", partial(_other_batch, batch, *leading))
+            yield step(f"{batch} == {leading[1]}", partial(_other_batch, tensor, len(words) - 1, batch, *leading))
+        elif words == ["?", "?"] and operator.tensors == _ACTIVATED:
+            yield from (step(f"{tensor}[{i}] == 1", partial(_no_matrix, i)) for i in range(len(fitted) - 2))
+            continue
         for i, word in enumerate(fitted):
             yield from _of_size(tensor, i, word, names, step)
 
@@ -159,48 +164,72 @@ def _of_size(tensor: str, i: int, word: str, names: dict[str, str], step: Callab
         if names_in(factor) <= names.keys():
             names[name] = f"{path} / {factor}" if binding["factor"] else path
             test = f"{size} % ({factor}) == 0 and ({name} := {size} // ({factor})) >= 0"
-            yield step(test, path, partial(_no_multiple, size, factor))
+            yield step(test, partial(_no_multiple, size, path, factor))
     elif names_in(word) <= names.keys():
         test = f"{size} in ({word.replace('|', ', ')},)"
-        yield step(test, path, partial(_other_size, size, path, word, names.get(word, "")))
+        yield step(test, partial(_other_size, size, path, word, names.get(word, "")))
 
 
-_Message: TypeAlias = Callable[[OperatorView, dict[str, Any]], str]
+_Describe: TypeAlias = Callable[[OperatorView, dict[str, Any]], Violation]
 
 
-def _step(test: str, path: str = "", message: _Message = lambda op, values: "", *, basis: Basis) -> Step:
+def _step(test: str, violation: _Describe = lambda op, values: Violation("", ""), *, basis: Basis) -> Step:
     def violations(op: OperatorView, values: dict[str, Any]) -> Iterator[Violation]:
         try:
             is_met = evaluated(test, values)
         except (LookupError, ArithmeticError, NameError):  # it rests on a name that another step could not bind
             return
         if not is_met:
-            yield Violation(path, message(op, values), basis=basis)
+            yield violation(op, values)._replace(basis=basis)
 
     return Step(test, violations)
 
 
-def _said(message: str, op: OperatorView, values: dict[str, Any]) -> str:
-    return message
+def _too_few(tensor: str, least: int, op: OperatorView, values: dict[str, Any]) -> Violation:
+    view = op.views[tensor]
+    message = f"{view.desc.dimension_count} was provided, but at least {least} was expected"
+    return Violation(view.path("DimensionCount"), message, edit=counted(view, least))
 
 
-def _other_batch(batch: str, first: str, leading: str, op: OperatorView, values: dict[str, Any]) -> str:
-    one, other = (braced(evaluated(each, values)) for each in (batch, leading))
-    return f"begins with {one}, but {first} with {other}"
+def _other_batch(
+    tensor: str, rank: int, batch: str, first: str, leading: str, op: OperatorView, values: dict[str, Any]
+) -> Violation:
+    """Describe other sizes before those of a tensor's last ``rank`` dimensions than the ``first`` tensor has."""
+    one, other = (evaluated(each, values) for each in (batch, leading))
+    sizes = values[tensor]
+    missing = len(sizes) - rank - len(other)
+    edit = sized(op.views[tensor], (1,) * missing + other + sizes[-rank:]) if missing >= 0 else None
+    return Violation(f"{tensor}.Sizes", f"begins with {braced(one)}, but {first} with {braced(other)}", edit=edit)
 
 
-def _no_multiple(size: str, factor: str, op: OperatorView, values: dict[str, Any]) -> str:
+def _no_matrix(i: int, op: OperatorView, values: dict[str, Any]) -> Violation:
+    sizes = values["InputTensor"]
+    matrix = (*(1,) * (len(sizes) - 2), prod(sizes[:-1]), sizes[-1])
+    newer, edit, advice = operator_named(f"{op.operator.name}1"), None, None
+    if all(view.strides is None for view in op.views.values()):  # so the matrix has the same elements
+        edits = tuple(Edit(view.path("Sizes"), matrix) for view in op.views.values())
+        edit = Try(f"describe both tensors as matrices, with Sizes {braced(matrix)}", edits=edits)
+    if newer:
+        advice = f"use {newer.name} with Axes {braced([len(sizes) - 1])}, from {newer.level.short}"
+    return Violation(f"InputTensor.Sizes[{i}]", f"{sizes[i]} was provided, but 1 was expected", advice, edit=edit)
+
+
+def _no_multiple(size: str, path: str, factor: str, op: OperatorView, values: dict[str, Any]) -> Violation:
     given, expected = evaluated(size, values), evaluated(factor, values)
-    return f"{given} was provided, but a multiple of {_spaced(factor)} = {expected} was expected"
+    return Violation(path, f"{given} was provided, but a multiple of {_spaced(factor)} = {expected} was expected")
 
 
-def _other_size(size: str, path: str, word: str, place: str, op: OperatorView, values: dict[str, Any]) -> str:
-    given = evaluated(size, values)
-    if place:
+def _other_size(size: str, path: str, word: str, place: str, op: OperatorView, values: dict[str, Any]) -> Violation:
+    """Describe a size; ``place`` is where the name that it has was bound, or the field that decides its value."""
+    given, choices = evaluated(size, values), word.split("|")
+    edit = set_to(evaluated(choices[0], values), path)
+    if place and place not in op.fields:
         described = op.table.names.get(word, "")
-        return f"{place} is {values[word]}; {path} is {given}: both are {word}{described and f', {described}'}"
-    choices = [each if each.isdigit() else f"{_spaced(each)} = {evaluated(each, values)}" for each in word.split("|")]
-    return f"{given} was provided, but {' or '.join(reversed(choices))} was expected"
+        message = f"{place} is {values[word]}; {path} is {given}: both are {word}{described and f', {described}'}"
+        return Violation(path, message, edit=edit)
+    texts = [each if each.isdigit() else f"{_spaced(each)} = {evaluated(each, values)}" for each in choices]
+    since = f", since {place} is {op.named(place)}" if place else ""
+    return Violation(path, f"{given} was provided, but {' or '.join(reversed(texts))} was expected{since}", edit=edit)
 
 
 def _spaced(text: str) -> str:

@@ -13,12 +13,13 @@ from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     OWNED_BY_DML,
+    UINT64_MAX,
     UINT_MAX,
     TensorFlags,
     TensorType,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Finding, Rules, Violation, apply_rules
+from dml_tile.findings import BOTH, Basis, Edit, Finding, Rules, Try, Violation, apply_rules, set_to
 from dml_tile.geometry.layout import extent, minimum_size_in_bytes, packed_strides, round_up_4, shares_addresses
 from dml_tile.text import braced
 
@@ -140,6 +141,7 @@ def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
             view.path("Flags"),
             f"{flags:#x} has the unknown bits {unknown:#x}; "
             "DML_TENSOR_FLAG_NONE (0) or DML_TENSOR_FLAG_OWNED_BY_DML (1) was expected",
+            edit=set_to(0 if view.operand.is_output else flags & OWNED_BY_DML, view.path("Flags")),
         )
 
 
@@ -148,7 +150,12 @@ def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]
     """DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only."""
     if view.operand.is_output and view.desc.flags & TensorFlags.OWNED_BY_DML:
         message = "DML_TENSOR_FLAG_OWNED_BY_DML was provided for an output; DirectML can own inputs only"
-        yield Violation(view.path("Flags"), message, "use DML_TENSOR_FLAG_NONE")
+        yield Violation(view.path("Flags"), message, edit=without_flags(view))
+
+
+def without_flags(view: TensorView) -> Try:
+    """Return the way out to have no flags."""
+    return Try("use DML_TENSOR_FLAG_NONE", edits=(Edit(view.path("Flags"), 0),))
 
 
 @BUFFER_RULES.add("DML-BUFFER-DimensionCount")
@@ -160,7 +167,8 @@ def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Vi
             f"an invalid dimension count of {count} was specified, which is not between 1 and "
             f"{DML_TENSOR_DIMENSION_COUNT_MAX1}"
         )
-        yield Violation(view.path("DimensionCount"), message, "give a scalar the Sizes {1}" if count == 0 else None)
+        scalar = Try("give a scalar the Sizes {1}", edits=(Edit(view.path("Sizes"), (1,)),))
+        yield Violation(view.path("DimensionCount"), message, edit=None if count else scalar)
 
 
 @BUFFER_RULES.add("DML-BUFFER-Sizes-null")
@@ -189,7 +197,8 @@ def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
     for i, size in enumerate((view.desc.sizes or ())[:count]):
         if size == 0:
             message = "is 0; every size must be at least 1"
-            yield Violation(view.path(f"Sizes[{i}]"), message, "leave the operator out if its output is empty")
+            advice = "leave the operator out if its output is empty" if view.operand.is_output else None
+            yield Violation(view.path(f"Sizes[{i}]"), message, advice)
 
 
 @BUFFER_RULES.add("DML-BUFFER-Sizes-elements")
@@ -207,10 +216,17 @@ def extent_is_addressable(view: TensorView, target: Target) -> Iterator[Violatio
     exact = extent(view.sizes, view.strides)
     seen = runtime_extent(view.sizes, view.strides, target)
     if seen == 0:
-        yield Violation(view.path("Strides"), f"the extent is {exact} elements, which is 0 modulo 2^32")
+        message = f"the extent is {exact} elements, which is 0 modulo 2^32"
     elif seen > UINT_MAX:
         message = f"the last element has index {exact - 1}, but at most {UINT_MAX - 1} is allowed"
-        yield Violation(view.path("Strides"), message)
+    else:
+        return
+    yield Violation(view.path("Strides"), message, edit=_packed(view, view.sizes))
+
+
+def _packed(view: TensorView, sizes: tuple[int, ...]) -> Try:
+    strides = packed_strides(sizes)
+    return Try(f"the packed strides are {braced(strides)}", edits=(Edit(view.path("Strides"), strides),))
 
 
 @BUFFER_RULES.add("DML-BUFFER-Strides-overlap", url=pages.STRIDES)
@@ -220,20 +236,22 @@ def output_elements_are_apart(view: TensorView, target: Target) -> Iterator[Viol
     """
     if not view.operand.is_output or view.sizes is None or view.strides is None:
         return
-    path = view.path("Strides")
+    path, advice = view.path("Strides"), None
     shared = shares_addresses(view.sizes, view.strides)
     refused = _runtime_sees_overlap(view.sizes, view.strides, target)
     basis = BOTH if refused else Basis.DOCUMENTED
     if shared is None:
         message = "elements of the output may share an address; there are too many to look at each"
-        yield Violation(path, message, "let each stride exceed what all smaller ones reach", basis)
+        advice = "let each stride exceed what all smaller ones reach"
     elif shared:
         unnoticed = "" if refused else " (DirectML does not notice)"
         message = f"elements of the output share an address; what is written there is undefined{unnoticed}"
-        yield Violation(path, message, f"the packed strides are {braced(packed_strides(view.sizes))}", basis)
     elif refused:
         message = "the runtime takes the extent modulo 2^32, and finds it too small for the tensor's elements"
-        yield Violation(path, message, basis=Basis.RUNTIME)
+        basis = Basis.RUNTIME
+    else:
+        return
+    yield Violation(path, message, advice, basis, edit=_packed(view, view.sizes))
 
 
 def _runtime_sees_overlap(sizes: tuple[int, ...], strides: tuple[int, ...], target: Target) -> bool:
@@ -253,21 +271,25 @@ def total_is_large_enough(view: TensorView, target: Target) -> Iterator[Violatio
     compared = round_up_4(runtime_extent(view.sizes, view.strides, target) * view.element_size)
     wrapped = "" if compared == expected else f" (DirectML computes in 32 bits here, and expects {compared})"
     message = f"the value is too small. {total} was provided, but at least {expected} was expected{wrapped}"
-    advice = f"set it to {expected}" if expected <= UINT_MAX * view.element_size else None
-    yield Violation(
-        view.path("TotalTensorSizeInBytes"), message, advice, BOTH if total < compared else Basis.DOCUMENTED
-    )
+    basis = BOTH if total < compared else Basis.DOCUMENTED
+    yield Violation(view.path("TotalTensorSizeInBytes"), message, basis=basis, edit=_total(view, expected))
+
+
+def _total(view: TensorView, expected: int) -> Try | None:
+    """Return the way out to set the total to the least that a tensor needs, if that is not too large."""
+    is_addressable = view.element_size and expected <= UINT_MAX * view.element_size
+    return set_to(expected, view.path("TotalTensorSizeInBytes")) if is_addressable else None
 
 
 @BUFFER_RULES.add("DML-BUFFER-TotalTensorSizeInBytes-maximum", basis=Basis.RUNTIME)
 def total_is_addressable(view: TensorView, target: Target) -> Iterator[Violation]:
     """TotalTensorSizeInBytes has room for at most 2^32-1 elements."""
-    total = view.desc.total_tensor_size_in_bytes
+    total, path = view.desc.total_tensor_size_in_bytes, view.path("TotalTensorSizeInBytes")
     if view.element_size is not None and total // view.element_size > UINT_MAX:
-        yield Violation(
-            view.path("TotalTensorSizeInBytes"),
-            f"the value is too large. {total} was provided, but less than {2**32 * view.element_size} was expected",
-        )
+        limit = 2**32 * view.element_size
+        message = f"the value is too large. {total} was provided, but less than {limit} was expected"
+        expected = minimum_size_in_bytes(view.element_size, view.sizes, view.strides) if view.sizes else UINT64_MAX
+        yield Violation(path, message, edit=_total(view, expected))
 
 
 @BUFFER_RULES.add("DML-BUFFER-GuaranteedBaseOffsetAlignment")
@@ -281,13 +303,14 @@ def alignment_is_a_power_of_two(view: TensorView, target: Target) -> Iterator[Vi
     path = view.path("GuaranteedBaseOffsetAlignment")
     minimum = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
     if alignment & (alignment - 1):
-        yield Violation(path, f"{alignment} was provided, but 0 or a power of two was expected", "set it to 0")
+        message = f"{alignment} was provided, but 0 or a power of two was expected"
+        yield Violation(path, message, edit=set_to(0, path))
     elif alignment < (view.element_size or 1):
         message = f"{alignment} was provided, but the element's size is {view.element_size} bytes"
-        yield Violation(path, message, "set it to 0")
+        yield Violation(path, message, edit=set_to(0, path))
     elif alignment < minimum:
         message = f"{alignment} was provided, which the documentation allows; DirectML wants 0 or at least {minimum}"
-        yield Violation(path, message, "set it to 0", basis=Basis.RUNTIME)
+        yield Violation(path, message, basis=Basis.RUNTIME, edit=set_to(0, path))
 
 
 def findings_of_tensor(operand: Operand, view: TensorView | None, target: Target) -> Iterator[Finding]:

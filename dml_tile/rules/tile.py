@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from operator import floordiv, mod, mul
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TileOperatorDesc, type_name
@@ -12,7 +13,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, UI
 from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import operator_name, operators
 from dml_tile.directml.targets import DIRECTML_VERSIONS, Target, tile_rows
-from dml_tile.findings import BOTH, Basis, Rules, Severity, Violation
+from dml_tile.findings import BOTH, Basis, Edit, Rules, Severity, Try, Violation, set_to
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced, counts_text
 
@@ -102,15 +103,15 @@ def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Vi
     ):
         return
     message = f"{data_type.name} is in no row of Tile's tensor support, at any feature level"
-    basis, suggestions = BOTH, list[str]()
+    basis, advice, edit, path = BOTH, None, None, view.path("DataType")
     if data_type == TensorDataType.FLOAT64:
         basis = _basis_of(data_type, target)
         if TensorDataType.UINT64 in target.tile_support.data_types:
-            suggestions.append("tile the same bits as UINT64")
+            edit = Try("tile the same bits as UINT64", edits=(Edit(path, TensorDataType.UINT64),))
         if basis == Basis.DOCUMENTED and target.double_precision:
             message += " (DirectML takes it)"
-            suggestions.append(_RUNTIME_ALONE)
-    yield Violation(view.path("DataType"), message, ", or ".join(suggestions) or None, basis=basis)
+            advice = _RUNTIME_ALONE
+    yield Violation(path, message, advice, basis, edit=edit)
 
 
 @TILE_BUFFER_RULES.add("DML-TILE-DataType-level", basis=Basis.DOCUMENTED | Basis.INFERRED)
@@ -139,7 +140,9 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
     if count in target.tile_support.dimension_counts or count not in tile_rows()[-1].dimension_counts:
         return
     since = next(row.since for row in tile_rows() if count in row.dimension_counts)
-    yield count_outside_row(view, target.tile_support.dimension_counts, since, target, taker="Tile")
+    counts = target.tile_support.dimension_counts
+    edit = Try(f"give the tensor leading sizes of 1, up to {min(counts)} dimensions") if count < min(counts) else None
+    yield count_outside_row(view, counts, since, target, taker="Tile", edit=edit)
 
 
 MAX_TEXELS: Final = 2**27
@@ -175,22 +178,27 @@ def elements_beyond_a_view(buffer: BufferTensorDesc, target: Target) -> int:
 @INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType")
 def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     """InputTensor and OutputTensor have the same DataType."""
-    return _mismatch(tile, "DataType", "tensor data types", lambda desc: DATA_TYPE.write(desc.data_type))
+    for message in _mismatch(tile, "tensor data types", lambda desc: DATA_TYPE.write(desc.data_type)):
+        assert tile.input, "it has another"
+        path = "OutputTensor.DataType"
+        yield Violation(path, message, edit=set_to(tile.input.desc.data_type, path))
 
 
 @INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DimensionCount")
 def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     """InputTensor and OutputTensor have the same DimensionCount."""
-    return _mismatch(tile, "DimensionCount", "dimension counts", lambda desc: desc.dimension_count)
+    for message in _mismatch(tile, "dimension counts", lambda desc: desc.dimension_count):
+        sizes, repeats = tile.input and tile.input.sizes, tile.desc.repeats
+        products = tuple(map(mul, sizes, repeats)) if sizes and repeats and len(sizes) == len(repeats) else None
+        edits = (Edit("OutputTensor.Sizes", products), Edit("OutputTensor.Strides", None))
+        edit = Try(f"set Sizes to {braced(products)}", edits=edits) if products else None
+        yield Violation("OutputTensor.DimensionCount", message, edit=edit)
 
 
-def _mismatch(
-    tile: TileView, field: str, what: str, value_of: Callable[[BufferTensorDesc], object]
-) -> Iterator[Violation]:
-    """Yield the violation of a field that the two tensors do not have in common."""
+def _mismatch(tile: TileView, what: str, value_of: Callable[[BufferTensorDesc], object]) -> Iterator[str]:
+    """Yield the message about a field that the two tensors do not have in common."""
     if tile.input and tile.output and (given := value_of(tile.output.desc)) != (other := value_of(tile.input.desc)):
-        message = f"mismatched {what}. OutputTensor has {given}, while InputTensor has {other}"
-        yield Violation(f"OutputTensor.{field}", message)
+        yield f"mismatched {what}. OutputTensor has {given}, while InputTensor has {other}"
 
 
 @INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-Sizes")
@@ -210,8 +218,8 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
             f"{produced} was provided, but {expected} = InputTensor.Sizes[{i}] {size} * Repeats[{i}] {repeat} was "
             f"expected{wrapped}"
         )
-        advice = f"set it to {expected}" if expected <= UINT_MAX and is_one_for_each else None
-        yield Violation(f"OutputTensor.Sizes[{i}]", message, advice, BOTH if refused else Basis.DOCUMENTED)
+        path, basis = f"OutputTensor.Sizes[{i}]", BOTH if refused else Basis.DOCUMENTED
+        yield Violation(path, message, basis=basis, edit=set_to(expected, path) if is_one_for_each else None)
 
 
 @REPEATS_RULES.add("DML-TILE-RepeatsCount")
@@ -222,33 +230,37 @@ def repeats_count_is_the_dimension_count(tile: TileView, target: Target) -> Iter
             f"{tile.desc.repeats_count} was provided, but InputTensor.DimensionCount = "
             f"{tile.input.desc.dimension_count} was expected"
         )
-        yield Violation("RepeatsCount", message, _count_suggested(tile))
+        yield Violation("RepeatsCount", message, edit=_count_suggested(tile))
 
 
-def _count_suggested(tile: TileView) -> str | None:
+def _count_suggested(tile: TileView) -> Try | None:
     assert tile.input, "the rule has looked"
-    count = tile.input.desc.dimension_count
-    repeats, outputs = tile.desc.repeats, tile.output and tile.output.sizes
+    count, repeats = tile.input.desc.dimension_count, tile.desc.repeats
+    edit = set_to(count, "RepeatsCount")
     if repeats is None or len(repeats) >= count:
-        return f"set it to {count}"
-    sizes = tile.input.sizes
-    if not sizes or not outputs or len(sizes) != len(outputs):
+        return edit
+    if not (wanted := _implied_repeats(tile)):
         return None
-    if any(size == 0 or output == 0 or output % size for size, output in zip(sizes, outputs, strict=True)):
-        return None
-    wanted = braced(output // size for size, output in zip(sizes, outputs, strict=True))
-    return f"set it to {count} and Repeats to {wanted}, which OutputTensor.Sizes implies"
+    text = f"{edit.text} and Repeats to {braced(wanted)}, which OutputTensor.Sizes implies"
+    return Try(text, edits=(*edit.edits, Edit("Repeats", wanted)))
+
+
+def _implied_repeats(tile: TileView) -> tuple[int, ...]:
+    """Return the repeats that make the output of the input; empty if none do."""
+    sizes, outputs = (view.sizes if view and view.sizes else () for view in (tile.input, tile.output))
+    if len(sizes) != len(outputs) or any(map(mod, outputs, sizes)):
+        return ()
+    return tuple(map(floordiv, outputs, sizes))
 
 
 @REPEATS_RULES.add("DML-TILE-Repeats-null", crash=True)
 def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
     """Repeats is not null. The runtime reads it last."""
     if tile.desc.repeats is None:
-        yield Violation(
-            "Repeats",
-            "null was provided, but an array of RepeatsCount values was expected. DirectML reads it last, and would "
-            "crash",
-        )
+        message = "null was provided, but an array of RepeatsCount values was expected. DirectML reads it last"
+        wanted = _implied_repeats(tile)
+        edit = set_to(wanted, "Repeats") if wanted else None
+        yield Violation("Repeats", f"{message}, and would crash", edit=edit)
 
 
 @REPEATS_RULES.add("DML-TILE-Repeats-length")
@@ -290,15 +302,14 @@ def count_outside_row(
     target: Target,
     basis: Basis | None = None,
     taker: str = "it",
+    edit: Try | None = None,
 ) -> Violation:
     """Return the violation of a dimension count that the level's row lacks, and a later one, ``since``, may have."""
-    what, expected, low = f"a dimension count of {view.desc.dimension_count}", counts_text(counts), min(counts)
+    what, expected = f"a dimension count of {view.desc.dimension_count}", counts_text(counts)
     message, advice = f"{what} was provided, but {expected} was expected", None
     if since:
         message, advice = f"{level_needed(what, since, target)}, where {taker} takes {expected}", upgrade_advice(since)
-    if is_too_low := view.desc.dimension_count < low:
-        advice = f"give the tensor leading sizes of 1, up to {low} dimensions"
-    return Violation(view.path("DimensionCount"), message, advice, basis, ships=not is_too_low)
+    return Violation(view.path("DimensionCount"), message, advice, basis, ships=since is not None, edit=edit)
 
 
 def lacking_capability(view: TensorView, target: Target, basis: Basis) -> Iterator[Violation]:
