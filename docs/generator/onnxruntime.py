@@ -569,14 +569,16 @@ def main(arguments: Sequence[str]) -> None:
         file = FOLDER / f"{name}.json"
         before, after = file.read_text("utf-8").splitlines(), text.splitlines()
         for sign, lines, others in (("-", before, {*after}), ("+", after, {*before})):
-            print(*(f"{name}: {sign} {each[:160]}" for each in lines if each not in others), sep="\n")
+            for each in (each for each in lines if each not in others):
+                print(f"{name}: {sign} {each[:160]}")
         file.write_text(text, "utf-8")
     order = sorted(refs, key=numbers)
     for older, newer in pairwise(order):
         if newer in given:
             was, now = (Checkout(paths, refs[each][1]) for each in (older, newer))
             changed = [path for path in READ_BY_HAND if was.read(path) != now.read(path)]
-            print(*(f"read again, changed from {older} to {newer}: {path}" for path in changed), sep="\n")
+            for path in changed:
+                print(f"read again, changed from {older} to {newer}: {path}")
 
 
 if __name__ == "__main__":
