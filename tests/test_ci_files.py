@@ -50,6 +50,7 @@ def start_step(name: str, **environment: str) -> subprocess.Popen[str]:
     defaults = dict.fromkeys(step["env"], "") | {
         "FORMATS": "github",
         "FOLDER": ".",
+        "REQUIRE_OPERATORS": ACTION["inputs"]["require-operators"]["default"],
         "RUNNER_TEMP": str(Path.cwd() / "temp"),
         "GITHUB_STEP_SUMMARY": str(Path.cwd() / "summary.md"),
         "GITHUB_OUTPUT": str(Path.cwd() / "outputs"),
@@ -143,6 +144,15 @@ def test_the_action_says_that_it_cannot_be_installed_in_an_annotation() -> None:
     done = run_step("Install dml-tile", PYTHON=str(Path.cwd() / "python3"), PACKAGE="/the/action", EXTRAS="nonsense")
     assert done.returncode == 2
     assert done.stdout.startswith("::error title=dml-tile::It cannot be installed with the extras 'nonsense'")
+
+
+@pytest.mark.parametrize(("required", "status"), [("true", 2), ("false", 0)])
+def test_the_action_fails_where_nothing_was_checked_unless_told_not_to(required: str, status: int) -> None:
+    write("models/a.json", TILE)
+    write("pyproject.toml", '[tool.dml-tile]\npaths = ["models"]\nexclude = ["*.json"]\n')
+    done = run_check(REQUIRE_OPERATORS=required)
+    assert (done.returncode, "no operator was checked" in done.stderr) == (status, True)
+    assert outputs()["status"] == str(status)
 
 
 def test_the_action_takes_the_project_s_paths() -> None:

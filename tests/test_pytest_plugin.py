@@ -236,6 +236,35 @@ def test_a_strict_run_fails_tests_that_ask_and_name_no_target(pytester: pytest.P
     assert passed(run(pytester, answered, "-odml_strict=true", variable="6_4"))
 
 
+MARKED = """
+@pytest.mark.dml(targets=["4_1"])
+def test_listed(): level()
+@pytest.mark.dml(targets=["windows-11-21h2"])
+def test_same_as_listed(): level()
+@pytest.mark.dml(targets=["5_0"])
+def test_not_listed(): level()
+@pytest.mark.dml(minimum="4_1")
+def test_bound(): level()
+@simulate("5_0")
+def test_decorated(): level()
+@pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.dml(targets=["5_0"]))])
+def test_parameter(x): level()
+"""
+
+
+def test_a_strict_run_fails_tests_whose_targets_the_ini_setting_lacks(pytester: pytest.Pytester) -> None:
+    strict, ini = "-odml_strict=true", "4_0 4_1"
+    result = run(pytester, MARKED, strict, ini=ini)
+    assert failed(result) == ["test_not_listed[4_0]", "test_decorated[4_0]", "test_parameter[1]"]
+    says(result, "*::test_not_listed*: dml(targets=['5_0']) names 5_0, which no run chooses: it is not in 4_0, 4_1 (*")
+    for variable, option in (("4_1", "-odml_strict=true"), (None, "--dml-target=4_1")):
+        others = run(pytester, MARKED, strict, option, ini=ini, variable=variable)
+        assert [name.replace("4_1", "4_0") for name in failed(others)] == failed(result)
+        says(others, "dml-tile: 1 test deselected: dml(targets=['windows-11-21h2']) excludes 4_1 *")
+    assert not failed(run(pytester, MARKED, ini=ini))
+    assert not failed(run(pytester, MARKED, strict))
+
+
 @pytest.mark.long
 def test_workers_run_each_test_once_for_each_target(pytester: pytest.Pytester) -> None:
     source = f"""{TESTS.format("6_4")}

@@ -276,3 +276,16 @@ def test_a_name_that_holds_nothing_to_check_is_an_error(check: Call, arguments: 
     assert result.exit_code == 2 * bool(name), result.stderr
     if not name:
         assert check(*arguments.split(), "--require-operators").exit_code == 2 * ("some" not in arguments)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "arguments", "status"),
+    [("a.json", "", 2), ("", "", 0), ("a.json", "models/a.json", 0), ("a.json", "--skip-others models", 0)],
+)
+def test_the_setting_requires_operators_where_the_settings_name_the_files(
+    check: Call, left_out: str, arguments: str, status: int
+) -> None:
+    write("models/a.json", TILE)
+    exclude = f'exclude = ["{left_out}"]' if left_out else ""
+    write("pyproject.toml", f'[tool.dml-tile]\npaths = ["models"]\nrequire-operators = true\n{exclude}\n')
+    assert check(*arguments.split()).exit_code == status

@@ -14,8 +14,8 @@ def check(context: typer.Context, **options: Any) -> None:
     """Say which operators DirectML would take at each target, and with --via ort which nodes of a model, and why.
 
     The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
-    select, ignore, baseline, against, via, dim, input-shape, exclude, strict-files and fail-on; an option replaces
-    its setting. per-file-ignores has rules by patterns of files.
+    select, ignore, baseline, against, via, dim, input-shape, exclude, strict-files, require-operators and fail-on; an
+    option replaces its setting. per-file-ignores has rules by patterns of files.
     """
     from dml_tile.cli.check_run import run_check
 

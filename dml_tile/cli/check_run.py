@@ -148,8 +148,12 @@ class CheckRun:
     @property
     def is_project(self) -> bool:
         """True if the settings name what is checked, or the command names the settings' folder."""
-        is_chosen = "paths" in self.config.options or self.options.files_from
-        return not is_chosen or any(map(self._is_settings_folder, self.names))
+        return not self.names_files or any(map(self._is_settings_folder, self.names))
+
+    @property
+    def names_files(self) -> bool:
+        """True if the command, not the settings, names what is checked."""
+        return "paths" in self.config.options or bool(self.options.files_from)
 
     def _is_settings_folder(self, name: str) -> bool:
         try:
@@ -326,9 +330,10 @@ class CheckRun:
             complain(source, [finding])
         self._complain_of_unknown_names()
         has_operators = any(each.is_checked for each in files)
+        by_option = "require_operators" in self.config.options
         if not (has_operators or self.status.problems):
             nothing = unreadable("", "no operator was checked")
-            if options.require_operators:
+            if self.config.settings.require_operators and (by_option or not self.names_files):
                 self.status.complain("check", nothing)
             else:
                 complain("check", [nothing])

@@ -93,6 +93,7 @@ class Settings(Record):
     input_shape: _Texts = ()
     exclude: _Texts = ()
     strict_files: bool = Field(default=False, strict=True)
+    require_operators: bool = Field(default=False, strict=True)
     per_file_ignores: Annotated[dict[str, _Texts], Field(max_length=MAX_ENTRIES)] = Field(default_factory=dict)
     fail_on: FailOn = "warning"
     max_cpu_nodes: Annotated[int, Field(ge=0, strict=True)] | None = None

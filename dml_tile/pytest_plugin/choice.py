@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
 
 KEYWORDS: Final = ("targets", "minimum", "maximum", "expects_removal")
+_SETTING: Final = "dml_target"
+_INI: Final = f"the ini setting {_SETTING}"
 _level: Final = attrgetter("feature_level")
 
 
@@ -39,20 +41,27 @@ def read_choice(config: pytest.Config, options: argparse.Namespace) -> RunTarget
     sources: dict[str, list[str] | None] = {
         "--dml-target": options.dml_target or None,
         TARGET_VARIABLE: None if variable is None else [variable],
-        "the ini setting dml_target": config.getini("dml_target"),
+        _INI: config.getini(_SETTING),
     }
-    for source, texts in sources.items():
-        if texts is not None:
-            from dml_tile.simulation.target import targets_in
+    return next((_parsed(source, texts) for source, texts in sources.items() if texts is not None), None)
 
-            try:
-                targets = targets_in(" ".join(texts))
-            except ValueError as error:
-                raise pytest.UsageError(f"{source}: {error}") from None
-            if not targets:
-                raise pytest.UsageError(f"{source} is empty; name a target, or leave it out")
-            return RunTargets(source, targets)
-    return None
+
+def read_setting(config: pytest.Config) -> RunTargets | None:
+    """Return the targets of the ini setting, chosen or not; None if it is not set. Raises pytest.UsageError."""
+    texts = config.getini(_SETTING)
+    return None if texts is None else _parsed(_INI, texts)
+
+
+def _parsed(source: str, texts: list[str]) -> RunTargets:
+    from dml_tile.simulation.target import targets_in
+
+    try:
+        targets = targets_in(" ".join(texts))
+    except ValueError as error:
+        raise pytest.UsageError(f"{source}: {error}") from None
+    if not targets:
+        raise pytest.UsageError(f"{source} is empty; name a target, or leave it out")
+    return RunTargets(source, targets)
 
 
 @dataclass(frozen=True)
@@ -108,6 +117,13 @@ class MarkerTargets:
         if targets == () or (minimum and maximum and _level(minimum) > _level(maximum)):
             raise ValueError(f"no target can meet {both.text}")
         return replace(both, targets=targets)
+
+
+def require_listed(marked: MarkerTargets, listed: RunTargets) -> None:
+    """Raise ValueError for a target of a marker that simulates as none of the listed ones."""
+    for target in marked.targets or ():
+        if not any(map(target.simulates_as, listed.targets)):
+            raise ValueError(f"{marked.text} names {target.name}, which no run chooses: it is not in {listed}")
 
 
 def marker_targets(item: pytest.Item) -> MarkerTargets | None:

@@ -29,6 +29,8 @@ class Run:
         self.has_several = self.chosen is not None and len(self.chosen.targets) > 1
         self.every_test = bool(options.dml_every_test or config.getini("dml_every_test"))
         self.is_strict = bool(config.getini("dml_strict"))
+        self.listed = choice.read_setting(config) if self.is_strict else None
+        """The targets of the ini setting, to which a strict run holds markers."""
         self.outside = PROCESS.outside
         """The value of the variable when the run was configured."""
         self.deselected: Counter[str] = Counter()
@@ -134,6 +136,8 @@ class PlannedTest:
         """Decide on the target; return False if it is none of those chosen. Raises ValueError."""
         item, chosen = self._item, self._run.chosen
         marked, raw = choice.marker_targets(item), choice.parameter_of(item)
+        if marked and self._run.listed:
+            choice.require_listed(marked, self._run.listed)
         self.is_named = bool(marked or raw or self._run.every_test or "dml_target" in _fixtures_of(item))
         if not self.is_named:
             self.target = choice.targets_for(chosen, None)[0] if chosen and not self._run.has_several else None
