@@ -172,6 +172,7 @@ def test_a_constant_is_taken_from_6_2_on_with_a_note(data_size: int | None) -> N
         assert (note.rule, note.path, note.severity) == ("DML-GRAPH-Type-CONSTANT", "Nodes[0].Type", Severity.NOTE)
         (refusal,) = check(graph, "6_1", against=against)
         assert (refusal.rule, refusal.hresult) == ("DML-GRAPH-Type", HRESULT.E_INVALIDARG)
+        assert refusal.basis == Basis.DOCUMENTED | Basis.INFERRED
         assert "DML_GRAPH_NODE_TYPE_CONSTANT needs DML_FEATURE_LEVEL_6_2" in refusal.message
     assert lowest_level(graph) == FeatureLevel.parse("6_2")
     assert "on Windows, DirectML takes such nodes from 6_2 on" in invoke("explain", "80004001").stdout

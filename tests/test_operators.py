@@ -73,7 +73,7 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
             for tensor in tensors:
                 assert older[tensor].data_types <= newer[tensor].data_types
                 assert older[tensor].dimension_counts <= newer[tensor].dimension_counts
-        assert tensors >= {*table.inputs, *table.optional_from}
+        assert tensors >= {*table.inputs}
         assert {*table.fused_from} <= {each.name for each in operators().values()}
 
 

@@ -1,8 +1,8 @@
 """The facts of each feature level, one row a level: what is documented, what was measured, and on which build.
 
 Three builds of DirectML were measured, which report 5_0, 5_2 and 6_2. Older levels are taken to be as 5_0, 5_1 as 5_2,
-and all from 6_0 on as 6_2. The build that reports 5_0 has the operators of 5_1, and answers about them as 5_1's pages
-do; for Tile the two levels do not differ.
+and all from 6_0 on as 6_2, which is inferred at 6_0 and 6_1. The build that reports 5_0 has the operators of 5_1, and
+answers about them as 5_1's pages do; for Tile the two levels do not differ.
 
 Page: https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history
 """
@@ -91,8 +91,8 @@ LEVELS: Final = {
         Level(_L("5_0"), _AS_5_0, tiles_are_measured=True),
         Level(_L("5_1"), _AS_5_2, tiles_are_measured=True, operators_are_measured=True),
         Level(_L("5_2"), _AS_5_2, tiles_are_measured=True, operators_are_measured=True),
-        Level(_L("6_0"), _AS_6_2, tiles_are_measured=True),
-        Level(_L("6_1"), _AS_6_2, tiles_are_measured=True),
+        Level(_L("6_0"), _AS_6_2),
+        Level(_L("6_1"), _AS_6_2),
         Level(_L("6_2"), _AS_6_2, tiles_are_measured=True, operators_are_measured=True),
         Level(_L("6_3"), _AS_6_2, tiles_are_measured=True, new_types=("int4",)),
         Level(_L("6_4"), _AS_6_2, tiles_are_measured=True),

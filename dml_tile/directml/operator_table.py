@@ -121,7 +121,6 @@ class OperatorTable:
     """Enumerators of which the runtime takes any value."""
     without_rule: tuple[str, ...] = ()
     """Fields of which DirectML may want more than the entry says."""
-    optional_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
     fused: bool = False
     """The operator is an activation that can be fused into any other with a field for one."""
     runtime_fused: bool = False
@@ -278,7 +277,6 @@ def operator_table(operator: str, tensors: tuple[str, ...], choice: str = "") ->
         given=tuple(map(_given, sentences["given"])),
         null=tuple(map(_given, sentences["null"])),
         names=dict(each.split(": ") for each in values.get("names", ())),
-        optional_from=_levels(values.get("optional_from", ())),
         fused_from=_levels(values.get("fused_from", ())),
         directmlx_from=_level(values["directmlx_from"]) if "directmlx_from" in values else None,
         page=pages.operator(operator, is_in_guide="read" not in values),

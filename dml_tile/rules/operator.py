@@ -215,10 +215,8 @@ def _violations(
 
 def _findings_of_tensors(op: OperatorView, target: Target) -> Iterator[Finding]:
     """Yield the findings of the tensors."""
-    level = target.feature_level
     for operand in op.unusual_operands:
-        if operand.tensor is not None or op.table.optional_from.get(operand.name, level + 1) > level:
-            yield from findings_of_tensor(operand, op.views.get(operand.name), target)
+        yield from findings_of_tensor(operand, op.views.get(operand.name), target)
 
 
 @lru_cache(maxsize=8)
@@ -265,7 +263,7 @@ def not_looked_at(fields: OperatorFields) -> tuple[str, ...]:
 @cache
 def _levels_of(operator: Operator, table: OperatorTable) -> frozenset[FeatureLevel]:
     """Return the levels at which the answer to an operator can differ from the next older level's."""
-    levels = {operator.level, *table.rows, *table.runtime, *table.optional_from.values()}
+    levels = {operator.level, *table.rows, *table.runtime}
     levels.update(given.below for given in table.given if given.below)
     levels.update(sentence.below for sentence in table.fields if sentence.below)
     levels.update(*(enumerations()[field.enumeration].levels for field in operator.enumerators))
