@@ -44,7 +44,7 @@ TOP: Final = operator(
     "TOP_K", InputTensor=tensor(3, 4), OutputValueTensor=tensor(3, 2),
     OutputIndexTensor=tensor(3, 2, data_type="UINT32"), Axis=1, K=2,
 )  # fmt: skip
-FLOAT, INT = tensor(2, 3), tensor(2, 3, data_type="INT32")
+FLOAT, INT, LONG = tensor(2, 3), tensor(2, 3, data_type="INT32"), tensor(2, 3, data_type="INT64")
 CASES: Final[dict[str, tuple[OperatorDesc, str, dict[str, Any]]]] = {
     # a refused descriptor, a level, and fields of it with all edits
     "the majority is the measure": (add(INT, FLOAT, FLOAT), "6_4", {"ATensor.DataType": 1}),
@@ -59,6 +59,10 @@ CASES: Final[dict[str, tuple[OperatorDesc, str, dict[str, Any]]]] = {
         CONVOLUTION, "3_0", {"FilterTensor.Sizes": (2, 4, 1, 3), "Dilations": (1, 1), "EndPadding": (0, 0)}
     ),
     "axes follow leading ones": (TOP, "3_0", {"Axis": 3, "OutputIndexTensor.Sizes": (1, 1, 3, 2)}),
+    "a scale is an operator of its own": (
+        operator("ELEMENT_WISE_ABS", InputTensor=LONG, OutputTensor=LONG, ScaleBias={"Scale": 2, "Bias": 0}), "6_2",
+        {"ScaleBias": None},
+    ),
     "the total follows other fields": (
         add(FLOAT, FLOAT, tensor(2, 3, Strides=[1, 1], TotalTensorSizeInBytes=4)), "6_4",
         {"OutputTensor.Strides": (3, 1), "OutputTensor.TotalTensorSizeInBytes": 24},

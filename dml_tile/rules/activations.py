@@ -93,7 +93,6 @@ def _refused_alone(op: OperatorView, target: Target) -> Iterator[tuple[str, Viol
 
 
 _SCALE_BIAS: Final = "https://github.com/microsoft/DirectML/issues/698"
-_ADVICE: Final = "scale in an operator of its own, before the activation"
 
 
 @ACTIVATION_RULES.add("DML-OPERATOR-activation-ScaleBias", url=_SCALE_BIAS, basis=Basis.RUNTIME | Basis.INFERRED)
@@ -101,7 +100,7 @@ def scale_or_bias_alone_is_given(op: OperatorView, target: Target) -> Iterator[V
     """ScaleBias of a fused activation is null, or has a Scale of 1 or a Bias of 0."""
     for path, given, changes in _scales(op):
         if changes == 2:
-            yield Violation(path, f"{given}, but null was expected", _ADVICE, Basis.RUNTIME)
+            yield Violation(path, f"{given}, but null was expected", basis=Basis.RUNTIME, edit=_unscaled(path))
 
 
 @ACTIVATION_RULES.add(
@@ -111,7 +110,11 @@ def scale_is_not_applied(op: OperatorView, target: Target) -> Iterator[Violation
     """ScaleBias of a fused activation is null, or changes nothing: DirectML does not apply it."""
     for path, given, changes in _scales(op):
         if changes == 1:
-            yield Violation(path, f"{given}; DirectML takes and does not apply them", _ADVICE, Basis.INFERRED)
+            yield Violation(path, f"{given}; DirectML takes and does not apply them", edit=_unscaled(path))
+
+
+def _unscaled(path: str) -> Try:
+    return Try("scale in an operator of its own, before the activation", edits=(Edit(path, None),))
 
 
 def _scales(op: OperatorView) -> Iterator[tuple[str, str, int]]:

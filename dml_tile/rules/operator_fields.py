@@ -96,7 +96,8 @@ def wide_tensors_have_no_scale(op: OperatorView, target: Target) -> Iterator[Vio
     data_type = view.desc.data_type
     if isinstance(data_type, TensorDataType) and data_type.bits == 64:
         message = f"a scale and a bias were provided, but null was expected for tensors of {data_type.name}"
-        yield Violation("ScaleBias", message, basis=Basis.RUNTIME, edit=set_to(None, "ScaleBias"))
+        edit = Try("scale in an operator of its own", edits=(Edit("ScaleBias", None),))
+        yield Violation("ScaleBias", message, basis=Basis.RUNTIME, edit=edit)
 
 
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-Strides", basis=Basis.RUNTIME | Basis.INFERRED)
