@@ -210,18 +210,25 @@ class Rules(list[Rule[Subject]]):
     ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
         """Replace the function that finds violations by its rule, and append that. A crash or a note has no HRESULT.
 
-        The function's docstring is what the rule says; its name is, where ``python -OO`` drops docstrings.
+        The function's docstring is what the rule says, also where ``python -OO`` drops docstrings.
         """
 
         def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
             fields = self._usual | options
             if fields.get("crash") or fields.get("severity") is Severity.NOTE:
                 fields["hresult"] = None
-            says = violations.__doc__ or f"{violations.__name__.capitalize()}.".replace("_", " ")
+            says = violations.__doc__ or _docstring_in_source(violations)
             self.append(Rule(rule_id, " ".join(says.split()), violations=violations, **fields))
             return self[-1]
 
         return make
+
+
+def _docstring_in_source(function: Callable[..., object]) -> str:
+    import ast
+    import inspect
+
+    return ast.get_docstring(ast.parse(inspect.getsource(function)).body[0]) or ""  # type: ignore[arg-type]
 
 
 def suggestion_of(tries: tuple[Try, ...]) -> str | None:

@@ -51,11 +51,12 @@ def test_a_tile_s_targets_are_found_without_a_walk_over_all_reasons_of_its_model
         def __iter__(self) -> Any:
             raise AssertionError("each Tile would cost as much as the model has reasons")
 
-    reasons = Unwalked((Reason(Placement.DIRECTML), Reason(Placement.CPU, "ORT-CPU-query", "pads[0] is -1")))
+    reasons = (Reason(Placement.DIRECTML), Reason(Placement.CPU, "ORT-CPU-query", "pads[0] is -1"))
     named = [NamedNode(pointer, "", "", "Tile", 13) for pointer in "01"]
     old, new = map(Target.parse, (OLD, NEW))
     placed = PlacedModel((named[0], named[1]), reasons, ((), ()), ((0, 1), (0, -1)))
     nodes = ModelNodes("a.onnx", (old, new), placed)
+    object.__setattr__(placed, "reasons", Unwalked(reasons))  # which are walked once, when they come
     tile = tile_in(model(*computed("y = Tile(x, r)"), inputs=[typed("x", [2])], initializer=[tensor("r", [2])]))
     for place, targets in ("0", [old, new]), ("1", []):
         assert [*nodes.targets_of(item_of(replace(tile, place=place)))] == targets

@@ -22,11 +22,15 @@ from dml_tile.readers.model_tile import DIALECTS, TileNode, ValueOrigin, ValueSo
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.child import Order, answer_line, read_answer
 from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader
+from tests.helpers.command_line import Call, errors_of
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs
+from tests.helpers.model_process import ModelProcess
+from tests.helpers.paths import ROOT
 
 pytestmark = pytest.mark.long
 
 BURN_XML, BURN_ONNX, LITE = (MODELS / name for name in ("burn_tile.ir.xml", "burn_tile.onnx", "tile.tflite"))
+QUANTISED: Final = ROOT / "tests" / "data" / "qdq8.onnx"
 BURN = TileNode("output_tensor", DIALECTS["OpenVINO Tile-1"], "f32", (2, 2), (2, 2))
 LONG = 300  # seconds, on a machine that has much else to do
 
@@ -250,6 +254,66 @@ def test_a_failing_process_costs_one(tmp_path: Path, deed: str, message: str, mo
     assert before != after, FRESH
     assert is_gone(before)
     assert is_gone(after)
+
+
+FIVE: Final = "[0, 0, 0, 0, 0]"
+EMPTY: Final = '{"nodes": [], "reasons": [], "errors": [[], []], "placed": [[], []]}\n'
+WRONG: Final = {
+    "another number of targets": (f'[[], []], "placed": [{FIVE}', f'[[], [], []], "placed": [{FIVE}, {FIVE}'),
+    "a rule that there is none of": ('["directml", "", ', '["directml", "x", '),
+    "a rule that is none of nodes": ('["directml", "", ', '["cpu", "known-at-run-time", '),
+    "a departure without a rule": ('["directml", "", ', '["cpu", "", '),
+    "an error that is none": ('"errors": [[], []]', '"errors": [[0], []]'),
+    "an error without a reason": ('"errors": [[], []]', '"errors": [[], [-1]]'),
+    "no such place": ('"place": "2"', '"place": "9"'),
+    "a place of another operator": ('"place": "2"', '"place": "1"'),
+    "no permutation": ('"transposed": []', '"transposed": [1, 1]'),
+    "a permutation of another rank": ('"transposed": []', '"transposed": [0, 1, 2]'),
+    "placements twice": ('{"nodes"', EMPTY + '{"nodes"'),
+}
+
+
+class Changed(ModelProcess):
+    """Sends something else than a part of each answer."""
+
+    parts = "", ""
+
+    def write(self, line: bytes) -> None:
+        super().write(line)
+        answer = self.stdout.getvalue().decode()
+        assert self.parts[0] in answer
+        self.stdout.truncate(0)
+        self.stdout.write(answer.replace(*self.parts, 1).encode())
+        self.stdout.seek(0)
+
+
+@pytest.mark.parametrize("parts", WRONG.values(), ids=WRONG)
+def test_an_answer_to_another_order_costs_the_file(
+    call: Call, monkeypatch: pytest.MonkeyPatch, parts: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(parent, "started", Changed)
+    arguments = "check", str(QUANTISED), "--via", "ort", "-t", "6_4,5_0", "--format", "html:page.html"
+    assert call(*arguments).exit_code == 0
+    monkeypatch.setattr(Changed, "parts", parts)
+    assert errors_of(call, *arguments) == f"dml-tile: {QUANTISED}: ONNX's reader sent a malformed reply\n"
+
+
+def test_the_page_names_the_rule_of_a_kernel_that_a_placed_tile_lacks(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parent, "started", Changed)
+    monkeypatch.setattr(Changed, "parts", ('"quantised": "uint8"', '"quantised": "x"'))
+    result = call("check", str(QUANTISED), "--via", "ort", "-t", "6_4", "--format", "html")
+    assert (result.exit_code, "ORT-NODE-no-kernel" in result.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("arguments", ["check {}", "check {} --via chromium", "lower {} -t 4_0"])
+def test_placements_that_nobody_asked_for_cost_the_file(
+    call: Call, monkeypatch: pytest.MonkeyPatch, arguments: str
+) -> None:
+    monkeypatch.setattr(parent, "started", Changed)
+    monkeypatch.setattr(Changed, "parts", ("", EMPTY))
+    assert "sent a malformed reply" in errors_of(call, *arguments.format(QUANTISED).split())
 
 
 def test_of_many_problems_of_a_file_the_rest_is_counted(tmp_path: Path) -> None:

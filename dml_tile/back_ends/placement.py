@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from dml_tile.back_ends.kernels import Version
+from dml_tile.findings import OWN
 
 
 class Placement(StrEnum):
@@ -43,6 +44,13 @@ class Reason(NamedTuple):
     text: str = ""
     suggestion: str | None = None
     subject: str = ""
+
+    @property
+    def has_its_rule(self) -> bool:
+        """True for a rule of nodes, and for none where there is nothing to report."""
+        if self.rule:
+            return self.rule in OWN and OWN[self.rule].key == "nodes"
+        return self.placement in (Placement.DIRECTML, Placement.GONE)
 
     @property
     def why(self) -> str:
@@ -151,10 +159,14 @@ class PlacedModel:
     placed: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a number of no reason, and for another number of placements than of nodes."""
-        numbers = range(-1, len(self.reasons))
-        if any(number not in numbers for each in (*self.errors, *self.placed) for number in each):
+        """Raise ValueError for a number of no reason, a rule that is none of nodes, and a node too many or few."""
+        numbers = range(len(self.reasons))
+        if any(number not in numbers and number != -1 for each in self.placed for number in each):
             raise ValueError("a number is that of no reason")
+        if any(number not in numbers or not self.reasons[number].rule for each in self.errors for number in each):
+            raise ValueError("an error has no rule")
+        if not all(each.has_its_rule for each in self.reasons) or (self.nodes and not self.reasons):
+            raise ValueError("a rule is none of nodes")
         if len(self.errors) != len(self.placed) or any(len(each) != len(self.nodes) for each in self.placed):
             raise ValueError("each node has a placement at each target")
 

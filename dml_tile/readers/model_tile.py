@@ -129,6 +129,8 @@ class TileNode:
         require_few_dimensions(self.pointer, len(self.shape or ()))
         if self.repeats is not None and (self.shape is None or len(self.shape) != len(self.repeats)):
             raise ValueError("shape and repeats must have the same length")
+        if self.transposed and sorted(self.transposed) != [*range(len(self.shape or ()))]:
+            raise ValueError("transposed must be a permutation of the input's dimensions")
 
     def __str__(self) -> str:
         """Return the tile in one line, with DirectML's name of the data type: ``FLOAT32 {N,3} x {2,1} -> {2*N,3}``.

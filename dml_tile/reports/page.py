@@ -8,6 +8,7 @@ from typing import Final
 from dml_tile import __version__
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import CheckedFile
+from dml_tile.findings import OWN
 from dml_tile.reports.overview import OverviewReport, PlacedModels
 from dml_tile.reports.templates import html_page
 
@@ -44,7 +45,7 @@ class PageReport(OverviewReport):
                 "Rules broken": len(self.rules),
             },
             MAX_ON_A_PAGE=MAX_ON_A_PAGE,
-            RULES=RULES,
+            RULES={**RULES, **OWN},
             version=__version__,
         )
         for piece in page:

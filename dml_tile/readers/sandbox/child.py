@@ -57,6 +57,11 @@ class Order:
     memory: int
     targets: tuple[Target, ...] = ()
 
+    @property
+    def places_nodes(self) -> bool:
+        """True if the answer begins with the placements of the model's nodes, unless the model cannot be read."""
+        return bool(self.targets) and self.reader == "ONNX"
+
     def line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"  # in ASCII, whatever the path's bytes are
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import RLock, Thread
 from typing import IO, Final, cast
 
+from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.findings import unreadable
@@ -25,6 +26,7 @@ from dml_tile.input_errors import limited_problems
 from dml_tile.readers.contents import require_no_pointer
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, Order, Part, read_answer
 
 MAX_SECONDS: Final = 60
@@ -153,7 +155,7 @@ def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
 def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> ModelFacts | str:
     """Add what the child answers; return its end, or why it is incomplete and the child useless."""
     orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-    left = MAX_ANSWER_BYTES
+    left, tiles = MAX_ANSWER_BYTES, set[str]()
     with suppress(OSError):  # it has ended
         orders.write(order.line())
         orders.flush()
@@ -163,10 +165,16 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
                 return f"has more nodes than {MAX_ANSWER_BYTES} bytes can name"
             try:
                 part = read_answer(line)
+                if isinstance(part, ModelFacts):
+                    return part
+                if isinstance(part, PlacedModel):
+                    if parts or not order.places_nodes or len(part.placed) != len(order.targets):
+                        raise ValueError("these placements were not asked for")
+                    tiles = {node.pointer for node in part.nodes if node.operator == "Tile"}
+                elif isinstance(part, TileNode) and order.places_nodes and part.place not in tiles:
+                    raise ValueError("the Tile is none of the model's nodes")
             except ValueError:
                 return f"{order.reader}'s reader sent a malformed reply"
-            if isinstance(part, ModelFacts):
-                return part
             parts.append(part)
     status = process.wait()
     if status == OUT_OF_MEMORY:
