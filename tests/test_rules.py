@@ -48,9 +48,13 @@ AS_UINT64: Final = "tile the same bits as UINT64"
 BY_THE_RUNTIME: Final = f'{AS_UINT64}, or go by the runtime alone (against="runtime", --against runtime)'
 TWO: Final = {"RepeatsCount": 2, "Repeats": [3, 3]}
 
+ONES: Final = "give it leading sizes of 1: {1, 1, 2, 3}, and set Repeats to {1, 1, 1, 2}"
+LEADING_ONES: Final = f"{ONES}, or ship DirectML 1.5.0 or later with the application"
+
 SUGGESTED: Final = [
     # a descriptor, a rule that it breaks, and what is suggested at a level, which must be accepted
-    (row("FLOAT32", [], []), "DML-BUFFER-DimensionCount", "6_4", None),  # it needs a repeat too
+    (row("FLOAT32", [], []), "DML-BUFFER-DimensionCount", "6_4", "give a scalar the Sizes {1}, and set Repeats to {1}"),
+    (row("INT32", [2, 3], [1, 2]), "DML-TILE-DimensionCount-level", "2_1", LEADING_ONES),
     (row("FLOAT32", [1] * 9, [1] * 9), "DML-BUFFER-DimensionCount", "6_4", None),
     (row("FLOAT32", [2], [1], InputTensor__TotalTensorSizeInBytes=4), MINIMUM, "6_4", "set it to 8"),
     (row("FLOAT32", [2, 1], [1, 1], InputTensor__Strides=[UINT_MAX - 1, 1]), MINIMUM, "6_4", "set it to 17179869180"),

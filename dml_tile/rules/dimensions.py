@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dml_tile.findings import Edit, Try
-from dml_tile.rules.operator_view import OperatorView, counted
-from dml_tile.rules.tensor import TensorView
+from dml_tile.rules.operator_view import OperatorView
+from dml_tile.rules.tensor import TensorView, counted
 from dml_tile.text import braced
 
 _COUNTS: Final = ("DimensionCount", "ScaleCount")

@@ -24,7 +24,8 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.operator_table import Basis, Sentence
 from dml_tile.directml.operators import Operator, enumerations
 from dml_tile.findings import Try, Violation, set_to
-from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView, counted, sized
+from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView
+from dml_tile.rules.tensor import counted, sized
 from dml_tile.text import braced
 
 EQUATION: Final = re.compile(

@@ -11,9 +11,9 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Edit, Rules, Try, Violation, set_to
 from dml_tile.rules.equations import shown
-from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView, broadcast, counted, sized
+from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView, broadcast
 from dml_tile.rules.shapes import holds, misfits, misfits_below
-from dml_tile.rules.tensor import TensorView
+from dml_tile.rules.tensor import TensorView, counted, sized
 from dml_tile.rules.tile import upgrade_advice
 
 OPERATOR_FIELD_RULES: Final = Rules[OperatorView](url=pages.OPERATOR, basis=BOTH | Basis.INFERRED)

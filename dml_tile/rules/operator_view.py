@@ -14,7 +14,6 @@ from dml_tile.directml.operators import Field, enumerations
 from dml_tile.findings import Edit, Try
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.tensor import Operand, TensorView, view_of
-from dml_tile.text import braced
 
 INT_MAX: Final = 2**31 - 1
 TAKEN_AS_AVERAGE: Final = "AVERAGE"
@@ -92,27 +91,6 @@ def broadcast(small: TensorView, large: TensorView) -> Try | None:
     repeated = tuple([0 if size == 1 else stride for size, stride in zip(sizes, strides, strict=True)])
     edits = Edit(small.path("Sizes"), large.sizes), Edit(small.path("Strides"), repeated)
     return Try(f"give it {large.operand.name}'s Sizes, with strides of 0", edits=edits)
-
-
-def sized(view: TensorView, sizes: tuple[int, ...]) -> Try:
-    """Return the way out to give a tensor other Sizes; its strides, if it has any, become those of a packed one."""
-    edits, text = [Edit(view.path("Sizes"), sizes)], f"set Sizes to {braced(sizes)}"
-    if view.desc.strides is None:
-        return Try(text, edits=(*edits,))
-    return Try(f"{text}, packed", edits=(*edits, Edit(view.path("Strides"), None)))
-
-
-def counted(view: TensorView, count: int) -> Try | None:
-    """Return the way out to give a tensor so many dimensions by leading sizes of 1, or without its own."""
-    sizes, strides = view.desc.sizes or (), view.desc.strides
-    missing, excess = max(0, count - len(sizes)), max(0, len(sizes) - count)
-    if not sizes or any(size != 1 for size in sizes[:excess]):
-        return None
-    after = (1,) * missing + sizes[excess:]
-    edits = [Edit(view.path("Sizes"), after)]
-    if strides is not None:
-        edits.append(Edit(view.path("Strides"), (0,) * missing + strides[excess:]))
-    return Try(f"{'leave out' if excess else 'give it'} leading sizes of 1: {braced(after)}", edits=(*edits,))
 
 
 def viewed(fields: OperatorFields) -> OperatorView:

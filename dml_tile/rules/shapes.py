@@ -33,7 +33,8 @@ from dml_tile.rules.equations import (
     steps_of_equations,
     value_of,
 )
-from dml_tile.rules.operator_view import OperatorView, counted, sized
+from dml_tile.rules.operator_view import OperatorView
+from dml_tile.rules.tensor import counted, sized
 from dml_tile.text import braced
 
 SHAPE: Final = re.compile(r"(?P<tensor>\w+)(?: if (?P<condition>[^:]+))?: (?P<sizes>.+)")

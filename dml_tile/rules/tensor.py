@@ -313,6 +313,27 @@ def alignment_is_a_power_of_two(view: TensorView, target: Target) -> Iterator[Vi
         yield Violation(path, message, basis=Basis.RUNTIME, edit=set_to(0, path))
 
 
+def sized(view: TensorView, sizes: tuple[int, ...]) -> Try:
+    """Return the way out to give a tensor other Sizes; its strides, if it has any, become those of a packed one."""
+    edits, text = [Edit(view.path("Sizes"), sizes)], f"set Sizes to {braced(sizes)}"
+    if view.desc.strides is None:
+        return Try(text, edits=(*edits,))
+    return Try(f"{text}, packed", edits=(*edits, Edit(view.path("Strides"), None)))
+
+
+def counted(view: TensorView, count: int) -> Try | None:
+    """Return the way out to give a tensor so many dimensions by leading sizes of 1, or without its own."""
+    sizes, strides = view.desc.sizes or (), view.desc.strides
+    missing, excess = max(0, count - len(sizes)), max(0, len(sizes) - count)
+    if not sizes or any(size != 1 for size in sizes[:excess]):
+        return None
+    after = (1,) * missing + sizes[excess:]
+    edits = [Edit(view.path("Sizes"), after)]
+    if strides is not None:
+        edits.append(Edit(view.path("Strides"), (0,) * missing + strides[excess:]))
+    return Try(f"{'leave out' if excess else 'give it'} leading sizes of 1: {braced(after)}", edits=(*edits,))
+
+
 def findings_of_tensor(operand: Operand, view: TensorView | None, target: Target) -> Iterator[Finding]:
     """Yield the findings of a tensor, then those of its buffer."""
     if view is None or not view.is_ordinary:

@@ -14,7 +14,7 @@ from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import operator_name, operators
 from dml_tile.directml.targets import DIRECTML_VERSIONS, Target, tile_rows
 from dml_tile.findings import BOTH, Basis, Edit, Rules, Severity, Try, Violation, set_to
-from dml_tile.rules.tensor import TensorView
+from dml_tile.rules.tensor import TensorView, counted
 from dml_tile.text import braced, counts_text
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
         return
     since = next(row.since for row in tile_rows() if count in row.dimension_counts)
     counts = target.tile_support.dimension_counts
-    edit = Try(f"give the tensor leading sizes of 1, up to {min(counts)} dimensions") if count < min(counts) else None
+    edit = counted(view, min(counts)) if count < min(counts) else None
     yield count_outside_row(view, counts, since, target, taker="Tile", edit=edit)
 
 

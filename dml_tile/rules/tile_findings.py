@@ -6,15 +6,16 @@ An operator without fields, such as a null one or a private one, is taken for a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
-from itertools import groupby, takewhile
+from itertools import chain, groupby, takewhile
 from operator import mul
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.enums import OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.targets import Target, tile_support
-from dml_tile.findings import Finding, Severity, apply_rules
+from dml_tile.findings import Edit, Finding, Severity, apply_rules
 from dml_tile.rules.tensor import Operand, findings_of_tensor, ordinary_buffer, view_of
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
@@ -26,6 +27,7 @@ from dml_tile.rules.tile import (
     elements_beyond_a_view,
     operator_is_checked,
 )
+from dml_tile.text import braced
 
 if TYPE_CHECKING:
     from dml_tile.descriptors.operator import OperatorDesc
@@ -92,9 +94,23 @@ def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]
     operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor, is_output=True)
     views = [view_of(operand) for operand in operands]
     for operand, view in zip(operands, views, strict=True):
-        yield from findings_of_tensor(operand, view, target)
-        yield from apply_rules(TILE_BUFFER_RULES, view, target) if view else ()
+        of_tile = apply_rules(TILE_BUFFER_RULES, view, target) if view else ()
+        for finding in chain(findings_of_tensor(operand, view, target), of_tile):
+            is_edited = any(each.edits for each in finding.tries)
+            yield _with_repeats(finding, tile.repeats or ()) if is_edited else finding
     yield from apply_rules(_OF_WHOLE, TileView(tile, *views), target)
+
+
+def _with_repeats(finding: Finding, repeats: tuple[int, ...]) -> Finding:
+    """Return a finding whose edit gives a tensor leading sizes of 1, with as many leading repeats of 1."""
+    sizes = next((value for path, value in finding.edits if path.endswith(".Sizes")), ())
+    if len(sizes) <= len(repeats):
+        return finding
+    wanted = (1,) * (len(sizes) - len(repeats)) + repeats
+    edits = *finding.edits, Edit("Repeats", wanted), Edit("RepeatsCount", len(wanted))
+    edited, *others = finding.tries
+    edited = edited._replace(text=f"{edited.text}, and set Repeats to {braced(wanted)}", edits=edits)
+    return replace(finding, tries=(edited, *others))
 
 
 def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
