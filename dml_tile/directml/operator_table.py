@@ -107,6 +107,8 @@ class OperatorTable:
     history_rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
     """What the feature level history has instead, where the operator's page counts."""
     same: tuple[Shared, ...] = ()
+    example_same: tuple[Shared, ...] = ()
+    """What the page says that tensors share, and its own examples do not."""
     fields: tuple[Sentence, ...] = ()
     sizes: tuple[Sentence, ...] = ()
     shapes: tuple[Sentence, ...] = ()
@@ -214,9 +216,9 @@ def _rows(groups: tuple[str, ...], names: tuple[str, ...], cells: tuple[str, ...
 
 def _sentences(values: Mapping[str, Any]) -> dict[str, list[Sentence]]:
     """Return the sentences by their keys without prefixes, in the order of the entry."""
-    found = {key: list[Sentence]() for key in ("same", "fields", "sizes", "shapes", "given", "null")}
+    found = {key: list[Sentence]() for key in ("same", "example_same", "fields", "sizes", "shapes", "given", "null")}
     for name, texts in values.items():
-        prefix, _, key = name.rpartition("_")
+        prefix, _, key = name.rpartition("_") if name not in found else ("", "", name)
         if key in found:
             found[key] += [_sentence(text, _PREFIXES[prefix]) for text in texts]
     return found
@@ -274,6 +276,7 @@ def operator_table(operator: str, tensors: tuple[str, ...], choice: str = "") ->
         page_rows=rows["page_"],
         history_rows=rows["history_"],
         same=tuple(_shared(sentences["same"], tensors)),
+        example_same=tuple(_shared(sentences["example_same"], tensors)),
         given=tuple(map(_given, sentences["given"])),
         null=tuple(map(_given, sentences["null"])),
         names=dict(each.split(": ") for each in values.get("names", ())),

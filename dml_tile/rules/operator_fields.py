@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.operator_table import Shared
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Edit, Rules, Try, Violation, set_to
+from dml_tile.findings import BOTH, Basis, Edit, Rules, Severity, Try, Violation, set_to
 from dml_tile.rules.equations import shown
 from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView, broadcast
 from dml_tile.rules.shapes import holds, misfits, misfits_below
@@ -24,7 +25,19 @@ FIELD_LEVEL_RULES: Final = Rules[OperatorView](url=pages.LEVELS, basis=BOTH | Ba
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-same")
 def tensors_agree(op: OperatorView, target: Target) -> Iterator[Violation]:
     """Tensors that share a field, by the operator's page, have it equal."""
-    for field, tensors, basis, alias, condition in op.table.same:
+    return _disagreements(op, op.table.same, target)
+
+
+@OPERATOR_FIELD_RULES.add("DML-OPERATOR-same-example", basis=Basis.DOCUMENTED, severity=Severity.NOTE)
+def tensors_agree_unlike_the_example(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """Tensors that share a field, by the operator's page, have it equal; the page's own examples break this."""
+    for found in _disagreements(op, op.table.example_same, target):
+        message = f"{found.message}; the page's own examples differ too"
+        yield found._replace(message=message, basis=Basis.DOCUMENTED, edit=None)
+
+
+def _disagreements(op: OperatorView, same: Iterable[Shared], target: Target) -> Iterator[Violation]:
+    for field, tensors, basis, alias, condition in same:
         if condition and not holds(op, condition):
             continue
         views = [view for tensor in tensors for view in op.by_field.get(tensor, ())]

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc
-from dml_tile.findings import Finding, Severity
-from tests.helpers.recorded_answers import S_OK
+from dml_tile.findings import BASES, Finding, Severity
+from tests.helpers.recorded_answers import S_OK, answer
 
 GOALS: Final[Mapping[str, float]] = dict.fromkeys(
     ("types", "counts", "nulls", "strides", "totals", "flags", "attributes", "sizes", "all"), 99.9
@@ -27,10 +27,17 @@ class Compared:
 
     row: Mapping[str, Any]
     findings: Sequence[Finding]
+    """Errors, by the runtime's rules."""
+    is_documented: bool = True
 
     @property
     def is_taken(self) -> bool:
         return bool(self.row["hresult"] == S_OK)
+
+    @property
+    def answers_alike(self) -> bool:
+        """True where the HRESULT, or the end of the process, is the one that the findings tell."""
+        return str(self.row["hresult"]).partition(":")[0] == answer(self.findings).partition(":")[0]
 
     @property
     def agrees(self) -> bool:
@@ -54,17 +61,22 @@ def compared(rows: Iterable[Mapping[str, Any]]) -> Iterator[Compared]:
     """Ask ``check`` about each line's descriptor, at the line's level."""
     for row in rows:
         desc = OperatorDesc.model_validate(row["desc"])
-        findings = check(desc, row["level"], against="runtime")
-        yield Compared(row, [finding for finding in findings if finding.severity is Severity.ERROR])
+        findings = check(desc, row["level"])
+        refusals = [each for each in findings if each.severity is Severity.ERROR and each.basis & BASES["runtime"]]
+        yield Compared(row, refusals, not any(each.severity is Severity.WARNING for each in findings))
 
 
 class Figures(NamedTuple):
-    """How many descriptors DirectML refuses, ``check`` finds of them, DirectML takes, and ``check`` refuses of them."""
+    """How many descriptors DirectML refuses, and ``check`` finds of them, some with another answer than DirectML's; how
+    many DirectML takes, and ``check`` refuses of them, or takes though a page rules them out.
+    """
 
     refused: int
     found: int
+    answered_otherwise: int
     taken: int
     wrongly_refused: int
+    undocumented: int
 
     @property
     def percentage_found(self) -> float:
@@ -76,14 +88,21 @@ class Figures(NamedTuple):
 
     def __str__(self) -> str:
         wrongly = f"refused of them {self.wrongly_refused} ({self.percentage_wrongly_refused:.2f} %)"
-        return f"refused {self.refused}, found {self.percentage_found:.2f} %; taken {self.taken}, {wrongly}"
+        found = f"found {self.percentage_found:.2f} %, with another answer {self.answered_otherwise}"
+        return f"refused {self.refused}, {found}; taken {self.taken}, {wrongly}, undocumented {self.undocumented}"
 
 
 def tally(each: Compared) -> Counter[tuple[str, str]]:
     """The counts that a comparison adds to the figures of its kind, and of all."""
-    words = ("taken", "wrongly_refused") if each.is_taken else ("refused", "found")
-    counted = words if each.is_taken != each.agrees else words[:1]
-    return Counter((kind, word) for kind in (each.kind, "all") for word in counted)
+    words = {
+        "taken": each.is_taken,
+        "wrongly_refused": each.is_taken and not each.agrees,
+        "undocumented": each.is_taken and each.agrees and not each.is_documented,
+        "refused": not each.is_taken,
+        "found": not each.is_taken and each.agrees,
+        "answered_otherwise": not each.is_taken and each.agrees and not each.answers_alike,
+    }
+    return Counter((kind, word) for kind in (each.kind, "all") for word, counts in words.items() if counts)
 
 
 def figures(counts: Counter[tuple[str, str]]) -> dict[str, Figures]:

@@ -323,13 +323,14 @@ _QUERIES: Final = (
 def _attention(draw: Draw) -> Fields:
     batch, queries, keys, heads, size, past = draw.numbers(6, 1, 3)
     chosen = {*draw.random.choice(_QUERIES)}
-    value_size = size if {"StackedKeyValue", "StackedQueryKeyValue"} & chosen else draw.number(1, 3)
     if {"StackedQueryKey", "StackedQueryKeyValue"} & chosen:
         keys = queries
     if "PastKey" in chosen:
         keys = 0
     elif draw.random.random() < 0.3:
         chosen |= {"PastKey", "PastValue"}
+    is_tied = {"StackedKeyValue", "StackedQueryKeyValue"} & chosen and "PastValue" not in chosen
+    value_size = size if is_tied else draw.number(1, 3)
     total = keys + (past if "PastKey" in chosen else 0)
     chosen |= {name for name in ("OutputPresentKey", "OutputPresentValue", "RelativePositionBias") if draw.number(0, 1)}
     if keys and draw.number(0, 1):

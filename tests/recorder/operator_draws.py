@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import product, starmap
 from random import Random
 from typing import Any, Final
 
@@ -92,14 +92,17 @@ def tables(operator: Operator) -> list[tuple[OperatorTable, dict[str, Any]]]:
 
 
 def tied_columns(operator: Operator, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:
-    """Return the groups of tensors that share their data type, and those that share their dimension count."""
+    """Return the groups of tensors that share their data type, and those that share their dimension count.
+
+    Data types that a page alone ties are drawn apart; of other dimension counts, sizes would not fit.
+    """
     _, row = table.at(level)
     ties = (*table.same, *filter(None, [TIED.get(operator.name)]))
 
     def grouped(field: str, column: Callable[[Column], frozenset[int]]) -> Groups:
         groups = {name: [name] for name in row}
         for shared in ties:
-            if shared.field == field:
+            if shared.field == field and (shared.basis & Basis.RUNTIME or field == "DimensionCount"):
                 united = list(dict.fromkeys(each for name in shared.tensors for each in groups[name]))
                 groups |= dict.fromkeys(united, united)
         different = {id(group): group for group in groups.values()}.values()
@@ -190,16 +193,23 @@ def _nulls(random: Random, operator: Operator, desc: Fields) -> None:
 
 
 def _sizes(random: Random, operator: Operator, desc: Fields) -> None:
-    """Another size of one tensor, or of some or all that have the same there."""
+    """Another size of one tensor, or of some or all that have the same there, or anywhere, with its multiples."""
     if not (tensors := _tensors(operator, desc)):
         return
     one = random.choice(tensors)
     i = random.randrange(len(one["Sizes"]))
     old, new = one["Sizes"][i], random.choice((0, 1, 1, 2, 3, 4, 5, 7))
     others = random.choice((0, 0, 0, 0, 0.5, 1))  # which part of the others
+    is_anywhere = old > 1 and random.random() < 0.5
+
+    def changed(j: int, size: int) -> int:
+        if is_anywhere:
+            return size // old * new if size % old == 0 else size
+        return new if (j, size) == (i, old) else size
+
     for tensor in tensors:
-        if tensor is one or (tensor["Sizes"][i : i + 1] == [old] and random.random() < others):
-            tensor["Sizes"] = [*tensor["Sizes"][:i], new, *tensor["Sizes"][i + 1 :]]
+        if tensor is one or random.random() < others:
+            tensor["Sizes"] = [*starmap(changed, enumerate(tensor["Sizes"]))]
             tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
 
 

@@ -90,23 +90,28 @@ def row(hresult: str, *faults: str, operator: str = "ELEMENT_WISE_ABS", **desc: 
 
 
 def test_figures_tell_what_is_found_and_what_is_wrongly_refused() -> None:
-    integers = {"DataType": 3, "Sizes": [2]}
+    integers, wide = {"DataType": 3, "Sizes": [2]}, {"DataType": 1, "Sizes": [2, 4]}
     lines = [
         row(S_OK, "types"),
         row(S_OK, "types", InputTensor=integers),
         row(E_INVALIDARG, "types", InputTensor=integers),
         row(E_INVALIDARG, "types"),
-        row("CRASH:SIGSEGV", "nulls"),
+        row("CRASH:SIGSEGV", "nulls", InputTensor=None),
+        row("CRASH:SIGSEGV", "counts"),
+        row(S_OK, "counts", InputTensor=wide, OutputTensor=wide | {"Strides": [6, 2]}),
         row(S_OK, "sizes", "flags"),
     ]
     found = list(compared(lines))
     by_kind = figures(sum(map(tally, found), Counter[tuple[str, str]]()))
-    assert by_kind["types"] == Figures(refused=2, found=1, taken=2, wrongly_refused=1)
-    assert by_kind["nulls"] == Figures(1, 0, 0, 0)
-    assert by_kind["two"] == Figures(0, 0, 1, 0)
-    assert by_kind["all"] == Figures(3, 1, 3, 1)
-    assert str(by_kind["types"]) == "refused 2, found 50.00 %; taken 2, refused of them 1 (50.00 %)"
-    assert shortfalls(by_kind) == ["types", "nulls", "all", "wrongly refused"]
+    assert by_kind["types"] == Figures(2, 1, 0, taken=2, wrongly_refused=1, undocumented=0)
+    assert by_kind["nulls"] == Figures(1, 1, 1, 0, 0, 0)
+    assert by_kind["counts"] == Figures(1, 0, 0, 1, 0, 1)
+    assert by_kind["two"] == Figures(0, 0, 0, 1, 0, 0)
+    assert by_kind["all"] == Figures(4, 2, 1, 4, 1, 1)
+    assert str(by_kind["all"]) == (
+        "refused 4, found 50.00 %, with another answer 1; taken 4, refused of them 1 (25.00 %), undocumented 1"
+    )
+    assert shortfalls(by_kind) == ["types", "counts", "all", "wrongly refused"]
     assert str(found[3]).startswith("6_2, types: DirectML 0x80070057; check: accepted\n")
     assert "[DML-OPERATOR-" in str(found[1])
 
