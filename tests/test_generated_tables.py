@@ -13,7 +13,7 @@ from docs.generator import onnxruntime
 from tests.helpers.paths import ROOT
 
 TABLES: Final = sorted(path for kind in ("json", "toml", "txt") for path in (ROOT / "dml_tile").rglob(f"*.{kind}"))
-SOURCES: Final = ("python -m docs.generator.", "by hand", "https://", "(MIT)")
+SOURCES: Final = ("python -m docs.generator.", "python tests/recorder", "by hand", "https://", "(MIT)")
 CHECKOUTS: Final = os.environ.get("DML_TILE_TESTS_ONNXRUNTIME", "").split(os.pathsep)
 """Checkouts of onnx and of ONNX Runtime with the commits of all releases."""
 

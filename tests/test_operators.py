@@ -7,9 +7,10 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -32,10 +33,12 @@ from dml_tile.bindings.resources import BindingLike
 from dml_tile.checks.result import Verdict
 from dml_tile.checks.results import results
 from dml_tile.descriptors.operator import OperatorFields
+from dml_tile.directml.crashes import crashes
+from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.operator_table import TABLE, tables_of
-from dml_tile.directml.operators import Operator, operators
+from dml_tile.directml.operators import Operator, operator_named, operators
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis
+from dml_tile.findings import BOTH, Against, Basis, Severity
 from dml_tile.readers.item import Item
 from dml_tile.rules import equations, shapes
 from dml_tile.rules.equations import EQUATION
@@ -46,6 +49,8 @@ from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import row
 from tests.helpers.recorded_answers import rows_of
 from tests.helpers.rule_cases import gather, other, padding, quantize, square
+from tests.recorder.crashes import without
+from tests.recorder.operator_draws import valid
 from tests.test_operator_schema import BASES
 
 DXDISPATCH: Final = os.environ.get("DML_TILE_TESTS_DXDISPATCH", "")
@@ -357,6 +362,13 @@ def value_scale(channels: int) -> OperatorDesc:
     return other("VALUE_SCALE_2D", sizes=[2, 3, 1, 2], Scale=1, ChannelCount=channels, Bias=bias)
 
 
+def quantized_add(a: Sequence[int], b: Sequence[int]) -> OperatorDesc:
+    tensors = {name: ("UINT8", sizes) for name, sizes in (("ATensor", a), ("BTensor", b), ("OutputTensor", a))}
+    tensors |= dict.fromkeys(("AScaleTensor", "BScaleTensor", "OutputScaleTensor"), ("FLOAT32", [1, 1]))
+    fields = {name: {"DataType": data_type, "Sizes": sizes} for name, (data_type, sizes) in tensors.items()}
+    return OperatorDesc.model_validate({"Type": "ELEMENT_WISE_QUANTIZED_LINEAR_ADD", "Desc": fields})
+
+
 def convolution(rank: int, count: int) -> OperatorDesc:
     """A CONVOLUTION of tensors of 4 dimensions, but a filter of ``rank``, whose arrays have ``count`` entries."""
     arrays: dict[str, Any] = {name: [1] * count for name in ("Strides", "Dilations")}
@@ -388,6 +400,75 @@ def test_what_the_runtime_demands_beyond_the_pages_is_demanded(
 def test_a_scale_of_64_bits_that_changes_nothing_is_taken(name: str, scale: float, bias: float, refused: bool) -> None:
     findings = check(other(name, "INT64", ScaleBias={"Scale": scale, "Bias": bias}), "6_2")
     assert [finding.rule for finding in findings] == ["DML-OPERATOR-ScaleBias"] * refused
+
+
+@pytest.mark.parametrize(
+    ("desc", "field", "measured", "inferred"),
+    [
+        (value_scale(1), "ChannelCount", BOTH, Basis.DOCUMENTED | Basis.INFERRED),
+        (quantized_add([1, 2], [1, 3]), "BTensor.Sizes", Basis.RUNTIME, Basis.INFERRED),
+    ],
+)
+def test_a_page_that_says_nothing_is_no_basis(desc: OperatorDesc, field: str, measured: Basis, inferred: Basis) -> None:
+    for target, basis in (("6_2", measured), ("6_3", inferred)):
+        (finding,) = check(desc, target)
+        assert (finding.path, finding.basis) == (field, basis)
+    assert not check(value_scale(3))
+    assert not check(quantized_add([1, 2], [1, 2]))
+
+
+@pytest.mark.parametrize("against", ["both", "documentation", "runtime"])
+@pytest.mark.parametrize("name", ["example-fold-1", "example-unfold-1"])
+def test_what_a_page_s_own_example_breaks_is_a_note(name: str, against: Against) -> None:
+    found = [(finding.rule, finding.severity) for finding in check(case(name), "6_4", against=against)]
+    assert found == [("DML-OPERATOR-same-example", Severity.NOTE)] * (against != "runtime")
+    assert verdict(case(name)) == (Verdict.ACCEPTED, ())
+    assert lowest_level(case(name)) == FeatureLevel.parse("6_4")
+
+
+@pytest.mark.parametrize(("data_type", "refused"), [("INT32", False), ("FLOAT32", False), ("UINT32", True)])
+def test_past_sequence_lengths_have_the_type_of_the_page_or_of_onnx_runtime(data_type: str, refused: bool) -> None:
+    names = ("QueryTensor", "KeyTensor", "ValueTensor", "OutputTensor")
+    tensors = {name: {"DataType": "FLOAT32", "Sizes": [1, 2, 8]} for name in names}
+    tensors["PastSequenceLengthsTensor"] = {"DataType": data_type, "Sizes": [1]}
+    numbers = {"Scale": 1, "MaskFilterValue": 0, "QueryHeadCount": 2, "KeyValueHeadCount": 2, "MaskType": "NONE"}
+    desc = OperatorDesc.model_validate({"Type": "MULTIHEAD_ATTENTION1", "Desc": numbers | tensors})
+    assert [finding.path for finding in check(desc, "6_3")] == ["PastSequenceLengthsTensor.DataType"] * refused
+
+
+def nulled(field: str, kind: str, level: FeatureLevel, tensor: str) -> Iterator[tuple[bool, OperatorDesc]]:
+    """Yield valid descriptors of an operator with a field null or short, after whether they have a tensor."""
+    name, _, path = field.partition(".")
+    operator, random = operator_named(name), Random(field)
+    assert operator
+    for fields in (valid(operator, level, random) for _ in range(24)):
+        for each, how, changed in without(operator, fields):
+            if (each, how) == (path, kind):
+                yield not tensor or bool(fields[tensor]), OperatorDesc(type=operator.value, desc=changed)
+
+
+@pytest.mark.parametrize(("field", "kind"), crashes())
+def test_a_null_that_ends_the_process_is_a_crash(field: str, kind: str) -> None:
+    levels, tensor = crashes()[field, kind]
+    for level in map(FeatureLevel.parse, ("5_1", "5_2", "6_2")):
+        operator = operator_named(field.partition(".")[0])
+        for is_given, desc in nulled(field, kind, level, tensor) if operator and operator.level <= level else ():
+            error = DmlError(check(desc, level))
+            assert error.crash == (level in levels and is_given), (field, level)
+            assert error.hresult == (None if error.crash else HRESULT.E_INVALIDARG)
+
+
+def test_a_crash_at_a_level_that_was_not_asked_is_inferred() -> None:
+    for level, crash in (("5_2", False), ("6_0", True), ("6_2", True), ("6_4", True)):
+        _, desc = next(nulled("ELEMENT_WISE_QUANTIZE_LINEAR.ScaleTensor", "null", FeatureLevel.parse("6_2"), ""))
+        (finding,) = [each for each in check(desc, level) if each.path == "ScaleTensor"]
+        assert finding.crash == crash
+        assert bool(finding.basis & Basis.INFERRED) == (level in ("6_0", "6_4"))
+
+
+def test_nothing_is_computed_of_a_null_array() -> None:
+    _, desc = next(nulled("REDUCE.Axes", "null", FeatureLevel.parse("6_2"), ""))
+    assert [finding.path for finding in check(desc, "6_2")] == ["Axes"]
 
 
 def test_what_page_and_runtime_demand_of_a_field_is_one_finding() -> None:
@@ -449,6 +530,8 @@ def test_a_message_names_what_sizes_are_and_a_way_out(name: str, message: str, s
         ("reduce-unknown-function", Verdict.UNDOCUMENTED),
         ("fused-swish-gemm", Verdict.UNDOCUMENTED),
         ("attention-stacked-bias-of-another-type", Verdict.UNDOCUMENTED),
+        ("attention-stacked-past-values-of-another-size", Verdict.UNDOCUMENTED),
+        ("attention-stacked-past-values-of-the-same-size", Verdict.ACCEPTED),
         ("roi-align-grad-input-of-another-type", Verdict.UNDOCUMENTED),
         ("roi-align-grad-input-and-output-of-other-types", Verdict.REFUSED),
         ("attention-stacked-output-of-another-type", Verdict.REFUSED),

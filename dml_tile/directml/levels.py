@@ -98,3 +98,9 @@ LEVELS: Final = {
         Level(_L("6_4"), _AS_6_2, tiles_are_measured=True),
     )
 }
+
+
+def measured_like(level: FeatureLevel) -> FeatureLevel:
+    """Return the level of the build that a level's operators are taken to be as: the next with one, else the last."""
+    measured = [each for each, row in LEVELS.items() if row.operators_are_measured]
+    return next((each for each in measured if each >= level), measured[-1])

@@ -6,8 +6,8 @@ of them has. Functions are those of ``FUNCTIONS``. Behind " where " is a conditi
 nothing. Behind ", modulo 2^32" are equations that the runtime computes in 32 bits, and the page does not; behind "; "
 is the right side in words.
 
-An equation says nothing either if a value is missing, or if tensors whose dimensions are counted from the first differ
-in their number of dimensions.
+An equation says nothing either if a value is missing, such as one of a short array, or if tensors whose dimensions are
+counted from the first differ in their number of dimensions.
 """
 
 from __future__ import annotations
@@ -128,15 +128,18 @@ def enumerators(operator: Operator) -> Mapping[str, int]:
 
 
 def steps_of_equations(sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int]) -> Iterator[Step]:
-    """Yield the steps of equations between tensors that have these dimension counts, where tensors are counted."""
+    """Yield the steps of equations between tensors that have these dimension counts, where tensors are counted.
+
+    ``ranks`` has the arrays of numbers too that are not short, with 0.
+    """
     for sentence in sentences:
         equation = _equation(sentence, operator)
-        if equation.tensors <= ranks.keys() and len({ranks[name] for name in equation.aligned}) < 2:
+        if equation.needed <= ranks.keys() and len({ranks[name] for name in equation.aligned}) < 2:
             yield Step(equation.test, equation.violations)
 
 
 class _Equation:
-    """A sentence: its test, the tensors whose dimensions or fields it needs, and what a violation says."""
+    """A sentence: its test, the tensors and arrays that it needs, and what a violation says."""
 
     def __init__(self, sentence: Sentence, operator: Operator) -> None:
         text, self._basis, _ = sentence
@@ -147,7 +150,8 @@ class _Equation:
         where, sides = found["where"] or "1", f"({self._left}), ({self._right})"
         names, entries = names_in(f"{sides}, ({where})"), _ENTRY.findall(f"{sides}, ({where})")
         self._sized = names & {*operator.tensors}
-        self.tensors = self._sized | {tensor for _, tensor in _OF.findall(text)}
+        arrays = {field.name for field in operator.array_fields if field.name in names}
+        self.needed = self._sized | arrays | {tensor for _, tensor in _OF.findall(text)}
         self.aligned = self._sized & {name for name, index in entries if index[0] != "-"}
         self._blamed = next(name for name in _NAME.findall(self._left) if name in operator.named)
         self._index = next((index for name, index in entries if name == self._blamed), "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import chain, groupby
 from typing import Any, Final
@@ -10,8 +12,9 @@ from typing import Any, Final
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.descriptors.tile import type_name
 from dml_tile.directml import pages
+from dml_tile.directml.crashes import ends_the_process
 from dml_tile.directml.data_types import FLOATS, TensorDataType
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OWNED_BY_DML, FeatureLevel
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import OperatorTable
 from dml_tile.directml.operators import Operator, enumerations, operators
@@ -204,7 +207,34 @@ def findings(fields: OperatorFields, target: Target) -> tuple[Finding, ...]:
         if violation.basis and violation.basis & Basis.RUNTIME and not target.level.operators_are_measured:
             violation = violation._replace(basis=violation.basis & ~Basis.RUNTIME | Basis.INFERRED)
         found.append(rule.finding(violation, op.table.page if rule.url == pages.OPERATOR else rule.url))
-    return tuple(found)
+    if any(each.hresult == HRESULT.E_UNEXPECTED for each in found):
+        found.sort(key=_turn_in_a_convolution)
+    return tuple([_or_crash(each, op, target) if each.rule in _RULES_OF_POINTERS else each for each in found])
+
+
+def _turn_in_a_convolution(finding: Finding) -> int:
+    """Return the turn in which DirectML looks: at Sizes, GroupCount and an activation's fields last (measured)."""
+    if finding.hresult == HRESULT.E_UNEXPECTED:
+        return 1
+    is_last = finding.path == "GroupCount" or finding.rule.startswith(("DML-OPERATOR-Sizes", "DML-OPERATOR-activation"))
+    return 2 if is_last else 0
+
+
+_RULES_OF_POINTERS: Final = frozenset(
+    {"DML-TENSOR-null", "DML-TENSOR-Desc-null", "DML-BUFFER-Sizes-null", "DML-OPERATOR-array"}
+)
+
+
+def _or_crash(finding: Finding, op: OperatorView, target: Target) -> Finding:
+    """Return the finding, as a crash where DirectML ends the process instead of refusing."""
+    field = re.sub(r"\[\d+\]", "", finding.path)
+    kind = "null" if op.fields.get(field) is None else "short"
+    given = [name for name in op.operator.tensors if op.fields[name]]
+    if not ends_the_process(op.operator.name, field, kind, target.feature_level, given):
+        return finding
+    basis = finding.basis if target.level.operators_are_measured else Basis.DOCUMENTED | Basis.INFERRED
+    message = f"{finding.message}; DirectML would crash"
+    return replace(finding, message=message, basis=basis, hresult=None, crash=True)
 
 
 def _violations(
@@ -244,7 +274,7 @@ def lowest_level(fields: OperatorFields) -> FeatureLevel | None:
     A higher level may refuse what a lower level takes.
     """
     op = viewed(fields)
-    if _violations_of_fields(op):
+    if any(rule.severity is not Severity.NOTE for rule, _ in _violations_of_fields(op)):
         return None
 
     def of_level(target: Target) -> Iterator[Finding]:

@@ -25,7 +25,8 @@ class OperatorView:
 
     ``fields`` are the values by their names in C. ``views`` has the tensors that are not null, by name: of an array's
     entry with an index. ``unusual_operands`` may break a rule of tensors. ``sizes`` are those of each field's tensors
-    that are known. ``activations`` are the operators that are fused into this one, after their paths.
+    that are known, ``short`` the arrays of which entries are not known. ``activations`` are the operators that are
+    fused into this one, after their paths.
     """
 
     def __init__(self, described: OperatorFields) -> None:
@@ -46,6 +47,9 @@ class OperatorView:
                 self.by_field.setdefault(field.name, []).append(view)
                 if view.sizes:
                     self.sizes.setdefault(field.name, []).append(view.sizes)
+        known = {name: value for name, value in self.fields.items() if name not in self.operator.tensors} | self.sizes
+        arrays = self.operator.array_fields
+        self.short = {each.name for each in arrays if len(known.get(each.name) or ()) < self.fields[each.counted_by]}
         self.activations = [*self._activations()]
 
     def _activations(self) -> Iterator[tuple[str, OperatorDesc]]:

@@ -51,11 +51,11 @@ def holds(op: OperatorView, condition: str) -> bool:
 
 def misfits(op: OperatorView, *, of_fields: bool = False) -> Iterator[Violation]:
     """Yield what does not fit an operator's shapes and equations of Sizes, or its equations ``of_fields``."""
-    if of_fields:
-        ranks, choices = tuple([(name, 0) for name in op.by_field]), None
-    else:
-        ranks = tuple([(name, len(sizes[0])) for name, sizes in op.sizes.items()])
-        choices = tuple([op.fields[name] for name in _choosers(op.table)])
+    sizes = {name: [()] for name in op.by_field} if of_fields else op.sizes
+    choices = None if of_fields else tuple([op.fields[name] for name in _choosers(op.table)])
+    whole = [name for name in sizes if name not in op.short]
+    arrays = [each.name for each in op.operator.array_fields if not each.is_tensor and each.name not in op.short]
+    ranks = tuple([(name, len(sizes[name][0])) for name in whole] + [(name, 0) for name in arrays])
     names, tests = _plan(op.operator, op.table, ranks, choices)
     values = {name: value_of(op, name) for name in names}
     scope = FUNCTIONS | values  # one namespace, since loops within a test see no other

@@ -80,6 +80,21 @@ def padding(**fields: Any) -> OperatorDesc:
     return other("PADDING", sizes=(1, 1, 2, 2), DimensionCount=4, **given)
 
 
+def slices(offsets: Sequence[int] | None) -> OperatorDesc:
+    """A SLICE that takes all."""
+    return other("SLICE", Offsets=offsets, Sizes=[2], Strides=[1])
+
+
+def fold(sizes: Sequence[int]) -> OperatorDesc:
+    """A FOLD of windows of one element."""
+    arrays: dict[str, Any] = {name: [1] for name in ("WindowSizes", "Strides", "Dilations")} | {
+        "StartPadding": [0],
+        "EndPadding": [0],
+    }
+    output = {"DataType": "FLOAT32", "Sizes": sizes}
+    return other("FOLD", sizes=[1, 1, 2], OutputTensor=output, DimensionCount=1, **arrays)
+
+
 def gemm(activation: str = "", sizes: Sequence[int] = (2, 2), **given: Any) -> OperatorDesc:
     """A GEMM of tensors of the same sizes, and an activation with some fields."""
     tensors = {f"{name}Tensor": {"DataType": "FLOAT32", "Sizes": sizes} for name in ("A", "B", "Output")}
@@ -184,9 +199,11 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (other("ACTIVATION_RELU", OutputTensor={"DataType": "FLOAT32", "Sizes": [3]}), other("ACTIVATION_RELU"),
          "OutputTensor.Sizes", D | I),
     ],
+    "DML-OPERATOR-same-example": [(fold([1, 1, 1, 2]), fold([1, 1, 2]), "OutputTensor.DimensionCount", D)],
     "DML-OPERATOR-array": [
+        (slices(None), slices([0]), "Offsets", D | R, at("6_2")),
+        (slices(None), slices([0]), "Offsets", D | I),
         (padding(EndPadding=[0]), padding(EndPadding=[0, 0, 0, 0]), "EndPadding", D | R, at("6_2")),
-        (padding(EndPadding=None), padding(EndPadding=[0, 0, 0, 0]), "EndPadding", D | I),
     ],
     "DML-OPERATOR-field": [
         (gather("UINT32", Axis=4), gather("UINT32", Axis=3), "Axis", D | R, at("6_2")),

@@ -1,8 +1,9 @@
-"""The recorder's command line: ``python tests/recorder fetch|compare|operators|lives|graphs|claims|ask|record``.
+"""The recorder's command line: ``python tests/recorder fetch|compare|operators|crashes|…``.
 
 fetch    puts the releases of DirectML into a folder that git ignores, after a look at their licence
 compare  asks DirectML and the emulator about random descriptors, and shows where they disagree
 operators  asks both about random descriptors of all operators, and shows how much each kind of fault is found
+crashes  asks at which null fields DirectML ends the process, and writes the table of them anew
 lives    makes the same random calls of devices of both, and shows where they differ
 graphs   compiles random graphs of tiles and of any operators with both
 claims   runs the commands in the table of docs/limits.md
@@ -25,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry).resolve() != Path(__file__).resolve().parent)]
 
 from tests.recorder.claims import CLAIMS  # noqa: E402 - the root is on the path only now
-from tests.recorder.commands import ask, compare, fetch, lives, operators, record  # noqa: E402
+from tests.recorder.commands import ask, compare, crashes, fetch, lives, operators, record  # noqa: E402
 from tests.recorder.record import RECORDED  # noqa: E402
 from tests.recorder.releases import RELEASES_OF_LEVELS, Release  # noqa: E402
 from tests.recorder.runtime import STAND_IN  # noqa: E402
@@ -50,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return compare(releases, options)
             case "operators":
                 return operators(releases, options)
+            case "crashes":
+                return crashes()
             case "lives" | "graphs":
                 return lives(releases, options)
             case "claims":
@@ -89,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     instead = all_operators.add_mutually_exclusive_group()
     instead.add_argument("--sweep", action="store_true", help="each data type and dimension count instead")
     instead.add_argument("--limits", action="store_true", help="with fields at their limits or one beyond")
+    crashing = commands.add_parser("crashes", help="write the table of null fields that end the process anew")
     graphing = commands.add_parser("graphs", help="compile random graphs, and compare with the emulator")
     living = commands.add_parser("lives", help="make random calls of devices, and compare with the emulator")
     for command in (comparing, all_operators, living, graphing):
@@ -111,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     recording.add_argument("file", nargs="*", type=_recorded_file, help="files of tests/data (default: all)")
     for command in (fetching, comparing, all_operators, living, graphing, asking):
         command.add_argument("--level", action="append", choices=RELEASES_OF_LEVELS, help="a release, or several")
-    for command in (recording, claiming):
+    for command in (recording, claiming, crashing):
         command.set_defaults(level=None)
     return parser
 

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.crashes import CRASHES
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import Finding
 from dml_tile.readers.descriptors import read_source
@@ -26,6 +27,7 @@ from tests.helpers.operator_figures import Compared, compared, figures, shortfal
 from tests.helpers.played_lives import Life
 from tests.helpers.recorded_answers import text_of
 from tests.recorder.compare import BATCH, Batch, Disagreement, ask_runtime, batches, disagreements, smallest
+from tests.recorder.crashes import crashing_lines
 from tests.recorder.draws import draw
 from tests.recorder.graph_draws import draw_graph
 from tests.recorder.life_draws import draw_life
@@ -148,6 +150,14 @@ def _compared_operators(
     rows = list(islice(sweep(level), start, start + BATCH) if options.sweep else drawn)
     found = list(compared(answered_operators(rows)))
     return sum(map(tally, found), Counter[tuple[str, str]]()), [each for each in found if not each.agrees]
+
+
+def crashes() -> int:
+    """Write the table of fields at which DirectML ends the process; returns 1 if it is another than before."""
+    before, after = CRASHES.read_text("utf-8"), "".join(f"{line}\n" for line in crashing_lines())
+    CRASHES.write_text(after, "utf-8")
+    print(f"{CRASHES.name}: {len(after.splitlines()) - 1} fields{', changed' if after != before else ''}")
+    return int(after != before)
 
 
 def ask(releases: Sequence[Release], files: Sequence[str]) -> int:
