@@ -28,7 +28,7 @@ from dml_tile.descriptors.graph import (
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import plans
-from dml_tile.device.dispatchables import require_tiles
+from dml_tile.device.dispatchables import require_no_constants
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.source import python_text
@@ -200,7 +200,7 @@ def test_a_device_compiles_a_constant_and_does_not_execute_it() -> None:
     with pytest.raises(DmlError, match="DML-GRAPH-Type"):
         Device("6_1").compile_graph(constant())
     with pytest.raises(NotImplementedError, match="a graph with a constant cannot be executed"):
-        require_tiles(constant())
+        require_no_constants(constant())
 
 
 def test_before_2_1_there_is_no_graph_to_compile() -> None:

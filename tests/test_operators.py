@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 from dml_tile import (
@@ -45,6 +46,7 @@ from dml_tile.rules.equations import EQUATION
 from dml_tile.rules.operator import not_looked_at
 from dml_tile.rules.shapes import SHAPE
 from docs.generator.operators_page import operator_index
+from tests.helpers import devices
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import row
 from tests.helpers.recorded_answers import rows_of
@@ -556,16 +558,15 @@ def test_an_operator_may_be_left_out_if_an_output_has_a_size_of_0() -> None:
 # devices
 
 
-def test_a_device_creates_any_operator_and_executes_tiles_alone() -> None:
+def test_a_device_creates_and_executes_any_operator() -> None:
     device = Device("2_1")
     with pytest.raises(DmlError, match="INT64 needs DML_FEATURE_LEVEL_3_0"):
         device.create_operator(gather("INT64"))
+    given, indices, output = np.array([5, 6], np.float32), np.array([1, 0], np.uint32), np.zeros(2, np.float32)
     compiled = device.compile_operator(device.create_operator(gather("UINT32")))
     assert compiled.get_binding_properties().required_descriptor_count == 3
-    assert isinstance(compiled.desc, OperatorDesc)
-    table = device.create_binding_table(BindingTableDesc(compiled, 1, 1, 3))
-    with pytest.raises(NotImplementedError, match="DML_OPERATOR_GATHER cannot be executed"):
-        device.create_command_recorder().record_dispatch(compiled, table)
+    device.execute(gather("UINT32"), {"input_tensor": given, "IndicesTensor": indices, "OutputTensor": output})
+    assert output.tolist() == [6, 5]
 
 
 def test_several_inputs_that_directml_owns_are_initialised_side_by_side() -> None:
@@ -586,13 +587,14 @@ def test_several_inputs_that_directml_owns_are_initialised_side_by_side() -> Non
     assert persistent.memory.tolist() == [1] * 12 + [0] * 4 + [2] * 12
 
 
-def test_what_cannot_be_executed_is_said_before_anything_is_bound() -> None:
+def test_an_index_out_of_range_is_a_finding_and_nothing_is_written() -> None:
+    given, indices, output = np.zeros(2, np.float32), np.array([0, 2], np.uint32), np.full(2, 7, np.float32)
+    buffers = {"InputTensor": given, "IndicesTensor": indices, "OutputTensor": output}
     device = Device()
-    with pytest.raises(
-        NotImplementedError, match="DML_OPERATOR_GATHER cannot be executed: of operators, Tile alone is"
-    ):
-        device.execute(gather("UINT32"), Buffer(160), Buffer(48))
+    with pytest.raises(DmlError, match=r"\[DML-EXECUTE-index\] IndicesTensor: element \[0, 0, 0, 1\] is 2; an index"):
+        device.execute(gather("UINT32"), buffers)
     assert device.removal is None
+    assert (output == 7).all()
 
 
 @pytest.mark.dml(expects_removal=True)
@@ -619,7 +621,7 @@ def test_a_null_tensor_has_a_binding_of_type_none() -> None:
         bind([BufferArrayBinding([empty] * 2)], to_initializer=True)
 
 
-def test_a_graph_of_any_operators_compiles_and_is_not_executed() -> None:
+def test_a_graph_of_any_operators_is_executed_node_by_node() -> None:
     top: dict[str, Any] = {
         "InputTensor": {"DataType": "FLOAT32", "Sizes": [4]},
         "OutputValueTensor": {"DataType": "FLOAT32", "Sizes": [2]},
@@ -638,11 +640,17 @@ def test_a_graph_of_any_operators_compiles_and_is_not_executed() -> None:
         ],
         "IntermediateEdges": [{"FromNodeIndex": 0, "FromNodeOutputIndex": 1, "ToNodeIndex": 1}],
     })  # fmt: skip
-    device = Device()
+    device = Device(raise_on_removal=True)
     compiled = device.compile_graph(graph)
-    table = device.create_binding_table(BindingTableDesc(compiled))
-    with pytest.raises(NotImplementedError, match="DML_OPERATOR_TOP_K cannot be executed"):
-        device.create_command_recorder().record_dispatch(compiled, table)
+    devices.initialise(device, [compiled])
+    bindings = devices.table(device, compiled)
+    values, indices = np.zeros(2, np.float32), np.zeros(6, np.uint32)
+    given = np.array([3, 9, 1, 7], np.float32)
+    bindings.bind_inputs([BufferBinding(Buffer.wrap(given))])
+    bindings.bind_outputs([BufferBinding(Buffer.wrap(each)) for each in (values, indices)])
+    bindings.bind_temporary_resource(BufferBinding(Buffer(compiled.get_binding_properties().temporary_resource_size)))
+    device.create_command_recorder().record_dispatch(compiled, bindings)
+    assert (values.tolist(), indices.tolist()) == ([9, 7], [1, 3] * 3)
     unfed = graph.replace(input_edges=[], output_edges=graph.output_edges, input_count=0)
     with pytest.raises(DmlError, match="no edge leads to input 0 of TOP_K, InputTensor"):
         device.compile_graph(unfed)

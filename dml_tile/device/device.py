@@ -5,17 +5,18 @@ Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nn-directml-i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from operator import index
 from types import NoneType
-from typing import Literal, SupportsIndex, overload
+from typing import Any, Literal, SupportsIndex, overload
 
 from dml_tile.bindings.memory import BufferLike, Padding, byte_view, element_dtype, require_padding
-from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
+from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
+from dml_tile.bindings.slots import Slot
 from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.descriptors.operator import OperatorDesc, tile_of
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, require_tiles
+from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
 from dml_tile.device.dispatches import CommandRecorder
 from dml_tile.device.plans import plan_of_graph, plan_of_operator
 from dml_tile.device.state import DeviceState
@@ -24,6 +25,7 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance, require_uint
+from dml_tile.execution.evaluation import by_field
 from dml_tile.findings import Against
 from dml_tile.rules.check import findings_of, findings_of_null_graph, refusals_of
 from dml_tile.rules.device import (
@@ -172,7 +174,7 @@ class Device:
     def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> Operator:
         """Return an operator that can be compiled. Raises DmlError with the findings of ``check``.
 
-        Creates any operator that DirectML would, as far as its table tells; only a tile can be executed.
+        Creates any operator that DirectML would, as far as its table tells.
         """
         call = self._state.begin("CreateOperator")
         self._state.refuse(call, refusals_of(desc, self.target, self._state.against), desc)
@@ -203,8 +205,8 @@ class Device:
     ) -> CompiledOperator:
         """Return a compiled operator of a graph, as IDMLDevice1::CompileGraph does.
 
-        The nodes' operators are created from their descriptors. A graph of tiles is executed node by node; recording
-        the dispatch of another graph raises NotImplementedError. Raises DmlError with every reason at once, about
+        The nodes' operators are created from their descriptors, and executed one by one; recording the dispatch of a
+        graph with a constant raises NotImplementedError. Raises DmlError with every reason at once, about
         operators, nodes, edges and flags. Raises ValueError for more than 65,536 inputs or outputs, which take memory
         even if unused.
         """
@@ -243,39 +245,59 @@ class Device:
     def execute(
         self,
         desc: OperatorDesc | TileOperatorDesc | None,
-        input: BufferLike | Buffer,  # noqa: A002
-        output: BufferLike | Buffer,
+        input: BufferLike | Buffer | Mapping[str, Any],  # noqa: A002
+        output: BufferLike | Buffer | None = None,
         flags: ExecutionFlags | int = ExecutionFlags.NONE,
     ) -> None:
-        """Run the whole life of a tile: create, compile and initialise it, bind its buffers, and dispatch it.
+        """Run the whole life of an operator: create, compile and initialise it, bind its buffers, and dispatch it.
 
-        ``input`` and ``output`` are Buffers, or any contiguous objects with the buffer protocol, of at least
-        TotalTensorSizeInBytes bytes; they are bound from byte 0. An input that is OWNED_BY_DML goes into a persistent
-        resource of this call's own. Raises DmlError if a call is refused or removes the device, whether or not the
-        device raises its removal, TypeError and ValueError as ``Buffer.wrap`` does; NotImplementedError for another
-        operator than Tile, before anything is bound.
+        ``input`` and ``output`` are those of a tile; of another operator, ``input`` has the buffers of all tensors by
+        field, as ``execute`` of dml_tile takes them. Each is a Buffer, or a contiguous object with the buffer protocol,
+        of at least TotalTensorSizeInBytes bytes; they are bound from byte 0. An input that is OWNED_BY_DML goes into a
+        persistent resource of this call's own. Raises DmlError if a call is refused or removes the device, whether or
+        not the device raises its removal, TypeError and ValueError as ``Buffer.wrap`` does, TypeError for a buffer that
+        is missing.
         """
         compiled = self.compile_operator(self.create_operator(desc), flags)
-        require_tiles(compiled.desc)
-        source = BufferBinding(_buffer_of(input, "input"))
-        destination = BufferBinding(_buffer_of(output, "output", writable=True))
+        plan = compiled.plan
+        given = input if isinstance(input, Mapping) else {"InputTensor": input, "OutputTensor": output}
+        buffers = _buffers(compiled.desc, given, {slot.name for slot in plan.output_slots})
+
+        def bound(slots: Iterable[Slot]) -> list[BufferBinding]:
+            return [BufferBinding(buffers.get(slot.name) if slot.size_in_bytes else None) for slot in slots]
+
         initializer = self.create_operator_initializer((compiled,))
         table = self.create_binding_table(BindingTableDesc(initializer))
         recorder = self.create_command_recorder()
         persistent = BufferBinding(Buffer(compiled.get_binding_properties().persistent_resource_size))
         if compiled.owns_input:
-            table.bind_inputs([BufferArrayBinding([source])])
+            table.bind_inputs([BufferArrayBinding(bound(plan.initial_slots))])
             table.bind_outputs([persistent])
         recorder.record_dispatch(initializer, table)
         self._state.raise_if_removed()
         table.reset(BindingTableDesc(compiled))
         if compiled.owns_input:
             table.bind_persistent_resource(persistent)
-        else:
-            table.bind_inputs([source])
-        table.bind_outputs([destination])
+        table.bind_inputs([each if each.buffer else BindingDesc() for each in bound(plan.input_slots)])
+        table.bind_outputs([each if each.buffer else BindingDesc() for each in bound(plan.output_slots)])
         recorder.record_dispatch(compiled, table)
         self._state.raise_if_removed()
+
+
+def _buffers(desc: Any, given: Mapping[str, Any], outputs: Container[str]) -> dict[str, Buffer]:
+    """Return what is given for an operator's tensors by the names of their slots."""
+    if isinstance(desc, OperatorDesc):
+        assert isinstance(desc.desc, OperatorFields)
+        given = by_field(desc.desc, dict.fromkeys(desc.desc.operator.tensors), given)
+    found = dict[str, Buffer]()
+    for name, value in given.items():
+        many = isinstance(value, list | tuple)
+        for i, each in enumerate(value if many else [value]):
+            slot = f"{name}[{i}]" if many else name
+            if each is not None:
+                argument = {"InputTensor": "input", "OutputTensor": "output"}.get(slot, slot)
+                found[slot] = _buffer_of(each, argument, writable=slot in outputs)
+    return found
 
 
 def _buffer_of(memory: BufferLike | Buffer, name: str, *, writable: bool = False) -> Buffer:

@@ -15,22 +15,17 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.plans import BindingProperties, CompiledPlan
 from dml_tile.device.state import DeviceState
-from dml_tile.directml.enums import ExecutionFlags, OperatorType
-from dml_tile.directml.operators import operator_name
+from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
 
 Slots: TypeAlias = Mapping[str, Sequence[Sequence[Slot]]]
 """The slots of each DML_BINDING_DESC that a binding table takes, by the method that binds it."""
 
 
-def require_tiles(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:
-    """Raise NotImplementedError for an operator other than Tile, and for a graph that has one, or a constant."""
-    nodes = desc.nodes or () if isinstance(desc, GraphDesc) else ()
-    if any(map(is_constant, nodes)):
+def require_no_constants(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:
+    """Raise NotImplementedError for a graph with a constant."""
+    if isinstance(desc, GraphDesc) and any(map(is_constant, desc.nodes or ())):
         raise NotImplementedError("a graph with a constant cannot be executed: the descriptor does not have its data")
-    for operator in (desc, *(node.operator for node in nodes if node is not None)):
-        if isinstance(operator, OperatorDesc) and operator.type != OperatorType.TILE:
-            raise NotImplementedError(f"{operator_name(operator.type)} cannot be executed: of operators, Tile alone is")
 
 
 class Operator:
@@ -42,7 +37,7 @@ class Operator:
 
 
 class CompiledOperator:
-    """IDMLCompiledOperator: a tile or a graph, initialised once and executed any number of times."""
+    """IDMLCompiledOperator: an operator or a graph, initialised once and executed any number of times."""
 
     def __init__(
         self,

@@ -14,7 +14,13 @@ from typing import Final
 from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.slots import BoundRange
 from dml_tile.descriptors.graph import Descriptor
-from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer, require_tiles
+from dml_tile.device.dispatchables import (
+    CompiledOperator,
+    Dispatchable,
+    Operator,
+    OperatorInitializer,
+    require_no_constants,
+)
 from dml_tile.device.state import DeviceState
 from dml_tile.device.table import BindingTable
 from dml_tile.directml.enums import CommandListType, ExecutionFlags
@@ -223,7 +229,8 @@ class CommandRecorder:
         removes the device and writes nothing. If the device's ``against`` is ``"runtime"``, a dispatch that lacks
         bindings, or whose ranges overlap or exceed their buffers, goes unnoticed as in the runtime, and writes nothing.
         Raises DmlError where DirectML would crash, or if the device raises removals; MemoryError if a bound buffer does
-        not fit into memory; NotImplementedError for another operator than Tile.
+        not fit into memory; NotImplementedError for a graph with a constant; DmlError for an index out of range that an
+        executed operator meets, and for more work than docs/limits.md allows.
         """
         state = self.state
         if isinstance(dispatchable, Operator):
@@ -255,7 +262,7 @@ class CommandRecorder:
             if isinstance(dispatchable, CompiledOperator)
             else OperatorsInitialization(state, dispatchable, bindings)
         )
-        require_tiles(desc)
+        require_no_constants(desc)
         if command_list is IMMEDIATE and not state.direct3d_device.removed_reason:
             recorded.execute(_CALL)
         elif missing := recorded.missing():

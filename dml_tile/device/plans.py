@@ -7,22 +7,24 @@ ns-directml-dml_binding_properties)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, chain
 from math import prod
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Slot, SlotKind
-from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, IntermediateGraphEdge
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, OWNED_BY_DML
 from dml_tile.directml.targets import Target
+from dml_tile.execution.evaluation import prepared
 from dml_tile.execution.executor import mover_of_tile
+from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.graph import graph_view, order_of_nodes, output_of, sizes_of
@@ -55,7 +57,7 @@ class CompiledPlan:
     """The properties of a compiled operator that follow from its descriptor and the target."""
 
     kernel: Kernel | None
-    """None for another operator than Tile, and if an output is undefined, as the runtime's in 32-bit arithmetic."""
+    """None for a graph with constants, and if an output is undefined, as the runtime's in 32-bit arithmetic."""
     properties: BindingProperties
     input_slots: tuple[Slot, ...]
     output_slots: tuple[Slot, ...]
@@ -78,7 +80,7 @@ class _Place(NamedTuple):
 
 @lru_cache(maxsize=256)
 def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> CompiledPlan:
-    """Return the plan of an operator; one other than Tile is bound and initialised, and never executed."""
+    """Return the plan of an operator."""
     if isinstance(desc, TileOperatorDesc):
         inputs, outputs = {"InputTensor": desc.input_tensor}, {"OutputTensor": desc.output_tensor}
     else:
@@ -92,10 +94,9 @@ def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> C
             persistent = offsets[-1] + slot.size_in_bytes
     if target.level.runtime.rounds_persistent_sizes:
         persistent = round_up_4(persistent)
-    kernel: Kernel | None = None
-    if isinstance(desc, TileOperatorDesc):
-        source = _Place("PersistentResource" if persistent else "InputTensor")
-        kernel = _kernel([(desc, source, [_Place("OutputTensor")])], target)
+    owned = dict(zip((slot.name for slot in initial if slot.size_in_bytes), offsets, strict=True))
+    reads = {name: _Place("PersistentResource", owned[name]) if name in owned else _Place(name) for name in inputs}
+    kernel = _kernel([_Node(desc, [*reads.values()], [[_Place(name)] for name in outputs])], target)
     properties = BindingProperties(len(inputs) + len(outputs), 0, persistent)
     slots = _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial
     return CompiledPlan(kernel, properties, *slots, tuple(offsets))
@@ -106,7 +107,7 @@ def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Sl
 
 
 def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
-    """Return the plan of a graph that breaks no rule; it is executed if all its nodes are tiles.
+    """Return the plan of a graph that breaks no rule; it is executed if no node is a constant.
 
     Tensors between nodes lie side by side in the temporary resource; an output that is needed in several places is
     written to each. Raises ValueError for more than ``MAX_SLOTS`` inputs or outputs.
@@ -137,28 +138,31 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     owned_offsets, persistent = _side_by_side(kept)
     passed_on = {output_of(edge): _described(view.produced(edge)) for edge in edges}
     offsets, temporary = _side_by_side({key: each.total_tensor_size_in_bytes for key, each in passed_on.items()})
-    sources = {edge.to_node_index: _Place("TemporaryResource", offsets[output_of(edge)]) for edge in edges}
+    sources = {_input_of(edge): _Place("TemporaryResource", offsets[output_of(edge)]) for edge in edges}
     for edge in input_edges:
         i = edge.graph_input_index
         place = ("PersistentResource", owned_offsets[i]) if i in owned_offsets else (f"Inputs[{i}]", 0)
-        sources[edge.to_node_index] = _Place(*place)
-    destinations = defaultdict[int, list[_Place]](list)
+        sources[_input_of(edge)] = _Place(*place)
+    destinations = defaultdict[tuple[int, int], list[_Place]](list)
     for i, producer in producers.items():
-        destinations[producer.from_node_index].append(_Place(f"Outputs[{i}]"))
-    for (node, _), offset in offsets.items():
-        destinations[node].append(_Place("TemporaryResource", offset))
-    operators = [node.operator for node in graph.nodes or () if node is not None]
-    tiles = [
-        (tile, sources[node], destinations[node])
+        destinations[output_of(producer)].append(_Place(f"Outputs[{i}]"))
+    for output, offset in offsets.items():
+        destinations[output].append(_Place("TemporaryResource", offset))
+    nodes = [
+        _Node(
+            tile_of(operator) or operator,
+            [sources.get((node, i)) for i in range(len(tensors[0]))],
+            [destinations[node, i] for i in range(len(tensors[1]))],
+        )
         for node in order
-        if node in sources and (tile := tile_of(operators[node]))
+        if (operator := _operator_of(graph, node)) is not None and (tensors := view.operators[node].tensors)
     ]
     ends = [view.operators[node].tensors or ((), ()) for node in order]
     all_of_them = [tensor for slots in ends for tensor in chain(*slots) if tensor is not None]
     turned = all_of_them * any(tensor.strides is not None for tensor in all_of_them)  # one may turn all
     scratch = temporary + sum(_rounded(prod(sizes_of(tensor)) * ELEMENT_SIZES[tensor.data_type]) for tensor in turned)
     return CompiledPlan(
-        _kernel(tiles, target) if len(tiles) == len(order) else None,
+        _kernel(nodes, target) if len(nodes) == len(order) else None,
         BindingProperties(len(all_of_them) + DESCRIPTORS_OF_A_COPY * len(turned), scratch, persistent),
         inputs,
         outputs,
@@ -174,21 +178,73 @@ def _described(tensor: BufferTensorDesc | None) -> BufferTensorDesc:
 
 
 _Key = TypeVar("_Key")
-_Tile: TypeAlias = tuple[TileOperatorDesc, _Place, list[_Place]]
 
 
-def _kernel(tiles: Sequence[_Tile], target: Target) -> Kernel | None:
-    """Return the function that writes each tile's output to each of its places; None if an output is undefined."""
-    moves = []
-    for desc, read_from, places in tiles:
-        if why_never_executed(desc, target):
-            return None
-        source, output = described(desc)
-        moves += [(mover_of_tile(desc), *read_from.part(source), *place.part(output)) for place in places]
+class _Node(NamedTuple):
+    """An operator of a plan, where it reads each input, None for a null one, and the places of each output."""
+
+    desc: TileOperatorDesc | OperatorDesc
+    reads: Sequence[_Place | None]
+    writes: Sequence[Sequence[_Place]]
+
+
+def _operator_of(graph: GraphDesc, node: int) -> OperatorDesc | None:
+    described = (graph.nodes or ())[node]
+    return described.operator if described is not None else None
+
+
+def _input_of(edge: InputGraphEdge | IntermediateGraphEdge) -> tuple[int, int]:
+    return edge.to_node_index, edge.to_node_input_index
+
+
+def _kernel(nodes: Sequence[_Node], target: Target) -> Kernel | None:
+    """Return the function that executes the nodes in their order; None if an output is undefined."""
+    if any(why_never_executed(node.desc, target) for node in nodes):
+        return None
+    steps = [
+        step
+        for node in nodes
+        for step in (_moves(node) if isinstance(node.desc, TileOperatorDesc) else [_execution(node, target)])
+    ]
 
     def run(regions: Regions) -> None:
-        for mover, source_slot, read, output_slot, written in moves:
-            mover.write(regions[source_slot][read], regions[output_slot][written])
+        for step in steps:
+            step(regions)
+
+    return run
+
+
+def _moves(node: _Node) -> Iterator[Kernel]:
+    """Yield the functions that write a tile's output to each of its places."""
+    assert isinstance(node.desc, TileOperatorDesc)
+    assert node.reads[0] is not None, "an edge leads to each input"
+    source, output = described(node.desc)
+    mover, (slot, read) = mover_of_tile(node.desc), node.reads[0].part(source)
+    for place in node.writes[0]:
+        yield partial(_move, mover, slot, read, *place.part(output))
+
+
+def _move(mover: Mover, source: str, read: slice, output: str, written: slice, regions: Regions) -> None:
+    mover.write(regions[source][read], regions[output][written])
+
+
+def _execution(node: _Node, target: Target) -> Kernel:
+    """Return the function that executes an operator other than Tile.
+
+    It raises DmlError for an index out of range, for too much work, and for an operator whose values no page tells.
+    """
+    assert isinstance(node.desc, OperatorDesc)
+    assert isinstance(node.desc.desc, OperatorFields)
+    inputs, outputs = tensors_of(node.desc.desc)
+    reads = {path: place for path, place in zip(inputs, node.reads, strict=True) if place is not None}
+    writes = dict(zip(outputs, node.writes, strict=True))
+
+    def run(regions: Regions) -> None:
+        operator = prepared(node.desc, target)
+        operator.run(
+            {path: regions[place.slot][place.offset :] for path, place in reads.items() if inputs[path] is not None},
+            {path: [regions[slot][offset:] for slot, offset in places] for path, places in writes.items()},
+        )
 
     return run
 

@@ -10,7 +10,6 @@ from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike
 
 from dml_tile.bindings.memory import (
@@ -38,7 +37,7 @@ from dml_tile.errors import DmlError, require_instance
 from dml_tile.execution.operators.call import Array, Call, Output, computed_dtype
 from dml_tile.execution.operators.table import KERNELS, values_of
 from dml_tile.findings import Against, Finding
-from dml_tile.geometry.layout import packed_strides
+from dml_tile.geometry.layout import extent, packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
 from dml_tile.rules.check import refusals_of, why_never_executed
 from dml_tile.rules.execution import Request, operator_is_known
@@ -72,22 +71,25 @@ class Tensor(NamedTuple):
     def output(self) -> Output:
         return Output(TensorDataType(self.desc.data_type), self.shape)
 
+    @property
+    def size_in_bytes(self) -> int:
+        """TotalTensorSizeInBytes; of elements of four bits at least their bytes, since 0 is worked out for them."""
+        total = self.desc.total_tensor_size_in_bytes
+        return max(total, (extent(self.shape, self.strides) + 1) // 2) if self.is_of_four_bits else total
+
     def elements(self, memory: Bytes) -> Array:
         """Return the strided view of the tensor's elements in memory: of four bits, of a copy, a byte each."""
-        dtype, strides = computed_dtype(self.desc.data_type), self.strides
-        if self.is_of_four_bits:
-            return as_strided(_unpacked(memory, dtype), self.shape, strides)
-        return np.ndarray(self.shape, dtype, memory, strides=[stride * dtype.itemsize for stride in strides])
+        dtype = computed_dtype(self.desc.data_type)
+        held = _unpacked(memory, dtype) if self.is_of_four_bits else memory
+        return np.ndarray(self.shape, dtype, held, strides=[stride * dtype.itemsize for stride in self.strides])
 
     def write(self, memory: Bytes, values: Array) -> None:
         """Write elements, or the first rows of them, into memory; nothing else of it is changed."""
-        filled = tuple(map(slice, values.shape))
+        view = self.elements(memory)
+        view[tuple(map(slice, values.shape))] = values
         if self.is_of_four_bits:
-            unpacked = _unpacked(memory, values.dtype)
-            as_strided(unpacked, self.shape, self.strides)[filled] = values
-            memory[:] = _packed(unpacked)
-        else:
-            self.elements(memory)[filled] = values
+            assert isinstance(view.base, np.ndarray)
+            memory[:] = _packed(view.base)
 
     def of_array(self, given: Any) -> Array:
         """Return an array of the tensor's DataType and Sizes; it broadcasts along Strides of 0.
@@ -130,20 +132,26 @@ class ExecutableOperator:
             c.require(memory=prod(tensor.shape) * computed_dtype(tensor.desc.data_type).itemsize)
         return values_of(c)
 
-    def run(self, memory: Mapping[str, Bytes], padding: Padding = "preserve") -> None:
-        """Execute on the memory of the tensors, by path, which is known to be large enough and apart."""
+    def run(
+        self, reads: Mapping[str, Bytes], writes: Mapping[str, Sequence[Bytes]], padding: Padding = "preserve"
+    ) -> None:
+        """Execute on the memory of the inputs; write each output to each of its memories, by the tensors' paths.
+
+        Memory is known to be large enough, and apart. Nothing is written before all is read.
+        """
         inputs = {
-            name: _mapped(tensors, lambda tensor: tensor.elements(memory[tensor.path]))
+            name: _mapped(tensors, lambda tensor: tensor.elements(reads[tensor.path]))
             for name, tensors in self.inputs.items()
         }
         results = self.values(inputs)
         for name, tensors in self.outputs.items():
             found = results[name] if isinstance(tensors, list) else [results[name]]
             for tensor, values in zip(_each(tensors), found, strict=False):
-                written = memory[tensor.path][: tensor.desc.total_tensor_size_in_bytes]
-                if padding == "poison":
-                    written.fill(POISON)
-                tensor.write(written, values)
+                for memory in writes.get(tensor.path, ()):
+                    written = memory[: tensor.size_in_bytes]
+                    if padding == "poison":
+                        written.fill(POISON)
+                    tensor.write(written, values)
 
 
 def _mapped(tensors: Tensors, function: Callable[[Tensor], Any]) -> Any:
@@ -170,19 +178,23 @@ def executable(
     """Return an operator that can be executed.
 
     Raises DmlError with the findings of ``check``, also for what the runtime takes only because it computes in 32 bits,
-    and for operators whose values no page tells.
+    and what ``prepared`` raises.
     """
     findings = refusals_of(desc, target, against)
-    tile = tile_of(desc)
     if not findings and against == "runtime":
         findings = why_never_executed(desc, target)
-    fields = None if findings else _fields(desc if tile is None else tile)
-    if fields is not None:
-        findings = tuple(operator_is_known.findings(Request(fields, fields.operator.name in KERNELS), target))
     if findings:
         record(call, target, desc, findings)
         raise DmlError(findings)
-    assert fields is not None
+    return prepared(desc, target)
+
+
+def prepared(desc: OperatorDesc | TileOperatorDesc, target: Target) -> ExecutableOperator:
+    """Return an operator that passed ``check``, to be executed. Raises DmlError for one whose values no page tells."""
+    fields = _fields(tile_of(desc) or desc)
+    request = Request(fields, fields.operator.name in KERNELS)
+    if findings := [*operator_is_known.findings(request, target)]:
+        raise DmlError(findings)
     table, inputs, outputs = table_of(fields), dict[str, Tensors](), dict[str, Tensors]()
     for field in fields.operator.tensor_fields:
         (outputs if table.is_output(field.name) else inputs)[field.name] = _tensors(fields, field)
@@ -236,7 +248,7 @@ def evaluate(
     require_instance(desc, OperatorDesc, TileOperatorDesc)
     target = resolve(target)
     operator = executable("evaluate", desc, target, against)
-    given = _by_field(operator.fields, operator.inputs, inputs if isinstance(inputs, Mapping) else {None: inputs})
+    given = by_field(operator.fields, operator.inputs, inputs if isinstance(inputs, Mapping) else {None: inputs})
     arrays = {
         name: _given(name, tensors, given.get(name), Tensor.of_array) for name, tensors in operator.inputs.items()
     }
@@ -245,8 +257,8 @@ def evaluate(
     return {name: _new(tensors, results[name]) for name, tensors in operator.outputs.items()}
 
 
-def _by_field(fields: OperatorFields, tensors: Mapping[str, Tensors], given: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return what is given by the fields' names in C; a lone value, under None, is the lone tensor's.
+def by_field(fields: OperatorFields, tensors: Mapping[str, Any], given: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return what is given for tensors by the fields' names in C; a lone value, under None, is the lone tensor's.
 
     Raises TypeError for a name that is no tensor's, and for a lone value where there are several tensors.
     """
@@ -306,7 +318,7 @@ def execute_operator(
     target = resolve(target)
     operator = executable("execute", desc, target, against)
     tensors = {**operator.inputs, **operator.outputs}
-    given = _by_field(operator.fields, tensors, buffers)
+    given = by_field(operator.fields, tensors, buffers)
     memory = dict[str, Bytes]()
     for name, each in tensors.items():
         is_output = name in operator.outputs
@@ -320,7 +332,8 @@ def execute_operator(
         record("execute", target, desc, findings)
         memory.clear()  # else the traceback would keep the caller from closing an mmap
         raise DmlError(findings)
-    operator.run(memory, padding)
+    outputs = {tensor.path: memory[tensor.path] for each in operator.outputs.values() for tensor in _each(each)}
+    operator.run(memory, {path: [each] for path, each in outputs.items()}, padding)
     record("execute", target, desc)
 
 
@@ -330,12 +343,12 @@ def _findings_of_memory(operator: ExecutableOperator, memory: Mapping[str, Bytes
         [*chain.from_iterable(map(_each, tensors.values()))] for tensors in (operator.inputs, operator.outputs)
     )
     for tensor in inputs + outputs:
-        least, given = tensor.desc.total_tensor_size_in_bytes, memory[tensor.path].size
+        least, given = tensor.size_in_bytes, memory[tensor.path].size
         if given < least:
             bound = BoundRange(Slot(tensor.path, TENSOR, least, 1), BufferBinding(Buffer(given)))
             yield from range_is_large_enough.findings(bound, operator.target)
     for i, output in enumerate(outputs):
         for other in inputs + outputs[:i]:
-            sizes = output.desc.total_tensor_size_in_bytes, other.desc.total_tensor_size_in_bytes
-            if parts_overlap(memory[output.path], sizes[0], memory[other.path], sizes[1]):
+            parts = memory[output.path], output.size_in_bytes, memory[other.path], other.size_in_bytes
+            if parts_overlap(*parts):
                 yield from output_is_apart.findings((output.path, other.path), operator.target)

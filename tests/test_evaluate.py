@@ -1,0 +1,137 @@
+"""The functions that execute any operator: what they take, return, check first, and leave untouched."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dml_tile import POISON, OperatorDesc, TileOperatorDesc, evaluate, execute
+from dml_tile.errors import DmlError
+from dml_tile.simulation.calls import record_calls
+from tests.helpers.rule_cases import gather, gemm
+
+F32: Final = np.float32
+
+
+def tensor(*sizes: int, data_type: str = "FLOAT32", **fields: Any) -> dict[str, Any]:
+    return {"DataType": data_type, "Sizes": sizes, **fields}
+
+
+def add(a: Any, b: Any = None, output: Any = None) -> OperatorDesc:
+    tensors = {"ATensor": a, "BTensor": b or a, "OutputTensor": output or a}
+    return OperatorDesc(type="ELEMENT_WISE_ADD", desc=tensors)
+
+
+def ones(*shape: int, dtype: Any = F32) -> NDArray[Any]:
+    return np.ones(shape, dtype)
+
+
+RELU: Final = OperatorDesc(type="ACTIVATION_RELU", desc={"InputTensor": tensor(2), "OutputTensor": tensor(2)})
+SPLIT: Final = OperatorDesc(
+    type="SPLIT", desc={"InputTensor": tensor(3), "OutputTensors": [tensor(1), tensor(2)], "Axis": 0}
+)
+NONZERO: Final = OperatorDesc(
+    type="NONZERO_COORDINATES",
+    desc={
+        "InputTensor": tensor(2, 2),
+        "OutputCountTensor": tensor(1, 1, data_type="UINT32"),
+        "OutputCoordinatesTensor": tensor(4, 2, data_type="UINT32"),
+    },
+)
+QUANTIZE: Final = OperatorDesc(
+    type="QUANTIZE",
+    desc={
+        "InputTensor": tensor(4),
+        "QuantizationType": "SCALE",
+        "QuantizationTensors": [tensor(2)],
+        "OutputTensor": tensor(4, data_type="INT4"),
+    },
+)
+
+
+def test_outputs_are_arrays_by_field_of_their_own() -> None:
+    a = ones(2, 3)
+    out = evaluate(add(tensor(2, 3)), {"a_tensor": a, "BTensor": a})["OutputTensor"]
+    assert (out.dtype, out.tolist(), np.shares_memory(out, a)) == (F32, [[2] * 3] * 2, False)
+    assert evaluate(RELU, np.array([-1, 2], F32))["OutputTensor"].tolist() == [0, 2]
+    first, second = evaluate(SPLIT, np.arange(3, dtype=F32))["OutputTensors"]
+    assert (first.tolist(), second.tolist()) == ([0], [1, 2])
+    tile = TileOperatorDesc.from_input(data_type="UINT8", sizes=[2], repeats=[2])
+    for desc in (tile, OperatorDesc(type="TILE", desc=tile)):
+        assert evaluate(desc, np.array([False, True]))["OutputTensor"].tolist() == [0, 1, 0, 1]
+    assert evaluate(gemm(sizes=(1, 1)), {"ATensor": ones(1, 1), "BTensor": ones(1, 1), "CTensor": None})
+
+
+def test_an_array_broadcasts_along_strides_of_0() -> None:
+    repeated = add(tensor(2, 3), tensor(2, 3, Strides=[0, 1]))
+    assert evaluate(repeated, {"ATensor": ones(2, 3), "BTensor": ones(1, 3)})["OutputTensor"].sum() == 12
+    with pytest.raises(ValueError, match=r"BTensor has the shape \(1, 3\); \(2, 3\) was expected"):
+        evaluate(add(tensor(2, 3)), {"ATensor": ones(2, 3), "BTensor": ones(1, 3)})
+
+
+@pytest.mark.parametrize(
+    ("desc", "given", "message"),
+    [
+        (RELU, np.ones(2), "InputTensor holds float64; float32 was expected"),
+        (RELU, {"Input": ones(2)}, "'Input' is no tensor of ACTIVATION_RELU; did you mean InputTensor"),
+        (RELU, {"InputTensor": None}, "InputTensor is not given; an array was expected"),
+        (add(tensor(1)), ones(1), "ELEMENT_WISE_ADD has ATensor, BTensor; a mapping of names was expected"),
+        (gemm(), {"ATensor": ones(2, 2), "BTensor": ones(2, 2), "CTensor": ones(2, 2)}, "CTensor is null"),
+    ],
+)
+def test_nothing_is_cast_or_guessed(desc: OperatorDesc, given: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        evaluate(desc, given)
+
+
+def test_a_descriptor_is_checked_first_at_its_target() -> None:
+    with record_calls() as calls, pytest.raises(DmlError, match="INT64 needs DML_FEATURE_LEVEL_3_0"):
+        evaluate(gather("INT64"), {}, "2_1")
+    assert [call.name for call in calls] == ["evaluate"]
+
+
+def test_what_directml_does_not_write_is_0_or_stays() -> None:
+    given = np.array([[0, 5], [6, 0]], F32)
+    found = evaluate(NONZERO, given)
+    assert (found["OutputCountTensor"].tolist(), found["OutputCoordinatesTensor"].tolist()[1:]) == (
+        [[2]],
+        [[1, 0], [0, 0], [0, 0]],
+    )
+    count, rows = np.zeros(1, np.uint32), np.full(8, 9, np.uint32)
+    execute(NONZERO, {"InputTensor": given, "OutputCountTensor": count, "OutputCoordinatesTensor": rows})
+    assert (count.tolist(), rows.tolist()) == ([2], [0, 1, 1, 0, 9, 9, 9, 9])
+
+
+def test_raw_memory_is_read_and_written_by_strides_and_gaps_stay() -> None:
+    strided = add(tensor(2), output=tensor(2, Strides=[2]))
+    for padding, gap in (("preserve", 7), ("poison", POISON)):
+        output = np.full(16, 7, np.uint8)
+        buffers = {"ATensor": ones(2), "BTensor": ones(2).tobytes(), "OutputTensor": output}
+        execute(strided, buffers, "6_4", "runtime", padding=padding)  # type: ignore[call-overload]
+        assert output[:12].view(F32)[[0, 2]].tolist() == [2, 2]
+        assert (output[4:8].tolist(), output[12:].tolist()) == ([gap] * 4, [7] * 4)
+    execute(strided, buffers, target="6_4", against="runtime")
+
+
+def test_buffers_that_are_too_small_or_overlap_are_refused() -> None:
+    memory = np.zeros(4, F32)
+    with pytest.raises(DmlError, match=r"DML-BINDING-SizeInBytes\] BTensor"):
+        execute(add(tensor(2)), {"ATensor": ones(2), "BTensor": ones(1), "OutputTensor": memory})
+    with pytest.raises(DmlError, match=r"DML-BINDING-overlap\] OutputTensor: .* overlaps that of BTensor"):
+        execute(add(tensor(2)), {"ATensor": ones(2), "BTensor": memory[1:], "OutputTensor": memory})
+    assert not memory.any()
+    with pytest.raises(ValueError, match="OutputTensor is read-only"):
+        execute(add(tensor(2)), {"ATensor": ones(2), "BTensor": ones(2), "OutputTensor": bytes(8)})
+
+
+def test_elements_of_four_bits_are_one_value_each_or_two_in_a_byte() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    given, scales = np.array([1, -9, 100, -2], F32), [np.array([1, 2], F32)]
+    out = evaluate(QUANTIZE, {"InputTensor": given, "QuantizationTensors": scales})["OutputTensor"]
+    assert (out.dtype, out.astype(int).tolist()) == (ml_dtypes.int4, [1, -8, 7, -1])
+    packed = bytearray(4)
+    execute(QUANTIZE, {"InputTensor": given, "QuantizationTensors": scales, "OutputTensor": packed})
+    assert packed == bytes([0x81, 0xF7, 0, 0])
