@@ -270,7 +270,8 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
     ],
     "other operators": [
         (dispatching(GEMM), CHECK, ": accepted at 6_4"),
-        (dispatching(GEMM), RUN, "GEMM is checked, not executed: run executes Tile operators (DxDispatch executes the"),
+        (dispatching(GEMM), RUN, "one: accepted at 6_4\n  note[DML-EXECUTE-values]"),
+        (dispatching({"type": "GEMM"}), RUN, "one: ATensor is missing"),
         (dispatching({**GEMM["desc"], "type": "DML_OPERATOR_GEMM", "comment": 1}), CHECK, ": accepted at 6_4"),
         (dispatching({"type": "GEMM", "desc": GEMM["desc"] | {"TransA": "NO"}}), CHECK, "one: TransA is 'NO'"),
         (dispatching({"type": "GEMM"}), CHECK, "one: ATensor is missing"),

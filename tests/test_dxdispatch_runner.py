@@ -193,12 +193,63 @@ def test_all_refused_tiles_are_reported_at_once(run: Callable[..., str]) -> None
     data = model()
     data["dispatchables"] |= {
         "a/b": {"type": "TILE", "desc": tile_json([2], [3], RepeatsCount=2)},
-        "gemm": {"type": "GEMM"},
+        "shader": {"type": "hlsl"},
     }
     assert refused(run, data) == {
         "/dispatchables/a~1b": [("DML-TILE-RepeatsCount", "RepeatsCount"), ("DML-TILE-Repeats-length", "Repeats")],
-        "/dispatchables/gemm": [("DML-OPERATOR-not-a-tile", "Type")],
+        "/dispatchables/shader": [("DML-OPERATOR-not-a-tile", "Type")],
     }
+
+
+def operator_model(type_: str, resources: Json, bindings: Json, initial: Json | None = None, **desc: Any) -> Json:
+    """A model that dispatches an operator once and prints OutputTensor's resource, Out."""
+    one = {"type": type_, "desc": desc, "bindings": initial or {}}
+    return model(resources=resources, dispatchables={"one": one}, commands=[dispatch("one", **bindings), show("Out")])
+
+
+def f32(*sizes: int, **fields: Any) -> Json:
+    return {"DataType": "FLOAT32", "Sizes": sizes, **fields}
+
+
+def test_any_operator_runs(run: Callable[..., str]) -> None:
+    tensors = {"InputTensor": f32(1, 1, 3, 3), "OutputTensor": f32(1, 1, 3, 1)}
+    reduce: Json = {"Function": "DML_REDUCE_FUNCTION_SUM", "AxisCount": 1, "Axes": [3], **tensors}
+    given = {"In": values(*range(1, 10)), "Out": zeros(3)}
+    of_reduce = operator_model("REDUCE", given, {"InputTensor": "In", "OutputTensor": "Out"}, **reduce)
+    assert run(of_reduce) == "Resource 'Out': 6, 15, 24\n"
+    join: Json = {"InputCount": 2, "InputTensors": [f32(1), f32(2)], "OutputTensor": f32(3), "Axis": 0}
+    parts = {"A": values(1), "B": values(2, 3), "Out": zeros(3)}
+    assert run(operator_model("JOIN", parts, {"InputTensors": ["A", "B"], "OutputTensor": "Out"}, **join)) == (
+        "Resource 'Out': 1, 2, 3\n"
+    )
+    add = {"ATensor": f32(2), "BTensor": f32(2, Flags=["DML_TENSOR_FLAG_OWNED_BY_DML"]), "OutputTensor": f32(2)}
+    owned = operator_model(
+        "ELEMENT_WISE_ADD",
+        {"A": values(1, 2), "B": values(3, 4), "Out": zeros(2)},
+        {"ATensor": "A", "OutputTensor": "Out"},
+        {"BTensor": "B"},
+        **add,
+    )
+    assert run(owned) == "Resource 'Out': 4, 6\n"
+
+
+def test_an_operator_may_run_in_place_where_its_page_says_so(run: Callable[..., str]) -> None:
+    tensors = {"InputTensor": f32(2), "OutputTensor": f32(2)}
+    bindings = {"InputTensor": "Out", "OutputTensor": "Out"}
+    assert run(operator_model("ACTIVATION_RELU", {"Out": values(-1, 2)}, bindings, **tensors)) == (
+        "Resource 'Out': 0, 2\n"
+    )
+    sigmoid = operator_model("ACTIVATION_SIGMOID", {"Out": values(-1, 2)}, bindings, **tensors)
+    assert refused(run, sigmoid) == {"/commands/0": [("DML-BINDING-overlap", "OutputTensor")]}
+
+
+def test_an_index_out_of_range_ends_the_run_at_its_command(run: Callable[..., str]) -> None:
+    indices = {"DataType": "UINT32", "Sizes": [2]}
+    tensors = {"InputTensor": f32(2), "IndicesTensor": indices, "OutputTensor": f32(2)}
+    resources = {"In": values(1, 2), "At": values(0, 2, data_type="UINT32"), "Out": zeros(2)}
+    bindings = {"InputTensor": "In", "IndicesTensor": "At", "OutputTensor": "Out"}
+    data = operator_model("GATHER", resources, bindings, **tensors, Axis=0, IndexDimensions=1)
+    assert refused(run, data) == {"/commands/0": [("DML-EXECUTE-index", "IndicesTensor")]}
 
 
 def test_the_target_and_the_contract_decide(run: Callable[..., str]) -> None:

@@ -97,7 +97,7 @@ class Execution:
         if compiled.owns_input and compiled.initialisations and (kept := reads[-1].span) is not None:
             is_same = kept.buffer is None and kept.start == compiled.persistent_address
             findings += state.findings(PERSISTENCE_RULES, is_same)
-        may_write = _may_write(state, call, findings, reads, writes, compiled.desc)
+        may_write = _may_write(state, call, findings, reads, writes, compiled.desc, compiled.plan.aliases)
         kernel = compiled.plan.kernel
         if not may_write or kernel is None or any(access.span is None for access in (*reads, *writes)):
             return
@@ -191,14 +191,16 @@ def _may_write(
     reads: Sequence[BoundRange],
     writes: Sequence[BoundRange],
     desc: Descriptor | None = None,
+    aliases: frozenset[tuple[str, str]] = frozenset(),
 ) -> bool:
-    """Return True if there are no findings and no overlaps; findings remove the device."""
+    """Return True if there are no findings and no overlaps but ``aliases``; findings remove the device."""
     spans = [(each, each.span) for each in (*reads, *writes)]
     overlaps = [
         (output.name, other.name)
         for i, (output, written) in enumerate(spans[len(reads) :], len(reads))
         for other, accessed in spans[:i]
         if written and accessed and written.overlaps(accessed)
+        if written != accessed or (output.name, other.name) not in aliases
     ]
     for names in overlaps:
         findings += state.findings(OVERLAP_RULES, names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate, chain
@@ -22,6 +23,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperator
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, OWNED_BY_DML
 from dml_tile.directml.targets import Target
+from dml_tile.errors import DmlError
 from dml_tile.execution.evaluation import prepared
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
@@ -65,6 +67,8 @@ class CompiledPlan:
     """The inputs at initialisation."""
     persistent_offsets: tuple[int, ...]
     """The offsets in the persistent resource of inputs that are OWNED_BY_DML."""
+    aliases: frozenset[tuple[str, str]] = frozenset()
+    """The pairs of an output's slot and an input's that may be one range of memory."""
 
 
 class _Place(NamedTuple):
@@ -99,6 +103,8 @@ def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> C
     kernel = _kernel([_Node(desc, [*reads.values()], [[_Place(name)] for name in outputs])], target)
     properties = BindingProperties(len(inputs) + len(outputs), 0, persistent)
     slots = _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial
+    with suppress(DmlError):  # of an operator that is not executed
+        return CompiledPlan(kernel, properties, *slots, tuple(offsets), prepared(desc, target).aliases)
     return CompiledPlan(kernel, properties, *slots, tuple(offsets))
 
 

@@ -27,7 +27,18 @@ TABLE: Final = Path(__file__).with_name("operators.toml")
 _OTHER_ROWS: Final = ("runtime_", "page_", "history_")
 """The prefixes of rows beside those that count."""
 _TAKEN_OVER: Final = frozenset(
-    ("by", "channels", "free", "fused", "inputs", "never_owned", "not_repeated", "runtime_fused", "unchecked")
+    (
+        "by",
+        "channels",
+        "free",
+        "fused",
+        "in_place",
+        "inputs",
+        "never_owned",
+        "not_repeated",
+        "runtime_fused",
+        "unchecked",
+    )
 ) | {"without_rule"}
 """The keys whose values are those of the table's fields."""
 _DECODER: Final = json.JSONDecoder()
@@ -133,6 +144,8 @@ class OperatorTable:
     """No input may be owned by DirectML."""
     not_repeated: tuple[str, ...] = ()
     """Inputs that the runtime does not take with strides of 0 along dimensions of several elements."""
+    in_place: bool = False
+    """An output may alias an input of the same layout during binding, by the operator's page."""
     inputs: tuple[str, ...] = ()
     """Tensors that the operator reads, though their names begin with Output."""
     channels: bool = False

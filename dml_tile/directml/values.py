@@ -13,6 +13,9 @@ FLOAT16_TOLERANCE: Final = (4e-3, 1e-4)
 """Relative and absolute, of any operator that is not equal in every byte."""
 
 
+NOT_EXECUTED: Final = "no: its page does not tell what it computes"
+
+
 class Values(NamedTuple):
     """How true an operator's values are."""
 

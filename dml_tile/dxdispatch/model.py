@@ -31,7 +31,15 @@ from dml_tile.directml.enums import UINT_MAX, ExecutionFlags, OperatorType
 from dml_tile.directml.operators import Field as OperatorField
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.dxdispatch import is_dxdispatch_model
-from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, desc_of, known_operator_of, operator_of
+from dml_tile.dxdispatch.rules import (
+    INITIALIZED,
+    TENSORS,
+    TILE_NAMES,
+    ModelPart,
+    desc_of,
+    known_operator_of,
+    operator_of,
+)
 from dml_tile.errors import InputError, input_error
 from dml_tile.findings import Finding, unreadable
 from dml_tile.geometry.layout import round_up_4
@@ -266,7 +274,7 @@ class TileDispatchable(JsonObject):
 
 
 class OtherDispatchable(JsonObject):
-    """Any other operator, a shader or a model: it can be named, not run."""
+    """Any other operator, whose fields ``read_operator`` reads, a shader or a model."""
 
     type: str
 
@@ -323,6 +331,12 @@ def _respelled(value: Any, *, is_union: bool = False) -> Any:
     return value
 
 
+def read_operator(operator: Operator, part: ModelPart) -> OperatorDesc:
+    """Read another operator than Tile, as DxDispatch takes it. Raises pydantic's ValidationError."""
+    data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc_of(part.fields))}
+    return OperatorDesc.model_validate(data, context=JSON_DOCUMENT)
+
+
 _Dispatchable = Annotated[
     Annotated[TileDispatchable, Tag("(tile)")] | Annotated[OtherDispatchable, Tag("(other)")],
     Discriminator(lambda data: "(tile)" if operator_of(data) in TILE_NAMES else "(other)"),
@@ -375,7 +389,7 @@ Command = Annotated[
 
 
 class Model(JsonObject):
-    """A DxDispatch model, of which the dispatchables that are tiles can be run."""
+    """A DxDispatch model, of which the dispatchables that are operators can be run."""
 
     resources: dict[str, Resource]
     dispatchables: dict[str, _Dispatchable]

@@ -1,10 +1,10 @@
-"""Runs a DxDispatch model: checks its tiles, allocates and binds its resources, then runs its commands in order."""
+"""Runs a DxDispatch model: checks its operators, allocates and binds its resources, then runs its commands in order."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import PurePath
@@ -12,14 +12,16 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.checking import check
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
+from dml_tile.descriptors.operator import OperatorDesc, tile_of
+from dml_tile.descriptors.tile import BufferTensorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.dxdispatch.bindings import binding_findings
+from dml_tile.dxdispatch.bindings import binding_findings, binding_problems
 from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
     Command,
@@ -27,14 +29,15 @@ from dml_tile.dxdispatch.model import (
     Model,
     OtherDispatchable,
     PrintCommand,
+    TileDispatchable,
     WriteFileCommand,
     read_model,
+    read_operator,
     resource_counts,
 )
 from dml_tile.dxdispatch.printing import printed_parts
 from dml_tile.dxdispatch.resources import Contents, allocate, require_memory
 from dml_tile.dxdispatch.rules import (
-    TENSORS,
     Extent,
     ModelPart,
     bindings_begin_within_resources,
@@ -43,13 +46,16 @@ from dml_tile.dxdispatch.rules import (
     model_parts,
 )
 from dml_tile.errors import DmlError, InputError, RefusedModelError, input_error
+from dml_tile.execution.evaluation import ExecutableOperator, Tensor, executable
 from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, unreadable
+from dml_tile.input_errors import ProblemList
 from dml_tile.json_text import Document
 from dml_tile.rules.check import not_executed
+from dml_tile.rules.execution import execution_findings
 from dml_tile.rules.tile_findings import blocks_creation
 from dml_tile.simulation.target import resolve
 from dml_tile.text import json_pointer, printable
@@ -83,33 +89,34 @@ def run_model(
 ) -> dict[str, tuple[Finding, ...]]:
     """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
 
-    ``dispatch`` is called with a dispatchable's name and its tile, to run it. ``as_dxdispatch`` prints exactly what
-    DxDispatch prints. ``in_rows`` prints a resource in rows of its tensor's last dimension. Returns the notes on the
-    model's parts, by their JSON pointers.
+    ``dispatch`` is called with the name of a dispatchable that is a tile, and the tile, to run it. ``as_dxdispatch``
+    prints exactly what DxDispatch prints. ``in_rows`` prints a resource in rows of its tensor's last dimension. Returns
+    the notes on the model's parts, by their JSON pointers.
 
-    Nothing is printed or written before all tiles, resources, bindings and paths are known to be good. Raises
-    RefusedModelError with the findings of its parts, tiles and bindings, InputError for values, names and paths that
-    cannot be used, and for more than may be moved or written (before the run) or printed (after it), OSError, which
-    ends the run.
+    Nothing is printed or written before all operators, resources, bindings and paths are known to be good. Raises
+    RefusedModelError with the findings of its parts, operators and bindings, and with those of an index out of range,
+    which ends the run; InputError for values, names and paths that cannot be used, and for more than may be moved or
+    written (before the run) or printed (after it), OSError, which ends the run.
     """
     target = resolve(target)
     model = read_model(document.value)
     parts = dict(model_parts(document))
     found = model_findings(parts, target)
-    _require_tiles(model, target, against, found)
+    described = _operators_of(model, parts, document.value)
+    _require_operators(model, described, parts, target, against, found)
     if empty := [pointer for pointer, count in resource_counts(model) if count == 0]:  # empty lists can be read
         raise InputError([unreadable(pointer, "no resource is bound; a tensor takes one") for pointer in empty])
     memory = allocate(model.resources, folders)
-    bound = _BoundTiles(model, parts, memory, target, against)
+    bound = _BoundOperators(described, parts, memory, target, against)
     bounds = RunBounds(write)
-    rows = _row_lengths(model) if in_rows and not as_dxdispatch else {}
+    rows = _row_lengths(model, bound.tensors_at) if in_rows and not as_dxdispatch else {}
 
     def prepared(command: Command, pointer: str) -> Callable[[], object]:
         """Refuse what can be refused before the run, and return the function that runs the command."""
         match command:
             case DispatchCommand():
-                bind = bound.dispatch(command, pointer)
-                return (lambda: dispatch(command.dispatchable, bind())) if bind else lambda: None
+                run = bound.dispatch(command, pointer, dispatch)
+                return run or (lambda: None)
             case PrintCommand():
                 printed = memory[command.resource]
                 shown = _elements(printed, f"{pointer}/resource", printed.shown_bytes)
@@ -130,7 +137,38 @@ def run_model(
     return found
 
 
-def _require_tiles(model: Model, target: Target, against: Against, found: Mapping[str, tuple[Finding, ...]]) -> None:
+def _operators_of(model: Model, parts: Mapping[str, ModelPart], data: dict[str, Any]) -> dict[str, OperatorDesc]:
+    """Return the operators of a model's dispatchables. Raises InputError for what cannot be read of them."""
+    problems, found = ProblemList(data, sections=("resources", "dispatchables")), dict[str, OperatorDesc]()
+    for name, dispatchable in model.dispatchables.items():
+        part = parts[_pointer_to(name)]
+        if isinstance(dispatchable, TileDispatchable):
+            found[name] = dispatchable.operator
+        elif (operator := part.operator) is not None:
+            try:
+                found[name] = read_operator(operator, part)
+            except ValidationError as error:
+                problems.add_error(error, ("dispatchables", name))
+            for count in part.missing_counts():
+                problems.add(unreadable(_pointer_to(name), f"{count} is missing; DxDispatch requires it"))
+    for pointer, part in parts.items():
+        dispatched = part.fields.get("dispatchable") if part.kind == "command" else None
+        for problem in binding_problems(part, found.get(dispatched or ""), pointer):
+            problems.add(problem)
+    if problems.reported():
+        raise InputError(problems.reported())
+    return found
+
+
+def _require_operators(
+    model: Model,
+    described: Mapping[str, OperatorDesc],
+    parts: Mapping[str, ModelPart],
+    target: Target,
+    against: Against,
+    found: dict[str, tuple[Finding, ...]],
+) -> None:
+    """Raise RefusedModelError for a model that is not run; add notes on the operators' values to ``found``."""
     results = {
         pointer: findings
         for pointer, findings in found.items()
@@ -140,25 +178,29 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
         others = (finding for finding in results.get("", ()) if finding.rule != device_can_be_made.id)
         results[""] = (*others, *(replace(finding, severity=Severity.ERROR) for finding in device))
     for name, dispatchable in model.dispatchables.items():
-        if isinstance(dispatchable, OtherDispatchable):
-            findings: tuple[Finding, ...] = (not_executed(dispatchable.type),)
+        pointer, desc = _pointer_to(name), described.get(name)
+        if desc is None:
+            assert isinstance(dispatchable, OtherDispatchable)
+            findings: tuple[Finding, ...] = (not_executed(dispatchable.type, parts[pointer].said_of_no_operator),)
         else:
-            findings = tuple(filter(blocks_creation, check(dispatchable.operator, target, against)))
-        if findings:
-            results[_pointer_to(name)] = results.get(_pointer_to(name), ()) + findings
+            findings = tuple(filter(blocks_creation, check(desc, target, against))) or execution_findings(desc, target)
+        if refusals := tuple(finding for finding in findings if finding.severity > Severity.NOTE or desc is None):
+            results[pointer] = results.get(pointer, ()) + refusals
+        elif findings:
+            found[pointer] = found.get(pointer, ()) + findings
     if results:
         raise RefusedModelError(results)
 
 
-class _BoundTiles:
-    """The model's tiles with their resources; ``results`` collects the findings of the bindings.
+class _BoundOperators:
+    """The model's operators with their resources; ``results`` collects the findings of the bindings.
 
     ``moved`` counts the bytes that all dispatches write.
     """
 
     def __init__(
         self,
-        model: Model,
+        operators: Mapping[str, OperatorDesc],
         parts: Mapping[str, ModelPart],
         memory: Mapping[str, Contents],
         target: Target,
@@ -166,62 +208,80 @@ class _BoundTiles:
     ) -> None:
         self.results: dict[str, tuple[Finding, ...]] = {}
         self.moved = 0
-        self._memory = memory
-        self._target = target
+        self._operators, self._memory, self._target = operators, memory, target
         extents = {
             name: Extent(each.bytes.nbytes, ELEMENT_SIZES.get(each.data_type, 0)) for name, each in memory.items()
         }
         self._parts = {pointer: replace(part, resources=extents) for pointer, part in parts.items()}
-        self._tiles = model.tiles
-        self._compiled = cache(lambda name: compile_tile(self._tile(name), target, against))
-        owned: dict[str, Bytes] = {}
-        for name in self._tiles:
+        self._compiled = cache(lambda tile: compile_tile(tile, target, against))
+        self._executable = cache(lambda desc: executable("execute", desc, target, against))
+        owned: dict[tuple[str, str], Bytes] = {}
+        for name, desc in operators.items():
             # checked before the first command, and never again; other bindings are ignored
             part = self._parts[_pointer_to(name)]
             if findings := self._findings(part, name):
                 self.results[_pointer_to(name)] = findings
-            elif part.sources("InputTensor"):
-                size = described(self._tile(name))[0].total_tensor_size_in_bytes
-                owned[name] = self._range(part, "InputTensor")[:size]
+            else:
+                bound = self._bound(part, desc)
+                owned |= {(name, tensor.path): given[: tensor.size_in_bytes] for tensor, given in bound}
         needed = sum(resource.bytes.nbytes for resource in memory.values())
         require_memory(needed + sum(each.nbytes for each in owned.values()), "/dispatchables")
-        self._persistent = {name: each.copy() for name, each in owned.items()}
+        self._persistent = {key: each.copy() for key, each in owned.items()}
 
-    def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], BoundTile] | None:
-        """Return a function that binds the tile of a command when it is to run; None if its bindings break a rule."""
+    def dispatch(
+        self, command: DispatchCommand, pointer: str, run_tile: Callable[[str, BoundTile], object]
+    ) -> Callable[[], object] | None:
+        """Return a function that runs the operator of a command; None if its bindings break a rule."""
         name, part = command.dispatchable, self._parts[pointer]
         if _pointer_to(name) in self.results:
             return None
-        findings = self._findings(part, name)
+        desc, findings = self._operators[name], self._findings(part, name)
         if not findings:
-            kept = self._persistent.get(name)
-            source = self._range(part, "InputTensor") if kept is None else kept
-            try:
-                bind = partial(self._compiled(name).bind, source, self._range(part, "OutputTensor"))
-                # for its findings and size; what it takes would add up over all commands
-                self.moved += bind().size
-            except DmlError as error:
-                findings = error.findings
+            memory = {tensor.path: given for tensor, given in self._bound(part, desc)}
+            memory |= {path: kept for (owner, path), kept in self._persistent.items() if owner == name}
+            if tile := tile_of(desc):
+                try:
+                    bind = partial(self._compiled(tile).bind, memory["InputTensor"], memory["OutputTensor"])
+                    # for its findings and size; what it takes would add up over all commands
+                    self.moved += bind().size
+                except DmlError as error:
+                    findings = error.findings
+                else:
+                    return lambda: run_tile(name, bind())
             else:
-                return bind
+                operator = self._executable(desc)
+                findings = tuple(operator.findings_of(memory))
+                self.moved += sum(tensor.size_in_bytes for tensor in operator.written)
+                if not findings:
+                    return partial(_run_operator, operator, memory, pointer)
         self.results[pointer] = findings
         return None
 
-    def _tile(self, name: str) -> TileOperatorDesc:
-        desc = self._tiles[name].desc
-        assert desc is not None, "a tile without a Desc is refused before"
-        return desc
+    def tensors_at(self, name: str, point: str) -> Sequence[Tensor]:
+        """Return the tensors of a dispatchable at a bind point; none at one that is not the operator's."""
+        return self._executable(self._operators[name]).tensors(point)
 
     def _findings(self, part: ModelPart, name: str) -> tuple[Finding, ...]:
-        """Return the findings on what a part binds to a tile, with the sizes of resources that are known by now."""
+        """Return the findings on what a part binds to an operator, with the sizes of resources known by now."""
         behind = bindings_begin_within_resources.findings(part, self._target)
-        return (*behind, *binding_findings(part, self._parts[_pointer_to(name)], self._tiles[name].operator))
+        return (*behind, *binding_findings(part, self._parts[_pointer_to(name)], self._operators[name]))
 
-    def _range(self, part: ModelPart, point: str) -> Bytes:
-        sources = part.sources(point)
-        assert sources, "a missing binding is refused before"
-        offset, _ = part.place_of(sources[0])
-        return self._memory[sources[0]["name"]].bytes[offset:]
+    def _bound(self, part: ModelPart, desc: OperatorDesc) -> Iterator[tuple[Tensor, Bytes]]:
+        """Yield the tensors that a part binds resources to, and the memory from there on."""
+        operator = self._executable(desc)
+        for point in part.bind_points:
+            sources = part.sources(point) or ()  # none of a tensor that DirectML owns
+            for tensor, source in zip(operator.tensors(point), sources, strict=False):
+                offset, _ = part.place_of(source)
+                yield tensor, self._memory[source["name"]].bytes[offset:]
+
+
+def _run_operator(operator: ExecutableOperator, memory: Mapping[str, Bytes], pointer: str) -> None:
+    """Execute an operator. Raises RefusedModelError with what it does not execute, at its command."""
+    try:
+        operator.run(memory, {tensor.path: [memory[tensor.path]] for tensor in operator.written})
+    except DmlError as error:
+        raise RefusedModelError({pointer: error.findings}) from None
 
 
 def _pointer_to(dispatchable: str) -> str:
@@ -268,17 +328,14 @@ class RunBounds:
             )
 
 
-def _row_lengths(model: Model) -> dict[str, int]:
+def _row_lengths(model: Model, tensors_at: Callable[[str, str], Sequence[Tensor]]) -> dict[str, int]:
     """Return the elements of a row of each resource that dispatches bind from its first element on, in like rows."""
     lengths: defaultdict[str, set[int]] = defaultdict(set)
-    tiles = model.tiles
     for command in model.commands:
         if isinstance(command, DispatchCommand):
-            tile = tiles[command.dispatchable]
-            assert tile.desc is not None
-            for point, tensor in zip(TENSORS, described(tile.desc), strict=True):
-                for source in command.bindings.get(point, ()):
-                    lengths[source.name].add(0 if source.element_offset else _row_length(tensor))
+            for point, sources in command.bindings.items():
+                for source, tensor in zip(sources, tensors_at(command.dispatchable, point), strict=False):
+                    lengths[source.name].add(0 if source.element_offset else _row_length(tensor.desc))
     return {name: found.pop() for name, found in lengths.items() if len(found) == 1}
 
 

@@ -35,12 +35,12 @@ from dml_tile.directml.operators import Field, operators
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError, require_instance
 from dml_tile.execution.operators.call import Array, Call, Output, computed_dtype
-from dml_tile.execution.operators.table import KERNELS, values_of
+from dml_tile.execution.operators.table import values_of
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import extent, packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
 from dml_tile.rules.check import refusals_of, why_never_executed
-from dml_tile.rules.execution import Request, operator_is_known
+from dml_tile.rules.execution import operator_is_known
 from dml_tile.rules.operator_view import table_of
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
@@ -62,6 +62,11 @@ class Tensor(NamedTuple):
         """The strides, in elements."""
         strides = self.desc.strides
         return packed_strides(self.shape) if strides is None else strides[: self.desc.dimension_count]
+
+    @property
+    def layout(self) -> tuple[object, ...]:
+        """Where the elements lie, and their size; one layout is in one place if it is at one address."""
+        return self.shape, self.strides, ELEMENT_SIZES.get(self.desc.data_type)
 
     @property
     def is_of_four_bits(self) -> bool:
@@ -124,11 +129,47 @@ class ExecutableOperator:
     inputs: Mapping[str, Tensors]
     outputs: Mapping[str, Tensors]
 
+    def tensors(self, field: str) -> Sequence[Tensor]:
+        """Return the tensors of a field that are not null; none of a field that the operator does not have."""
+        return _each(self.inputs.get(field, self.outputs.get(field)))
+
+    @property
+    def read(self) -> list[Tensor]:
+        """The tensors that are read."""
+        return [*chain.from_iterable(map(_each, self.inputs.values()))]
+
+    @property
+    def written(self) -> list[Tensor]:
+        """The tensors that are written."""
+        return [*chain.from_iterable(map(_each, self.outputs.values()))]
+
+    @property
+    def aliases(self) -> frozenset[tuple[str, str]]:
+        """The pairs of an output and an input that may be one range of memory: the page says so, the layouts agree."""
+        pairs = ((output, other) for output in self.written for other in self.read)
+        is_documented = table_of(self.fields).in_place
+        return frozenset((a.path, b.path) for a, b in pairs if is_documented and a.layout == b.layout)
+
+    def findings_of(self, memory: Mapping[str, Bytes]) -> Iterator[Finding]:
+        """Yield the findings of buffers that are too small, and of outputs that overlap another tensor, by path."""
+        for tensor in (*self.read, *self.written):
+            least, given = tensor.size_in_bytes, memory[tensor.path].size
+            if given < least:
+                bound = BoundRange(Slot(tensor.path, TENSOR, least, 1), BufferBinding(Buffer(given)))
+                yield from range_is_large_enough.findings(bound, self.target)
+        for i, output in enumerate(self.written):
+            for other in (*self.read, *self.written[:i]):
+                parts = memory[output.path], output.size_in_bytes, memory[other.path], other.size_in_bytes
+                starts = {each.__array_interface__["data"][0] for each in (parts[0], parts[2])}
+                is_alias = len(starts) == 1 and (output.path, other.path) in self.aliases
+                if not is_alias and parts_overlap(*parts):
+                    yield from output_is_apart.findings((output.path, other.path), self.target)
+
     def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs' elements for those of the inputs, all by field. Raises DmlError, as ``evaluate`` does."""
         outputs = {name: _mapped(tensors, lambda tensor: tensor.output) for name, tensors in self.outputs.items()}
         c = Call(self.fields, inputs, outputs, self.target)
-        for tensor in chain.from_iterable(map(_each, (*self.inputs.values(), *self.outputs.values()))):
+        for tensor in (*self.read, *self.written):
             c.require(memory=prod(tensor.shape) * computed_dtype(tensor.desc.data_type).itemsize)
         return values_of(c)
 
@@ -150,6 +191,7 @@ class ExecutableOperator:
                 for memory in writes.get(tensor.path, ()):
                     written = memory[: tensor.size_in_bytes]
                     if padding == "poison":
+                        values = values.copy() if np.may_share_memory(values, written) else values
                         written.fill(POISON)
                     tensor.write(written, values)
 
@@ -192,8 +234,7 @@ def executable(
 def prepared(desc: OperatorDesc | TileOperatorDesc, target: Target) -> ExecutableOperator:
     """Return an operator that passed ``check``, to be executed. Raises DmlError for one whose values no page tells."""
     fields = _fields(tile_of(desc) or desc)
-    request = Request(fields, fields.operator.name in KERNELS)
-    if findings := [*operator_is_known.findings(request, target)]:
+    if findings := [*operator_is_known.findings(fields, target)]:
         raise DmlError(findings)
     table, inputs, outputs = table_of(fields), dict[str, Tensors](), dict[str, Tensors]()
     for field in fields.operator.tensor_fields:
@@ -328,27 +369,9 @@ def execute_operator(
             memory[tensor.path] = byte_view(buffer, tensor.path, writable=is_output)
 
         _given(name, each, given.get(name), read)
-    if findings := [*_findings_of_memory(operator, memory)]:
+    if findings := [*operator.findings_of(memory)]:
         record("execute", target, desc, findings)
         memory.clear()  # else the traceback would keep the caller from closing an mmap
         raise DmlError(findings)
-    outputs = {tensor.path: memory[tensor.path] for each in operator.outputs.values() for tensor in _each(each)}
-    operator.run(memory, {path: [each] for path, each in outputs.items()}, padding)
+    operator.run(memory, {tensor.path: [memory[tensor.path]] for tensor in operator.written}, padding)
     record("execute", target, desc)
-
-
-def _findings_of_memory(operator: ExecutableOperator, memory: Mapping[str, Bytes]) -> Iterator[Finding]:
-    """Yield the findings of buffers that are too small, and of outputs that overlap another tensor."""
-    inputs, outputs = (
-        [*chain.from_iterable(map(_each, tensors.values()))] for tensors in (operator.inputs, operator.outputs)
-    )
-    for tensor in inputs + outputs:
-        least, given = tensor.size_in_bytes, memory[tensor.path].size
-        if given < least:
-            bound = BoundRange(Slot(tensor.path, TENSOR, least, 1), BufferBinding(Buffer(given)))
-            yield from range_is_large_enough.findings(bound, operator.target)
-    for i, output in enumerate(outputs):
-        for other in inputs + outputs[:i]:
-            parts = memory[output.path], output.size_in_bytes, memory[other.path], other.size_in_bytes
-            if parts_overlap(*parts):
-                yield from output_is_apart.findings((output.path, other.path), operator.target)

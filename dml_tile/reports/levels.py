@@ -18,6 +18,7 @@ from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import BOTH, Basis, Column, OperatorTable, Row, tables_of
 from dml_tile.directml.operators import Operator, operators
 from dml_tile.directml.targets import DIRECTML_VERSIONS, PACKAGES, WINDOWS_RELEASES, Target, oldest_windows, tile_rows
+from dml_tile.directml.values import NOT_EXECUTED, values
 from dml_tile.text import counts_text
 
 KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(tile_rows()[-1].data_types))}
@@ -118,6 +119,7 @@ def operator_lines(operator: Operator) -> str:
                 types = types_text(column.data_types) or "no types are given"
                 lines.append(f"    {tensors}: {counts_text(column.dimension_counts)} dimensions; {types}")
         lines += [f"  {sentence}" for sentence in _sentences(operator, table)]
+    lines.append(f"  executed: {values().get(operator.name) or NOT_EXECUTED}")
     return "\n".join([*lines, page]) + "\n"
 
 
@@ -135,7 +137,14 @@ def operator_json(operator: Operator) -> str:
         }
         for choice, table in tables_of(operator)
     ]
-    record = {"operator": operator.c_name, "value": operator.value, "since": operator.level.short, "tables": tables}
+    record: dict[str, Any] = {
+        "operator": operator.c_name,
+        "value": operator.value,
+        "since": operator.level.short,
+        "tables": tables,
+    }
+    row = values().get(operator.name)
+    record["executed"] = None if row is None else row._asdict()
     return f"{json.dumps(record, indent=2)}\n"
 
 

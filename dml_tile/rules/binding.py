@@ -204,7 +204,9 @@ def resource_is_needed(bound: BoundRange, target: Target) -> Iterator[Violation]
 
 @OVERLAP_RULES.add("DML-BINDING-overlap", basis=Basis.DOCUMENTED)
 def output_is_apart(names: tuple[str, str], target: Target) -> Iterator[Violation]:
-    """An output shares no memory with any other bound buffer: Tile has no in-place form."""
+    """An output shares no memory with any other bound buffer, unless the operator's page lets it alias an input of the
+    same layout. Tile has no in-place form.
+    """
     output, other = names
     if other:
         yield Violation(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BASES, Against, Finding, Rule, Violation, apply_rules, bases_of
 from dml_tile.rules import rules_of, tile_findings
@@ -98,11 +97,9 @@ def not_checked(operator: str) -> Finding:
     return operator_is_checked.finding(Violation("Type", message))
 
 
-def not_executed(operator: str) -> Finding:
-    """Return the finding for another operator than Tile, or a shader or a model, in a DxDispatch model that is run."""
-    what = "is checked, not executed" if operator_named(operator) else "is not executed"
-    name = operator.removeprefix(OPERATOR_TYPE.prefix)
-    message = f"{name} {what}: run executes Tile operators (DxDispatch executes the others)"
+def not_executed(kind: str, what: str) -> Finding:
+    """Return the finding for a shader or a model, in a DxDispatch model that is run; ``what`` says which."""
+    message = f"{what or f'{kind} is no operator of DirectML'}: run executes DirectML's operators"
     return operator_is_checked.finding(Violation("Type", message))
 
 

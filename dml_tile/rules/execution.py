@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Final, NamedTuple
 
-from dml_tile.descriptors.operator import OperatorFields
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.directml import pages
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Rules, Violation
+from dml_tile.directml.values import values
+from dml_tile.findings import Basis, Finding, Rules, Severity, Violation, apply_rules
 
 
 class Work(NamedTuple):
@@ -31,14 +32,7 @@ class Element(NamedTuple):
     most: int = 0
 
 
-class Request(NamedTuple):
-    """An operator that is to be executed, and whether its kernel is here."""
-
-    fields: OperatorFields
-    is_here: bool
-
-
-REQUEST_RULES: Final = Rules[Request](url=pages.OPERATOR, hresult=None, basis=Basis.INFERRED)
+OPERATOR_RULES: Final = Rules[OperatorFields](url=pages.OPERATOR, hresult=None, basis=Basis.INFERRED)
 WORK_RULES: Final = Rules[Work](url=pages.OPERATOR, hresult=None, basis=Basis.INFERRED)
 ELEMENT_RULES: Final = Rules[Element](url=pages.OPERATOR, hresult=None, basis=Basis.INFERRED)
 
@@ -68,17 +62,32 @@ def region_is_finite(element: Element, target: Target) -> Iterator[Violation]:
         yield Violation(element.tensor, f"element {list(element.place)} is {element.value}; a finite one was expected")
 
 
-@REQUEST_RULES.add("DML-EXECUTE-operator")
-def operator_is_known(request: Request, target: Target) -> Iterator[Violation]:
+@OPERATOR_RULES.add("DML-EXECUTE-operator")
+def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violation]:
     """Microsoft's pages tell, or a measurement showed, what an executed operator computes: not MULTIHEAD_ATTENTION1,
     nor ROI_ALIGN_GRAD of MAX or with OutputROIGradientTensor.
     """
-    fields = request.fields
     name = fields.operator.name
-    if not request.is_here:
+    if name not in values():
         yield Violation("Type", f"{name} is not executed: its page does not say what it computes")
     elif name == "ROI_ALIGN_GRAD" and (fields["ReductionFunction"] == MAX or fields["OutputROIGradientTensor"]):
         yield Violation("ReductionFunction", f"{name} is executed for AVERAGE, with OutputGradientTensor only")
+
+
+@OPERATOR_RULES.add("DML-EXECUTE-values", severity=Severity.NOTE)
+def values_are_equal(fields: OperatorFields, target: Target) -> Iterator[Violation]:
+    """An executed operator's values were equal to DirectML's in every recorded byte. For others, the note says how near
+    they were.
+    """
+    row = values().get(fields.operator.name)
+    if row is not None and (row.label != "bytes" or row.convention):
+        yield Violation("Type", f"{fields.operator.name}: {row}")
+
+
+def execution_findings(desc: OperatorDesc, target: Target) -> tuple[Finding, ...]:
+    """Return why an operator that passed ``check`` is not executed, or a note on how true its values are."""
+    fields = desc.desc
+    return tuple(apply_rules(OPERATOR_RULES, fields, target)) if isinstance(fields, OperatorFields) else ()
 
 
 MAX: Final = 7

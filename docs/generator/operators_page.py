@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import Operator, operators
-from dml_tile.directml.values import values
+from dml_tile.directml.values import NOT_EXECUTED, values
 
 _ABOUT = """\
 # Operators
@@ -40,7 +40,7 @@ def operators_page() -> str:
     """The page."""
     rows = [
         f"| [{operator.name}]({page}) | {operator.value} | {operator.level.short} | "
-        f"{'whole' if is_whole else 'in part'} | {values().get(operator.name) or 'no: its page does not tell'} |"
+        f"{'whole' if is_whole else 'in part'} | {values().get(operator.name) or NOT_EXECUTED} |"
         for operator, page, is_whole in operator_index()
     ]
     return _ABOUT.format(count=len(rows)) + "\n".join(rows) + _NEXT
