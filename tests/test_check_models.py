@@ -308,11 +308,26 @@ def test_a_dim_of_the_settings_that_no_model_has_is_fine(check: Call) -> None:
         ("m.h5", b"\x89HDF\r\n\x1a\n", "a Keras model"),
         ("m.cpp", b"int main() {}\n", "C or C++ source"),
         ("m", b"\x20\0\0\0ORTM", "a model in ONNX Runtime's own format"),
+        ("m.onnx", b"\x20\0\0\0ORTM", "a model in ONNX Runtime's own format"),
+        ("m.onnx", b"PK\x03\x04", "a zip archive, such as PyTorch and Keras write"),
+        ("m.bin", b"\0" * 9, "a file of weights"),
     ],
 )
-def test_a_file_of_another_kind_is_named(check: Call, name: str, data: bytes, kind: str) -> None:
+def test_a_file_of_another_kind_is_named_also_where_a_back_end_is(
+    check: Call, name: str, data: bytes, kind: str
+) -> None:
     Path(name).write_bytes(data)
-    assert errors_of(check, name).startswith(f"dml-tile: {name}: is {kind}, which is not read; {READ}")
+    for options in [], ["--via", "ort"]:
+        assert errors_of(check, name, *options).startswith(f"dml-tile: {name}: is {kind}, which is not read; {READ}")
+
+
+def test_a_model_of_another_format_named_as_an_onnx_model_is_named(check: Call) -> None:
+    Path("m.onnx").write_bytes(b"\x1c\0\0\0TFL3")
+    message = "is a TensorFlow Lite model; models are read from files: save it as a file named *.tflite, and name that"
+    assert errors_of(check, "m.onnx", "--via", "ort") == f"dml-tile: m.onnx: {message}\n"
+    for data in b"\x08", b"none of them":
+        Path("m.onnx").write_bytes(data)
+        assert "is not an ONNX model: " in errors_of(check, "m.onnx")
 
 
 def test_what_is_json_is_read_whatever_its_name(check: Call) -> None:

@@ -29,7 +29,7 @@ from dml_tile.files.whole import open_regular, read_whole
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.readers.model_names import KnownShapes
-from dml_tile.readers.sources import is_model_file
+from dml_tile.readers.sources import may_hold_descriptors
 from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
 from dml_tile.simulation.target import current_target, named_targets
 from dml_tile.text import shown
@@ -239,9 +239,9 @@ def _table(path: Path, file: str) -> dict[str, Any] | None:
 
 
 def require_models(via: str, files: Iterable[str]) -> None:
-    """Raise typer.BadParameter if there is a file and none is a model: no back end describes other files' operators."""
+    """Raise typer.BadParameter if all files, of which there are some, may hold descriptors: no back end gets them."""
     files = list(files)
-    if files and not any(map(is_model_file, files)):
+    if files and all(map(may_hold_descriptors, files)):
         message = f"{via} is what a model goes through; descriptors are what DirectML gets, so leave it out"
         raise typer.BadParameter(message, param_hint="--via")
 

@@ -91,14 +91,17 @@ def read_as_json() -> str:
 
 
 def why_unread(name: str, beginning: bytes) -> str:
-    """Return the kind of a file that cannot be read as JSON, and advice; empty for an unknown kind."""
+    """Return the kind of a file that cannot be read as its name says, or else as JSON, and advice.
+
+    Empty for an unknown kind, and for the one that the name says.
+    """
     if beginning.startswith(LFS_POINTER):
         return IS_A_POINTER
-    kind = kind_of(name)
+    named = kind = kind_of(name)
     if kind is None or kind.reader:
         begun = (kind for kind in KINDS if kind.begins and beginning.startswith(kind.begins, kind.begins_at))
         kind = next(begun, None)
-    if kind is None:
+    if kind is None or (kind.reader and kind is named):
         return ""
     if kind.reader:
         suffix = kind.suffixes[0]

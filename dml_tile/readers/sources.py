@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol, Self, TypeAlias
 
@@ -17,8 +17,8 @@ from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
 from dml_tile.findings import EXTERNAL_DATA, NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own_finding
 from dml_tile.readers.contents import why_nothing
-from dml_tile.readers.descriptors import read_source
-from dml_tile.readers.file_kinds import FileKind, kind_of
+from dml_tile.readers.descriptors import open_source, read_source
+from dml_tile.readers.file_kinds import FileKind, kind_of, why_unread
 from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 
@@ -102,6 +102,16 @@ def is_model_file(name: str) -> bool:
     """Return True if a file's suffix is that of a model, which is read in a child process."""
     kind = kind_of(name)
     return kind is not None and kind.is_model
+
+
+def may_hold_descriptors(name: str) -> bool:
+    """Return False for models, and for files of kinds that are not read, by suffix or else by beginning."""
+    kind = kind_of(name)
+    if kind or name == STANDARD_INPUT:
+        return kind is None or str(kind.reader).startswith("JSON")
+    with suppress(OSError, InputError), open_source(name) as file:
+        return not why_unread(name, file.read(2**6))
+    return True
 
 
 class Sources(AbstractContextManager["Sources"]):

@@ -22,6 +22,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, Tensor
 
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import AllowedFolders
+from dml_tile.readers.file_kinds import why_unread
 from dml_tile.readers.model_tile import MAX_DIMENSIONS
 from dml_tile.text import shown
 
@@ -285,12 +286,16 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
     return array
 
 
+_BEGINNING: Final = 2**6
+"""The bytes of a file that tell its kind."""
+
 MAX_MODEL_BYTES: Final = 2**31 - 1
 """The largest message that protobuf reads."""
 
 
 def load(path: Path) -> onnx.ModelProto:
     """Load a model without its external data. Raises InputError for a file that is not a readable ONNX model."""
+    beginning = b""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -300,25 +305,26 @@ def load(path: Path) -> onnx.ModelProto:
         if status.st_size > MAX_MODEL_BYTES:
             raise input_error("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
         with path.open("rb") as file:
+            beginning = _bytes_at(file, 0, _BEGINNING)
             light = _stripped(file, 0, status.st_size, onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)
         model = onnx.load_model_from_string(light)
     except OSError as error:
         raise input_error("", f"cannot be read: {error.strerror}") from None
     except DecodeError:
-        raise _no_model("it is truncated, or another format") from None
+        raise _no_model("it is truncated, or another format", beginning) from None
     if not model.ir_version:
-        raise _no_model("it has no ir_version")
+        raise _no_model("it has no ir_version", beginning)
     if not model.HasField("graph"):
-        raise _no_model("it has no graph")
+        raise _no_model("it has no graph", beginning)
     if not model.opset_import and model.ir_version >= 3:
-        raise _no_model("it imports no operator set")
+        raise _no_model("it imports no operator set", beginning)
     if not all(isinstance(text, str) for text in _texts(model)):
         raise input_error("", "has a text that is not UTF-8")
     return model
 
 
-def _no_model(reason: str) -> InputError:
-    return input_error("", f"is not an ONNX model: {reason}")
+def _no_model(reason: str, beginning: bytes = b"") -> InputError:
+    return input_error("", why_unread("*.onnx", beginning) or f"is not an ONNX model: {reason}")
 
 
 def _texts(message: Message) -> Iterator[object]:
