@@ -99,8 +99,9 @@ class ModelNode:
     ``pointer`` is its place by numbers and names: ``3``, ``3/then_branch/0``, ``5/FUNCTION/0``. ``version`` is the
     opset that introduced its operator; 0 if it has none, as ``fault`` says. ``implicit`` are the values from outside
     that its ``graphs`` use. ``body`` returns the nodes that may replace it, None if they depend on a type that is not
-    known; it is None for a node that nothing replaces. ``function`` names the kind of function whose body it is in:
-    "model" for the model's own, "onnx" for an operator's, or neither.
+    known; it is None for a node that nothing replaces. ``introduced`` is the first version of its operator; ``fits``
+    tells whether an older opset has the operator with the node's attributes and their values. ``function`` names the
+    kind of function whose body it is in: "model" for the model's own, "onnx" for an operator's, or neither.
     """
 
     pointer: str
@@ -115,6 +116,8 @@ class ModelNode:
     implicit: tuple[Edge, ...] = ()
     graphs: tuple[Sequence[ModelNode], ...] = ()
     body: Callable[[], Sequence[ModelNode] | None] | None = None
+    introduced: int = 1
+    fits: Callable[[int], bool] = lambda version: True
     gone: Gone | None = None
     function: str = ""
     fault: Reason | None = None
@@ -125,6 +128,7 @@ class LoadedModel:
     """A model: its IR version, the opsets that it imports by domain ("" for onnx's own operators), and its nodes.
 
     It has nodes of the domains ``unimported``, which it does not import: at the newest opset that the release knows.
+    No node uses an import of the domains ``unused``.
     ``faults`` are what is wrong with its graph, each behind the release from which on it is.
     """
 
@@ -133,6 +137,7 @@ class LoadedModel:
     nodes: Sequence[ModelNode]
     unimported: tuple[str, ...] = ()
     faults: tuple[tuple[Version, Reason], ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 class NamedNode(NamedTuple):

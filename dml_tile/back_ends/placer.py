@@ -102,18 +102,49 @@ def _limits(model: LoadedModel, release: Version) -> Iterator[Reason]:
         yield Reason(Placement.NONE, "ORT-MODEL-opset-import", "the model imports no opset")
     limits = limits_at(release)
     read = version_text(limits.version)
-    bounds = [("ORT-MODEL-ir-version", "IR version", "", model.ir, limits.ir)]
+    advice: str | None = f"model.ir_version = {limits.ir}"
+    bounds = [("ORT-MODEL-ir-version", "IR version", "", model.ir, limits.ir, advice)]
     for domain, opset in model.opsets.items():
-        of_domain = f" of {domain}" if domain else ""
-        bounds.append(("ORT-MODEL-opset", "opset", of_domain, opset, limits.opsets.get(domain, opset)))
-    for rule, what, of_domain, has, most in bounds:
+        of_domain, most = f" of {domain}" if domain else "", limits.opsets.get(domain, opset)
+        advice = f"export at opset {most}{of_domain} or below"
+        if domain in model.unused:
+            advice = f"remove the import of {domain or 'ai.onnx'}, which no node uses"
+        elif not domain and opset > most:
+            advice = _older_opset(model, opset, most)
+        bounds.append(("ORT-MODEL-opset", "opset", of_domain, opset, most, advice))
+    for rule, what, of_domain, has, most, advice in bounds:
         text = f"{what} {has}{of_domain}"
         if has > most and release == limits.version:
             text = f"{text}: onnxruntime {read} loads up to {most}"
-            yield Reason(Placement.NONE, rule, text, f"export at {what} {most}{of_domain} or below")
+            yield Reason(Placement.NONE, rule, text, advice)
         elif has > most:
             text = f"{text}: {read} loads up to {most}, and what {version_text(release)} loads is not known"
             yield Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
+
+
+def _older_opset(model: LoadedModel, opset: int, most: int) -> str | None:
+    """Return the advice on a model of an opset above the most that a release loads; None if no release loads it."""
+    if all(node.domain or node.fits(most) for node in _all(model.nodes)):
+        return _exported_at(most)
+    later = next((release for release in releases().values() if release.opsets[""] >= opset), None)
+    return later and f"use onnxruntime {version_text(later.version)} or later"
+
+
+_CONVERTER: Final = "with onnx.version_converter, which lacks some operators"
+_FIRST_CONVERTED: Final = 14
+"""The oldest opset to which onnx's version_converter takes newer models: it converts no Add or Relu from 14 to 13."""
+
+
+def _exported_at(opset: int) -> str:
+    """Return the advice to use an older opset of onnx's operators."""
+    is_converted = opset >= _FIRST_CONVERTED
+    return f"export at opset {opset} or below{f', or convert the file to it {_CONVERTER}' if is_converted else ''}"
+
+
+def _converted_to(first: int, last: int | None) -> str:
+    """Return the advice to use a newer opset of onnx's operators, up to the last, if there is one."""
+    end = " or later" if last is None else f" to {last}" if last > first else ""
+    return f"convert the file to opset {first}{end} {_CONVERTER}"
 
 
 _NOT_OPTIMISED: Final = {"model": ((1, 12), (1, 16)), "onnx": ((1, 12), (10**6, 0))}
@@ -268,6 +299,8 @@ class _Placer:
         ways = list(filter(None, [self._later(directml_kernels, node)]))
         if first is None:
             text = f"no release registers {node.operator}"
+            if node.body and node.introduced > 1:
+                ways.append(f"export at opset {node.introduced - 1} or below: the exporter then writes its parts")
         elif not kernels:
             since = version_text(first)
             text = f"not registered in onnxruntime {version_text(self._release)}; {node.operator} is from {since} on"
@@ -275,10 +308,12 @@ class _Placer:
             versions = sorted({kernel.since for kernel in kernels})
             text = f"registered at {', '.join(map(str, versions))}"
             below = [version for version in versions if version < node.version]
-            may_take = below and self._kernel(replace(node, version=below[-1]))[1].placement in _MAY_BE_DIRECTML
-            if may_take and not node.domain:
-                later_versions = (each for each in known_versions(*operator) | {node.version} if each > below[-1])
-                ways.append(f"export at opset {min(later_versions) - 1} or below")
+            nearest = (below[-1:] or versions)[-1 if below else 0]
+            may_take = self._kernel(replace(node, version=nearest))[1].placement in _MAY_BE_DIRECTML
+            if may_take and not node.domain and (not below or node.fits(nearest)):
+                others = sorted((known_versions(*operator) | {node.version}) - {*versions})
+                end = next((each - 1 for each in others if each > nearest), None)
+                ways.append(_exported_at(end) if below and end else _converted_to(nearest, end))
         rule = "ORT-CPU-version" if kernels else "ORT-CPU-unregistered"
         return Reason(Placement.CPU, rule, f"{name}: {text}", ", or ".join(ways) or None, name)
 

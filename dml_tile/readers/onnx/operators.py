@@ -68,13 +68,14 @@ def edge_of(value: Value) -> Edge:
 class Resolved(NamedTuple):
     """The version of a node's operator, its inputs and outputs, and what is wrong with it, if anything is.
 
-    ``schema`` is onnx's, if it has one.
+    ``schema`` is onnx's, if it has one; ``introduced`` is the operator's first version.
     """
 
     version: int = 0
     formals: Formals = Formals()
     fault: Reason | None = None
     schema: Any = None  # onnx's types lack what its schemas say of functions
+    introduced: int = 1
 
 
 def is_operator(domain: str, name: str) -> bool:
@@ -95,7 +96,10 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
             inputs, outputs = (
                 tuple((each.name, each.type_str) for each in given) for given in (schema.inputs, schema.outputs)
             )
-            return Resolved(schema.since_version, Formals(inputs, outputs), schema=schema)
+            first = older = schema
+            while older := first.since_version > 1 and schema_of(domain, operator, first.since_version - 1):
+                first = older
+            return Resolved(schema.since_version, Formals(inputs, outputs), None, schema, first.since_version)
         if schema is not None and operator == "GroupNormalization":  # deprecated, and yet loaded by its function
             text = f"the installed onnx has no function of {operator}-18, with which ONNX Runtime replaces it"
             return Resolved(schema.since_version, fault=Reason(Placement.UNKNOWN, "ORT-UNKNOWN-opset", text))
@@ -207,6 +211,32 @@ def attributes_of(node: Node) -> Iterator[tuple[str, Any]]:
         if name in queried and not attribute.ref_attr_name:
             value = helper.get_attribute_value(attribute)
             yield name, value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+_VALUES_SINCE: Final = {
+    ("Pad", "mode", b"wrap"): 19,
+    ("Resize", "coordinate_transformation_mode", b"half_pixel_symmetric"): 19,
+    ("Resize", "mode", b"cubic"): 11,
+    ("ScatterElements", "reduction", b"max"): 18,
+    ("ScatterElements", "reduction", b"min"): 18,
+    ("ScatterND", "reduction", b"max"): 18,
+    ("ScatterND", "reduction", b"min"): 18,
+}
+"""The versions that brought values of attributes which older versions have: https://onnx.ai/onnx/operators/"""
+
+
+def fits(node: Node, version: int) -> bool:
+    """Return True if an older version of a node's operator has its attributes, unless they are defaults, and values."""
+    schema, older = node.schema, schema_of(node.domain, node.type, version)
+    if schema is None or older is None:
+        return False
+    for name, attribute in node.attributes.items():
+        if _VALUES_SINCE.get((node.type, name, attribute.s), 0) > version:
+            return False
+        newer = schema.attributes.get(name)
+        if name not in older.attributes and newer and attribute != newer.default_value:
+            return False
+    return True
 
 
 def types_by_formals(node: Node, formals: Formals) -> dict[str, TypeProto]:

@@ -29,6 +29,7 @@ from dml_tile.readers.onnx.operators import (
     attributes_of,
     depends_on_unknown_type,
     edge_of,
+    fits,
     function_of,
     operator_of,
     types_by_formals,
@@ -218,6 +219,8 @@ class GraphScan:
             {} if operator.fault else dict(attributes_of(node)),
             tuple(value.edge for value in outside.values() if value.edge),
             tuple(each.nodes for each in graphs),
+            introduced=operator.introduced,
+            fits=partial(fits, node),
             function=self.function or ("model" if is_of_function else ""),
             fault=operator.fault,
         )

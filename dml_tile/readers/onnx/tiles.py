@@ -140,7 +140,10 @@ def scan(
     faults = [(since, fault) for (since, _), fault in inliner.faults.items()]
     faults += [(ANY, found.fault)] if found.fault else []
     faults += [(ANY, _without_data(why, names)) for why, names in graph_scan.lacking.items()]
-    loaded = LoadedModel(model.ir_version, imported, found.nodes, tuple(unimported) if imported else (), tuple(faults))
+    unused = tuple(imported.keys() - {domain for domain, _ in operators})
+    loaded = LoadedModel(
+        model.ir_version, imported, found.nodes, tuple(unimported) if imported else (), tuple(faults), unused
+    )
     return ScannedModel(found, loaded, len(operators), graph_scan)
 
 
