@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
+from hashlib import blake2b
 from typing import Final
 
 _LOG_COMMAND: Final = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
@@ -18,6 +19,9 @@ as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 MAX_COMPARED: Final = 80
 """The most characters of a name that are compared; known names are much shorter."""
 
+MAX_NAME: Final = 200
+"""The most characters of a name in a report, such as a pointer or a field's."""
+
 MAX_QUOTED: Final = 200
 """The most characters of a file's own text in a message."""
 
@@ -26,6 +30,8 @@ MAX_IN_A_LINE: Final = 10
 
 MAX_SHOWN: Final = 60
 """The most characters that ``shown`` returns."""
+
+_DIGEST_BYTES: Final = 8
 
 
 def nearest(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
@@ -65,6 +71,16 @@ def listed(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     more = f" and {len(names) - MAX_IN_A_LINE} more" if len(names) > MAX_IN_A_LINE else ""
     return f"{', '.join(names[:MAX_IN_A_LINE])}{more}"
+
+
+def short_name(name: str) -> str:
+    """Return a name; of a longer one, its beginning and its end, between them its length and a digest."""
+    if len(name) <= MAX_NAME:
+        return name
+    digest = blake2b(name.encode(errors="backslashreplace"), digest_size=_DIGEST_BYTES).hexdigest()
+    middle = f"…({len(name)} characters, {digest})…"
+    end = (MAX_NAME - len(middle)) // 2
+    return name[: MAX_NAME - len(middle) - end] + middle + name[-end:]
 
 
 def plural(number: int, noun: str) -> str:

@@ -44,6 +44,7 @@ from dml_tile.readers.sandbox import parent
 from dml_tile.reports import bounds
 from dml_tile.rules import shapes
 from dml_tile.rules.equations import code
+from dml_tile.text import MAX_NAME
 from tests.helpers.costs import Cost, at_most, cost_of, grows_at_most
 from tests.helpers.dxdispatch_models import Json, dispatch, model, show, write_file, zeros
 from tests.helpers.paths import ROOT
@@ -55,6 +56,7 @@ BYTES, BYTES_PER_BYTE = 160 * 2**20, 60
 """What starting a command takes at most, and what each byte of a document may add; docs/limits.md gives the latter."""
 
 MANY = 100_000
+MORE_MEMORY = 50 * 2**20
 ASTRONOMIC = {"DataType": "FLOAT32", "Sizes": [UINT_MAX] * 8}
 NUMBERED = dict.fromkeys(map(str, range(MANY)), 1)
 
@@ -407,7 +409,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
         MAX_PROBLEMS_COUNTED,
     ),
     "in reports, characters of a name, a message, an operator; findings of an operator at a target, fields of it that "
-    "are named": (*(bounds.MAX_NAME, bounds.MAX_MESSAGE, MAX_OPERATOR), *(bounds.MAX_FINDINGS, bounds.MAX_FIELDS)),
+    "are named": (*(MAX_NAME, bounds.MAX_MESSAGE, MAX_OPERATOR), *(bounds.MAX_FINDINGS, bounds.MAX_FIELDS)),
     "tensors that one `bindings` names, resources of one of them": (MAX_BOUND,),
     "keys of an object of a descriptor, a baseline or a captured line": (MAX_KEYS,),
     "addresses looked at for whether an output's elements share one, of one tile, by one command": (
@@ -433,6 +435,9 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     "an ONNX file without the data of its large tensors, the elements of a tensor that is read": (
         file.MAX_MODEL_BYTES + 1,
         file.MAX_ELEMENTS,
+    ),
+    "from the 100th model of 1,000 nodes to the 1,000th, with `--via ort`, more memory for `text` and `sarif`": (
+        MORE_MEMORY,  # which tests/test_report_nodes.py measures
     ),
     "of an ONNX model, what calls of its functions come to: nodes, copied bytes, nesting": (
         functions.MAX_NODES,

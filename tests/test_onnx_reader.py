@@ -198,7 +198,11 @@ def test_a_name_is_kept_as_it_is() -> None:
 
 def test_a_long_place_or_name_of_a_dimension_is_cut_in_the_middle() -> None:
     branch = if_text(f"[{'b' * 300}] t = Tile(x, r)", name="a" * 300)
-    assert places(model(R, branch, inputs=[X, COND])) == ["a" * 100 + "…" + "b" * 99]
+    (found,) = places(model(R, branch, inputs=[X, COND]))
+    assert len(found) == 200
+    assert (found.strip("ab")[:16], found[0], found[-1]) == ("…(401 characters", "a", "b")
+    one, other = (f"{'a' * 300}{middle}{'b' * 300}" for middle in "cd")
+    assert len({*places(model(R, tile_node(name=one), tile_node(output="z", name=other)))}) == 2
     shape = tile_in(model(R, tile_node(), inputs=[typed("x", ["n" * 10_000, 2])])).shape
     assert shape is not None
     assert len(str(shape[0])) == 200
@@ -251,7 +255,8 @@ def test_a_tile_deep_in_subgraphs_is_found() -> None:
     for _ in range(20):
         inner = if_text(inner, name="I", output="t")
     found = tile_in(model(R, inner, inputs=[X, COND]))
-    assert found.pointer == "I/then_branch/" * 7 + "I/…" + ("/I/then_branch" * 8)[-97:] + "/T"
+    assert found.pointer.startswith("I/then_branch/" * 5)
+    assert found.pointer.endswith("/I/then_branch" * 5 + "/T")
     assert (found.shape, found.repeats) == ((2, 3), (2, 2))
 
 

@@ -16,6 +16,7 @@ from dml_tile.back_ends.dialects import OPENVINO_TILE_1 as DIALECT
 from dml_tile.errors import InputError
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode, ValueOrigin, ValueSource
+from dml_tile.text import MAX_NAME
 from tests.helpers.command_line import Call
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, op, ov, parameter, save, tile_ir, tile_operation
 from tests.helpers.onnx_graphs import model as onnx_model
@@ -23,7 +24,7 @@ from tests.helpers.onnx_graphs import tensor, tile_node, typed
 
 # Below what skips this file where OpenVINO is not installed:
 # isort: split
-from dml_tile.readers.openvino import MAX_POINTER_LENGTH, read_nodes
+from dml_tile.readers.openvino import read_nodes
 
 
 def read(path: Path, **input_shapes: tuple[int, ...]) -> list[TileNode]:
@@ -241,7 +242,7 @@ def test_tiles_are_found_in_every_body(tmp_path: Path) -> None:
 
 def test_a_long_name_loses_its_middle_and_a_path_may_have_any_bytes(tmp_path: Path) -> None:
     (node,) = read(tile_ir(tmp_path / "m.xml", name=f"begin{'n' * 1000}end"))
-    assert len(node.pointer) == MAX_POINTER_LENGTH
+    assert len(node.pointer) == MAX_NAME
     assert node.pointer.startswith("begin")
     assert node.pointer.endswith("end")
     assert read(burn_tile(tmp_path / os.fsdecode(b"\xff\n.xml")))[0].repeats == (2, 2)

@@ -9,15 +9,18 @@ from typing import Any, Final
 
 import onnx
 import pytest
+from onnx import helper
+from onnx.parser import parse_graph
 
 from dml_tile.readers.item import MAX_OPERATOR
 from dml_tile.reports import bounds
-from dml_tile.reports.bounds import MAX_MESSAGE, MAX_NAME
+from dml_tile.reports.bounds import MAX_MESSAGE
 from dml_tile.reports.report import FORMATS
-from dml_tile.text import MAX_QUOTED
+from dml_tile.text import MAX_NAME, MAX_QUOTED
 from tests.helpers.check_files import BAD, INT64, TILE, captured, write
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
+from tests.helpers.onnx_graphs import node as proto
 
 LONG: Final = "n" * 200_000
 TARGETS: Final = ",".join(["5_0", "5_1", "5_2", *(f"6_{i}" for i in range(5))])
@@ -25,9 +28,10 @@ TENSOR: Final = {"DataType": "FLOAT32", "Sizes": [1]}
 
 
 def reports(check: Call, *arguments: str) -> dict[str, str]:
-    """Return what is written in each format."""
-    check(*arguments, *(f"--format={form}:out.{form}" for form in FORMATS))
-    return {form: Path(f"out.{form}").read_text("utf-8") for form in FORMATS}
+    """Return what is written in each format, and on the standard streams."""
+    printed = check(*arguments, "--format=text", "--verbose", *(f"--format={form}:out.{form}" for form in FORMATS))
+    written = {form: Path(f"out.{form}").read_text("utf-8") for form in FORMATS}
+    return written | {"verbose": printed.stdout, "standard error": printed.stderr}
 
 
 def join(count: int) -> Any:
@@ -49,9 +53,34 @@ def node(name: str) -> str:
     return "m.onnx"
 
 
+def nodes(*given: onnx.NodeProto, **fields: Any) -> str:
+    """Save a model, and return its name and an option."""
+    made = model(*given, inputs=[typed("x", [2, 3]), typed("c", [], onnx.TensorProto.BOOL)], **fields)
+    onnx.save(made, "m.onnx")
+    return "m.onnx --via=ort"
+
+
+def of(attribute: str, value: Any) -> dict[str, Any]:
+    return {attribute: value}
+
+
+def inside() -> onnx.GraphProto:
+    return parse_graph("g () => (float[] t) { " + "t = Neg(x) " * 5 + "}")
+
+
+def shape(name: str) -> str:
+    """Return the name of a model whose input has another shape than is given, of many sizes."""
+    onnx.save(model(tile_node(), inputs=[typed("x", [name[:20]] * (len(name) // 20 + 1))]), "m.onnx")
+    return "m.onnx --input-shape=x=1"
+
+
 def written(text: str, suffix: str = "json") -> str:
     Path(f"a.{suffix}").write_text(text)
     return f"a.{suffix}"
+
+
+def wrong_data(name: str) -> onnx.TensorProto:
+    return onnx.TensorProto(name=name, dims=[3], data_type=onnx.TensorProto.FLOAT, float_data=[1.0])
 
 
 def dxdispatch(**parts: Any) -> str:
@@ -65,6 +94,7 @@ def dispatched(name: str) -> str:
     return dxdispatch(resources={name: zero}, dispatchables=tiles, commands=[dispatch] * 5)
 
 
+OPSET: Final = helper.make_opsetid("", 13)
 COUNT: Final = {"RepeatsCount": 1}
 SOURCES: Final[dict[str, Callable[[str], str]]] = {
     "label of a captured graph": lambda name: written(f"{labelled_graph(name)}\n", "jsonl"),
@@ -76,14 +106,30 @@ SOURCES: Final[dict[str, Callable[[str], str]]] = {
     "key of a descriptor": lambda name: written(json.dumps([TILE | {name: 1}, TILE | {"Repeats": [name]}])),
     "type of an operator": lambda name: written(json.dumps([{"Type": name}, {"Type": 70, "Desc": {name: 1}}])),
     "node, its tensors and dimensions": node,
+    "sizes of an input": shape,
+    "node that is placed": lambda name: nodes(tile_node("x", f"r{name}", name, name), proto("Neg", [name], ["y"])),
+    "operator": lambda name: nodes(proto(name, ["x"], ["y"])),
+    "domain": lambda name: nodes(proto("Neg", ["x"], ["y"], domain=name), domains={name: 1}),
+    "domain that is not imported": lambda name: nodes(proto(name, ["x"], ["y"], domain=name)),
+    "attribute": lambda name: nodes(proto("Relu", ["x"], ["y"], **of(name, 1))),
+    "attribute with a graph": lambda name: nodes(proto("Fork", ["x"], ["y"], domain="own", **of(name, inside()))),
+    "condition": lambda name: nodes(proto("If", ["c"], ["y"], name, then_branch=inside(), else_branch=inside())),
+    "function": lambda name: nodes(
+        *(proto(f"F{name}", ["x"], [f"y{i}"], f"{i}{name}", domain="own") for i in range(5)),
+        functions=[
+            helper.make_function("own", f"F{name}", ["a"], ["b"], [proto(f"G{name}", ["a"], ["b"], name)], [OPSET])
+        ],
+        domains={"own": 1},
+    ),
+    "initialiser": lambda name: nodes(proto("Add", ["x", name], ["y"]), initializer=[wrong_data(name)]),
 }
 
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_a_name_is_cut_in_each_report_of_each_target(check: Call, source: Callable[[str], str]) -> None:
     """Where it stands whole, that is once in all of them together, not once for each finding or target."""
-    short = reports(check, source("n" * 20), "--target", TARGETS)
-    long = reports(check, source(LONG), "--target", TARGETS)
+    short = reports(check, *source("n" * 20).split(), "--target", TARGETS)
+    long = reports(check, *source(LONG).split(), "--target", TARGETS)
     for form, text in long.items():
         assert "n" * (MAX_MESSAGE + 1) not in text, form
         assert len(text) < 60 * len(short[form]) + 10_000, form
@@ -92,9 +138,8 @@ def test_a_name_is_cut_in_each_report_of_each_target(check: Call, source: Callab
 
 def test_a_name_s_other_characters_are_counted(check: Call) -> None:
     (result,) = json.loads(reports(check, SOURCES["dispatchable"](LONG), "-t", "6_4")["json"])["results"]
-    assert result["pointer"].startswith(
-        f"/dispatchables/{LONG}"[:MAX_NAME] + f"… ({200_015 - MAX_NAME} more characters) "
-    )
+    assert len(result["pointer"]) == MAX_NAME
+    assert "n…(200015 characters, " in result["pointer"]
     (result,) = json.loads(reports(check, SOURCES["label of a captured operator"](LONG), "-t", "6_4")["json"])[
         "results"
     ]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
+
+import pytest
 
 from dml_tile.back_ends.placement import NamedNode, Placement, Reason
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.directml.targets import Target
+from dml_tile.readers.sandbox.parent import ModelReader
 from dml_tile.reports.markdown import MAX_IN_A_COMMENT
 from dml_tile.reports.page import MAX_ON_A_PAGE
 from tests.helpers.command_line import Call
@@ -28,6 +33,23 @@ def departing(count: int, kinds: int = 1, name: str = "") -> ModelNodes:
         (NamedNode(str(i), f"{name}{i}", "", operators[i % kinds], 1), reasons[i % kinds]) for i in range(1, count)
     ]
     return placed_model(nodes, Target.parse(OLDER), Target.parse(NEW))
+
+
+@pytest.mark.parametrize("form", ["text", "sarif"])
+def test_of_the_nodes_of_many_models_only_what_a_format_lists_is_kept(
+    check: Call, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """It is as much for 30 models of 1,000 nodes as docs/limits.md has for 900."""
+    monkeypatch.setattr(ModelReader, "parts", lambda self, path: [departing(1000, 10, f"{path.name} ").placed])
+    peaks = []
+    for count in (5, 35):
+        for i in range(count):
+            Path(f"{i}.onnx").touch()
+        tracemalloc.start()
+        check("*.onnx", "--via", "ort", "-t", f"{OLDER},{NEW}", f"--format={form}:out")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 50 * 2**20 * 30 / 900
 
 
 def test_a_model_has_a_bar_and_the_numbers_of_its_nodes_at_each_target(check: Call) -> None:

@@ -154,7 +154,8 @@ class FileCheck(NamedTuple):
             if not self._leaves_out(rule, checked) and at:
                 counted.append(replace(each, targets=tuple(name for name in each.targets if name in at)))
         nodes.counted = counted
-        checked.nodes, checked.lowest_level = nodes, max(map(ORT.minimum_level, self.targets))
+        checked.nodes, checked.placed = nodes, nodes.summary
+        checked.lowest_level = max(map(ORT.minimum_level, self.targets))
         return nodes
 
     def _leaves_out(self, rule: str, checked: CheckedFile) -> bool:

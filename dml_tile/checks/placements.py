@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NAMELESS, NamedNode, PlacedModel, Placement, Reason
@@ -65,6 +65,20 @@ def operator_name(node: NamedNode) -> str:
     return f"{domain}{node.operator or NAMELESS}{f'-{node.version}' if node.version else ''}"
 
 
+class PlacedSummary(NamedTuple):
+    """The outcome of a model whose nodes were placed, for the summary of a run.
+
+    It ``loads`` unless it is known not to at some target. ``has_counted`` and ``has_known`` tell of departures that
+    count, and of others that the baseline has.
+    """
+
+    node_count: int
+    not_lowered: int
+    loads: bool
+    has_counted: bool
+    has_known: bool
+
+
 @dataclass
 class ModelNodes:
     """The placements of a model's nodes at the targets of a check; ``counts`` are the numbers of nodes by placement.
@@ -115,6 +129,12 @@ class ModelNodes:
     def allows_cpu_nodes(self, target: int) -> bool:
         """Return True if a setting allows the nodes on the CPU at a target."""
         return self.max_cpu_nodes is not None and self.counts[target][Placement.CPU] <= self.max_cpu_nodes
+
+    @property
+    def summary(self) -> PlacedSummary:
+        """The outcome, in short."""
+        loads = all(self.outcome(i) in ("", "loads") for i, _ in enumerate(self.targets))
+        return PlacedSummary(len(self.placed.nodes), self.not_lowered, loads, bool(self.counted), bool(self.known))
 
     @property
     def not_lowered(self) -> int:

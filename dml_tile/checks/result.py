@@ -26,7 +26,7 @@ from dml_tile.readers.model_names import ModelFacts
 from dml_tile.rules.tile import operator_is_checked
 
 if TYPE_CHECKING:
-    from dml_tile.checks.placements import ModelNodes
+    from dml_tile.checks.placements import ModelNodes, PlacedSummary
     from dml_tile.checks.selection import Suppression
     from dml_tile.lowering.steps import Lowering
     from dml_tile.readers.model_tile import UnknownField
@@ -204,9 +204,9 @@ class CheckedFile:
     at a target, and all pass from ``lowest_level`` on, None if there is no such level. ``is_whole`` is False if a part
     could not be read, ``is_empty`` True for JSON without a descriptor and a model without a Tile.
 
-    Where files are checked by a command, their results and findings come before them. ``facts`` are those of a
-    model, ``patterns`` the numbers of those that ignore rules in the file, ``met`` the suppressions that have a
-    finding.
+    Where files are checked by a command, their results and findings come before them, and ``placed`` is what is kept of
+    their nodes. ``facts`` are those of a model, ``patterns`` the numbers of those that ignore rules in the file,
+    ``met`` the suppressions that have a finding.
     """
 
     source: str
@@ -221,13 +221,14 @@ class CheckedFile:
     is_whole: bool = True
     is_empty: bool = False
     facts: ModelFacts = field(default=ModelFacts(), compare=False, repr=False)
+    placed: PlacedSummary | None = field(default=None, compare=False, repr=False)
     patterns: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
     met: set[Suppression] = field(default_factory=set, compare=False, repr=False)
 
     @property
     def is_checked(self) -> bool:
         """True if operators of the file were checked, or a model's nodes placed."""
-        return bool(self.operators or (self.nodes and self.nodes.placed.nodes))
+        return bool(self.operators or (self.placed and self.placed.node_count))
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count an operator by its results, one for each target."""

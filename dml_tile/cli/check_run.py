@@ -39,7 +39,7 @@ from dml_tile.files.repository import repository_root
 from dml_tile.findings import CONTRADICTION, OWN, Finding, Found, Severity, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.sources import EMPTY, EXCLUDED, is_left_out, is_model_file, passing_over
-from dml_tile.reports.bounds import bounded, bounded_finding
+from dml_tile.reports.bounds import bounded, bounded_finding, bounded_nodes
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.simulation.process import PROCESS, TARGET_VARIABLE
 from dml_tile.text import as_typed
@@ -257,6 +257,7 @@ class CheckRun:
             case Finding():
                 self._take_finding(file, event)
             case CheckedFile():
+                event.nodes = None  # the reports have what they list of these
                 self._files.append(event)
                 if event.is_empty and not (event.is_model or self.questions.is_strict):
                     self._passed_over.append(passing_over(file, EMPTY))
@@ -268,8 +269,9 @@ class CheckRun:
 
                     self._entries |= new_entries(found, self.options.write_baseline)
                 if not isinstance(found, tuple):
+                    nodes = bounded_nodes(found)
                     for report in self._reports:
-                        report.nodes(found)
+                        report.nodes(nodes)
                     return
                 passes = all(result.passes(self.questions.fail_on) for result in found)
                 self.status.count_findings(are_failing=not passes)

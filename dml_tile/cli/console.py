@@ -40,9 +40,10 @@ class ExitStatus:
 
 def complain(source: str, problems: Sequence[Finding]) -> None:
     """Print on standard error why a source, or parts of it, cannot be read."""
+    from dml_tile.reports.bounds import bounded_finding
     from dml_tile.text import printable
 
-    for problem in problems:
+    for problem in map(bounded_finding, problems):
         where = location_of(source, problem.path, problem.position, problem.line)
         print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
 

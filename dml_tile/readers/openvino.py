@@ -35,13 +35,7 @@ from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.contents import require_no_pointer
 from dml_tile.readers.model_names import KnownShapes, ModelFacts, limited_names
 from dml_tile.readers.model_tile import TileNode, ValueOrigin, ValueSource, tile_node
-from dml_tile.text import shortened, shortened_within
-
-MAX_POINTER_LENGTH: Final = 200
-"""Characters of a pointer; a longer one loses its middle."""
-
-MAX_NAME_LENGTH: Final = 100
-"""Characters of an operator's or an input's name in a message."""
+from dml_tile.text import short_name, shortened
 
 MAX_OPERATORS_FOLLOWED: Final = 10_000
 """The most operators that are searched for the input that a Tile's unknown fields depend on."""
@@ -184,7 +178,7 @@ def _tiles(model: ov.Model) -> Iterator[tuple[str, Any]]:
             if kind == "Tile":
                 yield place, node
             for body, method in _BODIES.get(kind, ()):
-                inner = shortened_within(f"{place}{node.get_friendly_name()}/{body}/", MAX_POINTER_LENGTH)
+                inner = f"{short_name(f'{place}{node.get_friendly_name()}/{body}')}/"
                 graphs.append((inner, getattr(node, method)()))
 
 
@@ -196,7 +190,7 @@ def _tile_node(place: str, node: Any) -> TileNode:
     shape = node.get_input_partial_shape(0)
     repeats = _values(node.input_value(1))
     found = tile_node(
-        shortened_within(f"{place}{name}", MAX_POINTER_LENGTH),
+        short_name(f"{place}{name}"),
         OPENVINO_TILE_1,
         None if data_type.is_dynamic() else data_type.get_type_name(),
         None if shape.rank.is_dynamic else [int(size.get_length()) if size.is_static else None for size in shape],
@@ -224,14 +218,14 @@ def _origins(output: Any) -> tuple[ValueOrigin, ...]:
 def _origin(output: Any) -> ValueOrigin:
     """Return the operator that computes a value, and the first input of the model that it depends on."""
     node = output.get_node()
-    kind, name = node.get_type_name(), shortened(node.get_friendly_name(), MAX_NAME_LENGTH)
+    kind, name = node.get_type_name(), short_name(node.get_friendly_name())
     origin = ValueOrigin("" if kind == "Parameter" else f"{kind} {name!r}")
     seen, left = set[str](), deque([node])
     while left and len(seen) < MAX_OPERATORS_FOLLOWED:
         node = left.popleft()
         if node.get_type_name() == "Parameter":
             is_static = node.get_output_partial_shape(0).is_static  # no shape can be given
-            name = shortened(node.get_friendly_name(), MAX_NAME_LENGTH)
+            name = short_name(node.get_friendly_name())
             return origin._replace(source=ValueSource("elements of the input" if is_static else "input", name))
         values = node.input_values()
         for value in [value for value in values if value.get_partial_shape().is_dynamic] or values:

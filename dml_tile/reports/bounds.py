@@ -7,20 +7,20 @@ of what was read, whoever wrote that, these are short.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
-from hashlib import blake2b
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from dml_tile.back_ends.placement import NamedNode, Reason
 from dml_tile.checks.result import Result
 from dml_tile.findings import Finding, Try, suggestion_of
-from dml_tile.text import abridged, plural, printable, shortened
+from dml_tile.text import MAX_NAME, abridged, plural, printable, short_name, shortened
 
 if TYPE_CHECKING:
+    from dml_tile.checks.placements import ModelNodes
     from dml_tile.readers.model_tile import UnknownField
-
-MAX_NAME: Final = 200
-"""The most characters of a name, such as a pointer or a field's."""
 
 MAX_CLIPPED: Final = 500
 """The most characters of a text on the page and in Markdown."""
@@ -33,8 +33,6 @@ MAX_FINDINGS: Final = 1_000
 
 MAX_FIELDS: Final = 100
 """The most fields that are known at run time only, or that no rule looks at."""
-
-_DIGEST_BYTES: Final = 8
 
 
 def clipped(text: str) -> str:
@@ -51,6 +49,36 @@ def clipped_tries(tries: tuple[Try, ...]) -> tuple[Try, ...]:
 def bounded(results: Sequence[Result]) -> Sequence[Result]:
     """Return an operator's results, one for each target, as reports have them."""
     return results if all(map(_is_short, results)) else [*map(_bounded, results)]
+
+
+def bounded_nodes(nodes: ModelNodes) -> ModelNodes:
+    """Return a model's nodes as reports have them."""
+    placed, departures = nodes.placed, nodes.counted
+    texts = chain(chain.from_iterable(node[:-1] for node in placed.nodes), (reason.text for reason in placed.reasons))
+    if max(map(len, texts), default=0) <= MAX_NAME:
+        return nodes
+    shown = copy(nodes)
+    reasons = tuple(map(_bounded_reason, placed.reasons))
+    shown.placed = replace(placed, nodes=tuple(map(_bounded_node, placed.nodes)), reasons=reasons)
+    shown.counted = [
+        replace(
+            each,
+            operator=short_name(each.operator),
+            reason=_bounded_reason(each.reason),
+            first=each.first and _bounded_node(each.first),
+        )
+        for each in departures
+    ]
+    return shown
+
+
+def _bounded_node(node: NamedNode) -> NamedNode:
+    *names, version = node
+    return NamedNode._make([*map(short_name, names), version])
+
+
+def _bounded_reason(reason: Reason) -> Reason:
+    return reason._replace(text=abridged(reason.text, MAX_MESSAGE))
 
 
 def bounded_finding(finding: Finding) -> Finding:
@@ -81,14 +109,6 @@ def _bounded(result: Result) -> Result:
     return replace(
         result, item=item, not_looked_at=_listed(result.not_looked_at), findings=tuple(map(bounded_finding, findings))
     )
-
-
-def short_name(name: str) -> str:
-    """Return a name; of a longer one, the beginning, the number of the other characters, and a digest of all."""
-    if len(name) <= MAX_NAME:
-        return name
-    digest = blake2b(name.encode(errors="backslashreplace"), digest_size=_DIGEST_BYTES).hexdigest()
-    return f"{abridged(name, MAX_NAME)} {digest}"
 
 
 def _listed(fields: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from dataclasses import replace
+from itertools import islice
+from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -15,9 +17,9 @@ from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, CheckedFile, Resul
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import OWN, Finding, Position, Severity
 from dml_tile.input_errors import Record
-from dml_tile.reports.bounds import short_name
-from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.text import encodable, printable
+from dml_tile.reports.bounds import bounded_finding
+from dml_tile.reports.report import Report, ReportOptions, spool, write_spooled
+from dml_tile.text import encodable, printable, printable_json, short_name
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
@@ -71,7 +73,7 @@ _Dimension = Annotated[int, Field(ge=0)] | _Name | None
 class NodeRecord(Record):
     """A model's Tile: a size is a number, a name or, where the model has none for it, null."""
 
-    data_type: str | None = Field(validation_alias="type_name")
+    data_type: _Name | None = Field(validation_alias="type_name")
     """DirectML's name of the type; null if it is known at run time only."""
     sizes: tuple[_Dimension, ...] | None = Field(validation_alias="shape")
     """The input's sizes; null if not even their number is known."""
@@ -237,16 +239,26 @@ class JsonReport(Report):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
+        self._nodes: SpooledTemporaryFile[str] | None = None
+        self._of_source: dict[str, dict[str, Any]] = {}
         self._write_json('{"version": 1, "results": [')
 
     def item(self, results: Sequence[Result]) -> None:
         for result in results:
             self._write_item(result_record(result, self.options.fail_on).model_dump_json())
 
+    def nodes(self, nodes: ModelNodes) -> None:
+        self._nodes = self._nodes or spool()  # until all results are written
+        for record in placement_records(nodes):
+            self._nodes.write(printable_json(f"{',' * bool(self._nodes.tell())}\n{record.model_dump_json()}"))
+        self._of_source[nodes.source] = _of_nodes(nodes)
+
     def end(self, files: Sequence[CheckedFile]) -> None:
         self._write_json("\n]")
-        if placed := [each.nodes for each in files if each.nodes]:
-            self._write_list("nodes", chain.from_iterable(map(placement_records, placed)))
+        if self._nodes:
+            self._write_json(', "nodes": [')
+            write_spooled(self._nodes, self._write)
+            self._write_json("\n]")
         self._write_list("sources", self._sources(files))
         for key, kind in _KINDS.items():
             if found := self.found[key]:
@@ -264,7 +276,7 @@ class JsonReport(Report):
                     source=encodable(each.source),
                     operators=each.operators,
                     contradictions=tuple(contradictions.get(each.source, ())),
-                    **(_of_nodes(each.nodes) if each.nodes else {}),
+                    **self._of_source.get(each.source, {}),
                 )
         for source, finding in self.passed_over:
             yield SourceRecord(source=encodable(source), operators=0, passed_over=finding.message)
@@ -333,7 +345,7 @@ def _of_nodes(nodes: ModelNodes) -> dict[str, Any]:
 
 def _model_errors(nodes: ModelNodes) -> Iterator[ModelErrorRecord]:
     for each in nodes.counted:
-        finding = each.finding
+        finding = bounded_finding(replace(each.finding, message=each.message(())))  # each record has its target
         if finding.severity is Severity.ERROR or each.first is None:
             yield from (record_of(ModelErrorRecord, finding, nodes.source, target=target) for target in each.targets)
 

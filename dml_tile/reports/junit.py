@@ -10,22 +10,17 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter
-from tempfile import SpooledTemporaryFile
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from dml_tile.checks.placements import ModelNodes, summary_of
 from dml_tile.checks.result import NOT_FOR_DIRECTML, CheckedFile, Result
 from dml_tile.findings import OWN, RUN_TIME, Finding, Position
-from dml_tile.reports.bounds import MAX_NAME, short_name
-from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.reports.report import Report, ReportOptions, spool, write_spooled
 from dml_tile.reports.rows import identity_of, row_of
 from dml_tile.reports.text import result_lines
 from dml_tile.reports.wording import kind_of, what_is_open
-from dml_tile.text import printable, shortened
-
-_MAX_KEPT: Final = 2**24
-"""The length of the suites that are kept in memory until their totals are known; longer ones are in a file."""
+from dml_tile.text import printable, short_name
 
 _FIRST_LINE: Final = 1
 """The line of what has none, such as a model."""
@@ -41,7 +36,7 @@ class JunitReport(Report):
         super().__init__(options)
         self._open_suite("")
         self._totals = Counter[str]()
-        self._suites = SpooledTemporaryFile(_MAX_KEPT, "w+", encoding="utf-8", newline="")  # noqa: SIM115
+        self._suites = spool()  # until their totals are known
         self._began = time.monotonic()
 
     def item(self, results: Sequence[Result]) -> None:
@@ -76,10 +71,10 @@ class JunitReport(Report):
         if key == "errors":
             kind, outcome = "errors", _element("error", printable(finding.text), type=finding.rule, message=message)
             pointer, reason = identity_of(finding)
-            name = pointer or (f"reading: {shortened(reason, MAX_NAME)}" if finding.path else "reading")
+            name = pointer or (f"reading: {short_name(reason)}" if finding.path else "reading")
         elif key in ("notices", "nodes"):
             # counts and targets stay out of the name, by which servers follow a test
-            name, text = f"{finding.rule}: {finding.about or message}", row_of(source, finding).text
+            name, text = f"{finding.rule}: {short_name(finding.about or message)}", row_of(source, finding).text
             kind, outcome = "", _element("system-out", text)
             if not finding.passes(self.options.fail_on):
                 kind, outcome = "failures", _element("failure", text, type=finding.rule, message=message)
@@ -92,10 +87,7 @@ class JunitReport(Report):
         totals = {key: self._totals[key] for key in ("tests", "failures", "errors")}
         attributes = _attributes(name="dml-tile check", **totals, time=_seconds_since(self._began))
         self._write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites{attributes}>\n')
-        with self._suites as suites:
-            suites.seek(0)
-            while text := suites.read(2**16):
-                self._write(text)
+        write_spooled(self._suites, self._write)
         self._write("</testsuites>\n")
 
     def _add_case(self, source: str, name: str, position: Position | None, outcome: str, kind: str) -> None:

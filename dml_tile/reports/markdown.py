@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from dml_tile.checks.result import CheckedFile
 from dml_tile.findings import Severity
-from dml_tile.reports.overview import OverviewReport, PlacedModels
+from dml_tile.reports.overview import OverviewReport
 from dml_tile.reports.templates import templates
 
 MAX_IN_A_COMMENT: Final = 50
@@ -34,7 +34,7 @@ class MarkdownReport(OverviewReport):
     def end(self, files: Sequence[CheckedFile]) -> None:
         environment = templates(_escaped)
         environment.filters |= {"code": _code, "code_in_a_table": _code_in_a_table}
-        placed = PlacedModels(files, self.options, MAX_IN_A_COMMENT)
+        placed = self.placed
         pieces = environment.get_template("markdown.md").generate(
             report=self,
             rows=self.rows,

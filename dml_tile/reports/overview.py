@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
 from dml_tile.back_ends.placement import Placement
-from dml_tile.checks.placements import PLACED, ModelNodes
-from dml_tile.checks.result import CheckedFile, Result, lowest_level_at_all
+from dml_tile.checks.placements import PLACED, Departure, ModelNodes
+from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import OWN, PASSED_OVER, Finding, Severity, Try, location_of
@@ -131,19 +131,31 @@ class PlacedModels:
     ``left_out`` counts the other kinds, ``known`` those that the baseline has.
     """
 
-    def __init__(self, files: Sequence[CheckedFile], options: ReportOptions, max_listed: int) -> None:
-        models = [(clipped(options.path(each.source)), each.nodes) for each in files if each.nodes]
-        self.count = len(models)
-        self.targets: Sequence[Target] = models[0][1].targets if models else ()
-        self.rows = [(source, [*_placed_cells(nodes)]) for source, nodes in models[:max_listed]]
-        self.known = sum(len({kind[:3] for kind in nodes.known}) for _, nodes in models)
-        departures = [(source, departure) for source, nodes in models for departure in nodes.counted]
-        kinds = [
-            [each for each in departures if OWN[each[1].reason.rule].severity is severity]
-            for severity in sorted(Severity, reverse=True)
-        ]
-        self.left_out = sum(len(found[max_listed:]) for found in kinds)
-        self.departures = [each for found in kinds for each in found[:max_listed]]
+    def __init__(self, max_listed: int) -> None:
+        self.count = self.left_out = self.known = 0
+        self.targets: Sequence[Target] = ()
+        self.rows: list[tuple[str, list[tuple[str, dict[Placement, int]]]]] = []
+        self._max_listed = max_listed
+        self._departures: dict[Severity, list[tuple[str, Departure]]] = {each: [] for each in Severity}
+
+    def add(self, source: str, nodes: ModelNodes) -> None:
+        """Add a model, by the name that its row has."""
+        self.count += 1
+        self.targets = nodes.targets
+        self.known += len({kind[:3] for kind in nodes.known})
+        if len(self.rows) < self._max_listed:
+            self.rows.append((source, [*_placed_cells(nodes)]))
+        for departure in nodes.counted:
+            listed = self._departures[OWN[departure.reason.rule].severity]
+            if len(listed) < self._max_listed:
+                listed.append((source, departure))
+            else:
+                self.left_out += 1
+
+    @property
+    def departures(self) -> list[tuple[str, Departure]]:
+        """The listed kinds, each behind its model's name."""
+        return [each for severity in sorted(Severity, reverse=True) for each in self._departures[severity]]
 
 
 def _placed_cells(nodes: ModelNodes) -> Iterator[tuple[str, dict[Placement, int]]]:
@@ -171,6 +183,7 @@ class OverviewReport(Report):
         self.verdicts: dict[Target, Counter[str]] = {}
         self.rules = Counter[str]()
         self.left_out = Counter[str]()
+        self.placed = PlacedModels(self.max_listed)
         self._rows: list[OverviewRow] = []
         self._listed_by_kind = Counter[bool]()
 
@@ -191,13 +204,13 @@ class OverviewReport(Report):
         else:
             self.left_out[verdict] += 1
 
-    def finding(self, source: str, finding: Finding) -> None:
-        """Keep a finding about a file, with its path from the root on; what was passed over is only counted.
+    def nodes(self, nodes: ModelNodes) -> None:
+        """Count a model whose nodes were placed, and list it unless there are too many."""
+        self.placed.add(clipped(self.options.path(nodes.source)), nodes)
 
-        Those about nodes are with the nodes of the files.
-        """
-        if OWN[finding.rule].key != "nodes":
-            super().finding(source if finding.rule == PASSED_OVER else self.options.path(source), finding)
+    def finding(self, source: str, finding: Finding) -> None:
+        """Keep a finding about a file, with its path from the root on; what was passed over is only counted."""
+        super().finding(source if finding.rule == PASSED_OVER else self.options.path(source), finding)
 
     @property
     def rows(self) -> list[OverviewRow]:

@@ -9,7 +9,7 @@ from dml_tile import __version__
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import CheckedFile
 from dml_tile.findings import OWN
-from dml_tile.reports.overview import OverviewReport, PlacedModels
+from dml_tile.reports.overview import OverviewReport
 from dml_tile.reports.templates import html_page
 
 MAX_ON_A_PAGE: Final = 1_000
@@ -22,8 +22,8 @@ class PageReport(OverviewReport):
     max_listed = MAX_ON_A_PAGE
 
     def end(self, files: Sequence[CheckedFile]) -> None:
-        placed, rows = PlacedModels(files, self.options, MAX_ON_A_PAGE), self.rows
-        models = [each for each in files if each.is_model and (each.operators or not each.nodes)]
+        placed, rows = self.placed, self.rows
+        models = [each for each in files if each.is_model and (each.operators or not each.placed)]
         page = html_page(
             "page",
             report=self,

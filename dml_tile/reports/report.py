@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from dml_tile.findings import OWN, Against, Finding, Found, Severity
@@ -47,6 +48,23 @@ class ReportOptions:
         return encodable(path_within(self.root, source))
 
 
+_MAX_KEPT: Final = 2**24
+"""The length of a text that is kept in memory until it is written; a longer one is in a file."""
+
+
+def spool() -> SpooledTemporaryFile[str]:
+    """Return a file for a part of a report that others come before."""
+    return SpooledTemporaryFile(_MAX_KEPT, "w+", encoding="utf-8", newline="")
+
+
+def write_spooled(file: SpooledTemporaryFile[str], write: Callable[[str], object]) -> None:
+    """Write what a file has, and close it."""
+    with file:
+        file.seek(0)
+        while text := file.read(2**16):
+            write(text)
+
+
 class Report(ABC):
     """Writes results in one format, as they come."""
 
@@ -78,8 +96,12 @@ class Report(ABC):
         """Take the placements of a model's nodes, before the findings about them."""
 
     def finding(self, source: str, finding: Finding) -> None:
-        """Take a finding about a file, with an id of ``OWN``; it comes after the file's results."""
-        self.found[OWN[finding.rule].key].append((source, finding))
+        """Take a finding about a file, with an id of ``OWN``; it comes after the file's results.
+
+        Those about nodes, which the nodes have already, are not kept.
+        """
+        if (key := OWN[finding.rule].key) != "nodes":
+            self.found[key].append((source, finding))
 
     def end(self, files: Sequence[CheckedFile]) -> None:  # noqa: B027  # most line-by-line formats have no end
         """Write the end of the report, if it has one, after the last operator."""

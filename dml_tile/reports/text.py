@@ -346,7 +346,7 @@ class TextReport(Report):
         lines = [Line(0, (f"note: {note}", "dim")) for note in notes]
         if self.passed_over:
             lines.append(Line(0, wording.passed_over(self.passed_over)))
-        problems, is_placed = self.problems, any(each.nodes for each in files)
+        problems, is_placed = self.problems, any(each.placed for each in files)
         if self._count + len(problems) != 1 and (self._count or problems or not is_placed):
             lines.append(Line(0, (wording.headline(files, self._counted, problems, with_models=False), "bold")))
         if not_lowered := wording.not_lowered(files):

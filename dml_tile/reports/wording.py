@@ -207,9 +207,9 @@ def headline(
     files: Sequence[CheckedFile], counted: VerdictCounts, problems: Sequence[Found], *, with_models: bool = True
 ) -> str:
     """Return the outcome in one line: models whose nodes were placed, what could not be read, then the operators."""
-    nodes = [each.nodes for each in files if each.nodes]
-    has_known = counted.has_known or any(each.known for each in nodes)
-    has_new = counted.has_new or problems or any(each.counted for each in nodes)
+    models = [each.placed for each in files if each.placed]
+    has_known = counted.has_known or any(each.has_known for each in models)
+    has_new = counted.has_new or problems or any(each.has_counted for each in models)
     parts = ["passed, all findings are in the baseline"] if has_known and not has_new else []
     placed = placed_models(files) if with_models else ""
     listed = [*filter(None, [placed]), *(f"{number} {words}" for number, words in unread_counts(problems))]
@@ -218,16 +218,15 @@ def headline(
 
 def placed_models(files: Iterable[CheckedFile]) -> str:
     """Return the number of models whose nodes were placed, and of those that do not load; empty if there are none."""
-    models = [each.nodes for each in files if each.nodes]
-    loads = (all(nodes.outcome(i) in ("", "loads") for i, _ in enumerate(nodes.targets)) for nodes in models)
-    not_loading = len(models) - sum(loads)
+    models = [each.placed for each in files if each.placed]
+    not_loading = sum(not each.loads for each in models)
     fail = f", {not_loading} not loading at some target" if not_loading else ""
     return f"{plural(len(models), 'model')} placed{fail}" if models else ""
 
 
 def not_lowered(files: Iterable[CheckedFile]) -> str:
     """Return the number of nodes on DirectML whose operators are not checked; empty if there are none."""
-    number = sum(each.nodes.not_lowered for each in files if each.nodes)
+    number = sum(each.placed.not_lowered for each in files if each.placed)
     return f"placed, not lowered: {number:,} (fusions are not followed)" if number else ""
 
 

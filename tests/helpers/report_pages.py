@@ -56,7 +56,10 @@ def report_of(
         report.item(results_of_tile)
     for source, problem in problems:
         report.finding(source, problem)
-    report.end([*models, *(CheckedFile(placed.source, nodes=placed, is_model=True) for placed in nodes)])
+    placed = list(nodes)
+    for each in placed:
+        report.nodes(each)
+    report.end([*models, *(CheckedFile(each.source, is_model=True, placed=each.summary) for each in placed)])
     return output.getvalue()
 
 

@@ -135,7 +135,7 @@ class Inliner:
             for attribute, graph in subgraphs(node):
                 _require_depth(depth, place(node.name, attribute))
                 where = node.doc_string.partition("\n")[0]
-                self.expand_graph(graph, imports, depth + 1, f"{where}/{attribute}/")
+                self.expand_graph(graph, imports, depth + 1, f"{place(where, attribute)}/")
 
     def _expanded(self, nodes: Iterable[NodeProto], opset: int | None, depth: int) -> Iterator[NodeProto]:
         for node in nodes:
@@ -169,7 +169,7 @@ class Inliner:
         body = GraphProto(node=function.node)
         self._spend(call.name, nodes=len(passed_on))
         pointer, *_ = place_of(call)
-        where = f"{_OF_FUNCTION}{pointer}/{place(function.name)}/"
+        where = f"{_OF_FUNCTION}{place(pointer, function.name)}/"
         self._find_faults(body.node, function.opset_import, where)
         self._adapt(body, values, attributes, where, call.name)
         for i, (name, given) in enumerate(passed_on, len(function.node)):

@@ -14,7 +14,7 @@ from onnx import AttributeProto, NodeProto, OperatorSetIdProto, defs
 from dml_tile.back_ends.placement import NAMELESS, ModelNode
 from dml_tile.readers.model_tile import ValueOrigin
 from dml_tile.readers.onnx.values import Value
-from dml_tile.text import shortened_within
+from dml_tile.text import short_name
 
 OPERATORS: Final = {
     trait: frozenset(names)
@@ -26,12 +26,10 @@ OPERATORS: Final = {
 _OTHER: Final = "ai.onnx@"
 _OTHER_OPSET: Final = re.compile(f"{re.escape(_OTHER)}(-?[0-9]{{1,19}})")
 
-_LONGEST: Final = 200
-
 
 def place(*steps: str) -> str:
-    """Return the steps as a path, cut in the middle if it is long."""
-    return shortened_within("/".join(filter(None, steps)), _LONGEST)
+    """Return the steps as a path, cut short."""
+    return short_name("/".join(filter(None, steps)))
 
 
 class _Attributes(dict[str, AttributeProto]):
