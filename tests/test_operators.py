@@ -371,6 +371,19 @@ def quantized_add(a: Sequence[int], b: Sequence[int]) -> OperatorDesc:
     return OperatorDesc.model_validate({"Type": "ELEMENT_WISE_QUANTIZED_LINEAR_ADD", "Desc": fields})
 
 
+def dynamically_quantized(sizes: Sequence[int]) -> OperatorDesc:
+    tensors = {"Input": ("FLOAT32", [2]), "Output": ("UINT8", sizes)}
+    tensors |= {"OutputScale": ("FLOAT32", [1]), "OutputZeroPoint": ("UINT8", [1])}
+    fields = {f"{name}Tensor": {"DataType": type_, "Sizes": each} for name, (type_, each) in tensors.items()}
+    return OperatorDesc.model_validate({"Type": "DYNAMIC_QUANTIZE_LINEAR", "Desc": fields})
+
+
+def diagonal(sizes: Sequence[int]) -> OperatorDesc:
+    output: dict[str, Any] = {"DataType": "FLOAT32", "Sizes": sizes}
+    numbers: dict[str, Any] = {"ValueDataType": "FLOAT32", "Value": 1, "DiagonalFillBegin": 0, "DiagonalFillEnd": 1}
+    return other("DIAGONAL_MATRIX1", sizes=[2, 2], OutputTensor=output, **numbers)
+
+
 def convolution(rank: int, count: int) -> OperatorDesc:
     """A CONVOLUTION of tensors of 4 dimensions, but a filter of ``rank``, whose arrays have ``count`` entries."""
     arrays: dict[str, Any] = {name: [1] * count for name in ("Strides", "Dilations")}
@@ -409,14 +422,16 @@ def test_a_scale_of_64_bits_that_changes_nothing_is_taken(name: str, scale: floa
     [
         (value_scale(1), "ChannelCount", BOTH, Basis.DOCUMENTED | Basis.INFERRED),
         (quantized_add([1, 2], [1, 3]), "BTensor.Sizes", Basis.RUNTIME, Basis.INFERRED),
+        (dynamically_quantized([3]), "OutputTensor.Sizes", Basis.RUNTIME, Basis.INFERRED),
+        (diagonal([2, 3]), "OutputTensor.Sizes", Basis.RUNTIME, Basis.INFERRED),
     ],
 )
 def test_a_page_that_says_nothing_is_no_basis(desc: OperatorDesc, field: str, measured: Basis, inferred: Basis) -> None:
     for target, basis in (("6_2", measured), ("6_3", inferred)):
         (finding,) = check(desc, target)
         assert (finding.path, finding.basis) == (field, basis)
-    assert not check(value_scale(3))
-    assert not check(quantized_add([1, 2], [1, 2]))
+    for taken in (value_scale(3), quantized_add([1, 2], [1, 2]), dynamically_quantized([2]), diagonal([2, 2])):
+        assert not check(taken, "6_2")
 
 
 @pytest.mark.parametrize("against", ["both", "documentation", "runtime"])
