@@ -158,6 +158,28 @@ def test_a_folder_that_becomes_a_link_while_it_is_opened_is_refused(
     assert [*contents(tmp_path / "outside")] == [str(tmp_path / "outside/secret.svg")]
 
 
+def test_what_becomes_a_file_while_it_is_opened_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pipe").write_bytes(b"kept")
+    monkeypatch.setattr(Path, "is_file", lambda path: False)
+    with pytest.raises(OSError, match="it changed while it was opened"), whole.replacement(tmp_path / "pipe") as file:
+        file.write(b"1")
+    assert (tmp_path / "pipe").read_bytes() == b"kept"
+
+
+def test_links_are_seen_where_nobody_may_look_into_the_folders_above(
+    call: Call, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lstat(path: str, *, dir_fd: int | None = None) -> os.stat_result:
+        if str(path).startswith(str(repository)):
+            raise PermissionError
+        return found(path, dir_fd=dir_fd)
+
+    found = os.lstat
+    monkeypatch.setattr(os, "lstat", lstat)
+    for command in ("check link.svg", "check tile.json --format html:link.svg"):
+        assert "link.svg is a link " in errors_of(call, *command.split())
+
+
 # Reading
 
 
@@ -170,7 +192,8 @@ def test_nothing_is_read_by_a_link_out_of_a_repository(call: Call, repository: P
         assert result.exit_code == 2
         assert f"dml-tile: {name}: " in result.stderr
         assert " is a link " in result.stderr
-        assert ": name that itself, or a folder below which links may lead by --root\n" in result.stderr
+        way_out = "" if "a .git, to " in result.stderr else ", or a folder below which links may lead by --root"
+        assert f": name that itself{way_out}\n" in result.stderr
         assert "77777" not in result.stdout + result.stderr
 
 
@@ -226,6 +249,8 @@ def test_root_lets_links_lead_below_it_but_no_link_is_a_root(call: Call, reposit
         assert " is a link out of " in errors_of(call, *arguments, "common")
         assert "link is a link to " in errors_of(call, *arguments, "link")
         assert "missing is no folder" in errors_of(call, *arguments, "missing")
+    Path("lines").symlink_to("../\n::error::x")
+    assert "\n::" not in errors_of(call, "check", "tile.json", "--root", "lines")
     assert "77777" in call("check", "--files-from", "-", "--root", str(tmp_path), stdin="link.svg\n").stdout
     assert "into a .git" in errors_of(call, "check", "config.svg", "--root", str(tmp_path))
 

@@ -19,13 +19,18 @@ HERE = r"C:\Users\me\project"
 JUNCTIONS = {r"c:\users\me\project\build": r"\\?\D:\scratch", r"d:\mounted": r"\\?\C:\Users\me\reports"}
 
 
+def target_of(path: str) -> str:
+    return JUNCTIONS.get(ntpath.join(HERE, path).lower(), "")
+
+
 @pytest.fixture(autouse=True)
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     system = SimpleNamespace(
         name="nt", path=ntpath, getcwd=lambda: HERE, curdir=".", pardir="..", environ={}, strerror=os.strerror
     )
-    system.lstat = lambda path: SimpleNamespace(st_mode=0, st_reparse_tag=0xA0000003 * (path.lower() in JUNCTIONS))
-    system.readlink = lambda path: JUNCTIONS[path.lower()]
+    junction = 0xA0000003
+    system.lstat = lambda path: SimpleNamespace(st_mode=0, st_reparse_tag=junction * bool(target_of(path)))
+    system.readlink = target_of
     monkeypatch.setattr(ntpath, "lexists", lambda path: path == rf"{HERE}\.git")
     monkeypatch.setattr(ntpath, "isdir", lambda path: True)
     for module in (files_module, links, repository, annotations_module):

@@ -46,13 +46,6 @@ class Reason(NamedTuple):
     subject: str = ""
 
     @property
-    def has_its_rule(self) -> bool:
-        """True for a rule of nodes, and for none where there is nothing to report."""
-        if self.rule:
-            return self.rule in OWN and OWN[self.rule].key == "nodes"
-        return self.placement in (Placement.DIRECTML, Placement.GONE)
-
-    @property
     def why(self) -> str:
         """The reason, without the operator."""
         return self.text[len(self.subject) :].lstrip(": ")
@@ -170,7 +163,7 @@ class PlacedModel:
             raise ValueError("a number is that of no reason")
         if any(number not in numbers or not self.reasons[number].rule for each in self.errors for number in each):
             raise ValueError("an error has no rule")
-        if not all(each.has_its_rule for each in self.reasons) or (self.nodes and not self.reasons):
+        if not all(map(_has_its_rule, self.reasons)) or (self.nodes and not self.reasons):
             raise ValueError("a rule is none of nodes")
         if len(self.errors) != len(self.placed) or any(len(each) != len(self.nodes) for each in self.placed):
             raise ValueError("each node has a placement at each target")
@@ -185,3 +178,10 @@ class PlacedModel:
         for node, reason in zip(self.nodes, self.placed[target], strict=True):
             if reason >= 0:
                 yield node, self.reasons[reason]
+
+
+def _has_its_rule(reason: Reason) -> bool:
+    """Return True for a rule of nodes, and for none where there is nothing to report."""
+    if reason.rule:
+        return reason.rule in OWN and OWN[reason.rule].key == "nodes"
+    return reason.placement in (Placement.DIRECTML, Placement.GONE)

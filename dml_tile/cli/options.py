@@ -14,6 +14,7 @@ from dml_tile.files.links import unlinked
 from dml_tile.findings import Against
 from dml_tile.readers.file_kinds import read_kinds
 from dml_tile.reports.report import FORMATS
+from dml_tile.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -103,7 +104,7 @@ def folder_of_links(root: str | None) -> str:
         problem = f"{root} is no folder"
     except OSError as error:
         problem = error.strerror or str(error)
-    raise typer.BadParameter(problem, param_hint="--root")
+    raise typer.BadParameter(printable(problem), param_hint="--root")
 
 
 class CheckOptions(NamedTuple):

@@ -68,7 +68,8 @@ def followed(name: str) -> tuple[str, list[Link]]:
             return place, links
         part, i = left.pop()
         path = os.path.dirname(place) if part == os.pardir else os.path.join(place, part)
-        if part == os.pardir or not is_link(path):
+        seen = path.removeprefix(os.path.join(here, "")) if here else path  # nobody may look into the folders above
+        if part == os.pardir or not is_link(seen):
             place = path
             continue
         if repository := _repository_of(place, here):
@@ -76,7 +77,7 @@ def followed(name: str) -> tuple[str, list[Link]]:
         followed_links += 1
         if followed_links > _MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
-        target = PurePath(without_device_prefix(os.readlink(path)))
+        target = PurePath(without_device_prefix(os.readlink(seen)))
         if target.anchor:
             place = os.path.realpath(os.path.join(place, target.anchor))
         left += [(each, i) for each in target.parts[bool(target.anchor) :][::-1]]
@@ -89,12 +90,13 @@ def _repository_of(folder: str, here: str) -> str:
     It is the outermost folder with ``.git`` at or above, but no folder above a CI server's checkout; else the checkout;
     else ``here``, the current folder, if the folder is in it.
     """
-    above = [folder, *map(str, PurePath(folder).parents)]
-    checkouts = {os.path.realpath(each) for each in map(os.environ.get, SERVERS_VARIABLES) if each}
-    checkout = next((each for each in above if each in checkouts), "")
+    above = [PurePath(folder), *PurePath(folder).parents]
+    checkouts = {PurePath(os.path.realpath(each)) for each in map(os.environ.get, SERVERS_VARIABLES) if each}
+    checkout = next((each for each in above if each in checkouts), None)
     within = above[: above.index(checkout) + 1] if checkout else above
     roots = [each for each in within if os.path.lexists(os.path.join(each, GIT))]
-    return roots[-1] if roots else checkout or (here if here in above else "")
+    found = roots[-1] if roots else checkout
+    return str(found) if found else here if here and PurePath(here) in above else ""
 
 
 def unlinked(name: str) -> str:
@@ -120,9 +122,10 @@ def why_not_followed(name: str, root: str = "") -> str:
     place, links = followed(name)
     for link in reversed(links):
         if not (lies_in(place, link.repository) or (root and lies_in(place, root))):
-            where = f"into a {GIT}" if PurePath(place).is_relative_to(link.repository) else f"out of {link.repository}"
+            if PurePath(place).is_relative_to(link.repository):
+                return f"{link.name} is a link into a {GIT}, to {place}: name that itself"
             ways_out = "name that itself, or a folder below which links may lead by --root"
-            return f"{link.name} is a link {where}, to {place}: {ways_out}"
+            return f"{link.name} is a link out of {link.repository}, to {place}: {ways_out}"
     return ""
 
 

@@ -205,7 +205,7 @@ def why_refused(path: str, root: str = "", *, may_be_special: bool = False) -> s
             if (count := part_count(path)) > MAX_PARTS:
                 return f"has {count} parts; a path may have {MAX_PARTS}"
             if not any(lies_in(realpath(path), str(folder)) for folder in (path.folder, root) if folder):
-                return f"leads out of {path.label}"
+                return f"leads out of {path.label}; --root names a folder below which it may lead"
         refused = why_not_followed(path, root)
         mode = stat.S_IFREG if refused or may_be_special else os.stat(path).st_mode
     except FileNotFoundError:

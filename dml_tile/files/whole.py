@@ -91,6 +91,8 @@ def replacement(path: Path, *, makes_folders: bool = False) -> Iterator[BinaryIO
     folder, name = os.path.split(unlinked(str(path)))
     if path.exists() and not path.is_file():
         with _opened(str(path), "wb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "it changed while it was opened")
             yield file
         return
     with _opened_folder(folder, makes_folders=makes_folders) as place:
@@ -143,8 +145,13 @@ def _mode(name: str, folder: int | None) -> int:
 def _opened(
     path: str, mode: Literal["wb", "xb"], permissions: int = 0o666, folder: int | None = None
 ) -> Iterator[BinaryIO]:
-    """Yield an opened file, and close it. A new file has the permissions that the umask leaves."""
-    file = open(path, mode, opener=lambda name, flags: os.open(name, flags, permissions, dir_fd=folder))  # noqa: SIM115  # see below
+    """Yield an opened file, and close it. A new one (``xb``) has the permissions that the umask leaves."""
+    no_flags = 0 if mode == "xb" else os.O_CREAT | os.O_TRUNC
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags & ~no_flags, permissions, dir_fd=folder)
+
+    file = open(path, mode, opener=opener)  # noqa: SIM115  # see below
     try:
         yield file
         file.close()
