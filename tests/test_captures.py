@@ -123,6 +123,12 @@ def test_what_the_null_device_returned_is_no_answer(check: Call) -> None:
     assert "note[DML-CAPTURE-HRESULT]" in of_real
 
 
+def test_the_graph_of_directmlx_s_clip_grad_lacks_an_edge_to_the_gradient(check: Call) -> None:
+    printed = check("-", "-t", "6_2", stdin=(DATA / "dmlx_clip_grad.jsonl").read_text()).stdout
+    assert "Nodes[0]: no edge leads to input 1 of ELEMENT_WISE_CLIP_GRAD, InputGradientTensor, but 1" in printed
+    assert "DML-CAPTURE" not in printed
+
+
 def test_a_call_that_never_returned_fails_and_keeps_its_verdict(check: Call) -> None:
     text = (DATA / "call_never_returned.jsonl").read_text()
     result = check("-", "-t", "6_2", stdin=text)

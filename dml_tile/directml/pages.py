@@ -33,7 +33,8 @@ BIND_OUTPUTS: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindoutputs"
 BIND_PERSISTENT: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindpersistentresource"
 DISPATCH: Final = f"{_REFERENCE}/nf-directml-idmlcommandrecorder-recorddispatch"
 
-# Direct3D 12
+# Direct3D 12, DXGI
+DXGI_ERRORS: Final = "https://learn.microsoft.com/en-us/windows/win32/direct3ddxgi/dxgi-error"
 DIRECT3D_CONSTANTS: Final = "https://learn.microsoft.com/en-us/windows/win32/direct3d12/constants"
 STATIC_DESCRIPTORS: Final = "https://learn.microsoft.com/en-us/windows/win32/direct3d12/root-signature-version-1-1"
 
@@ -51,6 +52,9 @@ RELEASES: Final = "https://github.com/microsoft/DirectML/blob/master/Releases.md
 _DXDISPATCH: Final = "https://github.com/microsoft/DirectML/blob/master/DxDispatch"
 DXDISPATCH: Final = f"{_DXDISPATCH}/doc/Guide.md"
 DXDISPATCH_PARSER: Final = f"{_DXDISPATCH}/src/model/JsonParsers.cpp"
+
+# ONNX Runtime
+SOFTWARE_ADAPTER: Final = "https://github.com/microsoft/onnxruntime/pull/14273"
 
 # the specifications of other dialects
 ONNX: Final = "https://onnx.ai/onnx/operators/onnx__Tile.html"
