@@ -13,7 +13,7 @@ from dml_tile.checks.result import Result, Verdict
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.readers.item import Item
 from dml_tile.readers.sources import SourcePart
-from dml_tile.text import listed
+from dml_tile.text import listed, pointer_steps
 
 _Outcome: TypeAlias = tuple[Verdict, FeatureLevel | None]
 
@@ -39,9 +39,15 @@ def merged(parts: Iterable[SourcePart]) -> Iterator[SourcePart]:
                 names.setdefault(first_pointers.get(pointer, ""), {})[name] = None
         if first is not part:
             captured[key] = replace(first, times=first.times + 1)
-    for item in captured.values():
+    for item in sorted(captured.values(), key=_index):  # a call that has not returned comes late, behind its graph
         operators = tuple((first_pointers.get(pointer, ""), name) for pointer, name in item.operators)
         yield replace(item, operators=operators, name=listed([*names.get(item.pointer, ())]))
+
+
+def _index(item: Item) -> int:
+    """Return the number of a line, or of an item of a list."""
+    first, *_ = [*pointer_steps(item.pointer), ""]
+    return int(first) if first.isdecimal() else 0
 
 
 class OperatorVerdicts:
