@@ -210,7 +210,11 @@ def test_the_summary_comes_last(check: Call) -> None:
     totals = lines.index("1 with nothing to check; 2 operators: 1 refused, 1 accepted")
     assert max(number for number, line in enumerate(lines) if "onnx#t" in line) < totals
     assert [row[0] for row in rows(lines[totals:])] == ["bad.onnx", "good.onnx"]
-    assert lines[-1] == "1 model has no tiles: none.onnx; --via ort says which provider takes 1 other node"
+    assert lines[-1] == (
+        "1 model has no tiles: none.onnx; `dml-tile check --via ort` says which provider takes 1 other node"
+    )
+    printed = check("none.onnx", "--via", "chromium").stdout
+    assert printed == "1 model has no tiles: none.onnx; docs/webnn.md says how to check another operator than tile\n"
 
 
 @pytest.mark.parametrize(

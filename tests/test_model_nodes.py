@@ -351,7 +351,19 @@ def test_without_a_back_end_the_other_nodes_are_counted(check: Call) -> None:
     save("a = Relu(x); y = Neg(a)")
     result = check("a.onnx")
     assert result.exit_code == 2
-    assert "--via ort says which provider takes 2 other nodes" in result.stdout
+    assert "`dml-tile check --via ort` says which provider takes 2 other nodes" in result.stdout
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "sarif", "html"])
+def test_nodes_that_compute_shapes_on_the_cpu_are_one_note_whatever_their_operators(check: Call, form: str) -> None:
+    for text, said in (
+        ("s = Shape(x); g = Gather(s, i); h = Sub(g, k); y = Mul(h, k)", "3 nodes compute shapes on the CPU, as they"),
+        ("s = Shape(x); y = Gather(s, i)", "1 node computes shapes on the CPU, as it"),
+    ):
+        save(text, inputs=[typed("x", ["N", 3])], initializer=[tensor("i", [0]), tensor("k", [2])])
+        printed = check("a.onnx", "--via", "ort", "-t", NEW, "--format", form).stdout
+        said = "nodes compute shapes on the CPU, as they" if form == "html" else said
+        assert printed.count(f"{said} should") == 1
 
 
 def test_sizes_that_are_given_change_no_placement(check: Call) -> None:
@@ -502,6 +514,10 @@ def test_the_summary_says_how_many_nodes_are_placed_and_not_lowered(check: Call,
     arguments = str(ROOT / "tests/data/qdq8.onnx"), "--via", "ort", "--format", form, "-t"
     assert "laced, not lowered: 4 (fusions are not followed)" in check(*arguments, NEW).stdout
     assert "laced, not" not in check(*arguments, "4_0").stdout, "there is no device"
+    printed = check(*arguments, f"{NEW},onnxruntime-directml-1.20.1,4_0").stdout
+    for target in NEW, "onnxruntime-directml-1.20.1":
+        assert f"laced, not lowered at {target}: 4 (fusions are not followed)" in printed
+    assert "laced, not lowered at 4_0" not in printed
 
 
 def test_the_summary_counts_the_nodes_findings_that_are_in_the_baseline(check: Call) -> None:

@@ -273,11 +273,18 @@ def chosen_tiles(
     if is_found or not is_readable:
         return
     if pointer is None and files == [name] and is_model_file(name):
-        advice = "; `dml-tile check --via ort` says which provider takes its nodes" if facts.nodes else ""
+        advice = f"; {what_takes_nodes(via.name if via else '', 'its nodes')}" if facts.nodes else ""
         complain(name, own_finding(NOTHING_TO_CHECK, f"has no tiles{advice}"))
     elif pointer is not None:
         there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
         complain(name, unreadable(pointer, f"there is no such tile; {there}"))
+
+
+def what_takes_nodes(via: str, nodes: str) -> str:
+    """Return where nodes that are no Tiles are answered for, by the back end that was asked for, if one was."""
+    if via == "chromium":
+        return "docs/webnn.md says how to check another operator than tile"
+    return f"`dml-tile check --via ort` says which provider takes {nodes}"
 
 
 def unread_through(file: str, via: BackEnd | None) -> str:

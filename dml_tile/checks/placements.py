@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -15,12 +15,15 @@ from dml_tile.findings import EXTERNAL_DATA, GONE, OWN, Finding, Severity, own_f
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
+_OF_SHAPES: Final = Reason(Placement.CPU, "ORT-CPU-preferred", "nodes compute shapes on the CPU, as they should")
+"""The one reason for all nodes that stay on the CPU since all that they need is there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Departure:
     """The nodes of one operator that one reason keeps from DirectML, and the targets where it does.
 
-    Of a model as a whole, ``operator`` is empty and ``first`` is None.
+    ``operator`` is empty for a reason that is of any operator. Of a model as a whole, ``first`` is None too.
     """
 
     operator: str
@@ -38,13 +41,17 @@ class Departure:
     def text(self) -> str:
         """The reason, behind the operator."""
         subject, text = self.reason.subject, self.reason.text
-        if self.first is None:
+        if not self.operator:
             return text
         return f"{self.operator}{text[len(subject) :] if subject else f': {text}'}"
 
     def message(self, targets: Sequence[str]) -> str:
         """Return the reason with the number of nodes and the first of them, and these targets."""
         where = [f"at {', '.join(targets)}"] if targets else []
+        if self.reason == _OF_SHAPES:
+            verb, they = ("computes", "it") if self.count == 1 else ("compute", "they")
+            text = f"{plural(self.count, 'node')} {verb} shapes on the CPU, as {they} should"
+            return f"{text} ({where[0]})" if where else text
         if self.first:
             name = f" {self.first.name!r}" if self.first.name else ""
             nodes = f"node {self.first.pointer}{name}"
@@ -68,12 +75,13 @@ def operator_name(node: NamedNode) -> str:
 class PlacedSummary(NamedTuple):
     """The outcome of a model whose nodes were placed, for the summary of a run.
 
+    ``not_lowered`` are the numbers of nodes on DirectML that are no Tiles, by target: their operators are not checked.
     It ``loads`` unless it is known not to at some target. ``has_counted`` and ``has_known`` tell of departures that
     count, and of others that the baseline has.
     """
 
     node_count: int
-    not_lowered: int
+    not_lowered: Mapping[str, int]
     loads: bool
     has_counted: bool
     has_known: bool
@@ -123,7 +131,9 @@ class ModelNodes:
             text = f"{on_cpu} nodes are on the CPU; max-cpu-nodes allows {self.max_cpu_nodes}"
             yield "", Reason(Placement.CPU, "ORT-MODEL-cpu-nodes", text), None
         for node, reason in self.placed.at(target):
-            if reason.rule and reason not in of_model:
+            if reason.rule == _OF_SHAPES.rule:
+                yield "", _OF_SHAPES, node
+            elif reason.rule and reason not in of_model:
                 yield operator_name(node), reason, node
 
     def allows_cpu_nodes(self, target: int) -> bool:
@@ -137,15 +147,14 @@ class ModelNodes:
         return PlacedSummary(len(self.placed.nodes), self.not_lowered, loads, bool(self.counted), bool(self.known))
 
     @property
-    def not_lowered(self) -> int:
-        """The most nodes on DirectML at a target that are no Tiles: their operators are not checked."""
-        others = Counter(
-            i
+    def not_lowered(self) -> Mapping[str, int]:
+        """The nodes on DirectML that are no Tiles: their operators are not checked."""
+        return Counter(
+            self.targets[i].name
             for i, has_device in enumerate(self.has_device)
             for node, reason in self.placed.at(i)
             if has_device and reason.placement is Placement.DIRECTML and (node.domain, node.operator) != ("", "Tile")
         )
-        return max(others.values(), default=0)
 
     def outcome(self, target: int) -> str:
         """Return whether the model has a device at a target, and loads there, in words; empty if that is not known."""

@@ -217,6 +217,7 @@ class CheckRun:
             is_verbose=options.verbose,
             command=command,
             root=self.root,
+            via=questions.via.name if questions.via else "",
         )
         with (
             chosen_workers(options.jobs, options.dask, len(files)) as workers,

@@ -40,6 +40,8 @@ class ReportOptions:
     command: str = ""
     """As its user typed it; empty where that is unknown."""
     root: str = "."
+    via: str = ""
+    """The back end that models go through, if any."""
 
     def path(self, source: str) -> str:
         """Return a file's path from the root on, with slashes, an absolute one if it lies elsewhere, as text."""

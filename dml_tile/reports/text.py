@@ -9,7 +9,7 @@ from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
-from dml_tile.checks.files import unread_through
+from dml_tile.checks.files import unread_through, what_takes_nodes
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict, alike, verdict_of
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, oldest_windows
@@ -349,8 +349,7 @@ class TextReport(Report):
         problems, is_placed = self.problems, any(each.placed for each in files)
         if self._count + len(problems) != 1 and (self._count or problems or not is_placed):
             lines.append(Line(0, (wording.headline(files, self._counted, problems, with_models=False), "bold")))
-        if not_lowered := wording.not_lowered(files):
-            lines.append(Line(0, not_lowered))
+        lines += [Line(0, sentence) for sentence in wording.not_lowered(files)]
         self._print(lines)
         if models := [each for each in files if each.is_model]:
             self._print_models(models)
@@ -388,7 +387,7 @@ class TextReport(Report):
             have = "1 model has" if len(without) == 1 else f"{len(without)} models have"
             others = sum(model.facts.nodes for model in without)
             names = listed([printable(model.source) for model in without])
-            advice = f"; --via ort says which provider takes {plural(others, 'other node')}" if others else ""
+            advice = f"; {what_takes_nodes(self.options.via, plural(others, 'other node'))}" if others else ""
             self._print([Line(0, f"{have} no tiles: {names}{advice}")])
 
 

@@ -224,10 +224,13 @@ def placed_models(files: Iterable[CheckedFile]) -> str:
     return f"{plural(len(models), 'model')} placed{fail}" if models else ""
 
 
-def not_lowered(files: Iterable[CheckedFile]) -> str:
-    """Return the number of nodes on DirectML whose operators are not checked; empty if there are none."""
-    number = sum(each.placed.not_lowered for each in files if each.placed)
-    return f"placed, not lowered: {number:,} (fusions are not followed)" if number else ""
+def not_lowered(files: Iterable[CheckedFile]) -> list[str]:
+    """Return the numbers of nodes on DirectML whose operators are not checked, a sentence a target that has some."""
+    numbers = sum((Counter(each.placed.not_lowered) for each in files if each.placed), Counter[str]())
+    return [
+        f"placed, not lowered{f' at {name}' if len(numbers) > 1 else ''}: {number:,} (fusions are not followed)"
+        for name, number in numbers.items()
+    ]
 
 
 def unread_counts(problems: Sequence[Found]) -> list[tuple[int, str]]:
