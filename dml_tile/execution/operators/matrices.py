@@ -162,13 +162,14 @@ def multihead_attention(c: Call) -> tuple[Array, Any, Any]:
             heads[i] = past if heads[i] is None else np.concatenate([past, heads[i]], 2)
     query, key, value = heads
     c.require(memory=prod((*query.shape[:3], key.shape[2])) * query.itemsize, steps=query.size * key.shape[2])
-    scores = query @ transposed(key) * c.Scale
+    scores = c.stored(query @ transposed(key) * c.Scale)
     relative = c["RelativePositionBiasTensor"]
     scores = scores if relative is None else scores + aligned(relative, scores)
     if c.raw["MaskTensor"] is not None:
         scores = np.where(masked(c, *scores.shape), scores + c.MaskFilterValue, scores)
     powers = functions.exp(scores - scores.max(-1, keepdims=True))
-    return (powers / total(powers, (-1,)) @ value).swapaxes(1, 2), key, value
+    shares = c.stored(powers / c.stored(total(powers, (-1,))))
+    return (shares @ value).swapaxes(1, 2), key, value
 
 
 def masked(c: Call, batch: int, heads: int, length: int, keys: int) -> Array:

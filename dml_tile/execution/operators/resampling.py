@@ -180,17 +180,22 @@ class Samples(NamedTuple):
 
 
 def samples_along(c: Call, first: float, last: float, size: int, limit: int) -> Samples:
-    """Return the samples of a region along a dimension: as many as elements of the input, within the two limits."""
+    """Return the samples of a region along a dimension: as many as elements of the input, within the two limits.
+
+    They may lie a pixel beyond the input's elements, with AlignRegionsToCorners not at all.
+    """
     count = int(np.clip(np.ceil((last - first) / size), c.MinimumSamplesPerOutput, c.MaximumSamplesPerOutput))
     total, has_offsets = size * count, "InputPixelOffset" in c.fields.values
     input_offset, output_offset = (c.InputPixelOffset, c.OutputPixelOffset) if has_offsets else (0.5, -0.5)
-    steps = max(total - 1, 1) if c.get("AlignRegionsToCorners") else total
+    aligned = bool(c.get("AlignRegionsToCorners"))
+    steps = max(total - 1, 1) if aligned else total
     c.require(memory=total * 8)
     at = (np.arange(total) - output_offset) * (last - first) / steps + first - input_offset
     low = np.floor(at + 0.5) if c.InterpolationMode == 0 else np.floor(np.clip(at, 0, limit - 1))
     weight = np.clip(at, 0, limit - 1) - low if c.InterpolationMode else np.zeros(total)
     near, next_ = (np.clip(each, 0, limit - 1).astype(int) for each in (low, low + 1))
-    return Samples(Line(near, next_, weight), (at >= -1) & (at <= limit))
+    margin = 0 if aligned else 1
+    return Samples(Line(near, next_, weight), (at >= -margin) & (at <= limit - 1 + margin))
 
 
 def regions_of(c: Call, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Samples, Samples]]:
@@ -204,7 +209,7 @@ def regions_of(c: Call, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Sam
 
 
 def roi_align(c: Call) -> Array:
-    """Return the mean or the maximum of samples of each cell of a region; beyond [-1, size], OutOfBoundsInputValue."""
+    """Return the mean or the maximum of samples of each cell of a region; out of bounds, OutOfBoundsInputValue."""
     x, found, (height, width) = c["InputTensor"], list[Array](), c.out.shape[2:]
     least: Any = np.finfo(c.out.dtype).min
     for image, rows, columns in regions_of(c, x.shape, c.out.shape[2:]):
