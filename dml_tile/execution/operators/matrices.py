@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from dml_tile.execution.operators import functions
 from dml_tile.execution.operators.call import Array, Call, Kernel, Lengths
 from dml_tile.execution.operators.quantised import aligned, dequantized_operand, from_zero, to_output
 from dml_tile.execution.operators.reductions import total
+from dml_tile.execution.operators.windows import Windows
 
 _IN_ORDER: Final = 2**16
 """The most multiplications of a product of matrices that are added one after the other."""
@@ -61,43 +63,42 @@ def matrix_multiply_integer_to_float(c: Call) -> Array:
 # convolution
 
 
-def convolved(c: Call, x: Array, filter_: Array, out: Lengths, *, backward: bool = False) -> Array:
-    """Return a convolution: a product of matrices for each element of the filter. ``backward`` transposes it.
-
-    Page: ns-directml-dml_convolution_operator_desc
-    """
+def convolved(c: Call, x: Array, filter_: Array, out: Lengths, steps: Lengths, start: Sequence[int]) -> Array:
+    """Return a cross-correlation: a product of matrices for each row of the filter."""
     count, groups = c.DimensionCount, c.GroupCount
-    size, steps, start = filter_.shape[-count:], c.Strides, c.StartPadding
-    if c.get("Mode") == 0:  # CONVOLUTION: the filter is mirrored
-        filter_ = np.flip(filter_, tuple(range(-count, 0)))
+    size = filter_.shape[-count:]
     filter_ = filter_.reshape(groups, -1, *filter_.shape[1:])
-    x = x.reshape(x.shape[0], groups, -1, *x.shape[-count:])
-    moved, fixed = (x.shape[-count:], out) if backward else (out, x.shape[-count:])
-    walked = zip(moved, steps, size, c.Dilations, start, fixed, strict=True)
-    lengths = [max((m - 1) * s + (w - 1) * d + 1, p + f) for m, s, w, d, p, f in walked]
-    padded_shape = (*x.shape[:2], filter_.shape[2], *lengths)
-    c.require(memory=prod(padded_shape) * x.itemsize, steps=x.shape[0] * prod(moved) * filter_.size, loops=prod(size))
-    inner: Any = (..., *(slice(p, p + f) for p, f in zip(start, fixed, strict=True)))
-    padded = np.zeros(padded_shape, x.dtype)
-    found = padded
-    if not backward:
-        padded[inner] = x
-        found = np.zeros((x.shape[0], groups, filter_.shape[1], *out), x.dtype)
-    for place in np.ndindex(*size):
-        corners = [at * d for at, d in zip(place, c.Dilations, strict=True)]
-        ends = zip(corners, moved, steps, strict=True)
-        under: Any = (..., *(slice(at, at + (m - 1) * s + 1, s) for at, m, s in ends))
-        weights = filter_[(..., *place)]
-        if backward:
-            padded[under] += (transposed(weights) @ x.reshape(*x.shape[:3], -1)).reshape(padded[under].shape)
-        else:
-            found += (weights @ padded[under].reshape(*padded.shape[:3], -1)).reshape(found.shape)
-    return (padded[inner] if backward else found).reshape(x.shape[0], -1, *out)
+    x = x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[-count:])
+    c.require(steps=x.shape[0] * prod(out) * filter_.size, loops=prod(size[:-1]))
+    windows = Windows(c, x.shape, out, size, steps, dilation=c.Dilations, start=start).over(x)
+    found = np.zeros((x.shape[0], groups, filter_.shape[1], prod(out)), x.dtype)
+    for place in np.ndindex(*size[:-1]):
+        row: Any = (..., *place, slice(None))
+        columns = np.moveaxis(windows[row], -1, 3).reshape(*x.shape[:2], x.shape[2] * size[-1], prod(out))
+        found += product(c, filter_[row].reshape(groups, filter_.shape[1], -1), columns)
+    return found.reshape(x.shape[0], -1, *out)
+
+
+def backward(c: Call, x: Array, filter_: Array, out: Lengths) -> Array:
+    """Return a transposed convolution: that of the input with zeros between its elements, which meet the filter too."""
+    count, groups, size = c.DimensionCount, c.GroupCount, filter_.shape[-c.DimensionCount :]
+    spread = np.zeros((*x.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.shape[2:], c.Strides, strict=True))), x.dtype)
+    between: Any = (..., *(slice(None, None, step) for step in c.Strides))
+    spread[between] = x
+    start = [(k - 1) * d - p for k, d, p in zip(size, c.Dilations, c.StartPadding, strict=True)]
+    cropped: Any = (..., *(slice(max(0, -each), None) for each in start))
+    by_output = filter_.reshape(groups, -1, *filter_.shape[1:]).swapaxes(1, 2)
+    by_output = np.flip(by_output.reshape(-1, filter_.shape[0] // groups, *size), tuple(range(-count, 0)))
+    return convolved(c, spread[cropped], by_output, out, (1,) * count, [max(0, each) for each in start])
 
 
 def convolution(c: Call) -> Array:
-    found = convolved(c, c["InputTensor"], c["FilterTensor"], c.out.shape[2:], backward=c.Direction == 1)
-    return found if c["BiasTensor"] is None else found + c["BiasTensor"]
+    """Page: ns-directml-dml_convolution_operator_desc"""
+    x, filter_, out, bias = c["InputTensor"], c["FilterTensor"], c.out.shape[2:], c["BiasTensor"]
+    if c.Mode == 0:  # CONVOLUTION: the filter is mirrored
+        filter_ = np.flip(filter_, tuple(range(2, filter_.ndim)))
+    found = backward(c, x, filter_, out) if c.Direction else convolved(c, x, filter_, out, c.Strides, c.StartPadding)
+    return found if bias is None else found + bias
 
 
 def without_output_padding(c: Call, found: Array) -> Array:
@@ -117,7 +118,7 @@ def per_filter(c: Call, name: str, otherwise: float) -> Array:
 
 def convolution_integer(c: Call) -> Array:
     filter_ = c.raw["FilterTensor"] - per_filter(c, "FilterZeroPointTensor", 0)
-    return convolved(c, from_zero(c, "Input"), filter_, c.out.shape[2:])
+    return convolved(c, from_zero(c, "Input"), filter_, c.out.shape[2:], c.Strides, c.StartPadding)
 
 
 def quantized_linear_convolution(c: Call) -> Array:
@@ -162,14 +163,14 @@ def multihead_attention(c: Call) -> tuple[Array, Any, Any]:
             heads[i] = past if heads[i] is None else np.concatenate([past, heads[i]], 2)
     query, key, value = heads
     c.require(memory=prod((*query.shape[:3], key.shape[2])) * query.itemsize, steps=query.size * key.shape[2])
-    scores = c.stored(query @ transposed(key) * c.Scale)
+    scores = c.stored(product(c, query, transposed(key)) * c.Scale)
     relative = c["RelativePositionBiasTensor"]
     scores = scores if relative is None else scores + aligned(relative, scores)
     if c.raw["MaskTensor"] is not None:
         scores = np.where(masked(c, *scores.shape), scores + c.MaskFilterValue, scores)
     powers = functions.exp(scores - scores.max(-1, keepdims=True))
     shares = c.stored(powers / c.stored(total(powers, (-1,))))
-    return (shares @ value).swapaxes(1, 2), key, value
+    return product(c, shares, value).swapaxes(1, 2), key, value
 
 
 def masked(c: Call, batch: int, heads: int, length: int, keys: int) -> Array:
