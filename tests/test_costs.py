@@ -32,6 +32,7 @@ from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import MAX_BOUND, read_model
 from dml_tile.errors import InputError
+from dml_tile.execution.operators import call
 from dml_tile.files import paths, repository, whole
 from dml_tile.findings import Finding, unreadable
 from dml_tile.geometry import layout
@@ -450,6 +451,8 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     ),
     "a file that `sweep` gets opened": (sources.MAX_STORED_BYTES + 1,),
     "waiting for a pipe that is named as a file": (whole.MAX_SECONDS_WITHOUT_WRITER,),
+    "executing an operator: the memory of one tensor or intermediate, and its steps (a multiplication is one, a pass "
+    "of a loop in Python 2^14)": (call.MAX_BYTES, call.MAX_STEPS),
     "`run`: the bytes that its dispatches write, together": (runner.MAX_MOVED_BYTES,),
     "`run`: its files, of which each, like each of their folders, counts as 4 KiB at least": (
         runner.MAX_WRITTEN_BYTES,

@@ -304,8 +304,8 @@ def test_markdown_counts_tiles_and_unread_files_and_has_a_row_for_each_tile_the_
     assert [line for line in lines if line.startswith("|")] == [
         "| Operator | windows-10-2004 (2_0) | 6_4 | Lowest level | Oldest Windows |",
         "| --- | --- | --- | --- | --- |",
-        "| `a.json#/long` | ✕ refused | ✓ accepted | 4_1 | windows-11-22h2 |",
-        "| `a.json#/short` | ✓ accepted | ✓ accepted | 1_0 | windows-10-1903 |",
+        "| `a.json#/long` `TILE` | ✕ refused | ✓ accepted | 4_1 | windows-11-22h2 |",
+        "| `a.json#/short` `TILE` | ✓ accepted | ✓ accepted | 1_0 | windows-10-1903 |",
     ]
 
 

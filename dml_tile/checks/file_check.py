@@ -140,7 +140,7 @@ class FileCheck(NamedTuple):
         """Return the placements of a model's nodes, with the departures that count, and the level of a device."""
         from dml_tile.back_ends.onnxruntime import ORT
         from dml_tile.back_ends.placement import Placement
-        from dml_tile.checks.placements import ModelNodes
+        from dml_tile.checks.placements import ModelNodes, outcome_of
 
         nodes = ModelNodes(checked.source, tuple(self.targets), placed, self.max_cpu_nodes)
         allowed = {target.name for i, target in enumerate(self.targets) if nodes.allows_cpu_nodes(i)}
@@ -154,7 +154,7 @@ class FileCheck(NamedTuple):
             if not self._leaves_out(rule, checked) and at:
                 counted.append(replace(each, targets=tuple(name for name in each.targets if name in at)))
         nodes.counted = counted
-        checked.nodes, checked.placed = nodes, nodes.summary
+        checked.nodes, checked.placed = nodes, outcome_of(nodes)
         checked.lowest_level = max(map(ORT.minimum_level, self.targets))
         return nodes
 

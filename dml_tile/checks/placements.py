@@ -141,12 +141,6 @@ class ModelNodes:
         return self.max_cpu_nodes is not None and self.counts[target][Placement.CPU] <= self.max_cpu_nodes
 
     @property
-    def summary(self) -> PlacedSummary:
-        """The outcome, in short."""
-        loads = all(self.outcome(i) in ("", "loads") for i, _ in enumerate(self.targets))
-        return PlacedSummary(len(self.placed.nodes), self.not_lowered, loads, bool(self.counted), bool(self.known))
-
-    @property
     def not_lowered(self) -> Mapping[str, int]:
         """The nodes on DirectML that are no Tiles: their operators are not checked."""
         return Counter(
@@ -198,6 +192,12 @@ class ModelNodes:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {node.pointer: i for i, node in enumerate(self.placed.nodes) if node.operator == "Tile"}
+
+
+def outcome_of(nodes: ModelNodes) -> PlacedSummary:
+    """Return the outcome of a model whose nodes were placed, in short."""
+    loads = all(nodes.outcome(i) in ("", "loads") for i, _ in enumerate(nodes.targets))
+    return PlacedSummary(len(nodes.placed.nodes), nodes.not_lowered, loads, bool(nodes.counted), bool(nodes.known))
 
 
 PLACED: Final = {

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Reason
 from dml_tile.checks.lowerings import with_lowering_suggested
-from dml_tile.checks.placements import ModelNodes
+from dml_tile.checks.placements import ModelNodes, outcome_of
 from dml_tile.checks.result import CheckedFile, Result
 from dml_tile.checks.results import results
 from dml_tile.directml.targets import Target
@@ -59,7 +59,7 @@ def report_of(
     placed = list(nodes)
     for each in placed:
         report.nodes(each)
-    report.end([*models, *(CheckedFile(each.source, is_model=True, placed=each.summary) for each in placed)])
+    report.end([*models, *(CheckedFile(each.source, is_model=True, placed=outcome_of(each)) for each in placed)])
     return output.getvalue()
 
 
