@@ -50,7 +50,7 @@ from tests.helpers import devices
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import row
 from tests.helpers.recorded_answers import rows_of
-from tests.helpers.rule_cases import gather, other, padding, quantize, square
+from tests.helpers.rule_cases import attention, gather, other, padding, quantize, square
 from tests.recorder.crashes import without
 from tests.recorder.operator_draws import valid
 from tests.test_operator_schema import BASES
@@ -582,6 +582,19 @@ def test_a_device_creates_and_executes_any_operator() -> None:
     assert compiled.get_binding_properties().required_descriptor_count == 3
     device.execute(gather("UINT32"), {"input_tensor": given, "IndicesTensor": indices, "OutputTensor": output})
     assert output.tolist() == [6, 5]
+
+
+def test_the_compiler_refuses_what_creation_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mask's type without the mask; the descriptor is one that DirectML refuses at once, as nothing else may be."""
+    device = Device("6_2")
+    with pytest.raises(DmlError) as created:
+        device.create_operator(attention("BOOLEAN"))
+    assert "DML-OPERATOR-MaskTensor" not in [finding.rule for finding in created.value.findings]
+    operator = device.create_operator(gather("UINT32"))
+    monkeypatch.setattr(operator, "desc", attention("BOOLEAN"))
+    with pytest.raises(DmlError) as compiled:
+        device.compile_operator(operator)
+    assert [finding.rule for finding in compiled.value.findings] == ["DML-OPERATOR-MaskTensor"]
 
 
 def test_several_inputs_that_directml_owns_are_initialised_side_by_side() -> None:

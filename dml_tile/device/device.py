@@ -27,7 +27,7 @@ from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.execution.evaluation import by_field
 from dml_tile.findings import Against
-from dml_tile.rules.check import findings_of, findings_of_null_graph, refusals_of
+from dml_tile.rules.check import created_anyway, findings_of, findings_of_null_graph, refusals_of
 from dml_tile.rules.device import (
     COMPILATION_FLAG_RULES,
     COMPILATION_RULES,
@@ -177,7 +177,8 @@ class Device:
         Creates any operator that DirectML would, as far as its table tells.
         """
         call = self._state.begin("CreateOperator")
-        self._state.refuse(call, refusals_of(desc, self.target, self._state.against), desc)
+        refusals = refusals_of(desc, self.target, self._state.against)
+        self._state.refuse(call, [each for each in refusals if not created_anyway(each)], desc)
         assert desc is not None, "check refuses null"
         self._state.record(call, desc)
         return Operator(self._state, tile_of(desc) or desc)
@@ -194,6 +195,8 @@ class Device:
         is_own = None if op is None else op.state is self._state
         findings = self._state.findings(COMPILATION_RULES, is_own)
         findings += self._state.findings(COMPILATION_FLAG_RULES, require_uint("flags", flags))
+        if op is not None:
+            findings += filter(created_anyway, refusals_of(op.desc, self.target, self._state.against))
         self._state.refuse(call, findings, op.desc if op else None)
         assert op is not None
         self._state.record(call, op.desc)

@@ -10,6 +10,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BASES, Against, Finding, Rule, Violation, apply_rules, bases_of
 from dml_tile.rules import rules_of, tile_findings
+from dml_tile.rules.operator_fields import mask_is_given
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, output_elements_are_apart, total_is_large_enough
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
@@ -64,6 +65,11 @@ def findings_of_null_graph(target: Target, against: Against = "both") -> tuple[F
 
     found = apply_rules(GRAPH_CALL_RULES, None, target)
     return tuple(finding for finding in found if finding.basis & bases_of(against))
+
+
+def created_anyway(finding: Finding) -> bool:
+    """Return True for a finding that CompileOperator has, and CreateOperator does not."""
+    return finding.rule == mask_is_given.id
 
 
 def refusals_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:

@@ -124,6 +124,19 @@ def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violat
                 yield Violation(view.path(f"Strides[{i}]"), message, basis=Basis.RUNTIME, edit=edit)
 
 
+@OPERATOR_FIELD_RULES.add("DML-OPERATOR-MaskTensor", basis=Basis.RUNTIME, url=pages.COMPILE, crash=True)
+def mask_is_given(op: OperatorView, target: Target) -> Iterator[Violation]:
+    """MULTIHEAD_ATTENTION has a MaskTensor where its MaskType is not NONE. CreateOperator takes it without one;
+    CompileOperator refuses it, or ends the process.
+    """
+    if op.operator.name == _ATTENTION and op.fields["MaskType"] and op.fields["MaskTensor"] is None:
+        message = "null was provided, but a tensor was expected for the MaskType; CompileOperator would refuse or crash"
+        yield Violation("MaskTensor", message, "set MaskType to NONE")
+
+
+_ATTENTION: Final = "MULTIHEAD_ATTENTION"
+
+
 @OPERATOR_FIELD_RULES.add("DML-OPERATOR-Sizes")
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
     """Tensors have the Sizes that the operator's page, or the runtime, asks for."""

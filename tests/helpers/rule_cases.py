@@ -95,6 +95,14 @@ def fold(sizes: Sequence[int]) -> OperatorDesc:
     return other("FOLD", sizes=[1, 1, 2], OutputTensor=output, DimensionCount=1, **arrays)
 
 
+def attention(mask_type: str, data_type: str = "UINT16") -> OperatorDesc:
+    """A MULTIHEAD_ATTENTION without a mask; DirectML refuses one of integers at once, whatever else it is."""
+    tensor = {"DataType": data_type, "Sizes": [1, 1, 1]}
+    tensors = {f"{name}Tensor": tensor for name in ("Query", "Key", "Value", "Output")}
+    numbers = {"Scale": 1, "MaskFilterValue": 0, "HeadCount": 1, "MaskType": mask_type}
+    return OperatorDesc(type="MULTIHEAD_ATTENTION", desc=tensors | numbers)
+
+
 def gemm(activation: str = "", sizes: Sequence[int] = (2, 2), **given: Any) -> OperatorDesc:
     """A GEMM of tensors of the same sizes, and an activation with some fields."""
     tensors = {f"{name}Tensor": {"DataType": "FLOAT32", "Sizes": sizes} for name in ("A", "B", "Output")}
@@ -235,6 +243,9 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-OPERATOR-Strides": [
         (scatter(0, 1), scatter(1, 0), "IndicesTensor.Strides[0]", R, at("5_1"), at("6_2")),
         (scatter(0, 1), scatter(1, 1), "IndicesTensor.Strides[0]", I, at("6_4")),
+    ],
+    "DML-OPERATOR-MaskTensor": [
+        (attention("BOOLEAN"), attention("NONE", "FLOAT32"), "MaskTensor", R, at("6_2")),
     ],
     "DML-OPERATOR-given": [
         (rnn(OutputSequenceTensor=None), rnn(), "OutputSequenceTensor", R, at("6_2")),
