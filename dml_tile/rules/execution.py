@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
+from math import isfinite, prod
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
@@ -64,14 +64,21 @@ def region_is_finite(element: Element, target: Target) -> Iterator[Violation]:
 
 @OPERATOR_RULES.add("DML-EXECUTE-operator")
 def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violation]:
-    """Microsoft's pages tell, or a measurement showed, what an executed operator computes: not MULTIHEAD_ATTENTION1,
-    nor ROI_ALIGN_GRAD of MAX or with OutputROIGradientTensor.
+    """Microsoft's pages tell, or a measurement showed, what an executed operator computes: not MULTIHEAD_ATTENTION1, an
+    unknown MaskType, ROI_ALIGN_GRAD of MAX or with OutputROIGradientTensor, nor several scales of a pooling.
     """
     name = fields.operator.name
     if name not in values():
         yield Violation("Type", f"{name} is not executed: its page does not say what it computes")
     elif name == "ROI_ALIGN_GRAD" and (fields["ReductionFunction"] == MAX or fields["OutputROIGradientTensor"]):
         yield Violation("ReductionFunction", f"{name} is executed for AVERAGE, with OutputGradientTensor only")
+    elif name == "MULTIHEAD_ATTENTION" and fields["MaskType"] > BOOLEAN:
+        yield Violation("MaskType", f"{fields['MaskType']} was provided; one that DirectML documents is executed")
+    elif (
+        name == "QUANTIZED_LINEAR_AVERAGE_POOLING"
+        and max(prod(fields[each].desc.sizes) for each in ("InputScaleTensor", "OutputScaleTensor")) > 1
+    ):
+        yield Violation("InputScaleTensor", f"{name} is executed with one scale for all elements")
 
 
 @OPERATOR_RULES.add("DML-EXECUTE-values", severity=Severity.NOTE)
@@ -90,5 +97,7 @@ def execution_findings(desc: OperatorDesc, target: Target) -> tuple[Finding, ...
     return tuple(apply_rules(OPERATOR_RULES, fields, target)) if isinstance(fields, OperatorFields) else ()
 
 
+BOOLEAN: Final = 4
+"""The last DML_MULTIHEAD_ATTENTION_MASK_TYPE."""
 MAX: Final = 7
 """DML_REDUCE_FUNCTION_MAX."""

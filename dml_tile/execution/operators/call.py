@@ -7,7 +7,7 @@ FLOAT32, FLOAT64 in FLOAT64, integers in their own type, in which they wrap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -132,25 +132,28 @@ class Call:
         for work in works:
             self._refuse(work_is_bounded.findings(work, self.target))
 
-    def indices(self, name: str, size: int | Array) -> Array:
+    def indices(self, name: str, size: int | Array, values: Array | None = None) -> Array:
         """Return a tensor of indices into a dimension, or into several that its last one counts, by their sizes.
 
-        Negative ones count from the end. Raises DmlError for the first that is out of range.
+        ``values`` are those of the tensor that are indices. Negative ones count from the end. Raises DmlError for the
+        first that is out of range.
         """
-        is_signed = self.raw[name].dtype.kind == "i"
-        found: Array = self.raw[name].astype(np.int64)
-        least, most = (np.broadcast_to(limit, found.shape) for limit in (-size if is_signed else 0, size - 1))
+        given = self.raw[name] if values is None else values
+        found: Array = given.astype(np.int64)
+        least, most = (np.broadcast_to(limit, found.shape) for limit in (-size * (given.dtype.kind == "i"), size - 1))
         for place in map(tuple, np.argwhere((found < least) | (found > most))[:1].tolist()):
             element = Element(name, place, found[place].item(), least[place].item(), most[place].item())
             self._refuse(index_is_in_range.findings(element, self.target))
         return np.where(found < 0, found + size, found)
 
-    def require_finite(self, name: str) -> None:
-        """Raise DmlError with the first coordinate of some regions that is NaN or infinite."""
-        values = self.raw[name]
-        for place in map(tuple, np.argwhere(~np.isfinite(values))[:1].tolist()):
-            element = Element(name, place, values[place].item())
+    def regions(self, scales: Sequence[float]) -> Array:
+        """Return the coordinates of regions, scaled. Raises DmlError with the first that is NaN or infinite."""
+        raw = self.raw["ROITensor"]
+        found: Array = widened(raw).reshape(-1, raw.shape[-1])[:, -len(scales) :] * np.array(scales, np.float32)
+        for place in map(tuple, np.argwhere(~np.isfinite(found))[:1].tolist()):
+            element = Element("ROITensor", place, found[place].item())
             self._refuse(region_is_finite.findings(element, self.target))
+        return found
 
     def _refuse(self, findings: Iterable[Finding]) -> None:
         if found := [*findings]:

@@ -61,7 +61,7 @@ def mean_variance_normalization(c: Call) -> Array:
     DirectML stores mean and variance in the tensor's type.
     """
     x = c["InputTensor"]
-    axes = tuple({*c.Axes}) if "Axes" in c.fields.values else (1, 2, 3) if c.CrossChannel else (2, 3)
+    axes = tuple({*(c.Axes or ())}) if "Axes" in c.fields.values else (1, 2, 3) if c.CrossChannel else (2, 3)
     found = x
     if c.get("UseMean") != 0:  # the other two operators always do
         found = x - c.stored(mean_of(x, axes))

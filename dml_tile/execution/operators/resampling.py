@@ -151,15 +151,14 @@ def upsample_2d(c: Call) -> Array:
 
 def roi_pooling(c: Call) -> Array:
     """Return the greatest element of each cell of a region, whose scaled corners are rounded, halves to even."""
-    x, regions = c["InputTensor"], c["ROITensor"].reshape(-1, 5)
-    c.require_finite("ROITensor")
+    x, regions = c["InputTensor"], np.clip(np.rint(c.regions([c.SpatialScale] * 4)), -FAR, FAR).astype(int)
+    images = c.indices("ROITensor", len(x), c.raw["ROITensor"].reshape(-1, 5)[:, 0])
     c.require(loops=regions.shape[0] * c.out.size // c.out.shape[1])
     found, least = np.zeros(c.out.shape, x.dtype), np.finfo(c.out.dtype).min
-    for n, (image, *corners) in enumerate(regions):
-        x1, y1, x2, y2 = (int(corner) for corner in np.rint(np.array(corners) * c.SpatialScale))
+    for n, (image, (x1, y1, x2, y2)) in enumerate(zip(images, regions.tolist(), strict=True)):
         for cell in np.ndindex(*c.out.shape[2:]):
             ends = zip(cell, (y1, x1), (y2, x2), c.out.shape[2:], x.shape[2:], strict=True)
-            part = x[(int(image), slice(None), *(cell_range(*each) for each in ends))]
+            part = x[(image, slice(None), *(cell_range(*each) for each in ends))]
             if part.size:
                 found[(n, slice(None), *cell)] = np.fmax.reduce(part, (1, 2), initial=least)
     return found
@@ -200,12 +199,11 @@ def samples_along(c: Call, first: float, last: float, size: int, limit: int) -> 
 
 def regions_of(c: Call, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Samples, Samples]]:
     """Yield of each region its image, and its samples along height and width."""
-    c.require_finite("ROITensor")
-    images, regions = c.indices("BatchIndicesTensor", shape[0]).ravel(), c["ROITensor"].reshape(-1, 4)
+    scales = (c.SpatialScaleX, c.SpatialScaleY) * 2
+    images, regions = c.indices("BatchIndicesTensor", shape[0]).ravel(), c.regions(scales)
     c.require(loops=len(regions))
     for image, (x1, y1, x2, y2) in zip(images, regions, strict=True):
-        rows = samples_along(c, y1 * c.SpatialScaleY, y2 * c.SpatialScaleY, out[0], shape[2])
-        yield int(image), rows, samples_along(c, x1 * c.SpatialScaleX, x2 * c.SpatialScaleX, out[1], shape[3])
+        yield int(image), samples_along(c, y1, y2, out[0], shape[2]), samples_along(c, x1, x2, out[1], shape[3])
 
 
 def roi_align(c: Call) -> Array:
@@ -235,6 +233,8 @@ def roi_align_grad(c: Call) -> tuple[Array, None]:
     return found, None
 
 
+FAR: Final = 2**40
+"""Beyond any element of a tensor."""
 MAX: Final = 7
 """DML_REDUCE_FUNCTION_MAX."""
 
