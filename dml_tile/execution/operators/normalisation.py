@@ -109,6 +109,4 @@ KERNELS: Final[dict[str, Kernel]] = {
     "LOCAL_RESPONSE_NORMALIZATION_GRAD": local_response_normalization_grad,
     "LP_NORMALIZATION": lp_normalization,
     "MEAN_VARIANCE_NORMALIZATION": mean_variance_normalization,
-    "MEAN_VARIANCE_NORMALIZATION1": mean_variance_normalization,
-    "MEAN_VARIANCE_NORMALIZATION2": mean_variance_normalization,
 }

@@ -126,14 +126,10 @@ def fold(c: Call) -> Array:
 
 KERNELS: Final[dict[str, Kernel]] = {
     "AVERAGE_POOLING": lambda c: averaged(c, c["InputTensor"]),
-    "AVERAGE_POOLING1": lambda c: averaged(c, c["InputTensor"]),
     "AVERAGE_POOLING_GRAD": average_pooling_grad,
     "FOLD": fold,
     "LP_POOLING": lp_pooling,
-    "LP_POOLING1": lp_pooling,
     "MAX_POOLING": max_pooling,
-    "MAX_POOLING1": max_pooling,
-    "MAX_POOLING2": max_pooling,
     "MAX_POOLING_GRAD": max_pooling_grad,
     "MAX_UNPOOLING": max_unpooling,
     "QUANTIZED_LINEAR_AVERAGE_POOLING": quantized_linear_average_pooling,

@@ -123,16 +123,12 @@ def hardmax(c: Call) -> Array:
 
 KERNELS: Final[dict[str, Kernel]] = {
     "ACTIVATION_HARDMAX": hardmax,
-    "ACTIVATION_HARDMAX1": hardmax,
     "ACTIVATION_LOG_SOFTMAX": log_softmax,
-    "ACTIVATION_LOG_SOFTMAX1": log_softmax,
     "ACTIVATION_SOFTMAX": softmax,
-    "ACTIVATION_SOFTMAX1": softmax,
     "ARGMAX": argument(largest=True),
     "ARGMIN": argument(largest=False),
     "CUMULATIVE_PRODUCT": cumulative(np.multiply, "HasExclusiveProduct"),
     "CUMULATIVE_SUMMATION": cumulative(np.add, "HasExclusiveSum"),
     "REDUCE": lambda c: REDUCTIONS[c.Function](c["InputTensor"], axes_of(c)),
     "TOP_K": top_k,
-    "TOP_K1": top_k,
 }

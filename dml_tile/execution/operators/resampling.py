@@ -61,13 +61,9 @@ def places(axis: Axis) -> Array:
 def nearest(axis: Axis, direction: int | None, *, floored: bool) -> Line:
     """Return the nearest elements: rounded up for halves, or in RoundingDirection; down for 8-bit integers."""
     at = places(axis)
-    rounded = (
-        np.floor(at)
-        if floored or direction == 1
-        else np.floor(at + np.float32(0.5))
-        if direction is None
-        else np.ceil(at)
-    )
+    if direction is None and not floored:
+        at = at + np.float32(0.5)
+    rounded = np.ceil(at) if direction == 0 else np.floor(at)
     near = np.clip(rounded, 0, axis.input_size - 1).astype(int)
     return Line(near, near, np.zeros(near.size, np.float32))
 
@@ -98,9 +94,8 @@ def axes_of(c: Call, large: Lengths, small: Lengths) -> list[Axis]:
     """Return the dimensions of a resampling; offsets are half a pixel if the operator has none."""
     halves = (0.5,) * len(large), (-0.5,) * len(large)
     offsets = c.get("InputPixelOffsets") or halves[0], c.get("OutputPixelOffsets") or halves[1]
-    if c.get("InputPixelOffsets") and "GRAD" in c.name:  # measured: each offset is of the tensor of its name
-        offsets = tuple(-v for v in offsets[1]), tuple(-v for v in offsets[0])
-        offsets = tuple(-v for v in offsets[0]), tuple(-v for v in offsets[1])
+    if "GRAD" in c.name:  # measured: each offset is of the tensor of its name
+        offsets = offsets[::-1]
     return [Axis(*each) for each in zip(large, small, c.Scales, zip(*offsets, strict=True), strict=True)]
 
 
@@ -240,13 +235,8 @@ MAX: Final = 7
 
 KERNELS: Final[dict[str, Kernel]] = {
     "RESAMPLE": resample,
-    "RESAMPLE1": resample,
-    "RESAMPLE2": resample,
-    "RESAMPLE3": resample,
     "RESAMPLE_GRAD": resample_grad,
-    "RESAMPLE_GRAD1": resample_grad,
     "ROI_ALIGN": roi_align,
-    "ROI_ALIGN1": roi_align,
     "ROI_ALIGN_GRAD": roi_align_grad,
     "ROI_POOLING": roi_pooling,
     "UPSAMPLE_2D": upsample_2d,

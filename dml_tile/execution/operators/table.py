@@ -19,7 +19,7 @@ from dml_tile.execution.operators import (
     resampling,
 )
 from dml_tile.execution.operators.call import Array, Call, FirstRows, Kernel, Output
-from dml_tile.execution.operators.fused import activated
+from dml_tile.execution.operators.fused import activated, kernel_of
 from dml_tile.execution.operators.rounding import rounded
 
 KERNELS: Final[dict[str, Kernel]] = (
@@ -34,7 +34,7 @@ KERNELS: Final[dict[str, Kernel]] = (
     | reductions.KERNELS
     | resampling.KERNELS
 )
-"""The kernels by the operators' names."""
+"""The kernels by the operators' names, of several versions of one by the first's."""
 
 
 def values_of(c: Call) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def values_of(c: Call) -> dict[str, Any]:
     for more work than is executed.
     """
     with np.errstate(all="ignore"):
-        found = KERNELS[c.name](c)
+        found = kernel_of(c.name, KERNELS)(c)
         first, *others_ = found if isinstance(found, tuple) else (found,)
         if (activation := c.get("FusedActivation")) is not None:
             first = activated(activation, first, c.target)
