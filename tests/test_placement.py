@@ -874,7 +874,7 @@ def test_arithmetic_with_a_number_that_changes_nothing_is_gone(nodes: str, numbe
 @pytest.mark.parametrize(
     ("nodes", "opset", "since", "gone"), [[*row.values()] for row in rows_of("optimised_nodes.jsonl")]
 )
-def test_what_does_nothing_undoes_or_repeats_is_gone_as_in_the_wheels(
+def test_nodes_that_do_nothing_or_repeat_are_gone_as_in_the_wheels(
     nodes: str, opset: int, since: str | None, gone: str
 ) -> None:
     whole = {"i0": 0, "i1": 1, "v0": [0], "v2": [2], "v3": [3], "v6": [6], "all": [-1], "s0": [0, 6]}
@@ -893,28 +893,6 @@ def test_what_does_nothing_undoes_or_repeats_is_gone_as_in_the_wheels(
         names = [made.graph.node[int(each.pointer)].output[0] for each, why in found if why.placement == "gone"]
         is_gone = since is not None and release >= kernels.version_of(since)
         assert sorted(names) == (gone.split() if is_gone else []), release
-
-
-@pytest.mark.parametrize(
-    ("nodes", "throws"),
-    [
-        ("s = Shape(r); a = Reshape(f, s); b = Reshape(a, s32); y = Neg(b)", True),
-        ("s = Shape(r); a = Reshape(f, s); y = Reshape(a, s32)", True),
-        ("o = Reshape(f, s6); s = Shape(r); a = Reshape(o, s); y = Reshape(a, s32)", True),
-        ("a = Reshape(f, s6); y = Reshape(a, s32)", False),
-        ("a = Reshape(f, shape); y = Reshape(a, s32)", False),
-        ("a = Reshape(f, s6); s = Shape(r); y = Reshape(a, s)", False),
-        ("s = Shape(r); a = Reshape(f, s); b = Reshape(a, s32); c = Neg(a); y = Div(b, c)", False),
-    ],
-)
-def test_a_reshape_of_a_computed_shape_before_another_does_not_load(nodes: str, *, throws: bool) -> None:
-    """As the wheels of 1.21 and 1.24 do (findings/onnxruntime_reshapes_in_a_row.sh)."""
-    inputs = [typed("f", [2, 3]), typed("r", ["N", "M"]), typed("shape", [2], TensorProto.INT64)]
-    constants = [tensor("s32", [3, 2]), tensor("s6", [6, 1])]
-    made = of_nodes(nodes, inputs=inputs, initializer=constants)
-    for release, fails in (("1.20", False), ("1.21", throws), ("1.24", throws)):
-        found = [why.rule for _, why in placements(made, target(release))]
-        assert found.count("ORT-NODE-optimiser") == fails, release
 
 
 def test_nodes_are_equal_from_the_release_on_that_removes_what_is_between_them() -> None:

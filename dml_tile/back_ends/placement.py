@@ -75,14 +75,13 @@ class Gone(NamedTuple):
     """The reason why level 1 removes a node, from a release on.
 
     ``is_computed`` is True if it does so by the CPU provider's kernel, from inputs that are constants. ``is_unwrapped``
-    marks an If of which one graph takes its place. It ``throws`` where removing the node fails.
+    marks an If of which one graph takes its place.
     """
 
     reason: str
     since: Version = (1, 0)
     is_computed: bool = False
     is_unwrapped: bool = False
-    throws: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -217,10 +217,7 @@ class _Placer:
         """
         for node in nodes:
             if node.fault is None and (gone := outer or self._why_gone(node)):
-                reason = Reason(Placement.GONE, text=gone)
-                if node.gone and node.gone.throws and not outer:
-                    reason = Reason(Placement.NONE, "ORT-NODE-optimiser", gone, "export at opset 19 or above")
-                yield node, None, reason
+                yield node, None, Reason(Placement.GONE, text=gone)
                 is_unwrapped = not outer and node.gone is not None and node.gone.is_unwrapped
                 for graph in node.graphs:
                     yield from self._claimed(graph, "" if is_unwrapped else gone)

@@ -1,10 +1,9 @@
 """The nodes that onnxruntime removes and does not fold, as measured with wheels of 1.9 to 1.24.
 
 idle      a node returns an input
-undone    a node undoes what the one before it does, or two pairs of QuantizeLinear and DequantizeLinear do one's work
-equal     a node computes what an earlier one does
-in a row  one Reshape or Transpose does what several do
-fused     what computes a Reshape's shape from its input's sizes, which become 0 or -1
+inner     two pairs of QuantizeLinear and DequantizeLinear become one
+equal     a node computes the same as an earlier one
+fused     nodes that compute a Reshape's shape from its input's sizes, which become 0 or -1
 unneeded  only nodes use it that are folded or removed; a node whose output nobody uses stays
 
 Source: microsoft/onnxruntime, onnxruntime/core/optimizer/
@@ -99,7 +98,7 @@ def drop(nodes: Sequence[Node], uses: Uses, *, is_subgraph: bool) -> None:
     gone = dict(_equal(used, uses, ends, is_subgraph))
     left = [node for node in nodes if node not in gone]
     ends |= dict(_fused_shapes(left, uses))
-    gone |= dict(_in_a_row([node for node in left if node not in ends], uses)) | dict(_unneeded(left, uses, ends))
+    gone |= dict(_unneeded(left, uses, ends))
     for node, reason in (ends | gone).items():
         node.placed.gone = node.placed.gone or reason
 
@@ -135,9 +134,8 @@ def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgrap
             ends[inner] = _INNER
             uses.replace(inner.proto.output[0], uses.makers[inner.proto.input[0]].proto.input[0], _INNER.since)
         is_output = not uses.outputs.isdisjoint(node.outputs)
-        found = _idle(node, uses) or _undone(node, uses)
-        is_named = node.kind in ("Identity", *_UNDOING)
-        if found and (not is_output or (is_named and uses.is_used_once(uses.root(found[0])))):
+        found = _idle(node, uses)
+        if found and (not is_output or (node.kind == "Identity" and uses.is_used_once(uses.root(found[0])))):
             name, ends[node] = found
             uses.replace(next(iter(node.outputs)), name, ends[node].since)
             continue
@@ -261,20 +259,6 @@ _IDLE: Final[Mapping[str, Sequence[tuple[Callable[[Node, int, Uses], bool], Vers
 """Operators that onnxruntime removes where a rule says that they return an input, by its number, from a release on."""
 
 
-def _undone(node: Node, uses: Uses) -> tuple[str, Gone] | None:
-    """Return the value that a node makes again, of which the node before it makes another, and why both are gone."""
-    if node.kind not in _UNDOING or not node.proto.input:
-        return None
-    kind, undoes, since, since_as_output = _UNDOING[node.kind]
-    before, output = uses.makers.get(uses.root(node.proto.input[0])), next(iter(node.outputs))
-    if before is None or before.kind != kind or not before.proto.input or not undoes(before, node):
-        return None
-    if node.kind == "QuantizeLinear" and uses.counts[output] > 1:
-        return None
-    since = since_as_output if output in uses.outputs else since
-    return before.proto.input[0], Gone(f"a {kind} and a {node.kind} undo each other; onnxruntime removes them", since)
-
-
 def _scale(node: Node) -> list[object]:
     """Return a key of the scale and the zero point, which is 0 if there is none."""
     keys = [_constant_key(*each) for each in zip(node.proto.input[1:], node.inputs[1:], strict=True)]
@@ -284,18 +268,6 @@ def _scale(node: Node) -> list[object]:
 def _have_one_scale(one: Node, other: Node) -> bool:
     return _scale(one) == _scale(other)
 
-
-def _are_inverse(one: Node, other: Node) -> bool:
-    """Return True if the second of two Transposes undoes the first; both have permutations."""
-    first, second = (enumerate(node.attributes["perm"].ints) for node in (one, other))
-    return "perm" in one.attributes and dict(first) == {axis: i for i, axis in second}
-
-
-_UNDOING: Final[Mapping[str, tuple[str, Callable[[Node, Node], bool], Version, Version]]] = {
-    "QuantizeLinear": ("DequantizeLinear", _have_one_scale, (1, 17), (1, 20)),
-    "Transpose": ("Transpose", _are_inverse, (1, 10), (1, 10)),
-}
-"""Operators that undo what another does, if both do the same but for the direction, and the release that sees it."""
 
 _INNER: Final = Gone("it is between a QuantizeLinear and a DequantizeLinear; onnxruntime makes two pairs one", (1, 14))
 
@@ -323,7 +295,8 @@ def _inner_pair(node: Node, uses: Uses) -> Node | None:
 def _fused_shapes(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
     """Yield the Concats that make a Reshape's shape, where onnxruntime writes 0 for sizes that it keeps, and one -1."""
     for node in nodes:
-        if node.kind != "Reshape" or not _takes_in(node) or len(node.inputs) < 2 or node.inputs[1].is_folded:
+        keeps_zeros = node.kind == "Reshape" and node.placed.version < 19 and not node.attributes["allowzero"].i
+        if not keeps_zeros or len(node.inputs) < 2 or node.inputs[1].is_folded:
             continue
         data, shape = (uses.root(name) for name in node.proto.input[:2])
         concat = uses.makers.get(shape)
@@ -358,47 +331,6 @@ def _is_size(axis: int, name: str, data: str, uses: Uses) -> bool:
             return False
         name = maker.proto.input[0]
     return uses.root(name) == data
-
-
-_IN_A_ROW: Final[Mapping[str, tuple[str, Version]]] = {
-    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), ("Reshape", (1, 21))),
-    "Transpose": ("Transpose", (1, 10)),
-}
-"""Operators that another before them takes in, and the release from which on it does."""
-
-
-def _takes_in(node: Node) -> bool:
-    """Return True for a Reshape or Transpose that onnxruntime makes one with nodes behind it."""
-    if node.kind == "Transpose":
-        return "perm" in node.attributes
-    return node.kind == "Reshape" and node.placed.version < 19 and not node.attributes["allowzero"].i
-
-
-def _in_a_row(nodes: Sequence[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
-    """Yield the nodes that a Reshape or Transpose before them takes in: a Reshape only those of known output sizes.
-
-    Where a node computes the shape of the Reshape that takes others in, ONNX Runtime throws.
-    """
-    left = set(nodes)
-    taking: dict[str, tuple[str, bool]] = {}  # the kind, and whether taking another in throws
-    for node in nodes:
-        kind, since = _IN_A_ROW.get(node.kind, ("", ANY))
-        if not (kind and node.proto.input and node.outputs):
-            continue
-        output = next(iter(node.outputs))
-        is_taken = _takes_in(node) if kind == "Transpose" else Value(node.outputs[output].early_type).is_static
-        before, throws = taking.get(uses.root(node.proto.input[0]), ("", False))
-        if is_taken and before == kind:
-            text = f"onnxruntime makes one {kind} of it and the node before it"
-            if throws:
-                text = f"{text}, and throws where a node computes the first one's shape: the session does not load"
-            yield node, Gone(text, since, throws=throws)
-        elif _takes_in(node):
-            throws = any(uses.makers.get(uses.root(each)) in left for each in node.proto.input[1:])
-        else:
-            continue
-        if uses.is_used_once(output):
-            taking[output] = kind, throws
 
 
 def note_quantised_tiles(nodes: Iterable[Node], uses: Uses) -> None:
