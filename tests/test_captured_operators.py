@@ -20,7 +20,6 @@ from dml_tile.emit.cpp import get_include
 from dml_tile.readers.c_structs import write_operator_desc
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.item import Item
-from dml_tile.reports.report import FORMATS
 from docs.generator.cpp_fields import cpp_fields
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, compiled, needs_compiler, real_headers, stand_in_headers
@@ -295,15 +294,6 @@ def test_a_graph_is_as_good_as_the_worst_of_its_operators(
     assert counted in result.stdout
     assert "in part" not in result.stdout
     assert (result.stdout.count("DML-GRAPH") > 0) == ("2_0" in options[1])
-
-
-@pytest.mark.parametrize("name", [*FORMATS])
-def test_names_of_nodes_stand_beside_label_and_type_in_every_format(check: Call, name: str) -> None:
-    labelled = [line.replace('"call"', '"label":"words","call"') for line in LINES]
-    printed = check("-", "-t", "2_0", "--format", name, stdin="\n".join(labelled)).stdout
-    assert "words: embedding: GATHER" in printed
-    table = next((line for line in printed.splitlines() if name == "markdown" and line.startswith("| `-:7`")), "")
-    assert name != "markdown" or "| `-:7` `words: graph` |" in table
 
 
 def test_equal_operators_have_the_names_of_all_their_nodes(check: Call) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from dml_tile.emit.cpp import get_include
-from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import captured
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.paths import ROOT
@@ -137,23 +136,6 @@ def test_a_call_that_never_returned_fails_and_keeps_its_verdict(check: Call) -> 
     assert "CreateOperator has not returned: the process ended inside DirectML, or is in it still" in result.stdout
     assert result.exit_code == 1
     assert check("-", "-t", "6_2", "--fail-on", "error", stdin=text).exit_code == 0
-
-
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "text"])
-def test_no_format_is_silent_about_an_unexplained_refusal(check: Call, name: str) -> None:
-    result = check("-", "-t", "6_2", "--format", name, stdin=line(TILE, "0x80070057"))
-    assert (result.exit_code, "DML-CAPTURE-unexplained" in result.stdout) == (1, True)
-
-
-@pytest.mark.parametrize("name", [*FORMATS])
-def test_each_format_says_once_what_was_not_looked_at(check: Call, name: str) -> None:
-    text = (DATA / "graph_unknown_operator.jsonl").read_text()
-    for options in (["--verbose"], []):
-        printed = check("-", "-t", "6_2", "--format", name, *options, stdin=text).stdout
-        # as code in Markdown and HTML
-        assert (
-            len(re.findall(r"ot_?.looked.?at\W+(code\W+bdi\W+)?Nodes\[0\]\.Operator, which is not known", printed)) == 1
-        )
 
 
 def test_what_was_not_looked_at_counts_as_a_note_unless_it_is_ignored(check: Call) -> None:

@@ -18,6 +18,8 @@ from dml_tile.files.links import SERVERS_VARIABLES
 from dml_tile.findings import OWN
 from dml_tile.reports import annotations as annotations_module
 from dml_tile.reports.annotations import MAX_SHOWN
+from dml_tile.reports.report import FORMATS
+from tests.helpers import golden
 from tests.helpers.check_files import BAD, INT64, TILE, WITHOUT_FIELDS, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import model as onnx_model
@@ -48,6 +50,17 @@ def junit(check: Call, *arguments: str) -> ElementTree.Element:
 def places(run: Any) -> list[tuple[str, int]]:
     physical = [result["locations"][0]["physicalLocation"] for result in run["results"]]
     return [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in physical]
+
+
+@pytest.fixture(scope="module")
+def written() -> dict[str, str]:
+    return golden.outputs()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_kind_of_result_is_told_in_each_format(written: dict[str, str], name: str) -> None:
+    """``python -m tests.helpers.golden`` writes the files anew."""
+    assert written[name] == (golden.FOLDER / name).read_text(encoding="utf-8")
 
 
 BAD_MESSAGE = "OutputTensor.Sizes[0]: 2 was provided, but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected"

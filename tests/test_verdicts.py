@@ -147,16 +147,10 @@ def test_without_fail_on_a_warning_fails_and_a_note_does_not(check: Call) -> Non
     assert check(save("s.onnx", inputs=STRINGS), "--via", "ort").exit_code == 0
 
 
-FORMATS = ("text", "html", "markdown", "github", "azure", "sarif", "junit", "json", "jsonl")
-
-
-def test_what_is_known_at_run_time_only_counts_as_a_note_and_is_reported_in_every_format(check: Call) -> None:
+def test_what_is_known_at_run_time_only_counts_as_a_note(check: Call) -> None:
     save("a.onnx", inputs=[typed("x", ["N", 3])])
     assert check("a.onnx", "--fail-on", "note").exit_code == 1
-    for form in FORMATS:
-        result = check("a.onnx", "--format", form)
-        assert result.exit_code == 0
-        assert "accepted so far" in result.stdout, form
+    assert check("a.onnx").exit_code == 0
     tile = only(check("a.onnx", "--format", "json").stdout)
     assert (tile["verdict"], tile["ok"]) == ("accepted so far", True)
     assert (tile["operator"], tile["unknown"]) == ("FLOAT32 {N,3} x {1,2} -> {N,6}", ["InputTensor.Sizes[0] (N)"])
@@ -166,17 +160,6 @@ def test_what_is_known_at_run_time_only_counts_as_a_note_and_is_reported_in_ever
     assert check("a.onnx", "--format", "github").stdout.startswith(
         "::notice file=a.onnx,title=known-at-run-time::accepted so far; known at run time only"
     )
-
-
-def test_a_tile_that_no_descriptor_can_hold_is_reported_in_every_format(check: Call) -> None:
-    save("s.onnx", inputs=STRINGS)
-    tile = "string {2,3} x {1,2} -> {2,6}"
-    for form in FORMATS:
-        result = check("s.onnx", "--format", form)
-        assert result.exit_code == 1, form
-        assert "no DirectML data type can carry string" in result.stdout, form
-        if form in ("text", "html", "json", "jsonl"):
-            assert (escape(tile) if form == "html" else tile) in result.stdout, form
 
 
 def test_a_request_that_is_lowered_stands_before_its_steps_on_the_page(check: Call) -> None:
