@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def check(desc: Descriptor | None, target: TargetLike | None = None, against: Against = "both") -> tuple[Finding, ...]:
     """Return all findings of a descriptor at a target: InputTensor's first, then OutputTensor's, then the operator's.
 
-    The findings of a graph's nodes come before the graph's own.
+    The findings of a graph's nodes come before the graph's own. Notes on what DirectML is known to compute otherwise
+    than documented come last (docs/known.md).
 
         >>> from dml_tile import TileOperatorDesc
         >>> desc = TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])

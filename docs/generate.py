@@ -20,6 +20,7 @@ from docs.generator.api_page import api_page
 from docs.generator.claims_table import with_claims
 from docs.generator.cpp_fields import cpp_fields
 from docs.generator.images import write_images
+from docs.generator.known_page import known_page
 from docs.generator.operators_page import operators_page
 from docs.generator.rules_page import rules_page
 from docs.generator.words import words_in
@@ -29,6 +30,7 @@ from tests.helpers.pages import executed
 DOCS: Final = Path(__file__).resolve().parent
 GENERATED: Final = {
     "api.md": api_page,
+    "known.md": known_page,
     "operators.md": operators_page,
     "rules.md": rules_page,
     "../dml_tile/include/dml_tile/operator_fields.h": cpp_fields,

@@ -430,7 +430,7 @@ def test_a_page_that_says_nothing_is_no_basis(desc: OperatorDesc, field: str, me
     for target, basis in (("6_2", measured), ("6_3", inferred)):
         (finding,) = check(desc, target)
         assert (finding.path, finding.basis) == (field, basis)
-    for taken in (value_scale(3), quantized_add([1, 2], [1, 2]), dynamically_quantized([2]), diagonal([2, 2])):
+    for taken in (value_scale(3), quantized_add([1, 4], [1, 4]), dynamically_quantized([2]), diagonal([2, 2])):
         assert not check(taken, "6_2")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -14,7 +14,7 @@ from dml_tile.cli.formats import console_of, print_text
 from dml_tile.text import did_you_mean
 
 if TYPE_CHECKING:
-    from dml_tile.findings import OwnId, Rule
+    from dml_tile.checks.catalogue import Named
 
 
 def levels(
@@ -107,7 +107,7 @@ def explain(
     from dml_tile.reports.text import result_code_lines, rule_lines
 
     console = console_of()
-    explained: Sequence[Rule[Any] | OwnId] = [*RULES.values()]
+    explained: Sequence[Named] = [*RULES.values()]
     if rule is not None:
         try:
             if code := result_code(rule):

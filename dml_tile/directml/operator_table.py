@@ -10,7 +10,6 @@ An entry is parsed when its operator is first looked at; Tile's by every check.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Flag
@@ -22,6 +21,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import Operator, enumerations
+from dml_tile.directml.sections import sections, values_below
 
 TABLE: Final = Path(__file__).with_name("operators.toml")
 _OTHER_ROWS: Final = ("runtime_", "page_", "history_")
@@ -41,8 +41,6 @@ _TAKEN_OVER: Final = frozenset(
     )
 ) | {"without_rule"}
 """The keys whose values are those of the table's fields."""
-_DECODER: Final = json.JSONDecoder()
-"""Reads the values of the table, which are both TOML and JSON, in a fraction of a TOML parser's time."""
 
 
 class Basis(Flag):
@@ -184,27 +182,8 @@ def _differing(table: OperatorTable, level: FeatureLevel) -> tuple[Row, Row]:
 
 
 @cache
-def _sections() -> dict[str, str]:
-    """Return the text below each heading of the table."""
-    sections = (section.partition("]\n") for section in TABLE.read_text(encoding="utf-8").split("\n[")[1:])
-    return {heading: text for heading, _, text in sections}
-
-
-def _values(heading: str) -> dict[str, Any]:
-    """Return the values below a heading of the table. Raises ValueError for an unknown one."""
-    if heading not in _sections():
-        raise ValueError(f"{TABLE.name} has no {heading}")
-    found = {}
-    for line in _sections()[heading].splitlines():
-        name, equals, value = line.partition(" = ")
-        if equals and name[0] != "#":
-            found[name] = _DECODER.raw_decode(value)[0]
-    return found
-
-
-@cache
 def _group(word: str) -> frozenset[TensorDataType]:
-    words = _values("types").get(word)
+    words = values_below(TABLE, "types").get(word)
     if words is None:
         return frozenset([TensorDataType[word]])
     return frozenset().union(*map(_group, words.split()))
@@ -271,9 +250,9 @@ def operator_table(operator: str, tensors: tuple[str, ...], choice: str = "") ->
     ``choice`` is the enumerator of the field that the entry is ``by``, as in REDUCE. Raises ValueError for an operator
     without an entry, and for a choice that it has not.
     """
-    values = _values(operator)
+    values = values_below(TABLE, operator)
     if choice:
-        values |= _values(_heading(operator, choice))
+        values |= values_below(TABLE, _heading(operator, choice))
     groups = tuple(values.get("tensors", ()))
     rows: dict[str, dict[FeatureLevel, Row]] = {prefix: {} for prefix in ("", *_OTHER_ROWS)}
     for key, cells in values.items():
@@ -312,7 +291,7 @@ def tables_of(operator: Operator) -> Iterator[tuple[str, OperatorTable]]:
 
 def _heading(operator: str, choice: str) -> str:
     """Return the heading of the sub-table whose name has the enumerator among its words. Raises ValueError."""
-    for heading in _sections():
+    for heading in sections(TABLE):
         family, _, name = heading.partition(".")
         if family == operator and choice in name.strip('"').split():
             return heading

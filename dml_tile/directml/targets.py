@@ -13,8 +13,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType, types_of
@@ -103,6 +104,9 @@ PACKAGES: Final = tuple(Packaged(*row) for row in _RELEASES["packages"])
 The version is that of the file's version resource; the packages for x64 and arm64 contain the same.
 """
 
+Release: TypeAlias = tuple[int, int, int]
+"""A release of DirectML: its major, minor and patch version."""
+
 NEWEST_PROVIDER: Final = (1, 24)
 """The newest release of onnxruntime-directml, for ``--via ort`` where no package is named."""
 
@@ -182,6 +186,11 @@ class Target:
     def highest_minimum(self) -> FeatureLevel:
         """The highest minimum feature level that DMLCreateDevice1 takes: its own level, but for one patch release."""
         return _HIGHEST_MINIMUMS.get(self.name.partition("+")[0].lower(), self.feature_level)
+
+    @property
+    def directml(self) -> tuple[int, int, int] | None:
+        """The release of DirectML that the name means, such as (1, 8, 0); None for a level alone."""
+        return _directml_in(self.spelling.partition("+")[0])
 
     def supports_data_type(self, data_type: int) -> bool:
         """Return True if tensors can have a data type, by CheckFeatureSupport; an operator may take fewer types."""
@@ -329,6 +338,29 @@ def _packaged_target(name: str) -> Target | None:
     if read:
         notes.append(f"this release was not read; its DirectML is taken to be that of {read}")
     return Target(library.feature_level, name, note="; ".join(notes))
+
+
+@lru_cache(maxsize=256)
+def _directml_in(name: str) -> Release | None:
+    packaged = packaged_directml(name)
+    windows = next((release.directml for release in WINDOWS_RELEASES if release.name == name), None)
+    version = packaged[0].directml if packaged else windows or name.removeprefix("directml-")
+    if not version or name in {level.short for level in FeatureLevel}:
+        return None
+    major, minor, patch, *_ = (*_numbers(version), 0)
+    return major, minor, patch
+
+
+@cache
+def releases_of(level: FeatureLevel) -> list[Release]:
+    """Return the releases of DirectML that have a level and none above; 1.14 may have either of two."""
+    found = list[Release]()
+    for row, newer in pairwise((*DIRECTML_VERSIONS, DIRECTML_VERSIONS[-1])):
+        end = row.level if row.patches is not None else newer.level - 1
+        if row.level <= level <= end:
+            major, minor = _numbers(row.version)
+            found += [(major, minor, patch) for patch in row.patches or (0,)]
+    return found
 
 
 _PROVIDERS: Final = frozenset({"onnxruntime-directml", "onnxruntime-node", "onnxruntime-windowsml"})

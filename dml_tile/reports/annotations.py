@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, starmap
 from pathlib import Path, PurePath
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
 from dml_tile import __version__
@@ -16,11 +16,14 @@ from dml_tile.checks.result import CheckedFile, Result
 from dml_tile.directml import pages
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import path_within
-from dml_tile.findings import OWN, Finding, Position, Severity, location_of
+from dml_tile.findings import OWN, Finding, Position, Rule, Severity, location_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, open_rows, row_of, rows_of
 from dml_tile.reports.wording import VerdictCounts, headline, outcome_of_rule
 from dml_tile.text import printable, printable_line_start
+
+if TYPE_CHECKING:
+    from dml_tile.checks.catalogue import Named
 
 MAX_SHOWN: Final = 10
 """The rows of one severity that GitHub and Azure Pipelines show of a step."""
@@ -253,13 +256,17 @@ def _artifact(path: str, source: str) -> Json:
 
 def _rule(rule_id: str) -> Json:
     words = (word.capitalize() if word.isupper() else word for word in rule_id.split("-"))
-    if own := OWN.get(rule_id):
-        says, url, severity, facts, properties = own.says, own.url, own.severity, [], {}
-    else:
-        from dml_tile.checks.catalogue import RULES  # SARIF alone describes them
+    rule: Named | None = OWN.get(rule_id)
+    if rule is None:
+        from dml_tile.checks.catalogue import NAMED  # SARIF alone describes them
 
-        rule = RULES[rule_id]
-        says, url, severity = rule.says, rule.url, rule.usual_severity
+        rule = NAMED[rule_id]
+    says, url, facts = rule.says, rule.url, list[str]()
+    properties: Json = {}
+    if not isinstance(rule, Rule):
+        severity = str(rule.severity)
+    else:
+        severity = str(rule.usual_severity)
         facts = [f"Basis: {', '.join(rule.basis.names)}"]
         facts += [f"DirectML: {returned}" for returned in [outcome_of_rule(rule)] if returned]
         properties = {"properties": {"tags": list(rule.basis.names)}}
@@ -272,6 +279,6 @@ def _rule(rule_id: str) -> Json:
         "fullDescription": {"text": says},
         "help": {"text": text, "markdown": markdown} if url else {"text": says},
         **({"helpUri": url} if url else {}),
-        "defaultConfiguration": {"level": str(severity)},
+        "defaultConfiguration": {"level": severity},
         **properties,
     }

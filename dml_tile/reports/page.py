@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dml_tile import __version__
-from dml_tile.checks.catalogue import RULES
+from dml_tile.checks.catalogue import NAMED
 from dml_tile.checks.result import CheckedFile
 from dml_tile.findings import OWN
 from dml_tile.reports.overview import OverviewReport
@@ -45,7 +45,7 @@ class PageReport(OverviewReport):
                 "Rules broken": len(self.rules),
             },
             MAX_ON_A_PAGE=MAX_ON_A_PAGE,
-            RULES={**RULES, **OWN},
+            RULES={**NAMED, **OWN},
             version=__version__,
         )
         for piece in page:

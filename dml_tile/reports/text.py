@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from dml_tile.checks.files import unread_through, what_takes_nodes
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict, alike, verdict_of
 from dml_tile.directml.enums import HRESULT
+from dml_tile.directml.known import Known
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.findings import OWN, Against, Finding, OwnId, Position, Rule, Severity, location_of
 from dml_tile.reports import wording
@@ -169,10 +170,16 @@ def _departure_lines(departure: Departure, nodes: ModelNodes) -> Iterator[Line]:
     yield from _try_lines(finding.suggestion)
 
 
-def rule_lines(rule: Rule[object] | OwnId) -> Iterator[Line]:
-    """Yield a rule as lines of text, for ``explain``."""
+def rule_lines(rule: Rule[object] | OwnId | Known) -> Iterator[Line]:
+    """Yield a rule, or a known departure with its condition and all its sources, as lines, for ``explain``."""
     yield Line(0, (rule.id, "bold"))
     yield Line(2, rule.says)
+    if isinstance(rule, Known):
+        yield Line(2, f"DirectML may {rule.does} ({rule.when})")
+        yield Line(2, f"severity: {rule.severity}; condition: {rule.condition}")
+        yield Line(2, ("try: ", "green"), ", or ".join(rule.tries))
+        yield from (Line(2, (source, "blue")) for source in rule.sources)
+        return
     if isinstance(rule, OwnId):
         yield Line(2, f"severity: {rule.severity}")
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BASES, Against, Finding, Rule, Violation, apply_rules, bases_of
+from dml_tile.findings import BASES, Against, Finding, Rule, Severity, Violation, apply_rules, bases_of
 from dml_tile.rules import rules_of, tile_findings
 from dml_tile.rules.operator_fields import mask_is_given
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, output_elements_are_apart, total_is_large_enough
@@ -43,7 +43,19 @@ RULES_OF_EXECUTION: Final = frozenset(
 
 
 def findings_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:
-    """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``; raises as it does."""
+    """Return all findings of a descriptor at a target, in the order of ``dml_tile.check``; raises as it does.
+
+    The known departures of what DirectML takes come last.
+    """
+    found = _findings_by_rules(desc, target, against)
+    if desc is None or isinstance(desc, TileOperatorDesc) or any(each.severity is Severity.ERROR for each in found):
+        return found
+    from dml_tile.rules.known import known_departures  # a tile has none
+
+    return (*found, *known_departures(desc, target))
+
+
+def _findings_by_rules(desc: Descriptor | None, target: Target, against: Against) -> tuple[Finding, ...]:
     bases = bases_of(against)
     module, subject = _rules_of(desc)
     found = tuple(module.findings(subject, target))
@@ -74,12 +86,12 @@ def created_anyway(finding: Finding) -> bool:
 
 def refusals_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:
     """Return the findings of a descriptor that prevent creating it at a target; raises as ``dml_tile.check`` does."""
-    return tuple(filter(blocks_creation, findings_of(desc, target, against)))
+    return tuple(filter(blocks_creation, _findings_by_rules(desc, target, against)))
 
 
 def why_never_executed(desc: Descriptor, target: Target) -> tuple[Finding, ...]:
     """Return the findings that prevent execution even if the runtime accepts the descriptor."""
-    documented = findings_of(desc, target, "documentation")
+    documented = _findings_by_rules(desc, target, "documentation")
     return tuple(finding for finding in documented if finding.rule in RULES_OF_EXECUTION)
 
 

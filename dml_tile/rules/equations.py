@@ -1,10 +1,10 @@
 """Equations, such as "Axis < DimensionCount of InputTensor" and "OutputTensor[i] = InputTensor[i] + StartPadding[i]".
 
 Each side is an expression in Python's syntax of numbers, enumerators, fields, their members (``ScaleSize.Height``),
-entries of arrays and of tensors' Sizes, and a tensor's DimensionCount or DataType; ``i`` is each index that the first
-of them has. Functions are those of ``FUNCTIONS``. Behind " where " is a condition, without which an equation says
-nothing. Behind ", modulo 2^32" are equations that the runtime computes in 32 bits, and the page does not; behind "; "
-is the right side in words.
+entries of arrays and of tensors' Sizes, and a tensor's DimensionCount, DataType or Strides; ``i`` is each index that
+the first of them has. Functions are those of ``FUNCTIONS``. Behind " where " is a condition, without which an equation
+says nothing. Behind ", modulo 2^32" are equations that the runtime computes in 32 bits, and the page does not; behind
+"; " is the right side in words.
 
 An equation says nothing either if a value is missing, such as one of a short array, or if tensors whose dimensions are
 counted from the first differ in their number of dimensions.
@@ -24,6 +24,7 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.operator_table import Basis, Sentence
 from dml_tile.directml.operators import Operator, enumerations
 from dml_tile.findings import Try, Violation, set_to
+from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView
 from dml_tile.rules.tensor import counted, sized
 from dml_tile.text import braced
@@ -33,7 +34,7 @@ EQUATION: Final = re.compile(
     r"(?: where (?P<where>.+?))?(?P<modulo>, modulo 2\^32)?(?:; (?P<words>.+))?"
 )
 _WORDS: Final = {"<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than "}
-_OF: Final = re.compile(r"(DimensionCount|DataType) of (\w+)")
+_OF: Final = re.compile(r"(DimensionCount|DataType|Strides) of (\w+)")
 _NAME: Final = re.compile(r"(?<![\w.])[A-Za-z]\w*")
 _ENTRY: Final = re.compile(r"(\w+)\[([^][:]+)\]")
 _BRANCHES: Final = re.compile(r"\((.+) if (.+) else (.+)\)")
@@ -60,6 +61,7 @@ FUNCTIONS: Final[dict[str, Any]] = {
     "__builtins__": {},
     "Infinity": inf,
     "isnan": isnan,
+    "packed": packed_strides,
     "rank": lambda sizes: len(without_leading_ones(sizes)),
     "uint32": lambda number: number % _WRAP,
     "windows": _windows,
@@ -81,6 +83,11 @@ class Step(NamedTuple):
 def names_in(expression: str) -> frozenset[str]:
     """Return the names in an expression, without functions."""
     return frozenset(_NAME.findall(expression)) - FUNCTIONS.keys() - _KEYWORDS
+
+
+def with_names(text: str) -> str:
+    """Return a sentence with one name for each field of a tensor: ``DataType_of_InputTensor``."""
+    return _OF.sub(r"\1_of_\2", text)
 
 
 @cache
@@ -143,7 +150,7 @@ class _Equation:
 
     def __init__(self, sentence: Sentence, operator: Operator) -> None:
         text, self._basis, _ = sentence
-        found = EQUATION.fullmatch(_OF.sub(r"\1_of_\2", text))
+        found = EQUATION.fullmatch(with_names(text))
         assert found, text
         self._left, self._right, self._words = found["left"], found["right"], found["words"] or ""
         self._relation, self._is_modulo = found["relation"], bool(found["modulo"])

@@ -80,6 +80,7 @@ TENSOR_FIELDS: Final[dict[str, Callable[[TensorView], Any]]] = {
     "DataType": attrgetter("desc.data_type"),
     "DimensionCount": attrgetter("desc.dimension_count"),
     "Sizes": attrgetter("sizes"),
+    "Strides": attrgetter("strides"),
 }
 """Fields of tensors, by their names in C."""
 
