@@ -135,3 +135,19 @@ def test_elements_of_four_bits_are_one_value_each_or_two_in_a_byte() -> None:
     packed = bytearray(4)
     execute(QUANTIZE, {"InputTensor": given, "QuantizationTensors": scales, "OutputTensor": packed})
     assert packed == bytes([0x81, 0xF7, 0, 0])
+
+
+@pytest.mark.parametrize("window", [2**20, 2**31])
+def test_work_is_bounded_before_it_is_begun(window: int) -> None:
+    """A window over padding that DirectML takes."""
+    pool = {
+        "InputTensor": tensor(1, 1, 2, 2),
+        "OutputTensor": tensor(1, 1, 2, 2),
+        "WindowSize": [window + 1] * 2,
+        "Strides": [1, 1],
+        "StartPadding": [window // 2] * 2,
+        "EndPadding": [window // 2] * 2,
+        "IncludePadding": True,
+    }
+    with pytest.raises(DmlError, match="DML-EXECUTE-bound"):
+        evaluate(OperatorDesc(type="AVERAGE_POOLING", desc=pool), ones(1, 1, 2, 2), against="runtime")

@@ -10,7 +10,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BASES, Against, Finding, Rule, Severity, Violation, apply_rules, bases_of
 from dml_tile.rules import rules_of, tile_findings
-from dml_tile.rules.operator_fields import mask_is_given
+from dml_tile.rules.operator_fields import mask_is_given, sizes_fit_each_other
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, output_elements_are_apart, total_is_large_enough
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
@@ -37,7 +37,8 @@ DESCRIPTOR_RULES: Final[tuple[Rule[Any], ...]] = (
 
 
 RULES_OF_EXECUTION: Final = frozenset(
-    rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
+    rule.id
+    for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products, sizes_fit_each_other)
 )
 """The rules that hold for execution even if the runtime, which wraps at 32 bits, accepts the descriptor."""
 

@@ -57,7 +57,9 @@ def index_is_in_range(element: Element, target: Target) -> Iterator[Violation]:
 
 @ELEMENT_RULES.add("DML-EXECUTE-region")
 def region_is_finite(element: Element, target: Target) -> Iterator[Violation]:
-    """The coordinates of a region are finite. DirectML does not define what is read for others."""
+    """The coordinates of a region, or of an element that is resampled, are finite. DirectML does not define what is
+    read for others.
+    """
     if not isfinite(element.value):
         yield Violation(element.tensor, f"element {list(element.place)} is {element.value}; a finite one was expected")
 
@@ -65,13 +67,16 @@ def region_is_finite(element: Element, target: Target) -> Iterator[Violation]:
 @OPERATOR_RULES.add("DML-EXECUTE-operator")
 def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violation]:
     """Microsoft's pages tell, or a measurement showed, what an executed operator computes: not MULTIHEAD_ATTENTION1, an
-    unknown MaskType, ROI_ALIGN_GRAD of MAX or with OutputROIGradientTensor, nor several scales of a pooling.
+    unknown MaskType, ROI_ALIGN_GRAD of MAX or with OutputROIGradientTensor, several scales of a pooling, nor a window
+    of no elements.
     """
     name = fields.operator.name
     if name not in values():
         yield Violation("Type", f"{name} is not executed: its page does not say what it computes")
     elif name == "ROI_ALIGN_GRAD" and (fields["ReductionFunction"] == MAX or fields["OutputROIGradientTensor"]):
         yield Violation("ReductionFunction", f"{name} is executed for AVERAGE, with OutputGradientTensor only")
+    elif 0 in (fields.get("WindowSize") or ()):
+        yield Violation("WindowSize", "0 was provided; windows of at least one element are executed")
     elif name == "MULTIHEAD_ATTENTION" and fields["MaskType"] > BOOLEAN:
         yield Violation("MaskType", f"{fields['MaskType']} was provided; one that DirectML documents is executed")
     elif (

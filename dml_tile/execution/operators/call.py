@@ -147,13 +147,17 @@ class Call:
         return np.where(found < 0, found + size, found)
 
     def regions(self, scales: Sequence[float]) -> Array:
-        """Return the coordinates of regions, scaled. Raises DmlError with the first that is NaN or infinite."""
+        """Return the coordinates of regions, scaled, which are finite."""
         raw = self.raw["ROITensor"]
         found: Array = widened(raw).reshape(-1, raw.shape[-1])[:, -len(scales) :] * np.array(scales, np.float32)
-        for place in map(tuple, np.argwhere(~np.isfinite(found))[:1].tolist()):
-            element = Element("ROITensor", place, found[place].item())
-            self._refuse(region_is_finite.findings(element, self.target))
+        self.require_finite("ROITensor", found)
         return found
+
+    def require_finite(self, name: str, values: Array) -> None:
+        """Raise DmlError with the first of some coordinates that is NaN or infinite."""
+        for place in map(tuple, np.argwhere(~np.isfinite(values))[:1].tolist()):
+            element = Element(name, place, values[place].item())
+            self._refuse(region_is_finite.findings(element, self.target))
 
     def _refuse(self, findings: Iterable[Finding]) -> None:
         if found := [*findings]:

@@ -60,6 +60,7 @@ def gather(c: Call) -> Array:
     batch, shape = given.shape[: given.ndim - count], given.shape[given.ndim - count :]
     if prod(batch) == 1:
         return np.take(x, indices.reshape(shape), c.Axis)
+    c.require(loops=prod(batch))
     lead = next(i for i, size in enumerate(x.shape) if size > 1)
     first = lead + sum(size > 1 for size in batch)
     parts = zip(x.reshape(-1, *x.shape[first:]), indices.reshape(-1, *shape), strict=True)

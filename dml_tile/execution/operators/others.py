@@ -20,10 +20,11 @@ def random_generator(c: Call) -> tuple[Array, Array]:
     Salmon et al., 2011, "Parallel random numbers: as easy as 1, 2, 3".
     """
     state, count = [int(word) for word in c.raw["InputStateTensor"].ravel()], -(-c.out.size // 4)
-    c.require(loops=count // 64)
-    counter, low = sum(word << 32 * i for i, word in enumerate(state[:4])), np.uint64(32)
-    numbers = [counter + i for i in range(count)]
-    x = [np.array([number >> 32 * i & _WORD for number in numbers], np.uint64) for i in range(4)]
+    counter, low, word = sum(word << 32 * i for i, word in enumerate(state[:4])), np.uint64(32), np.uint64(_WORD)
+    steps = np.arange(count, dtype=np.uint64)
+    first = np.uint64(counter % 2**64) + steps
+    second = np.uint64(counter >> 64) + (first < steps)  # carried
+    x = [first & word, first >> low, second & word, second >> low]
     key = state[4:]
     for _ in range(_ROUNDS):
         a, b = (np.uint64(each) * x[i] for each, i in zip(_MULTIPLIERS, (0, 2), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from math import prod
 from typing import Any, Final
@@ -19,7 +20,7 @@ def windows_of(c: Call, shape: Lengths, out: Lengths) -> Windows:
     return Windows(c, shape, out[-c.DimensionCount :], c.WindowSize, c.Strides, **more)
 
 
-def added(parts: list[Array]) -> Array:
+def added(parts: Iterable[Array]) -> Array:
     """Return the sum of arrays, added in their order."""
     return reduce(np.add, parts)
 
@@ -39,11 +40,11 @@ def averaged(c: Call, x: Array) -> Array:
 def average_pooling_grad(c: Call) -> Array:
     gradient, shape = c["InputGradientTensor"], c.out.shape
     windows = windows_of(c, shape, gradient.shape)
-    parts = gradient / divisors(c, windows, gradient.dtype)
-    places = windows.places()
-    return added_back(
-        shape, places, np.broadcast_to(parts.reshape(*parts.shape, *[1] * len(windows.size)), places.shape)
-    )
+    parts, found = gradient / divisors(c, windows, gradient.dtype), np.zeros(prod(shape) + 1, gradient.dtype)
+    own = np.arange(prod(shape)).reshape(shape)
+    for places in windows.one_by_one(own, -1, backward=True):  # -1 is beyond
+        np.add.at(found, places, parts)
+    return found[:-1]
 
 
 def lp_pooling(c: Call) -> Array:
@@ -68,7 +69,7 @@ def most(c: Call, x: Array, out: Lengths, *, indices: bool = True) -> tuple[Arra
     if not indices:
         return reduce(np.maximum, candidates), np.zeros(0, np.int64)
     places = windows.one_by_one(np.arange(x.size).reshape(x.shape), -1)
-    best, place = np.full_like(candidates[0], least), np.full_like(places[0], -1)
+    best, place = np.full(windows.counts, least, x.dtype), np.full(windows.counts, -1)
     for value, at in zip(candidates, places, strict=True):
         place = np.where((value > best) | (place < 0), at, place)
         best = np.maximum(best, value)

@@ -26,11 +26,15 @@ class Line(NamedTuple):
 
     def take(self, x: Array, axis: int) -> Array:
         """Return a + (b - a) * weight of the two elements a and b; a itself where the weight is 0."""
-        low = np.take(x, self.low, axis)
         if not self.weight.any():
-            return low
-        weight = self._weights(x.ndim, axis, low.dtype)
-        return np.where(weight == 0, low, low + (np.take(x, self.high, axis) - low) * weight)
+            return np.take(x, self.low, axis)
+        weight = self._weights(x.ndim, axis, x.dtype)
+        return np.where(weight == 0, np.take(x, self.low, axis), self.interpolate(x, axis))
+
+    def interpolate(self, x: Array, axis: int) -> Array:
+        """Return a + (b - a) * weight also for a weight of 0, which makes NaN of an infinity."""
+        low = np.take(x, self.low, axis)
+        return low + (np.take(x, self.high, axis) - low) * self._weights(x.ndim, axis, x.dtype)
 
     def give(self, x: Array, axis: int, size: int) -> Array:
         """Return what ``take`` does with its elements reversed: each of x is added to its two, by their weights."""
@@ -101,6 +105,7 @@ def axes_of(c: Call, large: Lengths, small: Lengths) -> list[Axis]:
 
 def lines_of(c: Call, axes: Sequence[Axis]) -> Iterator[Line]:
     for axis in axes:
+        c.require_finite("Scales", places(axis))
         if c.InterpolationMode == 0:  # NEAREST_NEIGHBOR
             direction = c.get("RoundingDirection")
             yield nearest(axis, direction, floored=direction is None and c.out.dtype.kind in "iu")
@@ -130,14 +135,12 @@ def resample_grad(c: Call) -> Array:
 
 
 def upsample_2d(c: Call) -> Array:
-    """Return the input at ScaleSize; an infinity that is interpolated is NaN, since it is subtracted from itself."""
+    """Return the input at ScaleSize; both dimensions are interpolated, which makes NaN of infinities."""
     x = c["InputTensor"]
     spatial = zip(x.shape[-2:], (c.ScaleSize.height, c.ScaleSize.width), strict=True)
     axes = [Axis(size * scale, size, scale, (0.5, -0.5)) for size, scale in spatial]
     for i, line in enumerate(lines_of(c, axes), x.ndim - 2):
-        x = line.take(x, i)
-        if c.InterpolationMode == 1:
-            x = x + (x - x)
+        x = line.interpolate(x, i) if c.InterpolationMode == 1 else line.take(x, i)
     return x
 
 

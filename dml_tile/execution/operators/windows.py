@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -21,6 +21,7 @@ class Windows:
     def __init__(
         self, c: Call, shape: Lengths, out: Sequence[int], size: Sequence[int], step: Sequence[int], **more: Any
     ) -> None:
+        self._call = c
         self.shape, self.out, self.size, self.step = shape, tuple(out), tuple(size), tuple(step)
         count = len(self.size)
         self.dilation: Sequence[int] = more.get("dilation") or (1,) * count
@@ -30,7 +31,13 @@ class Windows:
         reach = [(o - 1) * s + (w - 1) * d + 1 for o, s, w, d in walked]
         padded = zip(reach, shape[-count:], self.start, strict=True)
         self.padded = (*shape[:-count], *(max(end, length + start) for end, length, start in padded))
-        c.require(memory=prod(self.padded) * 8, steps=prod((*shape[:-count], *self.out, *self.size)))
+        steps = prod((*shape[:-count], *self.out, *self.size))
+        c.require(memory=prod(self.padded) * 8, steps=steps, loops=prod(self.size))
+
+    @property
+    def counts(self) -> Lengths:
+        """The shape of what each window gives one element of."""
+        return *self.shape[: -len(self.size)], *self.out
 
     def over(self, x: Array, fill: Any = 0) -> Array:
         """Return a view {..., *out, *size} of the elements under each window."""
@@ -48,13 +55,17 @@ class Windows:
         return as_strided(padded, (*lead, *self.out, *self.size), (*outer, *steps, *within), writeable=False)
 
     def places(self) -> Array:
-        """Return a view of the elements' places in memory under each window, -1 beyond the tensor."""
+        """Return the elements' places in memory under each window, -1 beyond the tensor, for an array to index with."""
+        self._call.require(memory=prod((*self.counts, *self.size)) * 8)
         return self.over(np.arange(prod(self.shape)).reshape(self.shape), -1)
 
-    def one_by_one(self, x: Array, fill: Any = 0) -> list[Array]:
-        """Return, for each place within a window, the elements there of all windows, in the order of memory."""
-        view = self.over(x, fill)
-        return [view[(..., *place)] for place in np.ndindex(*self.size)]
+    def one_by_one(self, x: Array, fill: Any = 0, *, backward: bool = False) -> Iterator[Array]:
+        """Yield, for each place within a window, the elements there of all windows: in the order of memory.
+
+        ``backward``, the last comes first, so that an element meets its windows in their order.
+        """
+        view, places = self.over(x, fill), np.ndindex(*self.size)
+        return (view[(..., *place)] for place in (reversed([*places]) if backward else places))
 
 
 def added_back(shape: Lengths, places: Array, parts: Array) -> Array:
