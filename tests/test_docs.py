@@ -46,7 +46,13 @@ def text_of(page: str) -> str:
     return (DOCS / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", WRITTEN)
+STARTS_PYTEST: Final = {"testing.md"}
+"""The page whose commands start pytest, many times."""
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.long] * (page in STARTS_PYTEST)) for page in WRITTEN]
+)
 def test_the_examples_of_a_page_do_what_they_show(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parent, "started", ModelProcess)
     if "$ c++ " in text_of(page) and shutil.which("c++") is None:

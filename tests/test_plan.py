@@ -19,6 +19,7 @@ from dml_tile.execution.mover import MAX_THREADS, THREADS_VARIABLE, BoundTile, M
 from dml_tile.execution.plan import ASSIGNED_AT_ONCE, MAX_SCRATCH_BYTES, SHORT_RUN, THREADED_BYTES
 from dml_tile.execution.steps import Call, Memories, Step
 from tests.helpers.costs import at_most
+from tests.helpers.forks import python
 from tests.helpers.tilings import Tiling, assert_equal, executed, set_sizes
 
 M = 2**20
@@ -299,7 +300,7 @@ except KeyboardInterrupt:
     assert_equal(BIG, 2)
     print("interrupted")
 """
-    command = [sys.executable, "-W", "ignore", "-c", code]
+    command = [*python(), "-c", code]
     assert subprocess.run(command, capture_output=True, check=True, text=True, timeout=60).stdout == "interrupted\n"
 
 

@@ -189,6 +189,7 @@ def test_own(): raise ValueError
 """
 
 
+@pytest.mark.long
 def test_a_complaint_is_no_expected_failure_and_the_test_is_not_tried_again(pytester: pytest.Pytester) -> None:
     result = run(pytester, COMPLAINTS, "-odml_strict=true", "--reruns=2", plugins=["rerunfailures"])
     assert failed(result) == ["test_swallows", "test_asks", "test_leaves"]

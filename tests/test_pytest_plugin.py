@@ -94,10 +94,8 @@ def test_marked(wide): assert level() in (AT, "4_0")
 @pytest.mark.parametrize(
     ("options", "choice"),
     [
-        (["--dml-target=windows-10-2004"], {"plugins": ["randomly"]}),
+        pytest.param(["--dml-target=windows-10-2004"], {"plugins": ["randomly"]}, marks=pytest.mark.long),
         (["--dml-target=windows-10-2004"], {}),
-        ([], {"variable": "windows-10-2004"}),
-        ([], {"ini": "windows-10-2004"}),
         (["-odml_scope=module"], {"ini": "windows-10-2004"}),
     ],
 )

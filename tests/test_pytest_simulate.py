@@ -278,6 +278,7 @@ def test_a_task_keeps_no_context_s_target_into_another_test(pytester: pytest.Pyt
     assert len(passed(run(pytester, source, "--dml-target=5_0"))) == 3
 
 
+@pytest.mark.long
 def test_each_attempt_of_a_test_that_runs_again_begins_anew(pytester: pytest.Pytester) -> None:
     source = """
     from dml_tile import BindingTableDesc
