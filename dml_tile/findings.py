@@ -323,6 +323,8 @@ NO_OPERATOR: Final = "DML-DXDISPATCH-no-operator"
 UNEXPLAINED: Final = "DML-CAPTURE-unexplained"
 NOT_RETURNED: Final = "DML-CAPTURE-open"
 GONE: Final = "ORT-NODE-gone"
+MASK: Final = "DML-OPERATOR-MaskTensor"
+SIZES: Final = "DML-OPERATOR-Sizes"
 EXTERNAL_DATA: Final = "ORT-MODEL-external-data"
 
 

@@ -25,7 +25,6 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance, require_uint
-from dml_tile.execution.evaluation import by_field
 from dml_tile.findings import Against
 from dml_tile.rules.check import created_anyway, findings_of, findings_of_null_graph, refusals_of
 from dml_tile.rules.device import (
@@ -290,6 +289,8 @@ class Device:
 def _buffers(desc: Any, given: Mapping[str, Any], outputs: Container[str]) -> dict[str, Buffer]:
     """Return what is given for an operator's tensors by the names of their slots."""
     if isinstance(desc, OperatorDesc):
+        from dml_tile.execution.evaluation import by_field  # most devices execute tiles alone
+
         assert isinstance(desc.desc, OperatorFields)
         given = by_field(desc.desc, dict.fromkeys(desc.desc.operator.tensors), given)
     found = dict[str, Buffer]()

@@ -24,7 +24,6 @@ from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, OWNED_BY_DML
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.execution.evaluation import prepared
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
@@ -103,9 +102,17 @@ def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> C
     kernel = _kernel([_Node(desc, [*reads.values()], [[_Place(name)] for name in outputs])], target)
     properties = BindingProperties(len(inputs) + len(outputs), 0, persistent)
     slots = _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial
-    with suppress(DmlError):  # of an operator that is not executed
-        return CompiledPlan(kernel, properties, *slots, tuple(offsets), prepared(desc, target).aliases)
-    return CompiledPlan(kernel, properties, *slots, tuple(offsets))
+    return CompiledPlan(kernel, properties, *slots, tuple(offsets), _aliases(desc, target))
+
+
+def _aliases(desc: OperatorDesc | TileOperatorDesc, target: Target) -> frozenset[tuple[str, str]]:
+    """Return the pairs of an output and an input of an operator that may be one range of memory; none of a tile."""
+    if isinstance(desc, OperatorDesc):
+        from dml_tile.execution.evaluation import prepared  # most devices execute tiles alone
+
+        with suppress(DmlError):  # of an operator that is not executed
+            return prepared(desc, target).aliases
+    return frozenset()
 
 
 def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Slot, ...]:
@@ -244,6 +251,8 @@ def _execution(node: _Node, target: Target) -> Kernel:
     inputs, outputs = tensors_of(node.desc.desc)
     reads = {path: place for path, place in zip(inputs, node.reads, strict=True) if place is not None}
     writes = dict(zip(outputs, node.writes, strict=True))
+
+    from dml_tile.execution.evaluation import prepared  # most devices execute tiles alone
 
     def run(regions: Regions) -> None:
         operator = prepared(node.desc, target)

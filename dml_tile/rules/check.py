@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BASES, Against, Finding, Rule, Severity, Violation, apply_rules, bases_of
+from dml_tile.findings import BASES, MASK, SIZES, Against, Finding, Rule, Severity, Violation, apply_rules, bases_of
 from dml_tile.rules import rules_of, tile_findings
-from dml_tile.rules.operator_fields import mask_is_given, sizes_fit_each_other
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, output_elements_are_apart, total_is_large_enough
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
@@ -37,9 +36,8 @@ DESCRIPTOR_RULES: Final[tuple[Rule[Any], ...]] = (
 
 
 RULES_OF_EXECUTION: Final = frozenset(
-    rule.id
-    for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products, sizes_fit_each_other)
-)
+    rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
+) | {SIZES}
 """The rules that hold for execution even if the runtime, which wraps at 32 bits, accepts the descriptor."""
 
 
@@ -82,7 +80,7 @@ def findings_of_null_graph(target: Target, against: Against = "both") -> tuple[F
 
 def created_anyway(finding: Finding) -> bool:
     """Return True for a finding that CompileOperator has, and CreateOperator does not."""
-    return finding.rule == mask_is_given.id
+    return finding.rule == MASK
 
 
 def refusals_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:

@@ -10,7 +10,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.operator_table import Shared
 from dml_tile.directml.targets import Target
-from dml_tile.findings import BOTH, Basis, Edit, Rules, Severity, Try, Violation, set_to
+from dml_tile.findings import BOTH, MASK, SIZES, Basis, Edit, Rules, Severity, Try, Violation, set_to
 from dml_tile.rules.equations import shown
 from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView, broadcast
 from dml_tile.rules.shapes import holds, misfits, misfits_below
@@ -124,7 +124,7 @@ def inputs_are_not_repeated(op: OperatorView, target: Target) -> Iterator[Violat
                 yield Violation(view.path(f"Strides[{i}]"), message, basis=Basis.RUNTIME, edit=edit)
 
 
-@OPERATOR_FIELD_RULES.add("DML-OPERATOR-MaskTensor", basis=Basis.RUNTIME, url=pages.COMPILE, crash=True)
+@OPERATOR_FIELD_RULES.add(MASK, basis=Basis.RUNTIME, url=pages.COMPILE, crash=True)
 def mask_is_given(op: OperatorView, target: Target) -> Iterator[Violation]:
     """MULTIHEAD_ATTENTION has a MaskTensor where its MaskType is not NONE. CreateOperator takes it without one;
     CompileOperator refuses it, or ends the process.
@@ -137,7 +137,7 @@ def mask_is_given(op: OperatorView, target: Target) -> Iterator[Violation]:
 _ATTENTION: Final = "MULTIHEAD_ATTENTION"
 
 
-@OPERATOR_FIELD_RULES.add("DML-OPERATOR-Sizes")
+@OPERATOR_FIELD_RULES.add(SIZES)
 def sizes_fit_each_other(op: OperatorView, target: Target) -> Iterator[Violation]:
     """Tensors have the Sizes that the operator's page, or the runtime, asks for."""
     return misfits(op)
