@@ -69,7 +69,8 @@ def convolved(c: Call, x: Array, filter_: Array, out: Lengths, steps: Lengths, s
     size = filter_.shape[-count:]
     filter_ = filter_.reshape(groups, -1, *filter_.shape[1:])
     x = x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[-count:])
-    c.require(steps=x.shape[0] * prod(out) * filter_.size, loops=prod(size[:-1]))
+    columns_bytes = prod((*x.shape[:3], size[-1], *out)) * x.itemsize
+    c.require(memory=columns_bytes, steps=x.shape[0] * prod(out) * filter_.size, loops=prod(size[:-1]))
     windows = Windows(c, x.shape, out, size, steps, dilation=c.Dilations, start=start).over(x)
     found = np.zeros((x.shape[0], groups, filter_.shape[1], prod(out)), x.dtype)
     for place in np.ndindex(*size[:-1]):
@@ -82,7 +83,9 @@ def convolved(c: Call, x: Array, filter_: Array, out: Lengths, steps: Lengths, s
 def backward(c: Call, x: Array, filter_: Array, out: Lengths) -> Array:
     """Return a transposed convolution: that of the input with zeros between its elements, which meet the filter too."""
     count, groups, size = c.DimensionCount, c.GroupCount, filter_.shape[-c.DimensionCount :]
-    spread = np.zeros((*x.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.shape[2:], c.Strides, strict=True))), x.dtype)
+    shape = (*x.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.shape[2:], c.Strides, strict=True)))
+    c.require(memory=prod(shape) * x.itemsize)
+    spread = np.zeros(shape, x.dtype)
     between: Any = (..., *(slice(None, None, step) for step in c.Strides))
     spread[between] = x
     start = [(k - 1) * d - p for k, d, p in zip(size, c.Dilations, c.StartPadding, strict=True)]

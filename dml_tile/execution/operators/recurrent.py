@@ -75,7 +75,8 @@ def recurrent(make_cell: Callable[..., Cell]) -> Kernel:
         (steps, batch, _), (_, directions, rows, _), hidden = x.shape, weights.shape, r.shape[-1]
         lengths, bias = c.raw["SequenceLengthsTensor"], c["BiasTensor"]
         lengths = np.full(batch, steps) if lengths is None else np.minimum(lengths.ravel().astype(int), steps)
-        c.require(steps=steps * batch * (weights.size + r.size), loops=steps * directions)
+        memory = steps * directions * batch * rows * x.itemsize
+        c.require(memory=memory, steps=steps * batch * (weights.size + r.size), loops=steps * directions)
         sequence, singles, cells = np.zeros((steps, directions, batch, hidden), x.dtype), list[Array](), list[Array]()
         for d in range(directions):
             step_of = make_cell(c, d, *functions_of(c, d, directions))

@@ -113,13 +113,20 @@ def lines_of(c: Call, axes: Sequence[Axis]) -> Iterator[Line]:
             yield between(axis)
 
 
+def require_resized(c: Call, x: Array, axis: int, size: int) -> None:
+    """Raise DmlError for a tensor that takes more memory than one may once a dimension has another size."""
+    c.require(memory=prod(x.shape[:axis]) * size * prod(x.shape[axis + 1 :]) * 8)
+
+
 def resample(c: Call) -> Array:
     """Return the input at other places; integers that are interpolated are truncated."""
     x = c["InputTensor"]
     axes = axes_of(c, c.out.shape, x.shape)
     x = x.astype(np.float32) if c.InterpolationMode == 1 and x.dtype.kind in "iu" else x
     for i, (axis, line) in enumerate(zip(axes, lines_of(c, axes), strict=True)):
+        require_resized(c, x, i, axis.size)
         if c.get("Antialiased") and c.InterpolationMode == 1 and 1 / axis.scale > 2:
+            c.require(memory=axis.size * axis.input_size * 8, steps=x.size * axis.size)
             x = np.moveaxis(np.tensordot(antialiased(axis), x, (1, i)), 0, i)
         else:
             x = line.take(x, i)
@@ -130,6 +137,7 @@ def resample_grad(c: Call) -> Array:
     gradient = c["InputGradientTensor"]
     axes = axes_of(c, gradient.shape, c.out.shape)
     for i, (axis, line) in enumerate(zip(axes, lines_of(c, axes), strict=True)):
+        require_resized(c, gradient, i, axis.input_size)
         gradient = line.give(gradient, i, axis.input_size)
     return gradient
 
@@ -151,7 +159,7 @@ def roi_pooling(c: Call) -> Array:
     """Return the greatest element of each cell of a region, whose scaled corners are rounded, halves to even."""
     x, regions = c["InputTensor"], np.clip(np.rint(c.regions([c.SpatialScale] * 4)), -FAR, FAR).astype(int)
     images = c.indices("ROITensor", len(x), c.raw["ROITensor"].reshape(-1, 5)[:, 0])
-    c.require(loops=regions.shape[0] * c.out.size // c.out.shape[1])
+    c.require(steps=len(regions) * x[0].size, loops=c.out.size // c.out.shape[1])
     found, least = np.zeros(c.out.shape, x.dtype), np.finfo(c.out.dtype).min
     for n, (image, (x1, y1, x2, y2)) in enumerate(zip(images, regions.tolist(), strict=True)):
         for cell in np.ndindex(*c.out.shape[2:]):
@@ -176,17 +184,20 @@ class Samples(NamedTuple):
     inside: Array
 
 
+def sample_count(c: Call, length: Any, size: int) -> Any:
+    """Return how many samples a region of a length, or each of several, takes for ``size`` cells."""
+    return size * np.clip(np.ceil(length / size), c.MinimumSamplesPerOutput, c.MaximumSamplesPerOutput).astype(float)
+
+
 def samples_along(c: Call, first: float, last: float, size: int, limit: int) -> Samples:
     """Return the samples of a region along a dimension: as many as elements of the input, within the two limits.
 
     They may lie a pixel beyond the input's elements, with AlignRegionsToCorners not at all.
     """
-    count = int(np.clip(np.ceil((last - first) / size), c.MinimumSamplesPerOutput, c.MaximumSamplesPerOutput))
-    total, has_offsets = size * count, "InputPixelOffset" in c.fields.values
+    total, has_offsets = int(sample_count(c, last - first, size)), "InputPixelOffset" in c.fields.values
     input_offset, output_offset = (c.InputPixelOffset, c.OutputPixelOffset) if has_offsets else (0.5, -0.5)
     aligned = bool(c.get("AlignRegionsToCorners"))
     steps = max(total - 1, 1) if aligned else total
-    c.require(memory=total * 8)
     at = (np.arange(total) - output_offset) * (last - first) / steps + first - input_offset
     low = np.floor(at + 0.5) if c.InterpolationMode == 0 else np.floor(np.clip(at, 0, limit - 1))
     weight = np.clip(at, 0, limit - 1) - low if c.InterpolationMode else np.zeros(total)
@@ -199,7 +210,9 @@ def regions_of(c: Call, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Sam
     """Yield of each region its image, and its samples along height and width."""
     scales = (c.SpatialScaleX, c.SpatialScaleY) * 2
     images, regions = c.indices("BatchIndicesTensor", shape[0]).ravel(), c.regions(scales)
-    c.require(loops=len(regions))
+    counts = (sample_count(c, regions[:, i + 2] - regions[:, i], size) for i, size in zip((1, 0), out, strict=True))
+    samples = shape[1] * prod(counts)
+    c.require(memory=int(samples.max()) * 8, steps=int(samples.sum()), loops=len(regions))
     for image, (x1, y1, x2, y2) in zip(images, regions, strict=True):
         yield int(image), samples_along(c, y1, y2, out[0], shape[2]), samples_along(c, x1, x2, out[1], shape[3])
 
@@ -209,7 +222,6 @@ def roi_align(c: Call) -> Array:
     x, found, (height, width) = c["InputTensor"], list[Array](), c.out.shape[2:]
     least: Any = np.finfo(c.out.dtype).min
     for image, rows, columns in regions_of(c, x.shape, c.out.shape[2:]):
-        c.require(memory=x.shape[1] * rows.inside.size * columns.inside.size * x.itemsize)
         values = columns.line.take(rows.line.take(x[image], 1), 2)
         values = np.where(rows.inside[:, None] & columns.inside, values, x.dtype.type(c.OutOfBoundsInputValue))
         values = values.reshape(x.shape[1], height, -1, width, columns.inside.size // width)
