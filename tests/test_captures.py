@@ -39,6 +39,7 @@ def line(tile: Any, hresult: str | None = "0x00000000", level: str | None = "0x0
 @pytest.mark.parametrize(
     ("captured", "message"),
     [
+        (line(TILE, "0x00000001"), ""),  # S_FALSE: without an out-pointer
         (line(WRONG), "CreateOperator returned S_OK 0x00000000 at feature level 6_2; the emulator gives E_INVALIDARG"),
         (line(WRONG, "0x80004005"), "returned E_FAIL 0x80004005 at feature level 6_2; the emulator gives E_INVALIDARG"),
         # what says nothing about a descriptor: E_OUTOFMEMORY, DXGI_ERROR_DEVICE_REMOVED, _HUNG, E_NOINTERFACE
