@@ -112,7 +112,7 @@ def _prepared_for(
     against: Against,
     out: NDArray[Any] | None,
 ) -> _Prepared:
-    """Return what was kept for equal repeats, else check and plan the tile, and keep that."""
+    """Return the bound tile kept for equal repeats; else check and plan the tile, and keep it."""
     counts = tuple(map(index, repeats))  # raises TypeError for 3.0, which is found where 3 is known
     if kept is not None and counts == kept.repeats:
         return kept

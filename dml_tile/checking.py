@@ -1,4 +1,4 @@
-"""The public ``check`` and ``require``: the rules at the target that is meant, as recorded calls."""
+"""The public ``check`` and ``require``: the rules at a target, as recorded calls."""
 
 from __future__ import annotations
 

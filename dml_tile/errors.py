@@ -74,7 +74,7 @@ class DmlError(DmlTileError, ValueError):
         verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
         verdict += ", the process dies" if self.crash else ""
         if self.findings and all(finding.severity is Severity.WARNING for finding in self.findings):
-            verdict += ", documented only: DirectML does not notice"
+            verdict += ", only the documentation forbids it; DirectML accepts it"
         super().__init__("\n".join([f"{call}: {verdict}" if call else verdict, *finding_lines(self.findings)]))
 
 
@@ -129,5 +129,5 @@ class OutputError(DmlTileError):
 class TargetError(DmlTileError):
     """The simulated target cannot be known, or is not the one that is needed.
 
-    It is no DmlError, and no ValueError: back ends catch those, and fall back.
+    Not a ValueError: an application that catches ValueError to fall back must not hide it.
     """

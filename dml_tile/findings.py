@@ -238,10 +238,10 @@ def suggestion_of(tries: tuple[Try, ...]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that a descriptor breaks at a target, or a message of the package's own about a file.
+    """A broken rule, or a message about a file.
 
     ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``crash`` is True if the process
-    would die. ``hresult`` is what DirectML returns; None if it does not notice, returns nothing, or nobody knows.
+    would die. ``hresult`` is DirectML's; None if it accepts the descriptor, returns nothing, or the result is unknown.
     ``tries`` are the ways out.
 
     A message about a file has an id of ``OWN``, and no basis; ``path`` is then the JSON pointer of a part, and
@@ -349,7 +349,7 @@ class OwnId(NamedTuple):
 
     @property
     def may_be_known(self) -> bool:
-        """True if a baseline may have it: a departure of a model's nodes, and what is known at run time only."""
+        """True if a baseline may have it: a departure of a model's nodes, and fields known at run time only."""
         return self.key == "nodes" or self.id == RUN_TIME
 
 
@@ -359,7 +359,7 @@ OWN: Final[dict[str, OwnId]] = {
     own_id: OwnId(own_id, Severity[severity.upper()], status, key, says, _OWN_IDS["pages"].get(page, ""))
     for own_id, severity, status, key, page, says in _OWN_IDS["ids"]
 }
-"""The ids of the package's own: of what cannot be read, notices, what fails nothing, and placements of nodes."""
+"""The ids of unreadable files, notices, skipped files and node placements."""
 
 Found: TypeAlias = tuple[str, Finding]
 """A finding about a file or folder, behind its name."""

@@ -34,7 +34,7 @@ _MANY_KEYS: Final = f"{{}} keys were provided; at most {MAX_KEYS} were expected"
 MAX_LISTED_NAMES: Final = 16
 
 _EXPECTED: Final = {
-    # pydantic's kind of error: what was expected, in the words of JSON
+    # pydantic's kind of error: the expected value, in the words of JSON
     "bool_type": "true or false",
     "dict_type": "an object",
     "float32": "{expected}",
@@ -70,7 +70,7 @@ class Record(BaseModel):
 
 
 def too_many_keys(data: Any, path: tuple[str | int, ...] = ()) -> str:
-    """Return what is wrong with the first object of too many keys, at any depth; empty if there is none."""
+    """Return the error about the first object of too many keys, at any depth; empty if there is none."""
     if isinstance(data, dict) and len(data) > MAX_KEYS:
         return ": ".join(filter(None, (c_path(path), _MANY_KEYS.format(len(data)))))
     for key, value in data.items() if isinstance(data, dict) else enumerate(data):

@@ -19,7 +19,7 @@ from dml_tile.text import pointer_steps, shortened
 
 STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
 COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-"""Both also match what is unclosed, to the end of the text, so that no text takes quadratic time."""
+"""Both also match an unclosed one, to the end of the text, so that no text takes quadratic time."""
 
 # the expressions below are compiled when they are first needed: most texts need none
 _STRING_OR_COMMENT: Final = f"(?s){STRING}|{COMMENT}".encode()

@@ -347,7 +347,7 @@ def test_a_null_operator_and_a_null_graph_are_two(check: Call) -> None:
 def test_a_null_graph_is_neither_lowered_nor_emitted_as_an_operator(call: Call) -> None:
     line = json.dumps({"dml_tile_capture": 1, "hresult": None, "session": "s", "call": 1, "graph": None})
     lowered = call("lower", "-", "-t", "4_0", stdin=line)
-    assert "Type: a graph is not a tile" in lowered.stdout
+    assert "Type: a graph is not Tile" in lowered.stdout
     assert "OPERATOR-null" not in lowered.stdout
     for language in ("cpp", "json", "python"):
         emitted = call("emit", "-", "--lang", language, stdin=line)

@@ -526,5 +526,5 @@ def test_commands_take_graphs() -> None:
     assert refused.exit_code == 1
     assert "error[DML-GRAPH-node-output] E_INVALIDARG 0x80070057, runtime only\n    Nodes[1]: no edge" in refused.stdout
     assert "const DML_GRAPH_DESC tile_graph" in invoke("emit", "-", "--lang", "cpp", stdin=good).stdout
-    assert "a graph is not a tile" in invoke("lower", "-", "--target", "4_0", stdin=good).stdout
+    assert "a graph is not Tile" in invoke("lower", "-", "--target", "4_0", stdin=good).stdout
     assert "it is no Tile operator" in invoke("show", "-", stdin=good).output

@@ -221,7 +221,7 @@ def test_what_any_depth_and_folders_meet_is_passed_over_and_counted(check: Call,
         ("**/inner.svg", {"link/", "common/deep/"}),
     ):
         result = check(argument, "--verbose", "--format", "json", stdin="")
-        over = {line.split(": ")[1] for line in result.stderr.splitlines() if ": passed over, linked" in line}
+        over = {line.split(": ")[1] for line in result.stderr.splitlines() if ": skipped, linked" in line}
         assert over >= counted
         assert "77777" not in result.stdout
 
@@ -278,7 +278,7 @@ def test_a_shared_cache_of_dvc_is_read_below_root(check: Call, tmp_path: Path) -
     write("list.txt", "work/a.json")
     Path("work/a.json").symlink_to(tmp_path / "cache/files/md5/4a/f00")
     for argument in ("work/a.json", "work", "work/*.json", "work/**"):
-        assert check(argument).exit_code != 0 or "passed over" in check(argument).stdout
+        assert check(argument).exit_code != 0 or "skipped" in check(argument).stdout
         assert len(sources(check, argument, "--root", str(tmp_path))) == 1
 
 

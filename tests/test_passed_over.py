@@ -145,10 +145,10 @@ def test_show_and_lower_say_what_they_pass_over(call: Call, command: str) -> Non
     write("in/package.json", {"name": "x"})
     write("in/none.json", {"resources": {}, "dispatchables": {}, "commands": []})
     write("in/.hidden/tile.json", TILE)
-    counts = "2 files passed over: 1 without a tile's keys, 1 without descriptors; 1 folder not entered: 1 hidden"
+    counts = "2 files skipped: 1 without a tile's keys, 1 without descriptors; 1 folder skipped: 1 hidden"
     arguments = [*command.split(), "--target", "6_4"]
     assert call(*arguments, "in").stderr == f"dml-tile: {counts}\n"
-    assert "dml-tile: 1 file passed over: 1 without descriptors\n" in call(*arguments, "in/none.json").stderr
+    assert "dml-tile: 1 file skipped: 1 without descriptors\n" in call(*arguments, "in/none.json").stderr
     assert call(*arguments, "in/tile.json").stderr == ""
 
 
@@ -156,7 +156,7 @@ def test_lower_says_which_models_a_back_end_does_not_read(call: Call) -> None:
     Path("in").mkdir()
     for name in ("burn_tile.onnx", "tile.pb"):
         copy(ROOT / "tests/data/models" / name, "in")
-    passed_over = "dml-tile: 1 file passed over: 1 a frozen TensorFlow graph, which ONNX Runtime's"
+    passed_over = "dml-tile: 1 file skipped: 1 a frozen TensorFlow graph, which ONNX Runtime's"
     assert passed_over in call("lower", "in", "--via", "ort").stderr
     Path("in/burn_tile.onnx").unlink()
     assert passed_over in call("lower", "in", "--via", "ort").stderr
@@ -166,9 +166,9 @@ def test_lower_says_which_models_a_back_end_does_not_read(call: Call) -> None:
 
 
 LINE: Final = (
-    "10 files passed over: 3 without a tile's keys, 1 excluded, 1 holding a JSON Schema, 1 ignored by .gitignore, "
+    "10 files skipped: 3 without a tile's keys, 1 excluded, 1 holding a JSON Schema, 1 ignored by .gitignore, "
     "1 linked from nowhere, 1 linked from outside of the repository, 1 without a network, 1 without descriptors; "
-    "6 folders not entered: 1 called node_modules, 1 excluded, 1 hidden, 1 ignored by .gitignore, 1 linked, "
+    "6 folders skipped: 1 called node_modules, 1 excluded, 1 hidden, 1 ignored by .gitignore, 1 linked, "
     "1 with a virtual environment"
 )
 
@@ -242,7 +242,7 @@ def test_the_count_goes_with_what_is_printed_and_quiet_says_none(check: Call, pr
 @pytest.mark.parametrize("name", ["text", "concise", "json"])
 def test_verbose_names_what_is_passed_over(check: Call, project: dict[str, str], name: str) -> None:
     lines = check(*CHECK, "--verbose", "--format", name).stderr.splitlines()
-    named = [f"dml-tile: {file}: passed over, {reason}" for file, reason in project.items()]
+    named = [f"dml-tile: {file}: skipped, {reason}" for file, reason in project.items()]
     assert sorted(lines) == sorted([*named, f"dml-tile: {LINE}"] if name == "concise" else named)
 
 
@@ -258,23 +258,23 @@ def test_strict_files_wants_something_to_check_in_each_file(check: Call, project
         assert said.pop("in/gone.onnx").endswith("No such file or directory")
         assert "in/x.json is a link out of " in said.pop("in/x.json")
         files -= {"in/gone.onnx", "in/x.json"}
-        assert "1 file passed over: 1 of another suffix\n" in result.stdout
+        assert "1 file skipped: 1 of another suffix\n" in result.stdout
     else:
-        assert "2 files passed over: 1 excluded, 1 ignored by .gitignore; 6 folders" in result.stdout
+        assert "2 files skipped: 1 excluded, 1 ignored by .gitignore; 6 folders" in result.stdout
     assert said.keys() - {"check"} >= files
     for name in files:
-        assert f"would be passed over ({project[name]}), which --strict-files forbids" in said[name]
+        assert f"would be skipped ({project[name]}), which --strict-files forbids" in said[name]
 
 
 def test_what_is_named_and_passed_over_elsewhere_is_read(check: Call, project: dict[str, str]) -> None:
     result = check(*CHECK, "in/more/package.json", "in/good.json")
-    assert "9 files passed over: 2 without a tile's keys" in result.stdout
+    assert "9 files skipped: 2 without a tile's keys" in result.stdout
     assert "in/more/package.json: an object was provided" in result.stderr
 
 
 def test_all_of_a_folder_may_be_checked(check: Call, project: dict[str, str]) -> None:
     result = check("in", "--no-ignore", "--verbose")
-    assert "1 folder not entered: 1 linked" in result.stdout
+    assert "1 folder skipped: 1 linked" in result.stdout
     assert "in/.git/a.json" in result.stdout
 
 

@@ -155,7 +155,7 @@ def test_a_type_without_an_operator_is_named_with_what_was_expected(number: int)
 def test_an_operator_of_another_kind_is_not_judged() -> None:
     assert not_a_tile("DML_OPERATOR_GEMM").hresult is None
     assert not_a_tile("DML_OPERATOR_GEMM").message == (
-        "DML_OPERATOR_GEMM is not a tile; of operators, Tile alone is executed and lowered"
+        "DML_OPERATOR_GEMM is not Tile; only Tile can be executed and lowered"
     )
     assert [finding.rule for finding in check(OperatorDesc(type=0x80000001, desc=GOOD))] == ["DML-OPERATOR-not-a-tile"]
 

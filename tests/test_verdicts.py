@@ -85,7 +85,7 @@ def test_a_finding_has_a_severity(desc: Any, target: str, severity: Severity, hr
 
 
 def test_an_error_is_raised_for_warnings_and_not_for_notes() -> None:
-    with pytest.raises(DmlError, match=r"^no HRESULT, documented only: DirectML does not notice") as caught:
+    with pytest.raises(DmlError, match=r"^no HRESULT, only the documentation forbids it; DirectML") as caught:
         require(row("FLOAT64", [2], [2]))
     assert caught.value.hresult is None
     require(OperatorDesc(type=0x80000001, desc=GOOD))

@@ -145,7 +145,7 @@ def _require_range(dialect: Dialect, field: str, values: Sequence[int], least: i
 def _vector(
     dialect: Dialect, field: str, values: Integers, wanted: Literal["int64", "an integer type"] = "an integer type"
 ) -> tuple[int, ...]:
-    """Return the values of a 1-D array. Raises DialectError for another rank or dtype, and for what is no integer."""
+    """Return the values of a 1-D array of integers. Raises DialectError for another rank, dtype or value."""
     if type(values) is tuple and all(type(value) is int for value in values):
         return values
     if not isinstance(values, Sequence):

@@ -75,7 +75,7 @@ class Gone(NamedTuple):
     """The reason why level 1 removes a node, from a release on.
 
     ``is_computed`` is True if it does so by the CPU provider's kernel, from inputs that are constants. ``is_unwrapped``
-    marks an If of which one graph takes its place.
+    marks an If that is replaced by one of its graphs.
     """
 
     reason: str
@@ -121,7 +121,7 @@ class LoadedModel:
 
     It has nodes of the domains ``unimported``, which it does not import: at the newest opset that the release knows.
     No node uses an import of the domains ``unused``.
-    ``faults`` are what is wrong with its graph, each behind the release from which on it is.
+    ``faults`` are those of its graph, each behind the release from which on it is one.
     """
 
     ir: int
@@ -168,7 +168,7 @@ class PlacedModel:
             raise ValueError("each node has a placement at each target")
 
     def without(self, rule: str) -> PlacedModel:
-        """Return the placements without what a rule says of the model."""
+        """Return the placements without a rule's findings on the model."""
         errors = (tuple(i for i in at if self.reasons[i].rule != rule) for at in self.errors)
         return replace(self, errors=tuple(errors))
 

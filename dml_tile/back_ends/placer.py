@@ -70,7 +70,7 @@ def release_of(target: Target) -> Version:
 
 
 def place(model: LoadedModel, target: Target) -> tuple[list[Reason], list[tuple[ModelNode, Reason]]]:
-    """Return what is wrong with the model, and the placement of each node, in the order of the file.
+    """Return the model's errors, and the placement of each node, in the order of the file.
 
     Where a model is not loaded because of its IR version or its opsets, none of its nodes is placed.
     """
@@ -439,7 +439,7 @@ def _fitting(node: ModelNode, table: Kernels) -> tuple[Kernel | None, Reason | N
             if mismatch is None:
                 return kernel, None
             mismatches.append(mismatch)
-    # what is unknown may yet fit
+    # an unknown type may yet fit
     return None, _UNKNOWN_TYPE if _UNKNOWN_TYPE in mismatches else next(iter(mismatches), None)
 
 

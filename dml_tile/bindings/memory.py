@@ -142,8 +142,8 @@ def tensor_view(
     """Return a typed, strided view of a tensor at the start of a buffer, not copied; writable if the buffer is.
 
     ``sizes`` and ``strides`` are in elements, ``strides=None`` means packed. Raises what ``byte_view`` raises,
-    TypeError for what is no integer, and ValueError where the tensor does not fit into the buffer, there are not as
-    many strides as sizes, no UINT holds a value, or the type has no NumPy equivalent.
+    TypeError for a value that is no integer, and ValueError where the tensor does not fit into the buffer, there are
+    not as many strides as sizes, no UINT holds a value, or the type has no NumPy equivalent.
     """
     dtype = DTYPES.get(require_data_type_value(data_type))
     if dtype is None:

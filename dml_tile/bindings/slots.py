@@ -93,7 +93,7 @@ class Slot(NamedTuple):
 class BoundRange(NamedTuple):
     """The range of a buffer that is bound to a slot; ``binding`` is None if none is.
 
-    Of a binding table's, ``desc`` is what a program passed, None for a null pointer, and ``direct3d_device`` is the
+    Of a binding table's, ``desc`` is the program's argument, None for a null pointer, and ``direct3d_device`` is the
     IDMLDevice's.
     """
 

@@ -223,7 +223,7 @@ def check_model(
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
     against: Against = "both",
 ) -> ModelResults:
-    """Return the result of each tile of a model: its verdict, its findings, and what is known at run time only.
+    """Return the result of each tile of a model: its verdict, its findings, and the fields known at run time only.
 
     ``model`` is a file of any kind that ``dml-tile check`` reads, or an onnx.ModelProto, whose
     tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that the

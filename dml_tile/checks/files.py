@@ -94,8 +94,8 @@ NO_EXCLUSION: Final = Exclusion()
 
 
 def forbidden(reason: str) -> Finding:
-    """Return the problem of a passed over file under --strict-files."""
-    return unreadable("", f"would be passed over ({reason}), which --strict-files forbids")
+    """Return the problem of a skipped file under --strict-files."""
+    return unreadable("", f"would be skipped ({reason}), which --strict-files forbids")
 
 
 def names_in(file: str, settings_file: str = "", root: str = "") -> list[str]:
@@ -120,7 +120,7 @@ def names_in(file: str, settings_file: str = "", root: str = "") -> list[str]:
 
 
 class NamedFiles(NamedTuple):
-    """The files to check, each once; what is passed over; and the files of each name that has to hold something."""
+    """The files to check, each once; the skipped ones; and the files of each name that has to hold something."""
 
     files: list[str]
     passed_over: list[Found]
@@ -137,13 +137,13 @@ def files_named(
     via: BackEnd | None = None,
     root: str = "",
 ) -> NamedFiles:
-    """Return the files to check, of names, patterns and folders, and what is passed over.
+    """Return the files to check, of names, patterns and folders, and the skipped ones.
 
-    What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, and
+    Files that the ``exclusion`` names are skipped everywhere; with ``skips_others``, so are files without tiles, and
     models that the back end ``via`` does not read. ``ignores_none`` and ``root`` are passed to ``expanded``.
     ``complain`` is called for each name that stands for no file, for named models that ``via`` does not read, for links
     out of a ProjectPath's project, for a ListedPath or ProjectPath that is special or leads out, for links that
-    ``why_not_followed`` refuses, and for what is special and matches a pattern. Each name but a ProjectPath has to hold
+    ``why_not_followed`` refuses, and for special files that match a pattern. Each name but a ProjectPath has to hold
     something to check, unless all of it is excluded, or with ``skips_others``.
     """
     of_names: dict[str, list[str]] = {}
@@ -236,8 +236,8 @@ def chosen_tiles(
     """Yield each tile of a file or a folder, with its file; if a ``pointer`` is given, only its tile.
 
     Where the back end ``via`` places nodes, it does so at the target. ``root`` is passed to ``files_named``.
-    Calls ``pass_over`` once, at the end, with what a folder's search passes over, models that the back end ``via`` does
-    not read, and files without descriptors.
+    Calls ``pass_over`` once, at the end, with the files that a folder's search skips, models that the back end ``via``
+    does not read, and files without descriptors.
     """
     files, not_read, _ = files_named([name], complain, via=via, root=root)
     is_readable, is_found = bool(files), False
@@ -298,7 +298,7 @@ def unread_through(file: str, via: BackEnd | None) -> str:
 
 
 def unknown_names(given: KnownShapes, facts: ModelFacts, files: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each option with a name that no model has, and what is wrong with its first such name.
+    """Yield each option with a name that no model has, and a message about the first such name.
 
     ``facts`` have the names of the models among the files.
     """

@@ -45,7 +45,7 @@ class Verdict(StrEnum):
     ACCEPTED_IN_PART = "accepted in part"
     """The same holds for the fields that rules look at; other fields, never of Tile, are named."""
     ELSEWHERE = "elsewhere"
-    """It is a shader or a model, not an operator; or another provider of ONNX Runtime than DirectML's has it."""
+    """It is a shader or a model, not an operator; or ONNX Runtime runs it on another provider."""
     NOT_CHECKED = "not checked"
     """It is private to DirectML, or its fields are not given."""
     UNDOCUMENTED = "undocumented"

@@ -83,7 +83,7 @@ class FileIgnores:
         return self._known[key]
 
     def notices(self, file: str, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool) -> Iterator[Found]:
-        """Yield notices of what a settings file ignores in a file that matches, and suppresses nothing.
+        """Yield a notice for each rule that a settings file ignores in a matching file, and that suppresses nothing.
 
         ``met`` suppressed something. If the whole project was checked (``is_whole``), all patterns count.
         """

@@ -35,7 +35,7 @@ _COMMANDS: Final = {
     "emit": ("tiles", "Print C++, JSON or Python that builds descriptors."),
     "levels": ("reference", "Show which Windows and which DirectML take which tile."),
     "device": ("reference", "Say whether a DirectML device is created, and what to ship if not."),
-    "explain": ("reference", "Print what a rule requires, or what a result such as 80070057 means."),
+    "explain": ("reference", "Print a rule's requirement, or the meaning of a result such as 80070057."),
     "schema": ("reference", "Print the JSON Schema of a format."),
     "include-dir": ("reference", "Print the folder of the C++ headers."),
     "cmake-dir": ("reference", "Print the folder of the headers' CMake package."),

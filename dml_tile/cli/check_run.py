@@ -102,7 +102,7 @@ def _baselines(known: str, written: str | None, root: str) -> tuple[Baseline | N
 
 
 class CheckRun:
-    """One check: its options, the settings in force, the files that are named, and what is found in them.
+    """One check: its options, the settings in force, the named files, and the findings in them.
 
     Findings go to the reports as they come; summaries of files, and entries for a baseline, are kept for the end.
     Reports name files from ``root`` on. ``old_baseline`` is what the file of --write-baseline holds already.
@@ -147,12 +147,12 @@ class CheckRun:
 
     @property
     def is_project(self) -> bool:
-        """True if the settings name what is checked, or the command names the settings' folder."""
+        """True if the settings name the files, or the command names the settings' folder."""
         return not self.names_files or any(map(self._is_settings_folder, self.names))
 
     @property
     def names_files(self) -> bool:
-        """True if the command, not the settings, names what is checked."""
+        """True if the command, not the settings, names the files."""
         return "paths" in self.config.options or bool(self.options.files_from)
 
     def _is_settings_folder(self, name: str) -> bool:
@@ -328,7 +328,7 @@ class CheckRun:
             count_passed_over(self._passed_over)
         if options.verbose:
             for name, finding in self._passed_over:
-                complain(name, [unreadable("", f"passed over, {finding.message}")])
+                complain(name, [unreadable("", f"skipped, {finding.message}")])
         for source, finding in self._contradictions:
             complain(source, [finding])
         self._complain_of_unknown_names()

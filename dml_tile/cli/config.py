@@ -148,7 +148,7 @@ class Config(NamedTuple):
         return self.parsed("via", back_end_named)
 
     def exclusion(self) -> Exclusion:
-        """Return what is excluded."""
+        """Return the excluded patterns."""
         exclude = self.settings.exclude
         return Exclusion(exclude) if "exclude" in self.options else self._matching(exclude)
 
@@ -169,7 +169,7 @@ class Config(NamedTuple):
         return self.file if name in self.settings.model_fields_set else "default"
 
     def lines(self, otherwise: dict[str, tuple[object, str]]) -> Iterator[str]:
-        """Yield what is in force, a key a line, its value in JSON, and what gives it that.
+        """Yield the settings in force, a key a line: its value in JSON, and its origin.
 
         ``otherwise`` has values and their origins that are neither an option's nor a setting's.
         """
@@ -242,7 +242,7 @@ def require_models(via: str, files: Iterable[str]) -> None:
     """Raise typer.BadParameter if all files, of which there are some, may hold descriptors: no back end gets them."""
     files = list(files)
     if files and all(map(may_hold_descriptors, files)):
-        message = f"{via} is what a model goes through; descriptors are what DirectML gets, so leave it out"
+        message = f"{via} is for models; descriptors are what DirectML gets, so leave it out"
         raise typer.BadParameter(message, param_hint="--via")
 
 

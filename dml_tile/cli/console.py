@@ -28,7 +28,7 @@ class ExitStatus:
         self._code_of_findings = CLEAN if lets_findings_pass else FINDINGS
 
     def complain(self, source: str, problem: Finding) -> None:
-        """Print on standard error what cannot be read, or be done with it."""
+        """Report on standard error a file that cannot be read or used."""
         complain(source, [problem])
         self.problems.append((source, problem))
         self.code = UNREADABLE
@@ -49,7 +49,7 @@ def complain(source: str, problems: Sequence[Finding]) -> None:
 
 
 def count_passed_over(ones: Sequence[Found]) -> None:
-    """Print on standard error how many files and folders are passed over, by reason, if there are any."""
+    """Print on standard error how many files and folders are skipped, by reason, if any are."""
     if ones:
         from dml_tile.reports.wording import passed_over
 

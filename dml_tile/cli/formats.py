@@ -31,7 +31,7 @@ READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (er
 
 
 class Output:
-    """A text stream. It outlives the reader of a pipe: once that has gone, what is written is dropped.
+    """A text stream. It outlives the reader of a pipe: once that has gone, all output is dropped.
 
     ``name`` is a file's; without it, the stream is standard output. Raises OutputError where it cannot be written.
     """
@@ -49,7 +49,7 @@ class Output:
         return len(text)
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Write the buffered text."""
         try:
             self._stream.flush()
         except OSError as error:
@@ -143,7 +143,7 @@ def wanted_formats(values: Sequence[str] | None) -> list[Format]:
 
 
 def shows_passed_over(wanted: Sequence[Format]) -> bool:
-    """Return True if what is printed has a place for what was passed over; without that, if a file has."""
+    """Return True if the printed format lists skipped files; if none is printed, if a file's does."""
     return any(one.has_passed_over for one in [one for one in wanted if not one.file] or wanted)
 
 
@@ -164,7 +164,7 @@ def _real_path(name: str) -> str:
 
 
 _ASKED_BY_RICH: Final = frozenset(("FORCE_COLOR", "JPY_PARENT_PID", "TTY_COMPATIBLE", "TTY_INTERACTIVE"))
-"""The variables by which rich may take for a terminal what is none, or the other way round."""
+"""The variables by which rich may mistake another stream for a terminal, or a terminal for another stream."""
 
 
 def console_of(output: Output | TextIO | None = None, *, is_file: bool = False) -> AnyConsole:

@@ -163,7 +163,7 @@ class CheckOptions(NamedTuple):
     require_operators: bool = typer.Option(False, "--require-operators", help="Exit with 2 if nothing was checked.")
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only what fails (text); no summary.")
     verbose: bool = typer.Option(
-        False, "--verbose", help="Print each node, all of a captured operator, and each file that is passed over."
+        False, "--verbose", help="Print each node, all of a captured operator, and each skipped file."
     )
     exclude: list[str] | None = typer.Option(
         None, metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."
@@ -186,7 +186,7 @@ class CheckOptions(NamedTuple):
         "repository may also lead below it.",
     )
     show_settings: bool = typer.Option(
-        False, "--show-settings", help="Print what is in force and where it comes from, and exit."
+        False, "--show-settings", help="Print the settings in force and their origins, and exit."
     )
     dim: DimsOption = None
     input_shape: InputShapesOption = None

@@ -98,7 +98,7 @@ def explain(
         autocompletion=options.complete_rule_or_result,
     ),
 ) -> None:
-    """Print what a rule requires, what it rests on, what DirectML returns, and the page it follows.
+    """Print a rule's requirement, its basis, DirectML's HRESULT, and the page it follows.
 
     Of a result: what returns it, and what to do next.
     """

@@ -142,7 +142,7 @@ ARRAYS: Final = {
 
 
 class GraphDesc(Struct):
-    """DML_GRAPH_DESC: operators, and what is connected to what. An edge leads from one output to one input.
+    """DML_GRAPH_DESC: operators and the edges between them. An edge leads from one output to one input.
 
     Counts of entries are by default the lengths of their arrays. An entry that is None has a null Desc.
     """

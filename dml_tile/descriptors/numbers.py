@@ -41,7 +41,7 @@ def _float(value: Any, format_: str = "f") -> float:
 
 
 class _Float:
-    """Annotation of a FLOAT's field; what is no number, or too large, is refused."""
+    """Annotation of a FLOAT's field, which refuses values that are no numbers or too large."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.union_schema(
@@ -120,7 +120,7 @@ SCALAR = Annotated[Any, PlainValidator(_scalar), _JSON_NUMBER]
 
 
 class ScaleBias(Struct):
-    """DML_SCALE_BIAS: what the elements of an input are multiplied by, and what is then added."""
+    """DML_SCALE_BIAS: the factor of an input's elements, and the term added to the product."""
 
     scale: FLOAT
     bias: FLOAT

@@ -242,7 +242,7 @@ class Enumerator:
         return {"anyOf": [{"enum": [*names]}, full_names, integers]}
 
     def _key(self, value: Any, info: core_schema.ValidationInfo) -> Any:
-        """Return the key of a value that is none of the names. Raises ValueError for what is no spelling."""
+        """Return the key of a value that is none of the names. Raises ValueError for any other text."""
         if not isinstance(value, str):
             return self._key_of_object(value)
         is_python = info.mode == "python" and info.context is not JSON_DOCUMENT

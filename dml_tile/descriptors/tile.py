@@ -299,7 +299,7 @@ class TileOperatorDesc(Struct):
         """Describe the tile of an array as it lies: its dtype, its shape and, unless it is packed, its strides.
 
         The first element is at byte 0; the output is packed. bool is described as UINT8; an array without dimensions
-        has the sizes {1}, and is not repeated. Raises TypeError for what is no array, a masked array and a dtype
+        has the sizes {1}, and is not repeated. Raises TypeError for other objects, a masked array and a dtype
         without a DirectML type, ValueError for strides that are negative or no multiple of an element's size, and what
         ``from_input`` raises.
         """

@@ -287,7 +287,7 @@ class Device:
 
 
 def _buffers(desc: Any, given: Mapping[str, Any], outputs: Container[str]) -> dict[str, Buffer]:
-    """Return what is given for an operator's tensors by the names of their slots."""
+    """Return the values given for an operator's tensors, by the names of their slots."""
     if isinstance(desc, OperatorDesc):
         from dml_tile.execution.evaluation import by_field  # most devices execute tiles alone
 

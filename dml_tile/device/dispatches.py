@@ -50,7 +50,7 @@ class CommandList:
         self._recorded.append(dispatch)
 
     def execute(self) -> None:
-        """Execute what was recorded, in order; it stays recorded, and may be executed again.
+        """Execute the recorded dispatches in order; they stay recorded, and may be executed again.
 
         A wrong dispatch removes its device. Raises DmlError if that device raises its removal, MemoryError if a bound
         buffer is larger than memory.
@@ -59,12 +59,12 @@ class CommandList:
             dispatch("ExecuteCommandLists")
 
     def reset(self) -> None:
-        """Forget what was recorded."""
+        """Forget the recorded dispatches."""
         self._recorded.clear()
 
 
 IMMEDIATE: Final = CommandList()
-"""A command list that stands for immediate execution of what is recorded; it holds nothing."""
+"""A command list that executes each recorded dispatch at once; it holds nothing."""
 
 
 class Execution:
@@ -108,7 +108,7 @@ class Execution:
         state.count_dispatch()
 
     def _accesses(self) -> tuple[list[BoundRange], list[BoundRange]]:
-        """Return what is read, the persistent resource last, and what is written, the temporary resource last."""
+        """Return the bindings read, the persistent resource last, and those written, the temporary resource last."""
         compiled, table = self._compiled, self._table
         is_own_table = table.dispatchable is compiled  # unless it was reset since
         why_unnoticed = "DirectML does not notice: the descriptors are volatile" if self.is_volatile else ""

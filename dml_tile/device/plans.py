@@ -132,7 +132,7 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     live = view.live_nodes()
     order = [node for node in order_of_nodes(view) if node in live]
     input_edges = [edge for _, edge in view.inputs if edge.to_node_index in live]
-    # what a constant feeds has no tensor to read from, and is not executed
+    # a node fed by a constant has no tensor to read from, and is not executed
     edges = [edge for _, edge in view.intermediates if edge.to_node_index in live and view.produced(edge) is not None]
     consumers = defaultdict[int, list[BufferTensorDesc]](list)
     for edge in input_edges:

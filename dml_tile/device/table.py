@@ -138,7 +138,7 @@ class BindingTable:
         self.state.record(call, self._desc)
 
     def _bind(self, call: str, descs: Sequence[BindingDesc | None] | None) -> None:
-        """Bind what a call passes, unless a binding is wrong, which removes the device."""
+        """Bind a call's bindings, unless one is wrong, which removes the device."""
         if self.state.is_removed(call):
             return
         if self.dispatchable is None:

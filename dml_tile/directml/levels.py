@@ -1,4 +1,4 @@
-"""The facts of each feature level, one row a level: what is documented, what was measured, and on which build.
+"""The facts of each feature level, one row a level: documented, measured, and on which build.
 
 Three builds of DirectML were measured, which report 5_0, 5_2 and 6_2. Older levels are taken to be as 5_0, 5_1 as 5_2,
 and all from 6_0 on as 6_2, which is inferred at 6_0 and 6_1. The build that reports 5_0 has the operators of 5_1, and

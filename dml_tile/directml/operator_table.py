@@ -127,7 +127,7 @@ class OperatorTable:
     free: tuple[str, ...] = ()
     """Fields that neither the page nor the runtime limits."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Of names in shapes, what they are."""
+    """Descriptions of the names used in shapes."""
     unchecked: tuple[str, ...] = ()
     """Enumerators of which the runtime takes any value."""
     without_rule: tuple[str, ...] = ()

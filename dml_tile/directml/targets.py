@@ -86,9 +86,9 @@ WINDOWS_RELEASES: Final = tuple(
 
 
 class Packaged(NamedTuple):
-    """The releases of a package from ``first`` to ``last`` and the DirectML in each; ``instead`` is for those without.
+    """The releases of a package from ``first`` to ``last`` and the DirectML in each.
 
-    ``instead`` says which DirectML such a release loads.
+    ``instead`` says which DirectML is loaded where the package has none.
     """
 
     package: str
@@ -235,7 +235,7 @@ class Target:
             False
 
         Upper and lower case are the same. A Target is returned as it is. Raises ValueError for anything else, with the
-        nearest known names, or with what a release of Windows or of a package that has no known DirectML loads.
+        nearest known names, or, for a release of Windows or a package without a known DirectML, the one it loads.
         """
         if isinstance(value, Target):
             return value

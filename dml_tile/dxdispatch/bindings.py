@@ -1,4 +1,4 @@
-"""Checks what a DxDispatch model binds to the tensors of an operator, before the model runs."""
+"""Checks a DxDispatch model's bindings to an operator's tensors, before the model runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _pointer_to(point: str, pointer: str) -> str:
 
 
 def binding_findings(part: ModelPart, dispatchable: ModelPart, desc: Descriptor | None) -> tuple[Finding, ...]:
-    """Return the findings on what a part binds to an operator's tensors; of one rule, few, and how many more.
+    """Return the findings on a part's bindings to an operator's tensors; of one rule, few, and how many more.
 
     The part is a command, or the dispatchable itself, whose bindings are for its initialisation.
     """

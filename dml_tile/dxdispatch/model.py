@@ -129,7 +129,7 @@ InitialValues = Annotated[
 
 
 class Resource(JsonObject):
-    """A buffer, and what is in it before the first command."""
+    """A buffer, and its contents before the first command."""
 
     initial_values: InitialValues
     initial_values_data_type: Annotated[TensorDataType | int, DATA_TYPE] = TensorDataType.UNKNOWN

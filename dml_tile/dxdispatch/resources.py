@@ -171,7 +171,7 @@ def read_npy_header(path: Path) -> tuple[np.dtype[Any], int, int]:
 
 def _array(numbers: list[float], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return numbers as an array of a type; floats are rounded to it."""
-    with np.errstate(over="ignore"):  # what is too large for a float is infinite, as in C++
+    with np.errstate(over="ignore"):  # a number too large for a float is infinite, as in C++
         if dtype == np.float16:
             return _round_to_halves(np.array(numbers, np.float32))
         return np.array(numbers, np.float64 if dtype.kind == "f" else dtype).astype(dtype)

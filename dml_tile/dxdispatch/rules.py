@@ -51,7 +51,7 @@ class ModelPart:
     """A part of a model; of the whole, also the text that follows it, and whether a byte order mark precedes it.
 
     ``resources`` are those of the model, for parts that bind some; None stands for a deferred one. ``dispatched`` is
-    the operator that a command dispatches. ``of_bindings`` are findings on what is bound to the operator's tensors,
+    the operator that a command dispatches. ``of_bindings`` are findings on the bindings of the operator's tensors,
     where these are known.
     """
 
@@ -313,7 +313,7 @@ def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
 
 
 def as_float64(number: float) -> float:
-    """Return a number of JSON as a float; what is too large for one is infinite, as in C++."""
+    """Return a number of JSON as a float; one too large is infinite, as in C++."""
     try:
         return float(number)
     except OverflowError:

@@ -138,7 +138,7 @@ def run_model(
 
 
 def _operators_of(model: Model, parts: Mapping[str, ModelPart], data: dict[str, Any]) -> dict[str, OperatorDesc]:
-    """Return the operators of a model's dispatchables. Raises InputError for what cannot be read of them."""
+    """Return the operators of a model's dispatchables. Raises InputError if some cannot be read."""
     problems, found = ProblemList(data, sections=("resources", "dispatchables")), dict[str, OperatorDesc]()
     for name, dispatchable in model.dispatchables.items():
         part = parts[_pointer_to(name)]
@@ -262,7 +262,7 @@ class _BoundOperators:
         return self._executable(self._operators[name]).tensors(point)
 
     def _findings(self, part: ModelPart, name: str) -> tuple[Finding, ...]:
-        """Return the findings on what a part binds to an operator, with the sizes of resources known by now."""
+        """Return the findings on a part's bindings to an operator, with the sizes of resources known by now."""
         behind = bindings_begin_within_resources.findings(part, self._target)
         return (*behind, *binding_findings(part, self._parts[_pointer_to(name)], self._operators[name]))
 
@@ -289,7 +289,7 @@ def _pointer_to(dispatchable: str) -> str:
 
 
 class RunBounds:
-    """Counts what a run writes and prints. Text goes to ``write`` as long as there is room for it."""
+    """Counts the bytes that a run writes and prints. Text goes to ``write`` as long as there is room for it."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write

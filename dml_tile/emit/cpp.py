@@ -78,7 +78,7 @@ def _entries(array: str, entries: Sequence[Struct | None], count: int, name: str
 
 
 def _c_string(text: str | None) -> str:
-    """Return a string literal, with octal escapes for what is not printable ASCII, or could be a trigraph."""
+    """Return a string literal, with octal escapes for unprintable and non-ASCII characters, and possible trigraphs."""
     if text is None:
         return "nullptr"
     safe = set(range(32, 127)) - set(b'"?\\')

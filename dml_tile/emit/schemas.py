@@ -1,4 +1,4 @@
-"""The JSON Schemas (2020-12) of what is read and written, made from the models; ``schemas/`` holds them as files.
+"""The JSON Schemas (2020-12) of inputs and outputs, made from the models; ``schemas/`` holds them as files.
 
 Page: https://json-schema.org/draft/2020-12
 """
@@ -169,7 +169,7 @@ def _allow_flat_tensors(definitions: dict[str, Schema]) -> None:
     }
     description = nested.pop("description")
     offered = {"Desc": {"description": nested["properties"]["Desc"]["description"]}}
-    # chosen by the key Desc, so that an editor reports what is missing of the spelling in use only
+    # chosen by the key Desc, so that an editor reports missing keys of the spelling in use only
     chosen = {"properties": offered, "if": {"required": ["Desc"]}, "then": nested, "else": flat}
     definitions["TensorDesc"] = {"description": description, "type": "object", **chosen}
 

@@ -299,7 +299,7 @@ def evaluate(
 
 
 def by_field(fields: OperatorFields, tensors: Mapping[str, Any], given: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return what is given for tensors by the fields' names in C; a lone value, under None, is the lone tensor's.
+    """Return the values given for tensors, by the fields' names in C; a lone value, under None, is the lone tensor's.
 
     Raises TypeError for a name that is no tensor's, and for a lone value where there are several tensors.
     """
@@ -321,7 +321,7 @@ def by_field(fields: OperatorFields, tensors: Mapping[str, Any], given: Mapping[
 
 
 def _given(name: str, tensors: Tensors, value: Any, read: Callable[[Tensor, Any], Any]) -> Any:
-    """Return what is given for a field's tensors. Raises TypeError where something is missing, or too much."""
+    """Return the values given for a field's tensors. Raises TypeError where something is missing, or too much."""
     expected = len(tensors) if isinstance(tensors, list) else None
     if tensors is None or value is None:
         if tensors is not value:

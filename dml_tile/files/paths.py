@@ -344,7 +344,7 @@ class Matches:
         return _Awaited(names, wildcards, staying, tuple(place for place in staying if not self._parts[place]))
 
     def _entries(self, folder: str, awaited: _Awaited) -> Iterator[tuple[str, set[int]]]:
-        """Yield what is in a folder, each with the places that come next; where some stay, all."""
+        """Yield a folder's entries, each with the places that come next; where some stay, all."""
         listed: list[str] = []
         likely: Iterable[str] = awaited.names
         if awaited.wildcards or awaited.staying:

@@ -1,4 +1,4 @@
-"""Repositories: the root from which reports name files, and what a walk of their folders leaves out."""
+"""Repositories: the root from which reports name files, and the files that a walk of their folders leaves out."""
 
 # Names stay as they were typed; pathlib would change them.
 # ruff: noqa: PTH100, PTH109, PTH110

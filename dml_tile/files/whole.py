@@ -135,7 +135,7 @@ def _opened_folder(folder: str, *, makes_folders: bool) -> Iterator[int | None]:
 
 
 def _mode(name: str, folder: int | None) -> int:
-    """Return the mode of what a folder has by a name, and 0 if there is none."""
+    """Return the mode of the entry that a folder has by a name, and 0 if there is none."""
     with suppress(FileNotFoundError):
         return os.lstat(name, dir_fd=folder).st_mode
     return 0

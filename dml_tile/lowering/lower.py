@@ -91,7 +91,7 @@ def lower(
 
 def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
     """Run the steps in order, at the lowering's target. Raises as ``execute`` does, before anything is written."""
-    import numpy as np  # here: a check, which lowers what is refused, does not need it
+    import numpy as np  # here: a check does not need it
 
     from dml_tile.bindings.memory import POISON, byte_view, element_dtype, require_data_type
     from dml_tile.execution.executor import compile_tile
@@ -161,7 +161,7 @@ def _task_of_request(request: Request, target: Target) -> Task:
 
 
 def _is_repairable(finding: Finding, tensor: TensorView | None) -> bool:
-    """Return True if a lowering can mend what is wrong with a tensor, which is None where a finding is about none."""
+    """Return True if a lowering can mend a finding about a tensor, which is None where it is about none."""
     if tensor is None:
         return False
     is_small = tensor.desc.guaranteed_base_offset_alignment < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT

@@ -91,7 +91,7 @@ def elements_stay_whole(task: Task, target: Target) -> Iterator[Violation]:
             "InputTensor.DataType",
             f"{task.data_type} would travel as {carrier.name}, the smallest that may carry it at {target.label}; a "
             f"run or a stride of {length} bytes is no multiple of {size}",
-            f"pad what is tiled to multiples of {size} bytes",
+            f"pad the tiled bytes to multiples of {size} bytes",
         )
 
 

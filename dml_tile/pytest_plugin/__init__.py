@@ -241,5 +241,5 @@ def dml_simulate() -> Iterator[Callable[[TargetLike], Target]]:
 
 @pytest.fixture
 def dml_calls(request: pytest.FixtureRequest) -> Calls:
-    """The calls of dml_tile during the test, in order: what was checked, created, bound, dispatched and tiled."""
+    """The calls of dml_tile during the test, in order: checks, creations, bindings, dispatches and tiles."""
     return request.config.stash[RUN].tests[0].calls()

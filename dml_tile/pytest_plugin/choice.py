@@ -75,7 +75,7 @@ class MarkerTargets:
 
     @classmethod
     def of(cls, marker: pytest.Mark) -> MarkerTargets:
-        """Return what a marker asks for. Raises ValueError for arguments that make no sense."""
+        """Return a marker's request. Raises ValueError for arguments that make no sense."""
         from dml_tile.directml.targets import Target
 
         given = dict(marker.kwargs)

@@ -203,7 +203,7 @@ class PlannedTest:
         self.fail(*([self._refusal or _TOO_LATE] if self._refusal or is_late else []))
 
     def require_target(self) -> None:
-        """Fail if what was set up keeps the test from its target."""
+        """Fail if a fixture keeps the test from its target."""
         self._require_plan()
         self._require_fixtures()
         self._require_variable()

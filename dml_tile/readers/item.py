@@ -44,9 +44,9 @@ class Item:
     ``name`` has those of the nodes that it is. ``departure`` says what keeps a model's Tile from DirectML, where that
     was asked.
 
-    ``line`` is the number of a line of JSON. ``places`` is the text of a source of JSON; in a result, the positions of
-    fields with findings, so that no text travels. A result's item also has the name of its ``source``, the fields of a
-    model's Tile that are ``unknown`` before it runs, and the back end that it goes through (``via``); ``content``
+    ``line`` is the number of a line of JSON. ``places`` is the text of a source of JSON; in a result, only the
+    positions needed, so that the text is not pickled. A result's item also has the name of its ``source``, the fields
+    of a model's Tile that are ``unknown`` before it runs, and the back end that it goes through (``via``); ``content``
     identifies an item of a list.
     """
 
@@ -67,7 +67,7 @@ class Item:
 
     @property
     def desc(self) -> Descriptor | None:
-        """The descriptor; None for what has none, and for a null pointer."""
+        """The descriptor; None for a null pointer, and for items without one."""
         return self.subject if isinstance(self.subject, Struct) else None
 
     @property

@@ -1,4 +1,4 @@
-"""Finds the files of a check, also in folders, reports what is passed over, and calls the reader of each kind."""
+"""Finds the files of a check, also in folders, reports the skipped ones, and calls the reader of each kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dml_tile.readers.sandbox.parent import ModelReader
 
 SourcePart: TypeAlias = "Item | PlacedModel | Finding"
-"""A part of a source: an operator, the placements of a model's nodes, or what cannot be read."""
+"""A part of a source: an operator, the placements of a model's nodes, or an unreadable part."""
 
 EMPTY_FOLDER: Final = own_finding(NOTHING_TO_CHECK, "the folder holds no models and no descriptors")
 """The problem of a folder for which ``expanded`` yields nothing."""
@@ -36,7 +36,7 @@ EXCLUDED: Final = "excluded"
 """The reason of a file that the user excludes."""
 
 EMPTY: Final = "without descriptors"
-"""The reason of a file that was read and is passed over."""
+"""The reason of a file that was read and is skipped."""
 
 LINKED: Final = "linked"
 """The reason of a linked folder."""
@@ -93,7 +93,7 @@ def passing_over(name: str, reason: str) -> Found:
 
 
 def is_left_out(passed_over: Found) -> bool:
-    """Return True for folders that are passed over, and for files that are not opened."""
+    """Return True for skipped folders, and for files that are not opened."""
     name, finding = passed_over
     return name.endswith("/") or finding.message in _LEFT_OUT
 
@@ -133,7 +133,7 @@ class Sources(AbstractContextManager["Sources"]):
             self._models.close()
 
     def new_facts(self) -> ModelFacts:
-        """Return what is known of the models that were read since the last call."""
+        """Return the facts about the models read since the last call."""
         return self._models.new_facts() if self._models else ModelFacts()
 
     def parts(self, name: str, called: str = "") -> Iterator[SourcePart]:
@@ -215,7 +215,7 @@ def expanded(
 
 
 def why_skipped(name: str) -> Found | None:
-    """Return why a file would be passed over in a folder; None if it is read, or is no regular file."""
+    """Return why a file would be skipped in a folder; None if it is read, or is no regular file."""
     file = Path(name)
     if not file.is_file():
         return None

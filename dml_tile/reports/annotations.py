@@ -98,7 +98,7 @@ class LimitedReport(RowReport):
         super().item(results)
 
     def end(self, files: Sequence[CheckedFile]) -> None:
-        """Write the rows, those of what cannot be read first."""
+        """Write the rows, those of unreadable files first."""
         self._counts[Severity.ERROR] += len(self.problems)
         self._kept[Severity.ERROR][:0] = starmap(row_of, self.problems[:MAX_SHOWN])
         title = headline(files, self._counted, self.problems)
@@ -181,7 +181,7 @@ _BEGINNING: Final = Position(1, 1, 1, 1)
 
 
 class SarifReport(RowReport):
-    """A log of one run, SARIF 2.1.0: a result for each row, the rules, and notifications of what cannot be read.
+    """A log of one run, SARIF 2.1.0: a result for each row, the rules, and notifications of unreadable files.
 
     Pages: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html;
     https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning
@@ -209,7 +209,7 @@ class SarifReport(RowReport):
         self._count += 1
 
     def end(self, files: Sequence[CheckedFile]) -> None:
-        """Write the rules, what cannot be read, and what is wrong with declared shapes."""
+        """Write the rules, the unreadable files, and contradictions of declared shapes."""
         notifications = [
             {"level": str(each.severity), "message": {"text": each.message}, "locations": self._locations(each)}
             for each in starmap(row_of, self.problems + self.found["contradictions"])
@@ -246,7 +246,7 @@ class SarifReport(RowReport):
 
 
 def _artifact(path: str, source: str) -> Json:
-    """Return the location of a source by its path: relative to the root, or the URI of what is not below that."""
+    """Return the location of a source by its path: relative to the root, or the URI of a file outside of it."""
     if source == STANDARD_INPUT:
         return {"uri": "stdin"}
     if PurePath(path).is_absolute():

@@ -1,7 +1,7 @@
 """Bounds on what a report says of one item: long texts are cut, and findings and fields beyond a number are counted.
 
-A report has an item at each target, and its name and text beside each finding. So that it is no longer than a multiple
-of what was read, whoever wrote that, these are short.
+A report has an item at each target, and its name and text beside each finding. Names and messages are cut so that a
+hostile input cannot inflate a report.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_FIELDS: Final = 100
 
 
 def clipped(text: str) -> str:
-    """Return a text with escapes for what cannot be seen, cut short."""
+    """Return a text with escapes for invisible characters, cut short."""
     return shortened(printable(text[: MAX_CLIPPED + 1]), MAX_CLIPPED)
 
 

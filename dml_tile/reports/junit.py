@@ -23,7 +23,7 @@ from dml_tile.reports.wording import kind_of, what_is_open
 from dml_tile.text import printable, short_name
 
 _FIRST_LINE: Final = 1
-"""The line of what has none, such as a model."""
+"""The line of a source without lines, such as a model."""
 
 
 class JunitReport(Report):
@@ -66,7 +66,7 @@ class JunitReport(Report):
                 self._add_case(nodes.source, f"nodes at {target.label}", None, text, "")
 
     def finding(self, source: str, finding: Finding) -> None:
-        """Add an error for what cannot be read, and a test for a notice."""
+        """Add an error for an unreadable file, and a test for a notice."""
         key, message = OWN[finding.rule].key, printable(finding.message)
         if key == "errors":
             kind, outcome = "errors", _element("error", printable(finding.text), type=finding.rule, message=message)

@@ -55,7 +55,7 @@ class PlainConsole:
         self.file = file
 
     def print(self, *objects: Any, sep: str = " ") -> None:
-        """Print what is more than a line of text."""
+        """Print anything longer than a line of text."""
         rich_console(self.file, is_terminal=False).print(*objects, sep=sep)
 
 

@@ -70,7 +70,7 @@ def lowering_table(lowering: Lowering) -> Table:
 
 
 def _print_verdict(console: AnyConsole, tile: Result) -> str:
-    """Print a tile's verdict and what is to be said of it; return the verdict's word."""
+    """Print a tile's verdict and the notes on it; return the verdict's word."""
     word = "not lowered" if tile.findings else Verdict.ACCEPTED_SO_FAR
     if tile.lowering:
         word = "accepted" if tile.lowering.is_original else "lowered"

@@ -27,7 +27,7 @@ _PIPES: Final = re.compile(r"\\*\|")
 
 
 class MarkdownReport(OverviewReport):
-    """A heading with the counts, what cannot be read, the table, and the findings; written at the end."""
+    """A heading with the counts, the unreadable files, the table, and the findings; written at the end."""
 
     max_listed = MAX_IN_A_COMMENT
 

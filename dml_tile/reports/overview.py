@@ -47,8 +47,8 @@ class OverviewRow:
     """An operator, with its verdict at each target and the worst of them.
 
     A line of JSON has its number in ``source``, and no pointer. ``operator``, ``level`` and ``windows`` are empty for
-    what was not checked. ``facts`` are its fields that are known
-    at run time only or not looked at, ``rules`` those of all findings, of which the first are listed.
+    unchecked ones. ``facts`` are its fields that are known at run time only or not looked at, ``rules`` those of all
+    findings, of which the first are listed.
     """
 
     def __init__(self, results: Sequence[Result], verdict: str, source: str) -> None:
@@ -209,7 +209,7 @@ class OverviewReport(Report):
         self.placed.add(clipped(self.options.path(nodes.source)), nodes)
 
     def finding(self, source: str, finding: Finding) -> None:
-        """Keep a finding about a file, with its path from the root on; what was passed over is only counted."""
+        """Keep a finding about a file, with its path from the root on; skipped files are only counted."""
         super().finding(source if finding.rule == PASSED_OVER else self.options.path(source), finding)
 
     @property

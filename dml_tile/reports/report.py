@@ -60,7 +60,7 @@ def spool() -> SpooledTemporaryFile[str]:
 
 
 def write_spooled(file: SpooledTemporaryFile[str], write: Callable[[str], object]) -> None:
-    """Write what a file has, and close it."""
+    """Write a file's end, and close it."""
     with file:
         file.seek(0)
         while text := file.read(2**16):
@@ -112,9 +112,8 @@ class Report(ABC):
 class Format(NamedTuple):
     """A format, the class that writes it, and the file that it is written to; ``""`` is standard output.
 
-    ``has_passed_over`` is True if it has a place for what was passed over, ``is_for_terminals`` if it is printed in the
-    terminal's encoding; any other is UTF-8; ``locates_all`` if it has the location of each operator, also of one
-    without findings.
+    ``has_passed_over`` is True if it lists skipped files, ``is_for_terminals`` if it is printed in the terminal's
+    encoding; any other is UTF-8; ``locates_all`` if it has the location of each operator, also of one without findings.
     """
 
     name: str

@@ -64,7 +64,7 @@ class FindingRow:
 
     @property
     def message(self) -> str:
-        """The fields and what is wrong with them, in one line."""
+        """The fields and their faults, in one line."""
         return printable("; ".join(self.lines))
 
     @property

@@ -217,7 +217,7 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
 
 
 def _sentence_of(rule_id: str) -> str:
-    """Return what a rule says. Importing all rules takes longer than a check of a tile."""
+    """Return a rule's sentence. Importing all rules takes longer than a check of a tile."""
     for rule in DESCRIPTOR_RULES:
         if rule.id == rule_id:
             return rule.says
@@ -341,7 +341,7 @@ class TextReport(Report):
             self._print(_departure_lines(departure, nodes))
 
     def end(self, files: Sequence[CheckedFile]) -> None:
-        """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
+        """Print the notes, then the summary: the counts, and the models that have tiles."""
         others = {rule: count - MAX_IN_A_LINE for rule, count in self._notices.items() if count > MAX_IN_A_LINE}
         self._print(Line(0, f"and {count} more of {rule}") for rule, count in others.items())
         if self.options.is_quiet:

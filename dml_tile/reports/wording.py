@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _NOWHERE: Final = "none"
 _AT_LEAST: Final = "at least "
-"""Before a lowest level and a release of Windows where what is open may raise them."""
-UNNOTICED: Final = "documented only: DirectML does not notice"
+"""Before a lowest level and a release of Windows where unknown fields may raise them."""
+UNNOTICED: Final = "only the documentation forbids it; DirectML accepts it"
 IGNORED: Final = "DirectML takes it, and ignores it"
 
 WHERE_CAPTURED: Final = {
@@ -242,14 +242,14 @@ def unread_counts(problems: Sequence[Found]) -> list[tuple[int, str]]:
 
 
 def passed_over(ones: Sequence[Found]) -> str:
-    """Return the numbers of files that were passed over and of folders that were not entered, by reason."""
+    """Return the numbers of skipped files and of skipped folders, by reason."""
     folders = Counter(finding.message for name, finding in ones if name.endswith("/"))
     files = Counter(finding.message for name, finding in ones if not name.endswith("/"))
-    kinds = (files, "file", "passed over"), (folders, "folder", "not entered")
+    kinds = (files, "file"), (folders, "folder")
     return "; ".join(
-        f"{plural(reasons.total(), noun)} {what}: "
+        f"{plural(reasons.total(), noun)} skipped: "
         f"{', '.join(f'{count} {reason}' for reason, count in greatest_first(reasons).items())}"
-        for reasons, noun, what in kinds
+        for reasons, noun in kinds
         if reasons
     )
 

@@ -76,7 +76,7 @@ def numbers_of_activations_fit(op: OperatorView, target: Target) -> Iterator[Vio
 
 
 def _refused_alone(op: OperatorView, target: Target) -> Iterator[tuple[str, Violation, bool]]:
-    """Yield what is wrong with each activation of OutputTensor, after its path, and whether that is of a FLOAT."""
+    """Yield the fault of each activation of OutputTensor, after its path, and whether that is of a FLOAT."""
     if not op.activations:
         return
     output = next((view.operand.tensor for view in op.of("OutputTensor")), None)

@@ -59,7 +59,7 @@ def tensor_is_bound_once(bound: BoundRange, target: Target) -> Iterator[Violatio
 @RANGE_RULES.add("DML-BINDING-SizeInBytes")
 def range_is_large_enough(bound: BoundRange, target: Target) -> Iterator[Violation]:
     """A bound range has at least TotalTensorSizeInBytes, TemporaryResourceSize or PersistentResourceSize bytes. The
-    runtime compares neither those of a compiled graph, nor what was bound before an initializer's Reset.
+    runtime compares neither those of a compiled graph, nor tensors bound before an initializer's Reset.
     """
     slot, binding = bound.slot, bound.binding
     if bound.buffer is not None and binding is not None and binding.size_in_bytes < slot.size_in_bytes:

@@ -122,7 +122,7 @@ def not_executed(kind: str, what: str) -> Finding:
 
 def not_a_tile(operator: str) -> Finding:
     """Return the finding for another operator than Tile, where one is executed or lowered."""
-    message = f"{operator} is not a tile; of operators, Tile alone is executed and lowered"
+    message = f"{operator} is not Tile; only Tile can be executed and lowered"
     return operator_is_checked.finding(Violation("Type", message))
 
 

@@ -171,7 +171,7 @@ def some_level_is_supported(highest_supported: int, target: Target) -> Iterator[
 
 @FAULT_RULES.add("DML-DEVICE-fault")
 def no_fault_is_asked_for(fault: Fault | None, target: Target) -> Iterator[Violation]:
-    """A test did not ask for the call to fail, by Device.fail. DirectML may return E_OUTOFMEMORY for any valid call."""
+    """No fault was injected with Device.fail. DirectML may return E_OUTOFMEMORY for any valid call."""
     if fault is not None:
         yield Violation("", f"the test asked for {fault.hresult} of call {fault.at}", hresult=fault.hresult)
 

@@ -12,7 +12,7 @@ from dml_tile.findings import Basis, Rules, Violation
 
 
 class TableRequest(NamedTuple):
-    """A DML_BINDING_TABLE_DESC: ``own`` is None for null, ``required_descriptor_count`` for what is not compiled."""
+    """A DML_BINDING_TABLE_DESC: ``own`` is None for null, ``required_descriptor_count`` for uncompiled objects."""
 
     own: bool | None
     required_descriptor_count: int | None
@@ -39,7 +39,7 @@ class Dispatch(NamedTuple):
 
 
 TABLE_RULES: Final = Rules[TableRequest](url=pages.TABLE)
-# For a call that binds to a table without a dispatchable, the subject says what is wrong with a binding; "": nothing.
+# For a call that binds to a table without a dispatchable, the subject names the binding's fault; "": none.
 TABLE_USE_RULES: Final = Rules["str | Dispatch"](url=pages.CREATE_TABLE, hresult=DEVICE_REMOVED)
 DISPATCH_RULES: Final = Rules["Dispatch"](url=pages.DISPATCH, hresult=DEVICE_REMOVED)
 PERSISTENCE_RULES: Final = Rules[bool](url=pages.BIND_PERSISTENT, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)

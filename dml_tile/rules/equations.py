@@ -146,7 +146,7 @@ def steps_of_equations(sentences: Iterable[Sentence], operator: Operator, ranks:
 
 
 class _Equation:
-    """A sentence: its test, the tensors and arrays that it needs, and what a violation says."""
+    """A sentence: its test, the tensors and arrays that it needs, and a violation's message."""
 
     def __init__(self, sentence: Sentence, operator: Operator) -> None:
         text, self._basis, _ = sentence
@@ -215,7 +215,7 @@ class _Equation:
         return Violation(path, message, basis=basis, edit=self._edit(op, path, right))
 
     def _edit(self, op: OperatorView, path: str, right: Any) -> Try | None:
-        """Return the way out to give the field what is expected, if that is a value or a bound of it."""
+        """Return the way out to give the field its expected value, or a bound of it, if there is one."""
         if self._relation == "in" and len(right) == 2 and right[0] == 1:  # one for each, or one for all
             right = right[1]
         elif self._relation not in ("=", "<=", ">="):

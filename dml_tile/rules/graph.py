@@ -102,7 +102,7 @@ def _node_operator(node: OperatorGraphNodeDesc | None) -> NodeOperator:
 class GraphView(NamedTuple):
     """A graph, those of its edges that have both ends, and the tensors of its nodes.
 
-    A path stands before each edge. ``wrong_indices`` has the paths of the other edges' indices, and what is wrong with
+    A path stands before each edge. ``wrong_indices`` has the paths of the other edges' indices, and the faults of
     them.
     """
 
@@ -195,7 +195,7 @@ def graph_view(graph: GraphDesc) -> GraphView:
 
 
 def _wrong_indices(graph: GraphDesc, edge: Any, operators: Sequence[NodeOperator]) -> Iterator[tuple[str, str]]:
-    """Yield the fields of an edge that index nothing, each with what is wrong."""
+    """Yield the fields of an edge that index nothing, each with its fault."""
     for name, c_name, count in _INDICES[type(edge)]:
         value = getattr(edge, name)
         if count:

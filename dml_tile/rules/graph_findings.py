@@ -26,7 +26,7 @@ from dml_tile.rules.tile_findings import lowest_passing
 
 
 def findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
-    """Yield the findings of a graph at a target. Raises TypeError for what is no descriptor."""
+    """Yield the findings of a graph at a target. Raises TypeError for other objects."""
     return _findings(_view_of(graph), target)
 
 

@@ -64,7 +64,7 @@ def _disagreements(op: OperatorView, same: Iterable[Shared], target: Target) -> 
 
 
 def _alike(field: str, view: TensorView, first: TensorView, expected: Any) -> Try | None:
-    """Return the way out to give a tensor what is expected of a field, as the first has it."""
+    """Return the way out to give a tensor a field's expected value, as the first has it."""
     if field == "Sizes":
         return broadcast(view, first) or sized(view, expected)
     return counted(view, expected) if field == "DimensionCount" else set_to(expected, view.path(field))

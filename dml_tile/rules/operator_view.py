@@ -21,7 +21,7 @@ TAKEN_AS_AVERAGE: Final = "AVERAGE"
 
 
 class OperatorView:
-    """An operator's fields beside what is documented and measured of them.
+    """An operator's fields beside their documented and measured facts.
 
     ``fields`` are the values by their names in C. ``views`` has the tensors that are not null, by name: of an array's
     entry with an index. ``unusual_operands`` may break a rule of tensors. ``sizes`` are those of each field's tensors

@@ -1,4 +1,4 @@
-"""A record of calls, for tests: what was checked, created, bound, dispatched and tiled, and which devices were removed.
+"""A record of calls, for tests: checks, creations, bindings, dispatches, tiles, and the devices that were removed.
 
 Nothing is recorded unless a test asks for it. The record is the process's: it has the calls of all threads.
 """
@@ -81,7 +81,7 @@ class RemovalWatch:
         self.removals: dict[object, str] = {}  # the reason of each device
         self._known: set[object] = set()
         self.unmet: dict[object, str] = {}
-        """The faults that the test asked for and no call has met, each with what was asked."""
+        """The faults that the test asked for and no call has met, each with its request."""
 
     def __enter__(self) -> RemovalWatch:
         _watches.append(self)

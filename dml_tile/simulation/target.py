@@ -24,7 +24,7 @@ Decorated = TypeVar("Decorated")
 
 
 def current_target() -> Target:
-    """Return the target that is meant where none is named: by ``check``, ``tile``, ``Device``, …
+    """Return the default target, which ``check``, ``tile``, ``Device`` and others use.
 
     Raises ValueError where the variable DML_TILE_TARGET decides, and names no target, or several; TargetError in a test
     that must name its target and does not.
@@ -49,7 +49,7 @@ def resolve(target: TargetLike | None) -> Target:
 
 
 def unsimulated_target() -> Target:
-    """Return the target that is meant where nothing is simulated. Raises what ``current_target`` raises."""
+    """Return the default target where nothing is simulated. Raises what ``current_target`` raises."""
     if PROCESS.test.target is not None:
         return PROCESS.test.target
     if PROCESS.test.refusal:

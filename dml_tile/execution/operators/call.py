@@ -188,7 +188,7 @@ def saturated(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def toward_zero(values: Array, *, overflows: bool = False) -> Array:
-    """Return FLOAT32 as FLOAT16 toward zero; with ``overflows``, what is rounded to an infinity is one."""
+    """Return FLOAT32 as FLOAT16 toward zero; with ``overflows``, a value rounded to an infinity is one."""
     near = values.astype(np.float16)
     too_far = np.abs(near.astype(np.float32)) > np.abs(values)
     if overflows:

@@ -204,7 +204,7 @@ def diagonal_matrix(c: Call) -> Array:
 def block_shape(c: Call, wide: Lengths) -> tuple[Lengths, Lengths]:
     """Return the shape of the tensor with more channels, in blocks, and its permutation to the other's.
 
-    Order chooses what is next to each other: all channels of a block's place, or all places of a channel.
+    Order chooses the neighbours: all channels of a block's place, or all places of a channel.
     """
     (batch, channels, height, width), size = wide, c.BlockSize
     channels //= size * size

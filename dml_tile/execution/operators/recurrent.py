@@ -1,4 +1,4 @@
-"""RNN, LSTM and GRU. Their equations are pictures on their pages; ONNX Runtime's agree with what was measured."""
+"""RNN, LSTM and GRU. Their equations are pictures on their pages; ONNX Runtime's agree with the measured values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folds nodes: computes the elements of a node's outputs from what is known of its inputs, before a model runs.
+"""Folds nodes: computes the elements of a node's outputs from known elements of its inputs, before a model runs.
 
 Shape and Size   depend on the type of their input alone
 moving           each element of an output is an element of an input, known if that is

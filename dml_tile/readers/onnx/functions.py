@@ -61,7 +61,7 @@ class Inliner:
 
     A node gets a telling name: the call's and its own, with the output's if it has none or shares it. Its place, and
     its name in the file, become its doc_string; where a function takes in a graph of its call, its nodes keep theirs.
-    ``unused`` is what is to be said of functions with the names of operators, which are not used. ``faults`` are the
+    ``unused`` has a warning for each function that an operator hides. ``faults`` are the
     first of each kind, by the release from which on no session loads with it, and the kind. Raises InputError for calls
     and subgraphs that are nested too deep, or have too much in them.
     """
@@ -99,7 +99,7 @@ class Inliner:
             graph.node.extend(nodes)
 
     def _find_faults(self, nodes: Sequence[NodeProto], imports: _Imports, where: str) -> None:
-        """Find what is wrong with nodes as the file has them, as measured with wheels of 1.9 to 1.24."""
+        """Find faults of nodes as the file has them, as measured with wheels of 1.9 to 1.24."""
         nodes = [node for node in nodes if not node.doc_string]  # others were seen where their call stands
         is_function, domains = where.startswith(_OF_FUNCTION), {entry.domain for entry in imports}
         names = Counter(node.name for node in nodes if node.op_type != "Constant")
@@ -217,7 +217,7 @@ class Inliner:
         node.attribute.extend(filled)
 
     def _spend(self, call: str, *, nodes: int = 0, copied: int = 0) -> None:
-        """Take nodes and copied bytes off what is left. Raises InputError if that is too little."""
+        """Take nodes and copied bytes off the budget. Raises InputError if that is too little."""
         self._nodes_left -= nodes
         self._bytes_left -= copied
         if self._nodes_left < 0:

@@ -1,4 +1,4 @@
-"""Infers types and shapes by onnx: of a whole model, of one node, and of what a Loop passes on."""
+"""Infers types and shapes by onnx: of a whole model, of one node, and of a Loop's carried values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node of a graph: its operator, its attributes, and what is known of its inputs and outputs."""
+"""A node of a graph: its operator, its attributes, and its inputs and outputs as far as they are known."""
 
 from __future__ import annotations
 

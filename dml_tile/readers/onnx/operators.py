@@ -66,7 +66,7 @@ def edge_of(value: Value) -> Edge:
 
 
 class Resolved(NamedTuple):
-    """The version of a node's operator, its inputs and outputs, and what is wrong with it, if anything is.
+    """The version of a node's operator, its inputs and outputs, and its fault, if any.
 
     ``schema`` is onnx's, if it has one; ``introduced`` is the operator's first version.
     """
@@ -117,7 +117,7 @@ def resolved(domain: str, operator: str, opset: int | None) -> Resolved:
 
 
 def operator_of(node: Node, opset: int | None, stated: Iterable[TypeProto | None]) -> Resolved:
-    """Return the operator of a node whose domain has this opset in the model, and what is wrong with the node.
+    """Return the operator of a node whose domain has this opset in the model, and the node's fault.
 
     ``stated`` are the types that the file, or onnx's inference of it, gives the outputs.
     """
@@ -147,7 +147,7 @@ _ANY_NUMBER: Final = 2**31 - 1
 def _fault(
     domain: str, operator: str, opset: int | None, inputs: _Types, outputs: _Types, given: _AttributeTypes
 ) -> Reason | None:
-    """Return what is wrong with a node of these types of inputs, outputs and ``given`` attributes.
+    """Return the fault of a node of these types of inputs, outputs and ``given`` attributes.
 
     A type is empty if the input or output is left out, None if it is unknown.
     """
@@ -176,7 +176,7 @@ def _fault(
 
 
 def _wrong_types(schema: Any, inputs: _Types, outputs: _Types) -> Iterator[str]:
-    """Yield what is wrong with the types of inputs, and with those that outputs are stated to have.
+    """Yield faults of the types of inputs, and of those that outputs are stated to have.
 
     The type of an output that no input shares may follow from an attribute.
     """

@@ -1,4 +1,4 @@
-"""The origins of what is unknown of a value: the node that computes it, and the part of the model that it is from."""
+"""The origins of a value's unknown parts: the node that computes it, and the part of the model that it is from."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Scope(ChainMap[str, Value]):
 class ScannedGraph(NamedTuple):
     """A graph: its Tiles at any depth with their places, its known values, its nodes, and what they use from outside.
 
-    ``fault`` is what is wrong with the graph as a whole.
+    ``fault`` is one of the graph as a whole.
     """
 
     tiles: list[tuple[str, Node]]
@@ -67,7 +67,7 @@ class ScannedGraph(NamedTuple):
 
 @dataclass(frozen=True)
 class GraphScan:
-    """Remembers what is known of a model's values.
+    """Remembers a model's values as far as they are known.
 
     ``imports`` are the opsets of other domains than onnx's own, ``overridable`` the defaults of inputs.
     In the nodes of an operator's ``function``, which has the meaning of ModelNode's, ``outputs`` are the operator's.
@@ -183,7 +183,7 @@ class GraphScan:
     def _faults(
         self, graph: GraphProto, own: Mapping[str, Value], nodes: Sequence[ModelNode], where: str
     ) -> Iterator[Reason]:
-        """Yield what is wrong with a graph as a whole."""
+        """Yield the faults of a graph as a whole."""
         used = {edge for node in nodes if not node.gone for edge in (*node.inputs, *node.implicit)}
         for tensor in chain(graph.initializer, graph.sparse_initializer):
             elements = of_elements(tensor)

@@ -65,7 +65,7 @@ def _size_named(name: str, sizes: Mapping[str, int]) -> int | None:
 
 
 def _expression(name: str) -> ast.expr | None:
-    """Return a name as an expression; None for a plain name, and for what is no expression."""
+    """Return a name as an expression; None for a plain name or another text."""
     if name.isidentifier() or len(name) > _MAX_EXPRESSION:
         return None
     try:
@@ -140,7 +140,7 @@ def sizes_in_file(graph: GraphProto) -> dict[str, tuple[Dimension, ...] | None]:
 
 
 def contradiction(node: Node, name: str, made: TypeProto | None, sizes: Sequence[Dimension] | None) -> str:
-    """Return what is wrong with the sizes that the file states of a node's output; empty if they may be right."""
+    """Return the error in the sizes that the file states of a node's output; empty if they may be right."""
     known = made and dimensions(made)
     if sizes is None or known is None or agree(sizes, known):
         return ""

@@ -1,7 +1,7 @@
 """The Tiles of an ONNX model, at any depth, with as much as the file says of their inputs.
 
 onnx infers types and shapes, first of the whole model with data propagation, then of each node with the constants:
-initialisers, Constants, known shapes, and what is computed from small tensors of these. Weights are not read.
+initialisers, Constants, known shapes, and values computed from small tensors of these. Weights are not read.
 
 An initialiser that is also an input of the graph is a default that a caller may override, not a constant, as IR version
 4 says; before that version all initialisers had to be inputs, and are constants.
@@ -174,7 +174,7 @@ _Known = TypeVar("_Known", bound=Dimension)
 
 
 def _completed(part: TileNode, unsized: TileNode) -> TileNode:
-    """Return a Tile completed by what is known without the given sizes.
+    """Return a Tile completed by values known without the given sizes.
 
     A model cannot run with every size: if onnx's inference of a node fails with a size, it forgets the rest.
     """

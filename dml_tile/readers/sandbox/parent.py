@@ -115,7 +115,7 @@ class ModelReader:
         return [*limited]
 
     def new_facts(self) -> ModelFacts:
-        """Return what is known of the models that were read since the last call."""
+        """Return the facts about the models read since the last call."""
         facts, self._facts = self._facts, ModelFacts()
         return facts
 
