@@ -125,7 +125,7 @@ _VALUES_REMEMBERED: Final = 32
 
 
 class _Value(NamedTuple):
-    """The end of a value and, of a container, the offsets of its values by name or index."""
+    """The end of a value, and the offsets of a container's values by name or index."""
 
     children: dict[str, int]
     end: int
@@ -189,7 +189,7 @@ class SourceText:
 
 
 def _scanned(text: str, offset: int) -> _Value:
-    """Return the value at an offset; of a malformed text, the end is its end."""
+    """Return the value at an offset; the end of a malformed text is its end."""
     is_object = text[offset] == "{"
     if not is_object and text[offset] != "[":
         token = re.compile(_TOKEN).match(text, offset)

@@ -59,7 +59,7 @@ def _show_operator(name: str, output_format: str) -> None:
         hint = did_you_mean(name.upper(), alike or known, "docs/operators.md lists all", cutoff=0.2 if alike else 0.6)
         raise typer.BadParameter(f"{name!r} is no operator; {hint}", param_hint="OPERATOR")
     if output_format not in ("text", "json"):
-        raise typer.BadParameter("of an operator, the formats are text and json", param_hint="--format")
+        raise typer.BadParameter("an operator's formats are text and json", param_hint="--format")
     print_text(operator_json(found) if output_format == "json" else operator_lines(found))
 
 

@@ -158,7 +158,7 @@ def _hash(fields: OperatorFields) -> int:
 
 
 def _lengths(operator: Operator, values: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts of arrays where they are left out: of several arrays, the length of the longest."""
+    """Return the counts of arrays where they are left out: the length of the longest array."""
     return {count: max(len(values[array] or ()) for array in arrays) for count, arrays in operator.arrays.items()}
 
 
@@ -222,7 +222,7 @@ def _with_null_tensors(data: Any) -> Any:
 
 _REQUIRED: Final = object()
 _LEFT_OUT: Final = -1
-"""Of a count, until it is worked out."""
+"""A count until it is worked out."""
 
 
 @cache

@@ -254,7 +254,7 @@ class TileOperatorDesc(Struct):
         """Describe the tile of an input; the output's sizes are inferred, its data type is the input's.
 
         ``sizes``, ``strides`` and ``output_strides`` are in elements; ``flags`` are the input's. ``data_type`` may be a
-        NumPy dtype. Of the last few hundred packed tiles, equal ones are the same object.
+        NumPy dtype. Equal ones among the last few hundred packed tiles are the same object.
 
         Raises pydantic's ValidationError where a C field cannot hold a value, so also where an output size exceeds a
         UINT, and ValueError where there are not as many repeats as sizes.

@@ -253,7 +253,7 @@ class Device:
     ) -> None:
         """Run the whole life of an operator: create, compile and initialise it, bind its buffers, and dispatch it.
 
-        ``input`` and ``output`` are those of a tile; of another operator, ``input`` has the buffers of all tensors by
+        ``input`` and ``output`` are a tile's; another operator's ``input`` has the buffers of all tensors by
         field, as ``execute`` of dml_tile takes them. Each is a Buffer, or a contiguous object with the buffer protocol,
         of at least TotalTensorSizeInBytes bytes; they are bound from byte 0. An input that is OWNED_BY_DML goes into a
         persistent resource of this call's own. Raises DmlError if a call is refused or removes the device, whether or

@@ -47,7 +47,7 @@ def _pointer_to(point: str, pointer: str) -> str:
 
 
 def binding_findings(part: ModelPart, dispatchable: ModelPart, desc: Descriptor | None) -> tuple[Finding, ...]:
-    """Return the findings on a part's bindings to an operator's tensors; of one rule, few, and how many more.
+    """Return the findings on a part's bindings to an operator's tensors; few of each rule, with the number of others.
 
     The part is a command, or the dispatchable itself, whose bindings are for its initialisation.
     """

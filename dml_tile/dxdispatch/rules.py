@@ -48,7 +48,7 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """A part of a model; of the whole, also the text that follows it, and whether a byte order mark precedes it.
+    """A part of a model; the whole also has the text that follows it, and whether a byte order mark precedes it.
 
     ``resources`` are those of the model, for parts that bind some; None stands for a deferred one. ``dispatched`` is
     the operator that a command dispatches. ``of_bindings`` are findings on the bindings of the operator's tensors,
@@ -166,7 +166,7 @@ def known_operator_of(data: Any) -> Operator | None:
 
 
 def values_of(member: Field, desc: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield a field's value with its name; of an array, each entry."""
+    """Yield a field's value with its name, or each entry of an array."""
     value = desc.get(member.name)
     if not member.is_array:
         yield member.name, value
@@ -190,7 +190,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def model_parts(document: Document) -> Iterator[tuple[str, ModelPart]]:
-    """Yield the parts of a model with their JSON pointers; of its commands, those that dispatch an operator."""
+    """Yield the parts of a model with their JSON pointers, and those of its commands that dispatch an operator."""
     yield "", ModelPart("model", document.value, document.rest, document.has_mark)
     data: dict[str, Any] = document.value
     resources, dispatchables, commands = map(data.get, MODEL_KEYS)
@@ -411,7 +411,7 @@ def device_can_be_made(part: ModelPart, target: Target) -> Iterator[Violation]:
 
 
 def part_findings(part: ModelPart, target: Target = DEFAULT_TARGET) -> tuple[Finding, ...]:
-    """Return the findings on a part of a model at a target; of one rule, few, and how many more."""
+    """Return the findings on a part of a model at a target; few of each rule, with the number of others."""
     if part.kind != "model" and not part.fields:
         return ()  # of many values that are no objects, none costs much
     found = (finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part, target))

@@ -23,7 +23,7 @@ MAX_ROOM: Final = 4096
 def cpp_text(desc: Descriptor | None, name: str) -> str:
     """Return C++11 for namespace or function scope, after DirectML.h; the last line defines ``NAME_operator``.
 
-    All of it has internal linkage. Of a graph, it defines ``NAME_graph``, after the operators of its nodes and
+    All of it has internal linkage. For a graph, it defines ``NAME_graph``, after the operators of its nodes and
     ``NAME_operators``, which take what CreateOperator makes of them. An array that is shorter than its count is filled
     with zeros, since DirectML would read past its end. Raises ValueError for a name that is no identifier, for the
     fields of an operator other than Tile, and for a node that is a constant.

@@ -100,7 +100,7 @@ def _commented_text(language: CodeName, parts: Iterable[_Commented], namespace: 
 def why_left_out(part: Item) -> str | None:
     """Return why no source text builds a descriptor: it is, or its graph has, an operator other than Tile; else None.
 
-    Of a graph, the first such node is named. A null graph is left out too.
+    In a graph, the first such node is named. A null graph is left out too.
     """
     if part.other is not None:
         return f"{part.other} is not a tile; it is left out"

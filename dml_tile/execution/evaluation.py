@@ -83,7 +83,7 @@ class Tensor(NamedTuple):
         return max(total, (extent(self.shape, self.strides) + 1) // 2) if self.is_of_four_bits else total
 
     def elements(self, memory: Bytes) -> Array:
-        """Return the strided view of the tensor's elements in memory: of four bits, of a copy, a byte each."""
+        """Return the strided view of the tensor's elements in memory; four-bit elements are copied, a byte each."""
         dtype = computed_dtype(self.desc.data_type)
         held = _unpacked(memory, dtype) if self.is_of_four_bits else memory
         return np.ndarray(self.shape, dtype, held, strides=[stride * dtype.itemsize for stride in self.strides])
@@ -279,7 +279,7 @@ def evaluate(
         {'OutputTensor': array([2., 2., 2.], dtype=float32)}
 
     ``inputs`` are arrays by field, in C's names or in snake_case, a list for an array of tensors, and None, or nothing,
-    for a null tensor; of a lone input, the array will do. Each has the tensor's Sizes, or broadcasts to them along
+    for a null tensor; a lone input may be given as its array. Each has the tensor's Sizes, or broadcasts to them along
     Strides of 0, and the dtype of ``dtype_of``, or bool for UINT8; nothing is cast. Outputs are new and packed, None
     for null ones; what DirectML does not write is 0. docs/operators.md says how true each operator's values are.
 

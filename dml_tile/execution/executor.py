@@ -191,7 +191,7 @@ def execute(
     are in one mapping, by field, in C's names or in snake_case: a list for an array of tensors, None, or nothing, for a
     null tensor; ``evaluate`` takes arrays in place of memory. docs/operators.md says how true the values are.
 
-    Nothing is written before the descriptor, the buffers' sizes and their overlap are checked. Of outputs, only the
+    Nothing is written before the descriptor, the buffers' sizes and their overlap are checked. In outputs, only the
     bytes of the tensors' elements are written. DirectML was not seen to write the bytes between elements, within
     TotalTensorSizeInBytes, but its documentation allows it: ``padding="poison"`` fills them with the byte POISON, 0xCD,
     so that code which relies on them fails.

@@ -290,7 +290,7 @@ def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_D
 
 
 def _written_field(fields: OperatorFields, field: Field) -> Any:
-    """Return the value of a field; of a DML_SCALAR_UNION, the bytes as one number: all, if its type is unknown."""
+    """Return the value of a field; a DML_SCALAR_UNION's bytes as one number, all of them if its type is unknown."""
     value = fields[field.name]
     if field.kind != "x":
         return value

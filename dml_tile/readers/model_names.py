@@ -11,7 +11,7 @@ MAX_NAMES: Final = 1000
 
 
 class KnownShapes(NamedTuple):
-    """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of inputs by name.
+    """The caller's sizes for a model's dynamic parts: named dimensions, and inputs by name.
 
     A size of None in an input's shape stays as the model has it.
     """

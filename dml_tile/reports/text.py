@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dml_tile.readers.model_tile import UnknownField
 
 _NOT_EXECUTED: Final = "not executed"
-"""Of another operator than Tile, where a model is run."""
+"""The verdict of operators other than Tile, where a model is run."""
 
 _STYLES: Final = {
     Verdict.ACCEPTED: "green",

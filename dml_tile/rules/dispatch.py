@@ -43,7 +43,7 @@ TABLE_RULES: Final = Rules[TableRequest](url=pages.TABLE)
 TABLE_USE_RULES: Final = Rules["str | Dispatch"](url=pages.CREATE_TABLE, hresult=DEVICE_REMOVED)
 DISPATCH_RULES: Final = Rules["Dispatch"](url=pages.DISPATCH, hresult=DEVICE_REMOVED)
 PERSISTENCE_RULES: Final = Rules[bool](url=pages.BIND_PERSISTENT, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)
-# The subjects are numbers of earlier initialisations: of the executed operator, of each initialised one.
+# The subjects are numbers of earlier initialisations of the executed operator, or of each initialised one.
 EXECUTION_RULES: Final = Rules[int](url=pages.CREATE_INITIALIZER, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)
 INITIALIZATION_RULES: Final = Rules[Sequence[int]](
     url=pages.CREATE_INITIALIZER, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED

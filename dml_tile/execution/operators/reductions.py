@@ -84,7 +84,7 @@ def cumulative(accumulate: Any, exclusive: str) -> Kernel:
 
 
 def top_k(c: Call) -> tuple[Array, Array]:
-    """Return the K greatest elements, or the least, and their places; of equal ones, that of the lower index.
+    """Return the K greatest elements, or the least, and their places; the lower index comes first among equal ones.
 
     Beside NaN, DirectML's order is not sorted, and is not imitated: NaN is last.
     """

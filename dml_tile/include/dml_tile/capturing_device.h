@@ -128,7 +128,7 @@ HRESULT state_of(const Text<Character>& text) noexcept
 #if !defined(DML_TARGET_VERSION) || DML_TARGET_VERSION >= 0x2100
 const std::uint32_t max_entries = 1u << 20;  // of a graph's array
 
-// Adds the count of edges, and the edges after `name`. Of an edge of another type than its array's, the type alone is read.
+// Adds the count of edges, and the edges after `name`. Only the type is read of an edge whose type is not its array's.
 inline void add_edges(
     Line& line, UINT count, const char* name, const DML_GRAPH_EDGE_DESC* edges, std::uint32_t expected,
     const char* fields) noexcept

@@ -27,7 +27,7 @@ MAX_NODES: Final = 100_000
 """The most nodes that the calls of a model's functions, and of operators' functions, may expand to."""
 
 MAX_BYTES: Final = 2**27
-"""The most bytes that these calls may copy: of the functions, and of attributes that the calls give them."""
+"""The most bytes of functions, and of attributes given to them, that these calls may copy."""
 
 OVERLOADS_SINCE: Final = (1, 27)
 """The release of ONNX Runtime from which on a call runs the overload that it names, as measured."""

@@ -33,7 +33,7 @@ _PACKED_RANK: Final = 3
 """The rank of queries, keys and values with the heads in the last dimension."""
 
 EQUATION: Final = re.compile(r"(?:[ A-Za-z,]|\.\.\.)*(?:->(?:[ A-Za-z]|\.\.\.)*)?")
-"""The equations of Einsum that onnx's inference takes: of other blanks than spaces, it does not return."""
+"""The equations of Einsum that onnx's inference takes: it does not return from blanks other than spaces."""
 
 
 def _returns(node: Node) -> bool:

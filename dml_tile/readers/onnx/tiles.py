@@ -117,7 +117,7 @@ def scan(
 ) -> ScannedModel:
     """Scan a model of a file that ``prepare`` has prepared, as a release loads it; without one, only for its Tiles.
 
-    Inlines its functions. Of domains that the model does not import, it gets the newest opsets of the release.
+    Inlines its functions. Domains that the model does not import have the release's newest opsets.
     """
     imported = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
     newest = limits_at(release).opsets if release else {}
