@@ -252,7 +252,7 @@ GRAPH = {"InputCount": 1, "OutputCount": 1}
         ("--lang cpp model.onnx", None, "`dml-tile lower --format cpp` builds the tiles of models"),
         ("a.json", None, "--lang"),
         ("--lang rust a.json", None, "--format': 'rust' is not one of 'cpp', 'json', 'python'."),
-        ("--lang cpp --target 2_0 -", TILE, "No such option: --target"),
+        ("--lang cpp --target 2_0 -", TILE, "targets and sizes are for --via ort"),
         ("--lang cpp", None, "FILE"),
     ],
 )
@@ -292,3 +292,49 @@ def test_python_builds_a_captured_graph_of_tiles_too() -> None:
     names: dict[str, Any] = {}
     exec(result.stdout, names)
     assert names["graph_desc"] == dml_tile.GraphDesc.model_validate(GRAPH | {"Nodes": [{"Operator": TILE}]})
+
+
+def described(*options: str) -> Result:
+    return invoke("emit", str(EXAMPLES / "models" / "classifier.onnx"), "--via", "ort", "--lang", "json", *options)
+
+
+def test_emit_prints_the_operators_of_a_model_as_lines_that_check_reads(tmp_path: Path) -> None:
+    result = described("--dim", "batch=2")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == 0
+    assert [line["label"] for line in lines][-1] == "8 Softmax 'softmax'"
+    assert lines[-1]["operator"]["Type"] == "DML_OPERATOR_ACTIVATION_SOFTMAX1"
+    (tmp_path / "model.jsonl").write_text(result.stdout)
+    checked = invoke("check", str(tmp_path / "model.jsonl"), "-t", "windows-11-23h2,6_4")
+    assert f"{len(lines)} operators: 1 refused" in checked.stdout
+    assert "Softmax 'softmax'" in checked.stdout
+
+
+def test_emit_says_why_a_model_or_a_node_has_no_operators() -> None:
+    old = described("--dim", "batch=2", "-t", "onnxruntime-directml-1.11.1")
+    assert (old.exit_code, old.stdout) == (2, "")
+    assert "opset 22: onnxruntime 1.11 loads up to 16" in old.stderr
+    open_batch = described()
+    assert (open_batch.exit_code, open_batch.stdout) == (1, "")
+    said = "#8: Softmax is known at run time only: the shape of scores; it creates ACTIVATION_SOFTMAX1"
+    assert said in open_batch.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["examples/tile.json", "--via", "ort", "--lang", "json"], "--via ort takes ONNX models"),
+        (["examples/models/classifier.onnx", "--via", "ort", "--lang", "cpp"], "--via ort --lang json"),
+        (["examples/models/classifier.onnx", "--via", "chromium", "--lang", "json"], "--via ort --lang json"),
+        (
+            ["examples/models/classifier.onnx", "--via", "ort", "--lang", "json", "--dim", "x=1"],
+            "names a dimension 'x'",
+        ),
+        (["examples/models/classifier.onnx", "--lang", "json"], "`--via ort --lang json` describes their nodes"),
+        (["examples/tile.json", "--lang", "json", "--dim", "x=1"], "--via"),
+    ],
+)
+def test_emit_takes_onnx_models_through_onnx_runtime_alone(options: list[str], said: str) -> None:
+    result = invoke("emit", *options)
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())

@@ -65,8 +65,8 @@ TARGETS: Final = {
     "6_0": "directml-1.11.0",
     "6_1": "directml-1.12.1 onnxruntime-directml-1.16.3 onnxruntime-directml-1.16",
     "6_2": "directml-1.13.1 windows-11-24h2 windows-server-2025 windows-11-25h2 windows-11-26h2 "
-    "onnxruntime-node-1.17.3 onnxruntime-node-1.17 onnxruntime-node-1.18.0 "
-    "onnxruntime-genai-directml-0.2.0 onnxruntime-genai-directml-0.3",
+    "onnxruntime-node-1.17.3 onnxruntime-node-1.17",
+    "6_3": "directml-1.14.1 onnxruntime-node-1.18.0 onnxruntime-genai-directml-0.2.0 onnxruntime-genai-directml-0.3",
     "6_4": "directml-1.15.4 directml-1.15 onnxruntime-directml-1.24.4 onnxruntime-node-1.19.1 "
     "onnxruntime-node-1.20.1 onnxruntime-node-1.25 "
     "onnxruntime-windowsml-1.23.2 onnxruntime-windowsml-1.30.0 onnxruntime-genai-winml-0.15.0",

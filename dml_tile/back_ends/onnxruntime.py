@@ -1,9 +1,8 @@
 """The tile that ONNX Runtime's DirectML execution provider describes.
 
-The provider drops the dimensions whose output size is 1, except the last if all are, and puts ones in front until
-there are four. Sizes and repeats are converted to UINT and multiplied without a check. ``placer`` says which
-provider takes a node. Repeats computed at run time are accepted: the operator is created when they are known. The
-minimum level is that of a device which the provider creates; an application's own may be lower.
+``descriptions`` says how the provider describes a node, ``placer`` which provider takes it. Repeats computed at run
+time are accepted: the operator is created when they are known. The minimum level is that of a device which the provider
+creates; an application's own may be lower.
 
 Source: microsoft/onnxruntime, onnxruntime/core/providers/dml/: DmlExecutionProvider/src/Operators/DmlOperatorTile.cpp,
 the same file from 1.2 to 1.24, DmlOperator.cpp and OperatorRegistration.cpp there, DmlExecutionProvider/src/
@@ -12,27 +11,25 @@ TensorDesc.cpp, OperatorAuthorHelper/OperatorHelper.h, dml_provider_factory.cc
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from operator import mul
 from typing import Final
 
+import numpy as np
+
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
+from dml_tile.back_ends.descriptions import describe
+from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
-from dml_tile.back_ends.kernels import limits_at
+from dml_tile.back_ends.kernels import Version, limits_at
 from dml_tile.back_ends.placement import Edge, Formals, LoadedModel, ModelNode, Placement
 from dml_tile.back_ends.placer import place, release_of
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
-from dml_tile.directml.data_types import CARRIERS
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel
 from dml_tile.directml.targets import Target
 
 _SOURCES: Final = (
     "https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/dml/DmlExecutionProvider/src/"
 )
 _TENSOR_DESC: Final = f"{_SOURCES}TensorDesc.cpp"
-
-MIN_DIMENSIONS: Final = 4
-"""The fewest dimensions of a tensor that the provider describes."""
 
 _FORMALS: Final = Formals((("input", "T"), ("repeats", "T1")), (("output", "T"),))
 _DIALECTS: Final = (ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE)
@@ -57,22 +54,20 @@ def _provider_tile(request: Request, target: Target) -> BackEndResult:
     if rank > most:
         text = f"{rank} dimensions; the maximum is {most}"
         return BackEndResult(Outcome.REFUSED, "InputTensor.DimensionCount", text, url=_TENSOR_DESC)
-    sizes, repeats = _uints(request.shape or (1,)), _uints(request.repeats or (1,))
-    products = _uints(map(mul, sizes, repeats))
-    kept = [i for i, product in enumerate(products) if product != 1] or [len(products) - 1]
-    ones = (1,) * (MIN_DIMENSIONS - len(kept))
-    sizes, repeats, products = ((*ones, *(values[i] for i in kept)) for values in (sizes, repeats, products))
-    if 0 in products:
+    described = describe(_kernel_node(request, version, release_of(target)))
+    if not described:
         return BackEndResult(Outcome.NOTHING, reason="the result has no elements")
-    data_type = CARRIERS[request.onnx_type]
-    source, destination = (BufferTensorDesc(data_type=data_type, sizes=shape) for shape in (sizes, products))
-    desc = TileOperatorDesc(input_tensor=source, output_tensor=destination, repeats=repeats)
-    return BackEndResult(Outcome.TILE, desc=desc)
+    return BackEndResult(Outcome.TILE, desc=TileOperatorDesc.model_validate(described[0].desc["Desc"]))
 
 
-def _uints(values: Iterable[int]) -> tuple[int, ...]:
-    """Return the values modulo 2^32, as C converts them to UINT."""
-    return tuple(value & UINT_MAX for value in values)
+def _kernel_node(request: Request, version: int, release: Version) -> KernelNode:
+    repeats = np.array(request.repeats, np.uint64)
+    inputs = (
+        Input("input", request.onnx_type, request.shape),
+        Input("repeats", "int64", repeats.shape, is_constant=True, elements=lambda: repeats),
+    )
+    output = Input("output", request.onnx_type, request.output_shape)
+    return KernelNode("", "Tile", version, release, inputs, (output,), {})
 
 
 def _device_level(target: Target) -> FeatureLevel:

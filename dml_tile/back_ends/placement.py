@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dml_tile.back_ends.kernels import Version
 from dml_tile.findings import OWN
+
+if TYPE_CHECKING:  # descriptions import NumPy
+    from dml_tile.back_ends.descriptions.node import KernelNode
 
 
 class Placement(StrEnum):
@@ -113,6 +116,7 @@ class ModelNode:
     gone: Gone | None = None
     function: str = ""
     fault: Reason | None = None
+    kernel: Callable[[Version], KernelNode] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
     from dml_tile.pictures.labels import TilePicture
     from dml_tile.readers.item import Item
+    from dml_tile.readers.model_names import KnownShapes
     from dml_tile.reports.lines import Line
 
 MAX_TILES: Final = 10
@@ -249,16 +251,28 @@ def _lowered_tiles(tiles: list[Result], status: ExitStatus) -> list[Result]:
 
 def emit(
     file: str = typer.Argument(
-        ..., metavar="FILE", help="A DxDispatch model, a descriptor, a list of them or JSON lines; - is standard input."
+        ...,
+        metavar="FILE",
+        help="A DxDispatch model, a descriptor, a list of them or JSON lines; - is standard input. With --via ort, an "
+        "ONNX model.",
     ),
     language: Literal["cpp", "json", "python"] = typer.Option(
         ..., "--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python."
     ),
     name: options.NameOption = None,
     namespace: options.NamespaceOption = None,
+    via: str | None = typer.Option(
+        None,
+        metavar="BACKEND",
+        help="ort: print what ONNX Runtime's DirectML provider creates of a model, as JSON lines.",
+    ),
+    targets: options.TargetsOption = None,
+    dim: options.DimsOption = None,
+    input_shape: options.InputShapesOption = None,
     root: options.RootOption = None,
 ) -> None:
     """Print source text that builds each tile and graph of tiles; exits with 1 if it leaves out others."""
+    from dml_tile.cli.config import Config, one_target
     from dml_tile.emit.source import source_text, why_left_out
     from dml_tile.files.paths import why_refused
     from dml_tile.readers.descriptors import read_source
@@ -269,8 +283,15 @@ def emit(
     if refused := why_refused(file, options.folder_of_links(root), may_be_special=True):
         complain(file, [unreadable("", refused)])
         raise typer.Exit(UNREADABLE)
+    if via is not None:
+        config = Config().with_options({"dim": dim, "input_shape": input_shape})
+        target = one_target(targets, "a model is described for one target")
+        raise typer.Exit(_emit_nodes(file, language, via, target, config.known_shapes()))
+    if targets or dim or input_shape:
+        raise typer.BadParameter("targets and sizes are for --via ort", param_hint="--via")
     if is_model_file(file):
-        complain(file, [unreadable("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
+        ways = "`dml-tile lower --format cpp` builds the tiles of models, `--via ort --lang json` describes their nodes"
+        complain(file, [unreadable("", f"emit reads JSON; {ways}")])
         raise typer.Exit(UNREADABLE)
     described: list[Item] = []
     problems: list[Finding] = []
@@ -290,6 +311,54 @@ def emit(
     for text in source_text(language, file, described, name or "", namespace or ""):
         print_text(text)
     raise typer.Exit(FINDINGS if left_out else CLEAN)
+
+
+def _emit_nodes(file: str, language: str, via: str, target: Target, known_shapes: KnownShapes) -> int:
+    """Print the operators that ONNX Runtime's DirectML provider creates of a model, a line each; return the status.
+
+    A label is a node's place in the model, its operator and its name.
+    """
+    from pydantic import ValidationError
+
+    from dml_tile.back_ends.described_node import DescribedNode, Outcome
+    from dml_tile.checks.files import unknown_names
+    from dml_tile.descriptors.operator import OperatorDesc
+    from dml_tile.readers.file_kinds import kind_of
+    from dml_tile.readers.sandbox.parent import ModelReader
+
+    if via != "ort" or language != "json":
+        raise typer.BadParameter("`--via ort --lang json` describes a model; there is no other", param_hint="--via")
+    kind = kind_of(file)
+    if kind is None or kind.reader != "ONNX":
+        complain(file, [unreadable("", "--via ort takes ONNX models (*.onnx)")])
+        return UNREADABLE
+    with closing(ModelReader(known_shapes, [target], describes=True)) as reader:
+        parts, facts = reader.parts(Path(file)), reader.new_facts()
+    problems = [part for part in parts if isinstance(part, Finding)]
+    complain(file, problems)
+    for option, unknown in unknown_names(known_shapes, facts, [file]):
+        complain(option, [unreadable("", unknown)])
+        return UNREADABLE
+    if problems:
+        return UNREADABLE
+    left_out: list[Finding] = []
+    for node in parts:
+        assert isinstance(node, DescribedNode)
+        try:
+            descs = [OperatorDesc.model_validate(desc) for desc in node.descs]
+        except ValidationError as error:
+            left_out.append(
+                unreadable(node.pointer, f"{node.operator} is {Outcome.NOT_DESCRIBED}: {error.errors()[0]['msg']}")
+            )
+            continue
+        for desc in descs:
+            described = desc.model_dump(mode="json", by_alias=True)
+            line = {"dml_tile_capture": 1, "hresult": None, "label": node.label, "operator": described}
+            print_text(f"{json.dumps(line)}\n")
+        if node.outcome is not Outcome.DESCRIBED:
+            left_out.append(unreadable(node.pointer, node.why_left_out))
+    complain(file, left_out)
+    return FINDINGS if left_out else CLEAN
 
 
 def _require_names(language: str, name: str | None, namespace: str | None) -> None:

@@ -162,9 +162,11 @@ class Sources(AbstractContextManager["Sources"]):
             from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # imports subprocess
 
             self._models = ModelReader(self._known_shapes, self._targets, memory=MAX_MEMORY_BYTES // self._shared_by)
+        from dml_tile.back_ends.described_node import DescribedNode
         from dml_tile.readers.model_tile import TileNode
 
         for part in self._models.parts(path):
+            assert not isinstance(part, DescribedNode), "none was asked for"
             yield item_of(part) if isinstance(part, TileNode) else part
 
 

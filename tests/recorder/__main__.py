@@ -3,6 +3,7 @@
 fetch    puts the releases of DirectML into a folder that git ignores, after a look at their licence
 compare  asks DirectML and the emulator about random descriptors, and shows where they disagree
 operators  asks both about random descriptors of all operators, and shows how much each kind of fault is found
+described  asks both about what ONNX Runtime's DirectML provider creates of onnx's node tests and of random nodes
 crashes  asks at which null fields DirectML ends the process, and writes the table of them anew
 lives    makes the same random calls of devices of both, and shows where they differ
 graphs   compiles random graphs of tiles and of any operators with both
@@ -26,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry).resolve() != Path(__file__).resolve().parent)]
 
 from tests.recorder.claims import CLAIMS  # noqa: E402 - the root is on the path only now
-from tests.recorder.commands import ask, compare, crashes, fetch, lives, operators, record  # noqa: E402
+from tests.recorder.commands import ask, compare, crashes, described, fetch, lives, operators, record  # noqa: E402
 from tests.recorder.record import RECORDED  # noqa: E402
 from tests.recorder.releases import RELEASES_OF_LEVELS, Release  # noqa: E402
 from tests.recorder.runtime import STAND_IN  # noqa: E402
@@ -51,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return compare(releases, options)
             case "operators":
                 return operators(releases, options)
+            case "described":
+                return described(releases, options)
             case "crashes":
                 return crashes()
             case "lives" | "graphs":
@@ -95,12 +98,14 @@ def _parser() -> argparse.ArgumentParser:
     crashing = commands.add_parser("crashes", help="write the table of null fields that end the process anew")
     graphing = commands.add_parser("graphs", help="compile random graphs, and compare with the emulator")
     living = commands.add_parser("lives", help="make random calls of devices, and compare with the emulator")
-    for command in (comparing, all_operators, living, graphing):
+    describing = commands.add_parser("described", help="ask about what ONNX Runtime creates of nodes, and compare")
+    for command in (comparing, all_operators, describing, living, graphing):
         command.add_argument("--count", type=_positive, default=20_000, help="how many (default: %(default)s)")
         command.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
         command.add_argument(
             "--show", type=int, default=5, help="how many disagreements to show (default: %(default)s)"
         )
+    for command in (comparing, all_operators, living, graphing):
         command.add_argument(
             "--workers",
             type=_positive,
@@ -113,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     asking.add_argument("file", nargs="+")
     recording = commands.add_parser("record", help="write the recorded answers anew")
     recording.add_argument("file", nargs="*", type=_recorded_file, help="files of tests/data (default: all)")
-    for command in (fetching, comparing, all_operators, living, graphing, asking):
+    for command in (fetching, comparing, all_operators, describing, living, graphing, asking):
         command.add_argument("--level", action="append", choices=RELEASES_OF_LEVELS, help="a release, or several")
     for command in (recording, claiming, crashing):
         command.set_defaults(level=None)

@@ -23,6 +23,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import Finding
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.sources import expanded
+from tests.helpers.described_nodes import described_nodes, distinct_descs, varied
 from tests.helpers.operator_figures import Compared, compared, figures, shortfalls, tally
 from tests.helpers.played_lives import Life
 from tests.helpers.recorded_answers import text_of
@@ -150,6 +151,25 @@ def _compared_operators(
     rows = list(islice(sweep(level), start, start + BATCH) if options.sweep else drawn)
     found = list(compared(answered_operators(rows)))
     return sum(map(tally, found), Counter[tuple[str, str]]()), [each for each in found if not each.agrees]
+
+
+def described(releases: Sequence[Release], options: Namespace) -> int:
+    """Compare the answers to what ONNX Runtime's provider creates of onnx's node tests, and of as many random nodes."""
+    rng, nodes = Random(options.seed), [*described_nodes()]
+    nodes += [varied(rng.choice(nodes), rng) for _ in range(options.count)]
+    descs = distinct_descs(nodes)
+    print(f"{len(nodes)} nodes, {len(descs)} distinct descriptors")
+    code = 0
+    for release in releases:
+        level = release.operator_level.short
+        asked = [{"level": level, "desc": desc, "faults": []} for desc in descs]
+        found = [*compared(answered_operators(asked))]
+        differing = [each for each in found if not each.agrees]
+        print(f"{level}: {figures(sum(map(tally, found), Counter()))['all']}, {len(differing)} differences")
+        for difference in differing[: options.show]:
+            print(difference)
+        code |= bool(differing)
+    return code
 
 
 def crashes() -> int:

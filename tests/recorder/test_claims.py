@@ -50,7 +50,7 @@ def test_the_command_runs_each_claim_and_fails_with_any(tmp_path: Path, monkeypa
         return run
 
     monkeypatch.setattr(command_line, "build", lambda folder: None)
-    for name in ("compare", "operators", "record"):
+    for name in ("compare", "operators", "described", "record"):
         monkeypatch.setattr(command_line, name, running(0))
     monkeypatch.setattr(command_line, "lives", running(1))
     assert command_line.main(["claims", "--count", "200"]) == 1
@@ -60,4 +60,5 @@ def test_the_command_runs_each_claim_and_fails_with_any(tmp_path: Path, monkeypa
         "interfaces.jsonl devices.jsonl binding.jsonl lives.jsonl",
         "lives",
         "graphs",
+        "described",
     ]

@@ -22,6 +22,7 @@ from dml_tile.readers.onnx.file import Tensors, elements_of, of_elements, subgra
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner, place_of
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
+from dml_tile.readers.onnx.kernels import kernel_node
 from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.onnxruntime import is_folded, why_folded
 from dml_tile.readers.onnx.operators import (
@@ -158,6 +159,7 @@ class GraphScan:
             uses.makers |= dict.fromkeys(node.outputs, node)
             outside = {name: scope.get(name, UNKNOWN) for name in used_inside}
             node.placed = self._model_node(node, operator, outside, graphs)
+            node.placed.kernel = partial(kernel_node, node, operator.version, own, self.tensors)
             node.placed.gone = skipped or why_folded(node)
             used_names.update(node.proto.input, used_inside)
             nodes.append(node)

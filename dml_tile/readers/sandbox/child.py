@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final, Self, TypeAlias
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
+from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
@@ -37,7 +38,7 @@ _GRACE: Final = 10
 """Seconds past a bound after which the child ends by itself, if its parent has died."""
 _MAX_MESSAGE_LENGTH: Final = 300
 
-Part: TypeAlias = TileNode | PlacedModel | Finding
+Part: TypeAlias = TileNode | PlacedModel | DescribedNode | Finding
 
 OUT_OF_MEMORY: Final = 3
 """The child's exit status when it runs out of memory."""
@@ -47,7 +48,8 @@ OUT_OF_MEMORY: Final = 3
 class Order:
     """Asks for a file to be read by a reader (ONNX or OpenVINO), within bounds in seconds and bytes of memory.
 
-    ``targets`` are those at which ONNX Runtime places an ONNX model's nodes.
+    ``targets`` are those at which ONNX Runtime places an ONNX model's nodes. With ``describes``, the answer is what its
+    DirectML provider creates of them at the only target.
     """
 
     path: str
@@ -56,11 +58,12 @@ class Order:
     seconds: float
     memory: int
     targets: tuple[Target, ...] = ()
+    describes: bool = False
 
     @property
     def places_nodes(self) -> bool:
         """True if the answer begins with the placements of the model's nodes, unless the model cannot be read."""
-        return bool(self.targets) and self.reader == "ONNX"
+        return bool(self.targets) and self.reader == "ONNX" and not self.describes
 
     def line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"  # in ASCII, whatever the path's bytes are
@@ -85,7 +88,7 @@ class _Unreadable:
 
 _FORMS: Final[Mapping[frozenset[str], TypeAdapter[Any]]] = {
     frozenset(field.name for field in fields(form)): TypeAdapter(form)
-    for form in (TileNode, PlacedModel, _Unreadable, ModelFacts)
+    for form in (TileNode, PlacedModel, DescribedNode, _Unreadable, ModelFacts)
 }
 
 
@@ -158,7 +161,11 @@ def answer(order: Order) -> Iterator[Part | ModelFacts]:
     """Yield the parts of a file, and the end of the answer."""
     facts = ModelFacts()
     try:
-        if order.reader == "ONNX":
+        if order.describes:
+            from dml_tile.readers.onnx.described import read_descriptions
+
+            facts = yield from read_descriptions(Path(order.path), order.known_shapes, *order.targets)
+        elif order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes
 
             facts = yield from read_nodes(Path(order.path), order.known_shapes, order.targets)

@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import RLock, Thread
 from typing import IO, Final, cast
 
+from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
@@ -54,8 +55,9 @@ _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signa
 class ModelReader:
     """Reads models one after the other in a child process, which is started when needed and ends with ``close``.
 
-    ``targets`` are those at which ONNX Runtime places the nodes of an ONNX model. ``seconds`` and ``memory``, in bytes,
-    bound the reading of each file. ``command`` starts the child.
+    ``targets`` are those at which ONNX Runtime places the nodes of an ONNX model; with ``describes``, what its DirectML
+    provider creates of them at the only target is read instead of Tiles. ``seconds`` and ``memory``, in bytes, bound
+    the reading of each file. ``command`` starts the child.
     """
 
     known_shapes: KnownShapes
@@ -63,6 +65,7 @@ class ModelReader:
     seconds: float = MAX_SECONDS
     memory: int = MAX_MEMORY_BYTES
     command: Sequence[str] = _COMMAND
+    describes: bool = False
     _facts: ModelFacts = field(default=ModelFacts(), init=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _is_reading: bool = field(default=False, init=False)
@@ -92,8 +95,9 @@ class ModelReader:
             return [*error.problems]
         kind = kind_of(path.name)
         assert kind is not None
+        bounds, targets = (self.seconds, self.memory), tuple(self.targets)
         order = Order(
-            str(path.absolute()), str(kind.reader), self.known_shapes, self.seconds, self.memory, tuple(self.targets)
+            str(path.absolute()), str(kind.reader), self.known_shapes, *bounds, targets, describes=self.describes
         )
         parts: list[Part] = []
         end: ModelFacts | str = "interrupted"
@@ -171,6 +175,8 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
                     if parts or not order.places_nodes or len(part.placed) != len(order.targets):
                         raise ValueError("these placements were not asked for")
                     tiles = {node.pointer for node in part.nodes if node.operator == "Tile"}
+                elif isinstance(part, TileNode | DescribedNode) and order.describes != isinstance(part, DescribedNode):
+                    raise ValueError("these parts were not asked for")
                 elif isinstance(part, TileNode) and order.places_nodes and part.place not in tiles:
                     raise ValueError("the Tile is none of the model's nodes")
             except ValueError:

@@ -1,0 +1,141 @@
+"""The DirectML operators that ONNX Runtime's DirectML provider creates of a node that it takes, by release.
+
+describe()         their descriptors, in the provider's order
+described_node()   the same as a DescribedNode, which says why there are none, too
+operators_of()     the names of those that a node surely becomes, whatever its fields
+
+node               a node and its tensors; rows and rows.toml, operators of which a table says all; the other modules, a
+                   family of operators each
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dml_tile.back_ends.described_node import DescribedNode, Outcome
+from dml_tile.back_ends.descriptions.activations import ACTIVATIONS
+from dml_tile.back_ends.descriptions.attention import ATTENTION
+from dml_tile.back_ends.descriptions.element_wise import ELEMENT_WISE
+from dml_tile.back_ends.descriptions.matrices import MATRICES
+from dml_tile.back_ends.descriptions.movement import MOVEMENT
+from dml_tile.back_ends.descriptions.node import (
+    Described,
+    Descriptions,
+    KernelNode,
+    KnownAtRunTimeError,
+    NotDescribedError,
+    OpenError,
+    ProviderRefusalError,
+    Table,
+    require,
+)
+from dml_tile.back_ends.descriptions.norms import NORMS
+from dml_tile.back_ends.descriptions.quantised import QUANTISED
+from dml_tile.back_ends.descriptions.recurrent import RECURRENT
+from dml_tile.back_ends.descriptions.reductions import REDUCTIONS
+from dml_tile.back_ends.descriptions.resize import RESIZE
+from dml_tile.back_ends.descriptions.rows import FUSED_DOMAIN, ROWS, activation, fused_operator, operators_of
+from dml_tile.back_ends.descriptions.windows import WINDOWS
+
+__all__ = ["KnownAtRunTimeError", "NotDescribedError", "OpenError", "ProviderRefusalError"]
+__all__ += ["DESCRIPTIONS", "WITHOUT_OPERATORS", "Described", "KernelNode", "describe", "described_node"]
+__all__ += ["operators_of"]
+
+WITHOUT_OPERATORS: Final = frozenset(
+    (
+        *("Shape", "Size", "If", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase"),
+        *("SequenceInsert", "SequenceLength", "OptionalGetElement", "OptionalHasElement", "DFT", "GridSample"),
+    )
+)
+"""Operators whose kernels create no operator of DirectML's; those of DFT and GridSample are shaders."""
+
+_EMPTY_INPUTS: Final = frozenset({"Concat", "Scatter", "ScatterElements", "NonZero"})
+"""Operators that themselves say what becomes of inputs and outputs without elements."""
+
+
+def _nothing(node: KernelNode) -> Descriptions:
+    return ()
+
+
+DESCRIPTIONS: Final[Table] = {
+    **ROWS,
+    **ELEMENT_WISE,
+    **ACTIVATIONS,
+    **QUANTISED,
+    **MATRICES,
+    **WINDOWS,
+    **NORMS,
+    **REDUCTIONS,
+    **MOVEMENT,
+    **RESIZE,
+    **RECURRENT,
+    **ATTENTION,
+    **{("", name): _nothing for name in WITHOUT_OPERATORS},
+}
+"""The functions that describe nodes, by their operators' domain and name."""
+
+
+def describe(node: KernelNode) -> tuple[Described, ...]:
+    """Return the operators that the provider creates of a node, in its order; none for an output without elements.
+
+    Raises ProviderRefusalError where the provider itself refuses the node, KnownAtRunTimeError where its kernel is
+    created when it runs, NotDescribedError where no description covers it; the last two name the operators that are
+    known anyway.
+    """
+    try:
+        return tuple(_sound(node))
+    except OpenError as error:
+        error.operators = operators_of(node.domain, node.operator, node.since, node.release)
+        raise
+
+
+def _sound(node: KernelNode) -> Descriptions:
+    try:
+        return _described(node)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        raise NotDescribedError("its shapes and attributes do not fit together") from None
+
+
+def _described(node: KernelNode) -> Descriptions:
+    if node.domain == FUSED_DOMAIN:
+        return _with_activation(node)
+    function = DESCRIPTIONS.get((node.domain, node.operator))
+    if function is None:
+        raise NotDescribedError(f"{node.operator} is not described")
+    made = function(node)
+    return () if node.operator not in WITHOUT_OPERATORS | _EMPTY_INPUTS and _is_empty(node) else made
+
+
+def _is_empty(node: KernelNode) -> bool:
+    """Return True if an output or the first input has no elements, so that nothing is created."""
+    outputs = (node.output_shape(i) for i in range(len(node.outputs)) if node.gives(i))
+    return any(0 in shape for shape in outputs) or (node.has(0) and 0 in node.shape(0))
+
+
+def _with_activation(node: KernelNode) -> Descriptions:
+    """Describe an operator of com.microsoft.dml's: that of ONNX, with FusedActivation; an addition is ADD1."""
+    plain = node._replace(domain="", operator=fused_operator(node.operator))
+    name = node.attribute("activation" if node.release < (1, 13) else "fused_activation", "")
+    fused = activation(name, node.attributes, "fused_")
+    require(fused, f"the activation {name or 'is missing'}")
+    first, *others = _described(plain)
+    creates = "ELEMENT_WISE_ADD1" if first.operator == "ELEMENT_WISE_ADD" else first.operator
+    return [Described(creates, {**first.fields, "FusedActivation": fused}), *others]
+
+
+_OUTCOMES: Final = {
+    ProviderRefusalError: Outcome.REFUSED,
+    KnownAtRunTimeError: Outcome.AT_RUN_TIME,
+    NotDescribedError: Outcome.NOT_DESCRIBED,
+}
+
+
+def described_node(pointer: str, name: str, node: KernelNode) -> DescribedNode:
+    """Return what the provider creates of a node of a model."""
+    try:
+        made = describe(node)
+    except (ProviderRefusalError, OpenError) as error:
+        known = error.operators if isinstance(error, OpenError) else ()
+        return DescribedNode(pointer, name, node.operator, _OUTCOMES[type(error)], str(error), known)
+    names, descs = tuple(each.operator for each in made), tuple(each.desc for each in made)
+    return DescribedNode(pointer, name, node.operator, Outcome.DESCRIBED, "", names, descs)

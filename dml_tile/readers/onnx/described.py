@@ -1,0 +1,44 @@
+"""The nodes of an ONNX model that run on DirectML, and what ONNX Runtime's provider creates of each."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+from dml_tile.back_ends.described_node import DescribedNode
+from dml_tile.back_ends.descriptions import described_node
+from dml_tile.back_ends.placement import Placement
+from dml_tile.back_ends.placer import place, release_of
+from dml_tile.directml.targets import Target
+from dml_tile.findings import Finding, unreadable
+from dml_tile.readers.model_names import KnownShapes, ModelFacts
+from dml_tile.readers.onnx.file import load
+from dml_tile.readers.onnx.sizes import fix, names_in
+from dml_tile.readers.onnx.tiles import prepare, scan
+
+
+def read_descriptions(
+    path: Path, known_shapes: KnownShapes, target: Target
+) -> Generator[DescribedNode | Finding, None, ModelFacts]:
+    """Yield what the DirectML provider creates of each node that it takes at a target, in the order of the file.
+
+    Yields a Finding for what keeps the model from loading. Known shapes, the return value and errors are those of
+    ``read_nodes``.
+    """
+    release = release_of(target)
+    model = load(path)
+    facts = names_in(model.graph, known_shapes)
+    sized = deepcopy(model)
+    fix(sized.graph, known_shapes)
+    models = (model, sized) if sized != model else (model,)
+    placed = [place(scan(each, path, prepare(each), release).nodes, target) for each in models]
+    (errors, found), (_, sized_nodes) = placed[0], placed[-1]
+    yield from (unreadable("", error.text) for error in errors if error.placement is Placement.NONE)
+    kernels = {node.pointer: node.kernel for node, _ in sized_nodes}
+    for node, reason in found:
+        kernel = kernels.get(node.pointer) or node.kernel
+        if reason.placement is Placement.DIRECTML and kernel:
+            yield described_node(node.pointer, node.name, kernel(release))
+    return replace(facts, nodes=len(found))

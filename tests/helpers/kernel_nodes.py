@@ -1,0 +1,77 @@
+"""Nodes as a kernel of ONNX Runtime's DirectML provider sees them, written in one line each.
+
+    com.microsoft:MatMulNBits-1 @1.24 N=16 K=32: float32[2,32] uint8[16,1,16] float32[16] -> float32[2,16]
+
+An input is a type and sizes; ``_`` is one that is left out, ``?`` stands for an unknown size. ``int64[2]=1,2`` is
+constant, and so is ``int64[2]=`` with elements that count up.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from dml_tile.back_ends.descriptions import Described, KernelNode, describe
+from dml_tile.back_ends.descriptions.node import Input
+from dml_tile.back_ends.kernels import version_of
+from dml_tile.descriptors.operator import OperatorDesc
+
+_VALUE: Final = re.compile(r"(?P<type>\w+)\[(?P<sizes>[\d,?]*)\](?P<constant>=(?P<elements>[-\d.,]*))?")
+
+
+def kernel_node(text: str) -> KernelNode:
+    """The node that one line describes."""
+    head, _, values = text.partition(": ")
+    name, *words = head.split()
+    given, _, made = values.partition("->")
+    domain, _, operator = name.rpartition(":")
+    operator, _, since = operator.partition("-")
+    release = next((word[1:] for word in words if word[0] == "@"), "1.24")
+    attributes = dict(word.split("=", 1) for word in words if word[0] != "@")
+    inputs, outputs = ([*_values(each.split(), side)] for each, side in ((given, "i"), (made, "o")))
+    return KernelNode(
+        *(domain, operator, int(since or 1), version_of(release), inputs, outputs),
+        {key: _attribute(value) for key, value in attributes.items()},
+    )
+
+
+def _attribute(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _values(texts: Iterable[str], side: str) -> Iterable[Input | None]:
+    for i, text in enumerate(texts):
+        parts = _VALUE.fullmatch(text)
+        if parts is None:
+            assert text == "_", text
+            yield None
+            continue
+        sizes = [size for size in parts["sizes"].split(",") if size]
+        shape = None if "?" in sizes else tuple(map(int, sizes))
+        dtype = np.dtype(parts["type"] if hasattr(np, parts["type"]) or parts["type"] == "bool" else "uint8")
+        if parts["elements"]:
+            elements = np.array([float(each) for each in parts["elements"].split(",")]).astype(dtype)
+        else:
+            elements = np.arange(np.prod(shape or (1,), dtype=int)).astype(dtype)
+        yield Input(f"{side}{i}", parts["type"], shape, bool(parts["constant"]), elements=partial(_same, elements))
+
+
+def _same(elements: Any) -> Any:
+    return elements
+
+
+def operator_descs(described: Iterable[Described]) -> list[OperatorDesc]:
+    return [OperatorDesc.model_validate(each.desc) for each in described]
+
+
+def names(text: str) -> str:
+    """The names of the operators that a node becomes."""
+    return " ".join(each.operator for each in describe(kernel_node(text)))

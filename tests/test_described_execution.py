@@ -1,0 +1,127 @@
+"""The operators described of onnx's node tests, executed: their values are onnx's, but for named departures."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from dml_tile.back_ends.descriptions import NotDescribedError, ProviderRefusalError
+from dml_tile.back_ends.placement import Placement
+from dml_tile.errors import DmlError
+from tests.helpers.described_execution import WrongBindingError, placements, run
+from tests.helpers.described_nodes import NodeTest, node_tests
+
+DEPARTURES: Final = {
+    # the provider's own
+    "dequantizelinear_axis|quantizelinear_(axis|uint4|int4)": "up to 1.24, scales lie along the last dimension",
+    "matmul_(4d_1d|1d_1d)": "BTensor's strides are {0,0,0,1}: each product is with the first element",
+    "reduce_.*empty_set(?!_non_reduced).*": "an input without elements: nothing is dispatched",
+    "convtranspose_autopad_same": "SAME of a stride has another shape in the provider, which refuses the graph's",
+    "resize_.*_not_(larger|smaller)": "keep_aspect_ratio_policy is not read, so the shapes differ",
+    "resize_tf_crop_and_resize_axes.*": "roi is not completed by axes",
+    "resize_tf_crop_and_resize": "the divisor is at least 1",
+    "resize_downsample_sizes_linear_pytorch_half_pixel": "the length that counts is the input's",
+    "maxunpool_export_with_output_shape": "output_shape does not move what the indices mean",
+    # DirectML's
+    "qlinearmatmul_.*_float16": "scales are no FLOAT16",
+    "reduce_sum_empty_axes_input_noop.*": "without axes, DirectML reduces the last dimension",
+    "resize_downsample_.*_antialias": "it antialiases only where 1 / Scales > 2",
+    "resize_downsample_scales_linear_align_corners": "the scale follows from whole lengths",
+    "clip_min_greater_than_max": "max(Min, min(x, Max)); onnx takes the other order",
+    "averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True": "open: windows beyond EndPadding",
+    "roialign_mode_max": "it takes the greatest of interpolated samples, onnx of weighted corners",
+    "mod_float_edge_cases_fmod_0.*": "x - y * floor(x / y) of infinities is NaN",
+    "asin.*|mish_expanded": "its own approximation",
+    "attention_.*fp16_expanded": "FLOAT16 is rounded at each step",
+    # onnx's
+    "bernoulli.*expanded": "random numbers",
+}
+"""The tests whose outcome is not onnx's, by patterns of their names, with the cause."""
+
+
+def of_known_opset(model: ModelProto) -> ModelProto:
+    """A model of one node that is too new for the provider, at the newest opset that has the same operator."""
+    for opset in (21, 20, 18, 13) if len(model.graph.node) == 1 else ():
+        if {*placements(model)} & {Placement.DIRECTML, Placement.GONE}:
+            break
+        older = ModelProto()
+        older.CopyFrom(model)
+        older.opset_import[0].version, older.ir_version = opset, min(model.ir_version, 10)
+        try:
+            onnx.checker.check_model(older, full_check=True)
+        except Exception:  # of any class: the older operator takes other types
+            continue
+        if Placement.DIRECTML in placements(older):
+            return older
+    return model
+
+
+def is_equal(ours: Any, theirs: Any, case: NodeTest) -> bool:
+    if theirs.dtype.kind not in "fV":
+        return np.array_equal(ours, theirs)
+    return np.allclose(ours.astype(np.float64), theirs.astype(np.float64), case.rtol, case.atol, equal_nan=True)
+
+
+def arrays(side: Any) -> Iterator[Any]:
+    for each in side:
+        array = numpy_helper.to_array(each) if isinstance(each, TensorProto) else each
+        if array is None or isinstance(array, list) or np.asarray(array).dtype.kind in "OUSc":
+            raise NotDescribedError("a sequence, an optional value, strings or complex numbers")
+        yield np.asarray(array)
+
+
+def outcome(case: NodeTest) -> str:
+    """Empty where each output is onnx's, else the outcome."""
+    try:
+        model = of_known_opset(case.model)
+        for given, expected in case.runs:
+            inputs, outputs = (
+                dict(zip((value.name for value in values), arrays(side), strict=False))
+                for values, side in ((model.graph.input, given), (model.graph.output, expected))
+            )
+            values = run(model, inputs, outputs)
+            if different := [name for name, array in outputs.items() if not is_equal(values[name], array, case)]:
+                return f"{', '.join(different)} differ"
+    except NotDescribedError:
+        return "not described"
+    except (ProviderRefusalError, DmlError, WrongBindingError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def outcomes(names: Iterable[str]) -> dict[str, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of onnx's evaluator
+        return {name: outcome(node_tests()[name]) for name in names}
+
+
+def departure(name: str) -> str:
+    return next((pattern for pattern in DEPARTURES if re.fullmatch(pattern, name)), "")
+
+
+def require_onnx_values(found: dict[str, str]) -> None:
+    wrong = {name: text for name, text in found.items() if text not in ("", "not described") and not departure(name)}
+    assert not wrong
+
+
+def test_a_sample_of_onnx_node_tests_has_the_values_that_onnx_expects() -> None:
+    names = [*node_tests()][::40]
+    found = outcomes(names)
+    require_onnx_values(found)
+    assert sum(text == "" for text in found.values()) > len(names) / 3
+
+
+@pytest.mark.long
+def test_described_operators_of_onnx_node_tests_have_the_values_that_onnx_expects() -> None:
+    found = outcomes(node_tests())
+    require_onnx_values(found)
+    assert sum(text == "" for text in found.values()) > 900
+    departing = {departure(name) for name, text in found.items() if text not in ("", "not described")}
+    assert departing == set(DEPARTURES), "each departure occurs"
