@@ -321,6 +321,7 @@ FUSING: dict[str, dict[str, Any]] = {
     | {"TransA": "NONE", "TransB": "NONE", "Alpha": 1, "Beta": 1},
 }
 FUSED: dict[str, Any] = {
+    "ACTIVATION_GELU": {},
     "ELEMENT_WISE_CLIP": {"Min": 0, "Max": 1},
     "ACTIVATION_SOFTMAX": {},
     "ACTIVATION_SOFTMAX1": {"AxisCount": 1, "Axes": [3]},
@@ -334,6 +335,7 @@ FUSED: dict[str, Any] = {
         ("GEMM", "ELEMENT_WISE_CLIP", "5_2", "6_0"),
         ("GEMM", "ACTIVATION_SOFTMAX", "6_0", "6_1"),
         ("GEMM", "ACTIVATION_SOFTMAX1", "6_0", "6_1"),
+        ("GEMM", "ACTIVATION_GELU", "5_0", "5_1"),
         ("CONVOLUTION", "ACTIVATION_SOFTMAX", "6_4", None),
     ],
 )
@@ -346,11 +348,16 @@ def test_an_operator_is_fused_into_another_from_the_level_of_its_entry_on(
         type=operator, desc=fields | {"FusedActivation": {"Type": activation, "Desc": FUSED[activation]}}
     )
 
-    def cannot_be_fused(target: str) -> bool:
-        return "DML-OPERATOR-activation" in [finding.rule for finding in check(desc, target)]
+    def refusals(target: str) -> list[str]:
+        return [finding.message for finding in check(desc, target) if finding.rule == "DML-OPERATOR-activation"]
 
-    assert cannot_be_fused(before)
-    assert since is None or not cannot_be_fused(since)
+    (message,) = refusals(before)
+    into = f"DML_OPERATOR_{activation} into DML_OPERATOR_{operator}"
+    if since:
+        assert message == f"fusing {into} needs DML_FEATURE_LEVEL_{since}; the target has {before}"
+        assert not refusals(since)
+    else:
+        assert message == into.replace(" into", " cannot be fused into")
 
 
 def scatter(rows: int) -> OperatorDesc:

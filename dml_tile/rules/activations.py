@@ -14,7 +14,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Edit, Rules, Severity, Try, Violation, set_to
 from dml_tile.rules.operator_fields import FIELD_LEVEL_RULES, OPERATOR_FIELD_RULES
 from dml_tile.rules.operator_view import OperatorView, table_of, viewed
-from dml_tile.rules.tile import upgrade_advice
+from dml_tile.rules.tile import level_needed, upgrade_advice
 
 ACTIVATION_RULES: Final = Rules[OperatorView](url=pages.FUSED_ACTIVATIONS, basis=BOTH | Basis.INFERRED)
 
@@ -32,14 +32,18 @@ def activations_can_be_fused(op: OperatorView, target: Target) -> Iterator[Viola
     level = target.feature_level
     for path, activation in op.activations:
         known = operators().get(activation.type)
-        table = operator_table(known.name, known.tensors) if known and known.level <= level else OperatorTable()
-        since = op.table.fused_from.get(known.name) if known else None
-        if not table.fused and (since is None or since > level):
-            message = f"{operator_name(int(activation.type))} cannot be fused into {op.operator.c_name}"
-            advice = upgrade_advice(since) if since else None
+        table = operator_table(known.name, known.tensors) if known else OperatorTable()
+        since = op.table.fused_from.get(known.name, known.level if table.fused else None) if known else None
+        if since is None or since > level:
+            name = operator_name(int(activation.type))
+            message, advice = f"{name} cannot be fused into {op.operator.c_name}", None
+            if since:
+                message = level_needed(f"fusing {name} into {op.operator.c_name}", since, target)
+                advice = upgrade_advice(since)
             is_odd = op.operator.name == "CONVOLUTION" and not (known and known.name.rstrip("1").endswith("MAX"))
             hresult = HRESULT.E_UNEXPECTED if is_odd else None
-            basis = Basis.DOCUMENTED if table.runtime_fused else BOTH
+            is_taken = known is not None and known.level <= level and table.runtime_fused
+            basis = Basis.DOCUMENTED if is_taken else BOTH
             edit = Try("make it an operator of its own", edits=(Edit(path, None),)) if "[" not in path else None
             yield Violation(f"{path}.Type", message, advice, basis, hresult, edit=edit)
 
