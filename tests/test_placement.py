@@ -593,6 +593,16 @@ WRONG: Final = {
         of_nodes("y = own.Negated(x)", **NEGATED),
         "own/Negated 'call' has more inputs, or other outputs, than its function",
     ),
+    "sizes that do not fit": (
+        of_nodes("y = Add(x, z)", inputs=[typed("x", [2, 3]), typed("z", [2])]),
+        of_nodes("y = Neg(x)", inputs=[typed("x", [2])], value_info=[typed("y", [7])]),
+        "onnx's inference fails at Add 'Add->y': Incompatible dimensions",
+    ),
+    "sizes inside that do not fit": (
+        of_nodes(if_text("t = Add(x, z)"), inputs=[typed("x", [2, 3]), typed("z", [2]), C]),
+        of_nodes(if_text("t = Add(x, z)"), inputs=[typed("x", [2, 3]), typed("z", [3]), C]),
+        "onnx's inference fails at Add 'Add->t': Incompatible dimensions",
+    ),
     "an If's outputs": (
         of_nodes(TWO, inputs=[typed("x", [2]), C]),
         of_nodes(if_text("t = Neg(x)"), inputs=[typed("x", [2]), C]),

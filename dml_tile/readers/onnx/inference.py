@@ -14,8 +14,9 @@ import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper, shape_inference
 
 from dml_tile.readers.onnx.file import nodes
-from dml_tile.readers.onnx.nodes import Node, default_opset, set_apart
+from dml_tile.readers.onnx.nodes import Node, default_opset, place, set_apart
 from dml_tile.readers.onnx.values import Value, common, dimensions, with_sizes, without_shape
+from dml_tile.text import abridged
 
 DISTRUSTED: Final = {
     "Attention": "gives 0 for a size, or forgets the past, in later outputs, and in the first where a hidden size is "
@@ -42,8 +43,18 @@ def _returns(node: Node) -> bool:
     return node.type != "Einsum" or all(map(EQUATION.fullmatch, texts))
 
 
-def with_types(model: ModelProto) -> ModelProto:
-    """Return the model with the types that onnx infers, or without types if that fails.
+_FAILURE: Final = re.compile(
+    r".*\(op_type:(\w+)(?:, node name: (.*?))?\): \[(?:Shape|Type)InferenceError\] (?!.*(?:\bexisting\b|is null))(.*)"
+)
+"""How onnx names the first node at which its inference fails, but for shapes that the file states otherwise, which
+onnxruntime lets pass, and for types that onnx does not know."""
+
+_MAX_FAILURE: Final = 1_000
+"""The characters of a failure that are read, since it holds names of the model."""
+
+
+def with_types(model: ModelProto) -> tuple[ModelProto, str]:
+    """Return the model with the types that onnx infers, and why onnxruntime would infer none.
 
     For nodes that are not believed, onnx infers nothing, since it would pass that on.
     """
@@ -58,10 +69,14 @@ def with_types(model: ModelProto) -> ModelProto:
     imported = {entry.domain for entry in model.opset_import}
     for domain in sorted({proto.domain for proto in nodes(model.graph)} - imported - {"", "ai.onnx"}):
         model.opset_import.add(domain=domain, version=1)  # else onnx infers nothing
-    try:
-        return shape_inference.infer_shapes(model, data_prop=True)
-    except Exception:  # of any class: onnx's own, protobuf's, an operator's in C++
-        return model
+    fault = ""
+    for strict in (True, False):  # the results differ only where the first fails
+        try:
+            return shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True), fault
+        except Exception as error:  # of any class: onnx's own, protobuf's, an operator's in C++
+            if strict and (found := _FAILURE.match(str(error)[:_MAX_FAILURE])):
+                fault = f"onnx's inference fails at {found[1]} '{place(found[2] or '')}': {abridged(found[3])}"
+    return model, fault
 
 
 def unbelieved(node: Node) -> set[str]:

@@ -103,7 +103,8 @@ class GraphScan:
         """Scan the model's graph: its Tiles come in the order in which they run."""
         self._loop_types.update(take_loop_types(model.graph))
         self._sizes_in_file.update(sizes_in_file(model.graph))
-        graph = with_types(model).graph
+        typed, why = with_types(model)
+        graph = typed.graph
         inputs = {}
         for each in graph.input:
             elements, sizes = (
@@ -111,7 +112,10 @@ class GraphScan:
             )
             value = _typed(each.type, elements, sizes)
             inputs[each.name] = replace(value, early_type=value.type)
-        return self._graph(graph, Scope(), inputs, "", None)
+        found = self._graph(graph, Scope(), inputs, "", None)
+        if why and not found.fault and not any(node.fault for node in found.nodes):
+            found = found._replace(fault=Reason(Placement.NONE, "ORT-MODEL-node", why))
+        return found
 
     def _graph(
         self,
