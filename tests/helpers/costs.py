@@ -17,6 +17,10 @@ import pytest
 
 from tests.helpers.forks import server
 
+SECONDS, SECONDS_PER_BYTE = 6.0, 2e-6
+BYTES, BYTES_PER_BYTE = 160 * 2**20, 60
+"""What starting a command takes at most, and what each byte of its inputs may add; docs/limits.md gives the latter."""
+
 _PACE: Final = "import os; sum(i * i for i in range(10**7)); print(os.times().user)"
 _PACE_SECONDS: Final = 0.8
 

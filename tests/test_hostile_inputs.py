@@ -1,22 +1,110 @@
-"""Two inputs of one check: work that they share grows no faster than their bytes together."""
+"""Inputs that are built to cost much: time and memory grow no faster than the bytes of all inputs together."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import onnx
 import pytest
 
-from tests.helpers.check_files import INT64, TILE, captured
-from tests.helpers.costs import cost_of, grows_at_most
+from dml_tile.directml.enums import UINT_MAX
+from tests.helpers.check_files import FLAT, INT64, captured
+from tests.helpers.costs import BYTES, BYTES_PER_BYTE, SECONDS, SECONDS_PER_BYTE, cost_of, grows_at_most
+from tests.helpers.dxdispatch_models import dispatch
 from tests.helpers.onnx_graphs import model, typed
 
-BROKEN: Final = TILE | {"Repeats": [0], "RepeatsCount": 1}
+TILE: Final = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1], "RepeatsCount": 1}
+BROKEN: Final = TILE | {"Repeats": [0]}
+ASTRONOMIC: Final = {"DataType": "FLOAT32", "Sizes": [UINT_MAX] * 8}
+ENTRY: Final = {"source": "a.json", "operator": "", "target": "6_4", "rule": "r", "field": ""}
+
+Write: TypeAlias = Callable[[Path, int], tuple[str, ...]]
+"""Writes inputs of a size into a folder, and returns the command that reads them."""
+
+
+class Row(NamedTuple):
+    """Inputs, their size, and the statuses and the text with which the command may end."""
+
+    write: Write
+    size: int
+    statuses: tuple[int, ...]
+    says: str = ""
+
+
+def numbered(n: int) -> dict[str, int]:
+    return dict.fromkeys(map(str, range(n)), 1)
+
+
+def dxdispatch(**parts: Any) -> Any:
+    return {"resources": {}, "dispatchables": {}, "commands": []} | parts
+
+
+DOCUMENTS: Final[dict[str, Callable[[int], Any]]] = {
+    "nested lists": lambda n: b"[%s[]]" % (b"[[]]," * n),
+    "lines of lists": lambda n: b"[[]]\n" * n,
+    "commands": lambda n: dxdispatch(commands=[1] * n),
+    "dispatchables": lambda n: dxdispatch(dispatchables=numbered(n)),
+    "resources": lambda n: dxdispatch(resources=numbered(n)),
+    "bindings at initialisation": lambda n: dxdispatch(
+        dispatchables={"t": {"type": "TILE", **TILE, "bindings": numbered(n)}}
+    ),
+    "bindings of a command": lambda n: dxdispatch(commands=[dispatch("t", **numbered(n))]),
+    "sources of a binding": lambda n: dxdispatch(commands=[dispatch("t", InputTensor=[1] * n)]),
+    "sources that are bound": lambda n: dxdispatch(commands=[dispatch("t", InputTensor=["r"] * n)]),
+    "words as a shape": lambda n: dxdispatch(commands=[dispatch("t", InputTensor={"name": "r", "shape": ["x"] * n})]),
+    "nulls": lambda n: [None] * n,
+    "lines of nulls": lambda n: b'{"Type": 1}\n' + b"null\n" * 3 * n,
+    "repeats that are 0": lambda n: TILE | {"Repeats": [0] * n, "RepeatsCount": n},
+    "unknown keys of a capture": lambda n: {"dml_tile_capture": 1} | dict.fromkeys(map(str, range(2 * n)), 1),
+    "words as sizes": lambda n: TILE | {"InputTensor": FLAT | {"Sizes": ["x"] * n}},
+    "sizes": lambda n: TILE | {"InputTensor": FLAT | {"Sizes": [3] * n}, "OutputTensor": FLAT | {"Sizes": [3] * n}},
+    "repeats": lambda n: TILE | {"Repeats": [3] * n, "RepeatsCount": n},
+    "unknown keys": lambda n: TILE | numbered(n),
+    "unknown keys of a tensor": lambda n: TILE | {"InputTensor": FLAT | numbered(n)},
+    "typed values": lambda n: dxdispatch(resources={"r": {"initialValues": [{"type": "INT8", "value": "x"}] * n}}),
+    "values": lambda n: dxdispatch(resources={"r": {"initialValues": ["x"] * n, "initialValuesDataType": "INT8"}}),
+    "a long number": lambda n: b'{"Repeats": [%s]}' % (b"9" * n),
+    "a long name": lambda n: {"x" * n: 1},
+    "comments": lambda n: b"/**/" * n + b"7",
+    "open comments": lambda n: b"/*" * n,
+    "trailing commas": lambda n: b"[%s]" % (b"[7,]," * n),
+    "blanks before brackets": lambda n: b"[1," + b" " * n * 4 + b"}",
+    "quotation marks": lambda n: b'"\\' * n,
+    "brackets": lambda n: b"[" * n,
+    "objects": lambda n: b'{"InputTensor":' * n,
+    "words as flags": lambda n: TILE | {"InputTensor": FLAT | {"Flags": ["x"] * n}},
+    "astronomic sizes": lambda n: dict.fromkeys(TILE, ASTRONOMIC) | {"Repeats": [UINT_MAX] * 8},
+    "wrong edges of a graph": lambda n: (
+        {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}]}
+        | {"InputEdges": [{"GraphInputIndex": 0, "ToNodeIndex": 9, "ToNodeInputIndex": 0}] * n}
+    ),
+    "a cut object": lambda n: json.dumps(TILE).encode()[:-9],
+    "no UTF-8": lambda n: b"\xff\xfe\x00",
+    "nothing": lambda n: b"",
+}
+NO_MODELS = ("brackets", "objects", "words as sizes", "words as flags", "unknown keys", *[*DOCUMENTS][-4:])
+
+
+def document(make: Callable[[int], Any], command: str = "check") -> Write:
+    def write(folder: Path, n: int) -> tuple[str, ...]:
+        value = make(n)
+        (folder / "much.json").write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
+        return command, "much.json"
+
+    return write
+
+
+def known_findings(make: Callable[[int], Any]) -> Write:
+    def write(folder: Path, n: int) -> tuple[str, ...]:
+        (folder / "a.json").write_text(json.dumps(TILE))
+        (folder / "much.json").write_text(json.dumps({"version": 1, "findings": make(n)}))
+        return "check", "a.json", "--baseline", "much.json"
+
+    return write
 
 
 def set_up(folder: Path, text: str, mode: str = "w") -> None:
@@ -135,37 +223,6 @@ def write_graphs(folder: Path, count: int) -> tuple[str, ...]:
     return ("check", "graphs.jsonl", "--target", "6_2", "--format", "jsonl:out.jsonl")
 
 
-PAIRS: Final = {
-    "patterns of paths and folders": (write_patterns, 50, 2),
-    "sizes of dimensions": (write_dimensions, 100, 1),
-    "targets": (write_targets, 100, 0),
-    "commands and tensors of an array": (write_join, 100, 1),
-    "a list of files": (write_list, 100, 0),
-    "nodes of captured graphs and tensors of an operator": (write_graphs, 50, 1),
-    "a capture": (write_capture, 100, 0),
-    "stars in .gitignore": (write_stars, 100, 0),
-    "patterns and long folders": (write_excluded, 100, 0),
-    "per-file-ignores": (write_file_ignores, 100, 1),
-    "a baseline": (write_edges, 400, 0),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("write", "count", "status"), PAIRS.values(), ids=PAIRS)
-def test_two_inputs_cost_no_more_than_both(
-    tmp_path: Path, write: Callable[[Path, int], tuple[str, ...]], count: int, status: int
-) -> None:
-    """Ten times as much of both takes ten times as long, and half as much again; a product would take a hundred."""
-
-    def seconds(times: int) -> float:
-        folder = Path(mkdtemp(dir=tmp_path))
-        cost = cost_of(*write(folder, times * count), folder=folder)
-        assert cost.status == status, cost
-        return cost.seconds
-
-    assert grows_at_most(15, lambda: seconds(1), lambda: seconds(10), floor=0.1)
-
-
 def gitignore(folder: Path, times: int) -> None:
     patterns = (f"{i:03}*a*b" for i in range(100 * times))
     (folder / ".gitignore").write_text("\n".join(patterns))
@@ -230,47 +287,62 @@ def lists(folder: Path, times: int) -> None:
     (folder / "list.txt").write_text("\n".join(names * 5))
 
 
-OPTIONS: Final[dict[Callable[[Path, int], None], tuple[str, ...]]] = {
-    known: ("--baseline", "known.json"),
-    lists: ("--files-from", "list.txt"),
-}
-KINDS: Final = (
-    *(excluded, file_ignores, gitignore, long_names, edges, operators, captures, onnx_model),
-    *(dxdispatch_model, *OPTIONS),
+KINDS: Final[tuple[Callable[[Path, int], None], ...]] = (
+    *(gitignore, long_names, excluded, file_ignores, edges, known, operators, captures, onnx_model, dxdispatch_model),
+    lists,
 )
-GROUPS: Final = [sorted((first + step) % len(KINDS) for step in (0, 1, 3, 7)) for first in range(len(KINDS))]
-"""Groups of four: the differences of 0, 1, 3 and 7 are all of 1 to 10, modulo 11."""
 
 
-def test_each_pair_of_kinds_of_input_is_in_a_group() -> None:
-    pairs = {pair for group in GROUPS for pair in combinations(group, 2)}
-    assert pairs == {*combinations(range(len(KINDS)), 2)}
+def write_all(folder: Path, times: int) -> tuple[str, ...]:
+    """Write all kinds of input: work that two of them share, as a product, would grow a hundredfold."""
+    (folder / ".git").mkdir()
+    (folder / "a.json").write_text(json.dumps(TILE))
+    for kind in KINDS:
+        kind(folder, times)
+    options = "--jobs 1 --format jsonl --baseline known.json --files-from list.txt"
+    return "check", ".", *options.split()
+
+
+ROWS: Final = {
+    **{name: Row(document(make), 10_000, (1, 2)) for name, make in DOCUMENTS.items()},
+    **{f"run {name}": Row(document(DOCUMENTS[name], "run"), 10_000, (2,), "dml-tile: much.json") for name in NO_MODELS},
+    "patterns of paths and folders": Row(write_patterns, 50, (2,)),
+    "sizes of dimensions": Row(write_dimensions, 100, (1,)),
+    "targets": Row(write_targets, 100, (0,)),
+    "commands and tensors of an array": Row(write_join, 100, (1,)),
+    "a list of files": Row(write_list, 100, (0,)),
+    "nodes of captured graphs and tensors of an operator": Row(write_graphs, 50, (1,)),
+    "a capture": Row(write_capture, 100, (0,)),
+    "stars in .gitignore": Row(write_stars, 100, (0,)),
+    "patterns and long folders": Row(write_excluded, 100, (0,)),
+    "per-file-ignores": Row(write_file_ignores, 100, (1,)),
+    "a baseline": Row(write_edges, 400, (0,)),
+    "all kinds of input": Row(write_all, 1, (0, 1)),
+    "a baseline of integers": Row(
+        known_findings(lambda n: [1] * n), 50_000, (2,), "findings[0] is 1; an object was expected"
+    ),
+    "a baseline of empty objects": Row(
+        known_findings(lambda n: [ENTRY, *[{}] * n]), 50_000, (2,), "findings[1].source is missing"
+    ),
+    "a baseline's entry of many keys": Row(
+        known_findings(lambda n: [numbered(n)]), 50_000, (2,), "keys were provided; at most 64"
+    ),
+}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "group",
-    [
-        pytest.param(group, marks=[pytest.mark.exhaustive] * (i > 1), id="-".join(KINDS[i].__name__ for i in group))
-        for i, group in enumerate(GROUPS)
-    ],
-)
-def test_ten_times_as_much_of_several_kinds_of_input_takes_at_most_fifteen_times_as_long(
-    tmp_path: Path, group: list[int]
-) -> None:
-    """Each kind takes about 0.1 s alone; what two of them take besides, as a product, would grow a hundredfold."""
-
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_ten_times_the_input_costs_at_most_fifteen_times_as_much(tmp_path: Path, row: Row) -> None:
     def seconds(times: int) -> float:
-        folder, kinds = tmp_path / f"{times} times", [KINDS[i] for i in group]
-        if not folder.exists():
-            (folder / ".git").mkdir(parents=True)
-            (folder / "a.json").write_text(json.dumps(TILE))
-            for kind in kinds:
-                kind(folder, times)
-        options = [option for kind in kinds for option in OPTIONS.get(kind, ())]
-        spent = cost_of("check", ".", "--jobs", "1", "--format", "jsonl", *options, folder=folder)
-        assert spent.status in (0, 1), spent.printed
-        return spent.seconds
+        folder = Path(mkdtemp(dir=tmp_path))
+        command = row.write(folder, times * row.size)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        cost = cost_of(*command, folder=folder)
+        assert cost.status in row.statuses, cost.printed
+        assert row.says.encode() in cost.printed
+        assert b"Traceback" not in cost.printed
+        assert cost.is_within(SECONDS + SECONDS_PER_BYTE * size)
+        assert cost.peak_bytes < BYTES + BYTES_PER_BYTE * size
+        return cost.seconds
 
-    start = seconds(0)
-    assert grows_at_most(15, lambda: seconds(1) - start, lambda: seconds(10) - start, floor=0.1 * len(group))
+    assert grows_at_most(15, lambda: seconds(1), lambda: seconds(10), floor=0.1)
