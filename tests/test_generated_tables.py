@@ -12,7 +12,8 @@ import pytest
 from docs.generator import onnxruntime
 from tests.helpers.paths import ROOT
 
-TABLES: Final = sorted(path for kind in ("json", "toml", "txt") for path in (ROOT / "dml_tile").rglob(f"*.{kind}"))
+FILES: Final = [path for kind in ("json", "toml", "txt") for path in (ROOT / "dml_tile").rglob(f"*.{kind}")]
+TABLES: Final = sorted(path for path in FILES if not path.name.endswith(".schema.json"))  # a format is no table
 SOURCES: Final = ("python -m docs.generator.", "python tests/recorder", "by hand", "https://", "(MIT)")
 CHECKOUTS: Final = os.environ.get("DML_TILE_TESTS_ONNXRUNTIME", "").split(os.pathsep)
 """Checkouts of onnx and of ONNX Runtime with the commits of all releases."""
