@@ -62,7 +62,7 @@ def run_check(context: typer.Context, options: CheckOptions) -> int:
         raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
     if options.files_from == STANDARD_INPUT and STANDARD_INPUT in (options.paths or ()):
         raise typer.BadParameter("- is checked, and cannot also be a list of files", param_hint="--files-from")
-    run = CheckRun(options, nearest_config().with_options(context.params))
+    run = CheckRun(options, nearest_config().with_options(options._asdict()))
     if options.show_settings:
         print_text(run.setting_lines())
         return CLEAN

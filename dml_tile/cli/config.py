@@ -112,12 +112,12 @@ class Config(NamedTuple):
     settings: Settings = Settings.model_construct()  # which needs no validator
     options: frozenset[str] = frozenset()
 
-    def with_options(self, parameters: Mapping[str, object]) -> Config:
-        """Return the settings with the parameters of a command, by the settings' names, that have a value."""
+    def with_options(self, options: Mapping[str, object]) -> Config:
+        """Return the settings with the options of a command, by the settings' names; None is one that was not given."""
         given = {
             name: tuple(value) if isinstance(value, list) else value
-            for name, value in parameters.items()
-            if name in _KEYS and value not in (None, False, (), [])
+            for name, value in options.items()
+            if name in _KEYS and value is not None
         }
         return self._replace(settings=self.settings.model_copy(update=given), options=frozenset(given))
 

@@ -160,7 +160,9 @@ class CheckOptions(NamedTuple):
         help="error, warning, note or never: the severity of findings from which on the exit status is 1; by "
         "default warning. What is known at run time only counts as a note.",
     )
-    require_operators: bool = typer.Option(False, "--require-operators", help="Exit with 2 if nothing was checked.")
+    require_operators: bool | None = typer.Option(
+        None, "--require-operators", help="Exit with 2 if nothing was checked."
+    )
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only what fails (text); no summary.")
     verbose: bool = typer.Option(
         False, "--verbose", help="Print each node, all of a captured operator, and each skipped file."
@@ -169,8 +171,8 @@ class CheckOptions(NamedTuple):
         None, metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."
     )
     skip_others: bool = typer.Option(False, "--skip-others", help="Skip files without operators, as in folders.")
-    strict_files: bool = typer.Option(
-        False,
+    strict_files: bool | None = typer.Option(
+        None,
         "--strict-files",
         help="Exit with 2 if there is nothing to check in a file of a kind that is read, unless it is excluded.",
     )

@@ -6,14 +6,32 @@ what they judge (``back_ends``), those of lowerings in ``lowering``; ``checks.ca
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dml_tile.descriptors.operator import OperatorDesc
+    from dml_tile.directml.enums import FeatureLevel
+    from dml_tile.directml.targets import Target
+    from dml_tile.findings import Finding
 
 
-def rules_of(desc: OperatorDesc | None) -> tuple[Any, Any]:
-    """Return an operator's module with ``findings``, ``lowest_level`` and ``not_looked_at``, and what these take.
+class DescriptorRules(Protocol):
+    """A module that applies the rules of one kind of descriptor; ``rules_of`` returns it with what it takes."""
+
+    def findings(self, subject: Any, target: Target, /) -> Iterable[Finding]:
+        """Return the findings of a descriptor at a target."""
+
+    def lowest_level(self, subject: Any, /) -> FeatureLevel | None:
+        """Return the lowest level from which on a descriptor passes; None if it does not at the newest."""
+
+    def not_looked_at(self, subject: Any, /) -> tuple[str, ...]:
+        """Return the fields that no rule is about."""
+
+
+def rules_of(desc: OperatorDesc | None) -> tuple[DescriptorRules, Any]:
+    """Return the rules of an operator, and what they take.
 
     The module of operators other than Tile is imported where one comes.
     """

@@ -9,7 +9,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BASES, MASK, SIZES, Against, Finding, Rule, Severity, Violation, apply_rules, bases_of
-from dml_tile.rules import rules_of, tile_findings
+from dml_tile.rules import DescriptorRules, rules_of, tile_findings
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, output_elements_are_apart, total_is_large_enough
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
@@ -97,15 +97,13 @@ def why_never_executed(desc: Descriptor, target: Target) -> tuple[Finding, ...]:
 def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
     """Return the lowest feature level from which on the descriptor passes, against both; None if it does not at 6_4."""
     module, subject = _rules_of(desc)
-    level: FeatureLevel | None = module.lowest_level(subject)
-    return level
+    return module.lowest_level(subject)
 
 
 def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
     """Return what rules do not cover: fields of an operator other than Tile, or those and edges of a graph."""
     module, subject = _rules_of(desc)
-    parts: tuple[str, ...] = module.not_looked_at(subject)
-    return parts
+    return module.not_looked_at(subject)
 
 
 def not_checked(operator: str) -> Finding:
@@ -126,8 +124,8 @@ def not_a_tile(operator: str) -> Finding:
     return operator_is_checked.finding(Violation("Type", message))
 
 
-def _rules_of(desc: Descriptor | None) -> tuple[Any, Any]:
-    """Return the module with ``findings``, ``lowest_level`` and ``not_looked_at`` of a kind, and what these take."""
+def _rules_of(desc: Descriptor | None) -> tuple[DescriptorRules, Any]:
+    """Return the rules of a descriptor, and what they take."""
     if isinstance(desc, TileOperatorDesc):
         return tile_findings, desc
     from dml_tile.descriptors.operator import OperatorDesc  # most tiles are bare
