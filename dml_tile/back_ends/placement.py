@@ -39,19 +39,20 @@ NAMELESS: Final = "(without a name)"
 class Reason(NamedTuple):
     """A node's placement, the id of its rule (empty if there is nothing to report), and the reason in words.
 
-    ``subject`` is the node's operator without its domain, if the text begins with it.
+    A sentence about the ``operator``, which has no domain here, goes on behind ``joint``; empty for other reasons.
     """
 
     placement: Placement
     rule: str = ""
-    text: str = ""
+    why: str = ""
     suggestion: str | None = None
-    subject: str = ""
+    operator: str = ""
+    joint: str = ""
 
     @property
-    def why(self) -> str:
-        """The reason, without the operator."""
-        return self.text[len(self.subject) :].lstrip(": ")
+    def text(self) -> str:
+        """The reason, behind the operator that it is about."""
+        return f"{self.operator}{self.joint}{self.why}"
 
 
 @dataclass(slots=True, eq=False)

@@ -217,7 +217,7 @@ class _Placer:
         """
         for node in nodes:
             if node.fault is None and (gone := outer or self._why_gone(node)):
-                yield node, None, Reason(Placement.GONE, text=gone)
+                yield node, None, Reason(Placement.GONE, why=gone)
                 is_unwrapped = not outer and node.gone is not None and node.gone.is_unwrapped
                 for graph in node.graphs:
                     yield from self._claimed(graph, "" if is_unwrapped else gone)
@@ -312,7 +312,7 @@ class _Placer:
                 end = next((each - 1 for each in others if each > nearest), None)
                 ways.append(_exported_at(end) if below and end else _converted_to(nearest, end))
         rule = "ORT-CPU-version" if kernels else "ORT-CPU-unregistered"
-        return Reason(Placement.CPU, rule, f"{name}: {text}", ", or ".join(ways) or None, name)
+        return Reason(Placement.CPU, rule, text, ", or ".join(ways) or None, name, ": ")
 
     def _later(self, kernels: Callable[[Version], Kernels], node: ModelNode) -> str | None:
         """Return the advice to use the first later release with a provider's kernel for a node; None if none has."""
@@ -375,16 +375,16 @@ class _Placer:
             return Reason(Placement.CPU, "ORT-NODE-kernel", f"{reason.text}; {text}", f"export with {attribute} 0")
         if lacking.placement is Placement.UNKNOWN:
             return lacking
-        text = f"{reason.text}; {lacking.text}"
+        why = f"{reason.why}; {lacking.text}"
         if lacking.placement is Placement.CPU:
-            return reason._replace(text=text)
+            return reason._replace(why=why)
         if not self._is_read:
-            text = f"{text} in {version_text(self._release)}, later ones are not known"
-            return Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text, subject=reason.subject)
+            why = f"{why} in {version_text(self._release)}, later ones are not known"
+            return reason._replace(placement=Placement.UNKNOWN, rule="ORT-UNKNOWN-release", why=why, suggestion=None)
         is_bfloat16 = any(edge.type == "bfloat16" for edge in node.inputs if edge)
         cast = "Cast to float32 before it and back to bfloat16 behind it, which is exact" if is_bfloat16 else None
         advice = reason.suggestion or lacking.suggestion or cast
-        return Reason(Placement.NONE, "ORT-NODE-no-kernel", text, advice, reason.subject)
+        return reason._replace(placement=Placement.NONE, rule="ORT-NODE-no-kernel", why=why, suggestion=advice)
 
     def _why_not_on_cpu(self, node: ModelNode) -> Reason | None:
         """Return None if the CPU provider takes a node as it is; else whether it takes it cast, or why not."""
@@ -394,10 +394,10 @@ class _Placer:
         if not node.graphs and any(edge.type == "float16" for edge in node.inputs if edge):
             cast = replace(node, inputs=_cast(node.inputs), outputs=_cast(node.outputs))
             if cpu_provider_has(cast, self._release):
-                return Reason(Placement.CPU, text="its float16 values are cast to float32 and back")
+                return Reason(Placement.CPU, why="its float16 values are cast to float32 and back")
         text = f"the CPU provider has none{' of these types' if mismatch else ''}"
         later = self._later(cpu_kernels, node)
-        return Reason(Placement.NONE, text=text, suggestion=later and f"{later}, whose CPU provider has it")
+        return Reason(Placement.NONE, why=text, suggestion=later and f"{later}, whose CPU provider has it")
 
     def _cpu_preferred(self, found: Iterable[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
         """Return the nodes that stay on the CPU, since all that they need is there: what follows from shapes."""
@@ -450,9 +450,9 @@ def _mismatch(node: ModelNode, kernel: Kernel) -> Reason | None:
     """
     name, unknown = f"{node.operator}-{node.version}", None
     if kernel.throws:
-        text = f"{name} has no type {next(iter(kernel.types))}, which its registration names"
+        text = f"has no type {next(iter(kernel.types))}, which its registration names"
         text = f"{text}: the look-up throws, and the session does not load"
-        return Reason(Placement.NONE, "ORT-NODE-look-up", text, subject=name)
+        return Reason(Placement.NONE, "ORT-NODE-look-up", text, operator=name, joint=" ")
     values = [
         *zip(node.formals.inputs, node.inputs, strict=False),
         *zip(node.formals.outputs, node.outputs, strict=False),

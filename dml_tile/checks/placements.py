@@ -40,10 +40,7 @@ class Departure:
     @property
     def text(self) -> str:
         """The reason, behind the operator."""
-        subject, text = self.reason.subject, self.reason.text
-        if not self.operator:
-            return text
-        return f"{self.operator}{text[len(subject) :] if subject else f': {text}'}"
+        return f"{self.operator}{self.reason.joint or ': '}{self.reason.why}" if self.operator else self.reason.text
 
     def message(self, targets: Sequence[str]) -> str:
         """Return the reason with the number of nodes and the first of them, and these targets."""

@@ -78,7 +78,7 @@ def _bounded_node(node: NamedNode) -> NamedNode:
 
 
 def _bounded_reason(reason: Reason) -> Reason:
-    return reason._replace(text=abridged(reason.text, MAX_MESSAGE))
+    return reason._replace(why=abridged(reason.why, MAX_MESSAGE), operator=short_name(reason.operator))
 
 
 def bounded_finding(finding: Finding) -> Finding:

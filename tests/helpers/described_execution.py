@@ -122,7 +122,7 @@ def kernel_of(
 ) -> KernelNode:
     """A node as a kernel sees it; its outputs are arrays of their types and sizes."""
     inputs = [_value(values[name], is_constant=name in constants) if name else UNKNOWN for name in proto.input]
-    node = Node(proto, opset, inputs)
+    node = Node(proto, proto.domain, opset, inputs)
     node.outputs = {name: _value(array, is_constant=False) for name, array in outputs.items()}
     since = node.schema.since_version if node.schema else 1
     return kernel_node(node, since, {*values}, Tensors(Path("model.onnx")), release_of(TARGET))

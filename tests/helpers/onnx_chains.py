@@ -373,7 +373,11 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
         if (
             is_folded
             and (known is None or None in known)
-            and all(is_computed(Node(each, None)) for each in model.graph.node if each.op_type not in ("Shape", "Size"))
+            and all(
+                is_computed(Node(each, each.domain, None))
+                for each in model.graph.node
+                if each.op_type not in ("Shape", "Size")
+            )
         ):
             figures.missed.append(report)
         if known is not None and any(one not in (None, other) for one, other in zip(known, run.tolist(), strict=False)):

@@ -16,7 +16,7 @@ from dml_tile.back_ends.kernels import Version, version_text
 from dml_tile.back_ends.placement import NAMELESS, Placement, Reason
 from dml_tile.errors import input_error
 from dml_tile.readers.onnx.file import nodes, subgraphs
-from dml_tile.readers.onnx.nodes import default_opset, move, place
+from dml_tile.readers.onnx.nodes import NodePlace, NodeTable, default_opset, place
 from dml_tile.readers.onnx.operators import is_operator
 from dml_tile.readers.onnx.removals import ANY
 
@@ -34,16 +34,8 @@ OVERLOADS_SINCE: Final = (1, 27)
 
 _Imports: TypeAlias = Iterable[OperatorSetIdProto]
 
-_OF_FUNCTION: Final = "\f"
-
-
-def place_of(node: NodeProto) -> tuple[str, str, bool]:
-    """Return the place by numbers and names of a node that an ``Inliner`` has seen, such as ``5/FUNCTION/0``.
-
-    Its name in the file comes second, and then whether a function has it.
-    """
-    pointer, _, name = node.doc_string.partition("\n")
-    return pointer.removeprefix(_OF_FUNCTION), name, pointer.startswith(_OF_FUNCTION)
+_IN_NOTHING: Final = NodePlace("")
+"""What the model's own graph is in."""
 
 
 class _ValueNames(dict[str, str]):
@@ -59,21 +51,20 @@ class _ValueNames(dict[str, str]):
 class Inliner:
     """Replaces calls in the graphs of one model, which has ``MAX_NODES`` and ``MAX_BYTES`` for them together.
 
-    A node gets a telling name: the call's and its own, with the output's if it has none or shares it. Its place, and
-    its name in the file, become its doc_string; where a function takes in a graph of its call, its nodes keep theirs.
-    ``unused`` has a warning for each function that an operator hides. ``faults`` are the
+    A node gets a telling name: the call's and its own, with the output's if it has none or shares it. The ``table`` has
+    its place and its name in the file; where a function takes in a graph of its call, its nodes keep theirs.
+    ``unused`` is what is to be said of functions with the names of operators, which are not used. ``faults`` are the
     first of each kind, by the release from which on no session loads with it, and the kind. Raises InputError for calls
     and subgraphs that are nested too deep, or have too much in them.
     """
 
     def __init__(self, model: ModelProto, *, by_overload: bool) -> None:
-        self.opset = default_opset(model.opset_import)
+        protos = chain.from_iterable(map(nodes, (model.graph, *model.functions)))
+        self.table = NodeTable(protos, default_opset(model.opset_import))
         self.unused: list[str] = []
         self.faults: dict[tuple[Version, str], Reason] = {}
         self._by_overload = by_overload
         self._functions: dict[tuple[str, str, str], FunctionProto] = {}
-        for node in chain.from_iterable(map(nodes, (model.graph, *model.functions))):
-            node.ClearField("doc_string")
         for function in model.functions:
             domain = "" if function.domain == "ai.onnx" else function.domain
             if is_operator(domain, function.name):
@@ -85,23 +76,25 @@ class Inliner:
         self._calls = 0
         self._nodes_left, self._bytes_left = MAX_NODES, MAX_BYTES
 
-    def expand_graph(self, graph: GraphProto, imports: _Imports, depth: int = 0, where: str = "") -> None:
-        """Replace the calls in a graph at any depth; ``where`` is its place, marked in a function."""
+    def expand_graph(
+        self, graph: GraphProto, imports: _Imports, depth: int = 0, where: NodePlace = _IN_NOTHING
+    ) -> None:
+        """Replace the calls in a graph at any depth; ``where`` is what it is in, whose pointer ends with a slash."""
         opset = default_opset(imports)
         self._find_faults(graph.node, imports, where)
-        _name(graph.node, where)
+        self._name(graph.node, where)
         if not depth:
             _sort(graph)
         self._expand_subgraphs(graph.node, imports, depth)
-        if opset != self.opset or any(map(self._called, graph.node)):
+        if opset != self.table.opset or any(map(self._called, graph.node)):
             nodes = list(self._expanded(graph.node, opset, depth))
             del graph.node[:]
             graph.node.extend(nodes)
 
-    def _find_faults(self, nodes: Sequence[NodeProto], imports: _Imports, where: str) -> None:
+    def _find_faults(self, nodes: Sequence[NodeProto], imports: _Imports, where: NodePlace) -> None:
         """Find faults of nodes as the file has them, as measured with wheels of 1.9 to 1.24."""
-        nodes = [node for node in nodes if not node.doc_string]  # others were seen where their call stands
-        is_function, domains = where.startswith(_OF_FUNCTION), {entry.domain for entry in imports}
+        nodes = [node for node in nodes if not self.table.place_of(node)]  # others were seen where their call stands
+        is_function, domains = where.is_of_function, {entry.domain for entry in imports}
         names = Counter(node.name for node in nodes if node.op_type != "Constant")
         for node in nodes:
             function, is_constant = self._called(node), node.op_type == "Constant"
@@ -112,7 +105,7 @@ class Inliner:
                 )
                 advice = "give each overload a name of its own"
                 self.faults.setdefault((ANY, name), Reason(Placement.NONE, "ORT-MODEL-overload", text, advice))
-            is_imported = node.domain in domains or not (function or is_function)
+            is_imported = node.domain in domains or self.table.is_apart(node) or not (function or is_function)
             is_known_call = function is None or (
                 len(node.input) <= len(function.input) and len(node.output) == len(function.output)
             )
@@ -124,7 +117,11 @@ class Inliner:
                 (node.name and names[node.name] > 1 and not is_constant, ANY, "has the name of another node"),
                 (of_if - {len(node.output)}, ANY, "has other outputs than its graphs"),
                 (is_constant and len(node.output) != 1, (1, 19), "has more or fewer outputs than one"),
-                (is_twice and not is_function and not is_constant, ANY if where else (1, 18), "has an attribute twice"),
+                (
+                    is_twice and not is_function and not is_constant,
+                    ANY if where.pointer else (1, 18),
+                    "has an attribute twice",
+                ),
             ):
                 if is_wrong:
                     named = f"{place(node.domain, node.op_type) or NAMELESS} {place(node.name)!r} {text}"
@@ -134,14 +131,15 @@ class Inliner:
         for node in nodes:
             for attribute, graph in subgraphs(node):
                 _require_depth(depth, place(node.name, attribute))
-                where = node.doc_string.partition("\n")[0]
-                self.expand_graph(graph, imports, depth + 1, f"{place(where, attribute)}/")
+                within = self.table.place_of(node) or _IN_NOTHING
+                where = within._replace(pointer=f"{place(within.pointer, attribute)}/")
+                self.expand_graph(graph, imports, depth + 1, where)
 
     def _expanded(self, nodes: Iterable[NodeProto], opset: int | None, depth: int) -> Iterator[NodeProto]:
         for node in nodes:
             function = self._called(node)
             if function is None:
-                move(node, opset, self.opset)
+                self.table.move(node, opset)
                 yield node
             else:
                 _require_depth(depth, node.name)
@@ -168,14 +166,14 @@ class Inliner:
         attributes = {attribute.name: attribute for attribute in chain(function.attribute_proto, call.attribute)}
         body = GraphProto(node=function.node)
         self._spend(call.name, nodes=len(passed_on))
-        pointer, *_ = place_of(call)
-        where = f"{_OF_FUNCTION}{place(pointer, function.name)}/"
+        called = self.table.place_of(call) or _IN_NOTHING
+        where = NodePlace(f"{place(called.pointer, function.name)}/", is_of_function=True)
         self._find_faults(body.node, function.opset_import, where)
         self._adapt(body, values, attributes, where, call.name)
         for i, (name, given) in enumerate(passed_on, len(function.node)):
             own = place(call.name, name)
-            doc_string = f"{where}{i}\n{own}"
-            body.node.add(op_type="Identity", input=[values[name]], output=[given], name=own, doc_string=doc_string)
+            added = body.node.add(op_type="Identity", input=[values[name]], output=[given], name=own)
+            self.table.put(added, where._replace(pointer=f"{where.pointer}{i}", name=own))
         self._expand_subgraphs(body.node, function.opset_import, depth + 1)
         return list(body.node)
 
@@ -184,11 +182,11 @@ class Inliner:
         graph: GraphProto,
         values: _ValueNames,
         attributes: Mapping[str, AttributeProto],
-        where: str | None = None,
+        where: NodePlace | None = None,
         call: str = "",
     ) -> None:
         self._spend(call, nodes=len(graph.node))
-        _name(graph.node, where, call)
+        self._name(graph.node, where, call)
         for value in chain(graph.input, graph.output, graph.value_info, graph.initializer):
             value.name = values[value.name]
         for sparse in graph.sparse_initializer:
@@ -210,11 +208,21 @@ class Inliner:
                     self._spend(call, nodes=sum(1 for _ in nodes(given.g)), copied=given.ByteSize())
                     given = deepcopy(given)
                     for inner in nodes(given.g):  # another node of the function may have this graph too
-                        inner.ClearField("doc_string")
+                        self.table.put(inner, None)
                 given.name = attribute.name
                 filled.append(given)
         del node.attribute[:]
         node.attribute.extend(filled)
+
+    def _name(self, nodes: Sequence[NodeProto], where: NodePlace | None, call: str = "") -> None:
+        counts = Counter(node.name for node in nodes)
+        for i, node in enumerate(nodes):
+            if where is not None and not self.table.place_of(node):
+                self.table.put(node, where._replace(pointer=f"{where.pointer}{i}", name=place(node.name)))
+            name = node.name or node.op_type
+            if not node.name or counts[node.name] > 1:
+                name = f"{name}->{next(filter(None, node.output), '')}"
+            node.name = place(call, name)
 
     def _spend(self, call: str, *, nodes: int = 0, copied: int = 0) -> None:
         """Take nodes and copied bytes off the budget. Raises InputError if that is too little."""
@@ -237,17 +245,6 @@ def used_from_outside(node: NodeProto) -> set[str]:
             made.update(inner.output)
         found |= {each.name for each in graph.output} - made
     return found
-
-
-def _name(nodes: Sequence[NodeProto], where: str | None, call: str = "") -> None:
-    counts = Counter(node.name for node in nodes)
-    for i, node in enumerate(nodes):
-        if where is not None and not node.doc_string:
-            node.doc_string = f"{where}{i}\n{place(node.name)}"
-        name = node.name or node.op_type
-        if not node.name or counts[node.name] > 1:
-            name = f"{name}->{next(filter(None, node.output), '')}"
-        node.name = place(call, name)
 
 
 def _sort(graph: GraphProto) -> None:

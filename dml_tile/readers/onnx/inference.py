@@ -14,7 +14,7 @@ import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper, shape_inference
 
 from dml_tile.readers.onnx.file import nodes
-from dml_tile.readers.onnx.nodes import Node, default_opset, place, set_apart
+from dml_tile.readers.onnx.nodes import Node, NodeTable, place
 from dml_tile.readers.onnx.values import Value, common, dimensions, with_sizes, without_shape
 from dml_tile.text import abridged
 
@@ -53,19 +53,18 @@ _MAX_FAILURE: Final = 1_000
 """The characters of a failure that are read, since it holds names of the model."""
 
 
-def with_types(model: ModelProto) -> tuple[ModelProto, str]:
+def with_types(model: ModelProto, table: NodeTable) -> tuple[ModelProto, str]:
     """Return the model with the types that onnx infers, and why onnxruntime would infer none.
 
     For nodes that are not believed, onnx infers nothing, since it would pass that on.
     """
-    opset = default_opset(model.opset_import)
     for proto in nodes(model.graph):
-        node = Node(proto, opset)
+        node = table.node(proto)
         if node.kind == "STFT" and "onesided" not in node.attributes:
             proto.attribute.append(helper.make_attribute("onesided", 1))  # else onnx's inference takes 0
         is_believed = node.kind not in DISTRUSTED or node.attributes["to"].i in _HOLDS_SIZES
         if not node.domain and not (is_believed and _returns(node)):
-            set_apart(proto, opset)
+            table.set_apart(node)
     imported = {entry.domain for entry in model.opset_import}
     for domain in sorted({proto.domain for proto in nodes(model.graph)} - imported - {"", "ai.onnx"}):
         model.opset_import.add(domain=domain, version=1)  # else onnx infers nothing

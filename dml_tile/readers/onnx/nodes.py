@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from onnx import AttributeProto, NodeProto, OperatorSetIdProto, defs
 
@@ -23,8 +22,8 @@ OPERATORS: Final = {
 }
 """The operators with a trait, by the trait."""
 
-_OTHER: Final = "ai.onnx@"
-_OTHER_OPSET: Final = re.compile(f"{re.escape(_OTHER)}(-?[0-9]{{1,19}})")
+APART: Final = "dml_tile.apart"
+"""The domain of onnx's own operators of which onnx is to infer nothing."""
 
 
 def place(*steps: str) -> str:
@@ -52,17 +51,16 @@ class Node:
     quantised = ""
     transposed: tuple[int, ...] = ()
 
-    def __init__(self, proto: NodeProto, opset: int | None, inputs: Sequence[Value] = ()) -> None:
-        moved = _OTHER_OPSET.fullmatch(proto.domain)
+    def __init__(self, proto: NodeProto, domain: str, opset: int | None, inputs: Sequence[Value] = ()) -> None:
         self.proto, self.type, self.inputs = proto, proto.op_type, inputs
         self.given = {name: value for name, value in zip(proto.input, inputs, strict=False) if name}
-        self.domain = "" if moved or proto.domain == "ai.onnx" else proto.domain
-        self.opset = int(moved[1]) if moved else opset
+        self.domain = "" if domain == "ai.onnx" else domain
+        self.opset = opset
         self.kind = f"{self.domain}.{self.type}" if self.domain else self.type
 
     def seeing(self, view: Callable[[Value], Value]) -> Node:
         """Return the node with each input as it is in another view."""
-        return Node(self.proto, self.opset, [view(value) for value in self.inputs])
+        return Node(self.proto, self.domain, self.opset, [view(value) for value in self.inputs])
 
     @cached_property
     def attributes(self) -> Mapping[str, AttributeProto]:
@@ -104,18 +102,68 @@ def default_opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
     return next((entry.version for entry in imports if entry.domain in ("", "ai.onnx")), None)
 
 
-def move(proto: NodeProto, source: int | None, target: int | None) -> None:
-    """Make a node of one opset mean the same in a graph of another opset.
+class NodePlace(NamedTuple):
+    """The place of a node by numbers and names, such as ``5/FUNCTION/0``, and its name in the file.
 
-    If the operator differs, its domain names its opset, so that nothing takes it for the other version.
+    ``is_of_function`` is True for a node of a model's function, or in a graph inside one.
     """
-    here, there = Node(proto, source), Node(proto, target)
-    versions = {schema and schema.since_version for schema in (here.schema, there.schema)}
-    if not here.domain and here.opset is not None and len(versions) > 1:
-        set_apart(proto, source)
+
+    pointer: str
+    name: str = ""
+    is_of_function: bool = False
 
 
-def set_apart(proto: NodeProto, opset: int | None) -> None:
-    """Name a node's opset in its domain, so that onnx infers nothing; ``Node`` has the original."""
-    if opset is not None and not proto.domain.startswith(_OTHER):
-        proto.domain = f"{_OTHER}{opset}"
+class NodeTable:
+    """The places of a model's nodes, and the opsets of those that are of another opset than the model.
+
+    A proto's doc_string is its number here, which copies of it keep; one without a number is not in the table.
+    """
+
+    def __init__(self, protos: Iterable[NodeProto], opset: int | None) -> None:
+        for proto in protos:
+            proto.ClearField("doc_string")
+        self.opset = opset
+        self._places: list[NodePlace | None] = []
+        self._opsets: dict[str, int] = {}
+
+    def put(self, proto: NodeProto, place: NodePlace | None) -> None:
+        """Give a proto a place; None takes it away."""
+        if (opset := self._opsets.get(proto.doc_string)) is not None:
+            self._opsets[str(len(self._places))] = opset
+        proto.doc_string = str(len(self._places))
+        self._places.append(place)
+
+    def is_apart(self, proto: NodeProto) -> bool:
+        """Return True for a node of another opset than the model."""
+        return proto.doc_string in self._opsets
+
+    def place_of(self, proto: NodeProto) -> NodePlace | None:
+        """Return the place of a proto; None if it has none yet."""
+        return self._places[int(proto.doc_string)] if proto.doc_string else None
+
+    def node(self, proto: NodeProto, inputs: Sequence[Value] = ()) -> Node:
+        """Return a proto as a node, whose opset is its own or else the model's."""
+        own = self._opsets.get(proto.doc_string)
+        return Node(proto, proto.domain, self.opset, inputs) if own is None else Node(proto, "", own, inputs)
+
+    def move(self, proto: NodeProto, opset: int | None) -> None:
+        """Make a node of an opset mean the same in the model.
+
+        If the operator differs, it is set apart, so that nothing takes it for the other version.
+        """
+        here, there = Node(proto, proto.domain, opset), Node(proto, proto.domain, self.opset)
+        versions = {schema and schema.since_version for schema in (here.schema, there.schema)}
+        if opset is not None and not here.domain and len(versions) > 1:
+            self._set_apart(proto, opset)
+
+    def set_apart(self, node: Node) -> None:
+        """Keep a node's opset here and change its domain, so that onnx infers nothing."""
+        if node.opset is not None:
+            self._set_apart(node.proto, node.opset)
+
+    def _set_apart(self, proto: NodeProto, opset: int) -> None:
+        if not proto.doc_string:
+            self.put(proto, None)
+        if not self.is_apart(proto):
+            proto.domain = APART
+            self._opsets[proto.doc_string] = opset

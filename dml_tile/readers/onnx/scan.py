@@ -20,10 +20,10 @@ from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
 from dml_tile.readers.onnx.file import Tensors, elements_of, of_elements, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
-from dml_tile.readers.onnx.functions import Inliner, place_of
+from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
 from dml_tile.readers.onnx.kernels import kernel_node
-from dml_tile.readers.onnx.nodes import Node, place
+from dml_tile.readers.onnx.nodes import Node, NodePlace, place
 from dml_tile.readers.onnx.onnxruntime import is_folded, why_folded
 from dml_tile.readers.onnx.operators import (
     Resolved,
@@ -103,7 +103,7 @@ class GraphScan:
         """Scan the model's graph: its Tiles come in the order in which they run."""
         self._loop_types.update(take_loop_types(model.graph))
         self._sizes_in_file.update(sizes_in_file(model.graph))
-        typed, why = with_types(model)
+        typed, why = with_types(model, self.inliner.table)
         graph = typed.graph
         inputs = {}
         for each in graph.input:
@@ -148,7 +148,7 @@ class GraphScan:
         tiles: list[tuple[str, Node]] = []
         used_names = {each.name for each in graph.output}
         for proto in graph.node:
-            node = Node(proto, self.inliner.opset, [scope.get(name, UNKNOWN) for name in proto.input])
+            node = self.inliner.table.node(proto, [scope.get(name, UNKNOWN) for name in proto.input])
             graphs, known = self._inside(node, scope, where, skipped)
             used_inside = {name: edge for each in graphs for name, edge in each.implicit.items()}
             used = used_inside | {name: value.edge for name, value in node.given.items() if value.edge}
@@ -215,10 +215,10 @@ class GraphScan:
         self, node: Node, operator: Resolved, outside: Mapping[str, Value], graphs: Sequence[ScannedGraph]
     ) -> ModelNode:
         """Return the node as placing takes it; ``outside`` are the values from outside that its graphs use."""
-        pointer, name, is_of_function = place_of(node.proto)
+        where = self.inliner.table.place_of(node.proto) or NodePlace("")
         inputs = zip(node.proto.input, node.inputs, strict=True)
         placed = ModelNode(
-            *(pointer, name, node.domain, node.type, operator.version),
+            *(where.pointer, where.name, node.domain, node.type, operator.version),
             tuple(each.edge or Edge() if name else None for name, each in inputs),
             tuple(node.outputs[name].edge if name else None for name in node.proto.output),
             operator.formals,
@@ -227,7 +227,7 @@ class GraphScan:
             tuple(each.nodes for each in graphs),
             introduced=operator.introduced,
             fits=partial(fits, node),
-            function=self.function or ("model" if is_of_function else ""),
+            function=self.function or ("model" if where.is_of_function else ""),
             fault=operator.fault,
         )
         if operator.schema and (operator.schema.has_function or operator.schema.has_context_dependent_function):
