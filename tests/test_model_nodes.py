@@ -284,6 +284,32 @@ def test_a_graph_inside_any_operator_has_tiles_other_graphs_and_values_from_outs
     assert not [each["message"] for each in output["sources"][0]["errors"] if each["severity"] == "error"]
 
 
+_BRANCHES: Final = (
+    "then_branch = t () => (float[] u) { u = HardSwish(a) }, else_branch = e () => (float[] v) { v = Neg(a) }"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "loads"),
+    [
+        ("y = HardSwish(a)", False),
+        ("z = SequenceMap(s)<body = h (float[2, 3] b) => (float[] d) { d = Add(a, b) }>; y = SequenceAt(z, i)", False),
+        ("y = CastLike(a, x)", True),  # replaced by one node
+        (f"y = If(c)<{_BRANCHES}>", True),
+    ],
+)
+def test_what_several_nodes_replace_in_the_body_of_a_replaced_node_does_not_load(
+    check: Call, body: str, loads: bool
+) -> None:
+    """As measured with wheels of 1.15 to 1.24; those before 1.17 load each."""
+    inputs = [typed("x", [2, 3]), typed("i", [], TensorProto.INT64), typed("c", [], TensorProto.BOOL)]
+    inputs.append(helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, [2, 3]))
+    file = save(f"out = SequenceMap(s)<body = g (float[2, 3] a) => (float[] y) {{ {body} }}>", inputs=inputs, opset=17)
+    for release, expected in ("1.16.3", True), ("1.18.1", loads), ("1.24.4", loads):
+        nodes = output_of(check, file, "-t", f"onnxruntime-directml-{release}")["nodes"]
+        assert all(each["placement"] != "none" for each in nodes) is expected
+
+
 def test_a_target_s_nodes_come_in_one_order_whichever_targets_are_asked_for(check: Call) -> None:
     file = save("a = Relu(x); b = HardSwish(a); y = Neg(b)", opset=17)  # 1.9 does not load it, and replaces no node
 

@@ -87,6 +87,22 @@ ROWS: Final = {
     "Tile-13 float32": (of("Tile", F, I64), "1.9 cpu, 1.10 directml"),
     "Tile-6 int64": (of("Tile", I64, I64, opset=12), "1.9 cpu, 1.10 directml"),
     "Shape, then Tile": (SHAPE_THEN_TILE, "1.9 cpu/cpu, 1.10 cpu/directml, 1.14 directml/cpu"),
+    "Shape, what does nothing, then Tile": (
+        of_nodes(
+            "s = Shape(x); a = Identity(s); y = Tile(a, r)",
+            inputs=[typed("x", ["N", 3])],
+            initializer=[tensor("r", [2])],
+        ),
+        "1.9 cpu/gone/cpu, 1.10 cpu/gone/directml, 1.14 directml/gone/cpu",
+    ),
+    "two equal Shapes, then a Tile of each": (
+        of_nodes(
+            "s = Shape(x); t = Shape(x); y = Tile(s, r); z = Tile(t, r2); k = Sub(y, z)",
+            inputs=[typed("x", ["N", 3])],
+            initializer=[tensor("r", [2]), tensor("r2", [3])],
+        ),
+        "1.9 cpu/gone/cpu/cpu/cpu, 1.10 cpu/gone/directml/directml/directml, 1.14 directml/gone/cpu/cpu/cpu",
+    ),
     "Shape of a static shape, then Tile": (SHAPE_OF_STATIC, "1.9 gone/gone"),
     "DecoderMasked": (of("DecoderMaskedMultiHeadAttention", F, F, F, **MASKED), "1.9 none, 1.20 cpu"),
     "MatMul-13 of 5 dimensions": (of("MatMul", F, F, rank=5), "1.9 cpu, 1.10 directml"),

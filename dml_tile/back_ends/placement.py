@@ -79,13 +79,14 @@ class Gone(NamedTuple):
     """The reason why level 1 removes a node, from a release on.
 
     ``is_computed`` is True if it does so by the CPU provider's kernel, from inputs that are constants. ``is_unwrapped``
-    marks an If that is replaced by one of its graphs.
+    marks an If that is replaced by one of its graphs. ``kept`` are the values that replace the node's outputs.
     """
 
     reason: str
     since: Version = (1, 0)
     is_computed: bool = False
     is_unwrapped: bool = False
+    kept: tuple[Edge | None, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

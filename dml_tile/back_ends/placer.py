@@ -152,6 +152,11 @@ _NOT_OPTIMISED: Final = {"model": ((1, 12), (1, 16)), "onnx": ((1, 12), (10**6, 
 
 Measured with wheels of 1.9 to 1.24: before, functions are replaced when the model is loaded.
 """
+_UNSORTED_SINCE: Final = (1, 17)
+"""The first release that refuses a node replaced by several, directly in the graph of one that was replaced before it.
+
+Measured with wheels of 1.15 to 1.24: HardSwish and SequenceMap in the body of a SequenceMap; deeper ones load.
+"""
 _NEVER_DIRECTML: Final = frozenset({"string", "complex64", "complex128", "bfloat16"})
 _64_BITS: Final = frozenset({"int64", "uint64"})
 _TYPES_SINCE: Final = {"double": (1, 10), "int4": (1, 20), "uint4": (1, 20)}
@@ -192,6 +197,10 @@ class _Placer:
         self._directml = directml_kernels(self._release)
         self._answers: dict[tuple[object, ...], _Answer] = {}
         self._made_by_directml: set[Edge] = set()
+        self._kept: dict[Edge | None, Edge | None] = {}
+        """Values that take the place of others, whose nodes are gone."""
+        self._in_bodies: set[ModelNode] = set()
+        """Nodes that are directly in a graph of a node of an operator's own function."""
         self._computed: set[Edge] = set()
         """Values that other releases fold, and this one computes as the model runs."""
 
@@ -217,6 +226,8 @@ class _Placer:
         """
         for node in nodes:
             if node.fault is None and (gone := outer or self._why_gone(node)):
+                if node.gone and not outer:
+                    self._kept.update(zip(node.outputs, map(self._read, node.gone.kept), strict=False))
                 yield node, None, Reason(Placement.GONE, why=gone)
                 is_unwrapped = not outer and node.gone is not None and node.gone.is_unwrapped
                 for graph in node.graphs:
@@ -230,13 +241,28 @@ class _Placer:
                 is_replaced = self._is_read and lacking and lacking.placement is not Placement.UNKNOWN
                 if is_replaced and node.body is not None:
                     if body := node.body():
-                        yield from self._claimed(body)
+                        yield from self._replaced(node, body)
                         continue
                     lacking = _UNKNOWN_TYPE if body is None else lacking
                 reason = self._on_cpu(node, reason, lacking)
             if reason.placement is Placement.DIRECTML:
                 self._made_by_directml.update(filter(None, node.outputs))
             yield node, kernel, reason
+
+    def _replaced(
+        self, node: ModelNode, body: Sequence[ModelNode]
+    ) -> Iterator[tuple[ModelNode, Kernel | None, Reason]]:
+        """Yield the nodes that replace one, as ``_claimed`` does."""
+        is_several = sum(each.operator != "Constant" for each in body) > 1
+        if node in self._in_bodies and is_several and self._release >= _UNSORTED_SINCE:
+            why = (
+                "has no kernel, and onnxruntime does not sort the nodes that replace it here: the session does not load"
+            )
+            advice = "export its parts in its place"
+            yield node, None, Reason(Placement.NONE, "ORT-NODE-no-kernel", why, advice, node.operator, " ")
+            return
+        self._in_bodies.update(inner for each in body for graph in each.graphs for inner in graph)
+        yield from self._claimed(body)
 
     def _why_gone(self, node: ModelNode) -> str:
         """Return why the release drops or folds a node; empty if it keeps it."""
@@ -253,6 +279,10 @@ class _Placer:
         self._computed.update(filter(None, node.outputs))
         return ""
 
+    def _read(self, edge: Edge | None) -> Edge | None:
+        """Return the value that is read in place of one whose node is gone; any other value itself."""
+        return self._kept.get(edge, edge)
+
     def _query(self, node: ModelNode, query: str) -> Reason | None:
         """Return why a support query refuses a node; None if it does not."""
         try:
@@ -265,7 +295,8 @@ class _Placer:
         """Return what the providers' tables, and the device, say of a node's version and types."""
         if node.fault is not None:
             return None, node.fault, None
-        strided = self._limits.int64 != "direct" and tuple(edge in self._made_by_directml for edge in node.inputs)
+        made = self._made_by_directml
+        strided = self._limits.int64 != "direct" and tuple(self._read(edge) in made for edge in node.inputs)
         # a type is empty if its value is left out, None if it is unknown
         types = tuple(
             tuple(edge.type if edge else "" for edge in edges) for edges in (node.inputs, node.outputs, node.implicit)
@@ -332,7 +363,7 @@ class _Placer:
                 continue
             if not edge.type:
                 return _UNKNOWN_TYPE
-            is_made = edge in node.outputs or edge in self._made_by_directml
+            is_made = edge in node.outputs or self._read(edge) in self._made_by_directml
             if refused := self._refused_type(edge.type, kernel, is_on_cpu=is_on_cpu, is_made=is_made):
                 return Reason(Placement.CPU, "ORT-CPU-device-type", f"{edge.type}: {refused}")
         return _ON_DIRECTML
@@ -406,9 +437,10 @@ class _Placer:
         for node, kernel, reason in found:
             if reason.placement is Placement.GONE:
                 continue
-            follows = stays_there = not there.isdisjoint((*node.inputs, *node.implicit))
+            inputs, implicit = (list(map(self._read, edges)) for edges in (node.inputs, node.implicit))
+            follows = stays_there = not there.isdisjoint((*inputs, *implicit))
             if kernel:
-                if follows and all(self._is_there(i, edge, kernel, there) for i, edge in enumerate(node.inputs)):
+                if follows and all(self._is_there(i, edge, kernel, there) for i, edge in enumerate(inputs)):
                     preferred.add(node)
                 stays_there = node in preferred or (node.domain, node.operator) in _ON_CPU
             if stays_there:

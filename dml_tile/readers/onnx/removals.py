@@ -114,7 +114,7 @@ def _unneeded(nodes: Sequence[Node], uses: Uses, ends: Mapping[Node, Gone]) -> I
         if gone is None and needed.isdisjoint(node.outputs):
             gone = max((used[name] for name in node.outputs if name in used), key=_SINCE, default=None)
             if gone:
-                yield node, gone
+                yield node, gone._replace(kept=())
         for name in map(uses.root, node.proto.input):
             if gone is None:
                 needed.add(name)
@@ -149,7 +149,7 @@ def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgrap
         same = first.setdefault((node.type, node.opset, *inputs, len(node.proto.output), attributes), node)
         if same is not node and not is_output:
             since = max(_sinces(node, same, uses), default=ANY)
-            yield node, Gone(f"it computes what {same.placed.pointer} does", since)
+            yield node, Gone(f"it computes what {same.placed.pointer} does", since, kept=same.placed.outputs)
             uses.forget(node)
             for name, other in zip(node.proto.output, same.proto.output, strict=True):
                 uses.replace(name, other, since, is_equal=True)
@@ -193,7 +193,7 @@ def _idle(node: Node, uses: Uses) -> tuple[str, Gone] | None:
     if len(made) == 1 or (not made and len(names) == 1):
         for does_nothing, since in rules:
             if does_nothing(node, i, uses):
-                return node.proto.input[i], Gone(f"the {node.type} does nothing", since)
+                return node.proto.input[i], Gone(f"the {node.type} does nothing", since, kept=(node.inputs[i].edge,))
     return None
 
 
