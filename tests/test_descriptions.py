@@ -88,16 +88,8 @@ def test_a_release_names_the_operators_of_its_build(text: str, expected: str) ->
             "StartPadding",
             [0, 1],
         ),
-        (
-            f"ConvTranspose-11 @1.13 {SAME}: float32[1,1,3] float32[1,1,4] -> float32[1,1,5]",
-            "StartPadding",
-            [0, 0],
-        ),
-        (
-            f"ConvTranspose-11 @1.12 {SAME}: float32[1,1,3] float32[1,1,4] -> float32[1,1,5]",
-            "StartPadding",
-            [0, 1],
-        ),
+        (f"ConvTranspose-11 @1.13 {SAME}: float32[1,1,3] float32[1,1,4] -> float32[1,1,5]", "StartPadding", [0, 0]),
+        (f"ConvTranspose-11 @1.12 {SAME}: float32[1,1,3] float32[1,1,4] -> float32[1,1,5]", "StartPadding", [0, 1]),
         ("Clip-12: int64[2] -> int64[2]", "Min", "0x8000000000000001"),
         ("Pad-13: float32[2] int64[2]=-1,1 -> float32[2]", "StartPadding", [0, 0, 0, 2**32 - 1]),
         ("Einsum-12 equation=ab,bc->ac: float32[2,3] float32[3,4] -> float32[2,4]", "TransB", "TRANSPOSE"),

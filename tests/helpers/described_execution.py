@@ -23,7 +23,7 @@ from dml_tile.back_ends.descriptions import (
     ProviderRefusalError,
     describe,
 )
-from dml_tile.back_ends.descriptions.node import Tensor
+from dml_tile.back_ends.descriptions.tensors import Tensor
 from dml_tile.back_ends.placement import Placement
 from dml_tile.back_ends.placer import place, release_of
 from dml_tile.descriptors.operator import OperatorDesc

@@ -15,27 +15,27 @@ from typing import Final
 from dml_tile.back_ends.described_node import DescribedNode, Outcome
 from dml_tile.back_ends.descriptions.activations import ACTIVATIONS
 from dml_tile.back_ends.descriptions.attention import ATTENTION
+from dml_tile.back_ends.descriptions.convolutions import CONVOLUTIONS
+from dml_tile.back_ends.descriptions.created import Described, Descriptions
 from dml_tile.back_ends.descriptions.element_wise import ELEMENT_WISE
 from dml_tile.back_ends.descriptions.matrices import MATRICES
 from dml_tile.back_ends.descriptions.movement import MOVEMENT
-from dml_tile.back_ends.descriptions.node import (
-    Described,
-    Descriptions,
-    KernelNode,
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
+from dml_tile.back_ends.descriptions.norms import NORMS
+from dml_tile.back_ends.descriptions.pooling import POOLING
+from dml_tile.back_ends.descriptions.quantised import QUANTISED
+from dml_tile.back_ends.descriptions.recurrent import RECURRENT
+from dml_tile.back_ends.descriptions.reductions import REDUCTIONS
+from dml_tile.back_ends.descriptions.refusals import (
     KnownAtRunTimeError,
     NotDescribedError,
     OpenError,
     ProviderRefusalError,
-    Table,
     require,
 )
-from dml_tile.back_ends.descriptions.norms import NORMS
-from dml_tile.back_ends.descriptions.quantised import QUANTISED
-from dml_tile.back_ends.descriptions.recurrent import RECURRENT
-from dml_tile.back_ends.descriptions.reductions import REDUCTIONS
 from dml_tile.back_ends.descriptions.resize import RESIZE
+from dml_tile.back_ends.descriptions.rotary import ROTARY
 from dml_tile.back_ends.descriptions.rows import FUSED_DOMAIN, ROWS, activation, fused_operator, operators_of
-from dml_tile.back_ends.descriptions.windows import WINDOWS
 
 __all__ = ["KnownAtRunTimeError", "NotDescribedError", "OpenError", "ProviderRefusalError"]
 __all__ += ["DESCRIPTIONS", "WITHOUT_OPERATORS", "Described", "KernelNode", "describe", "described_node"]
@@ -57,21 +57,12 @@ def _nothing(node: KernelNode) -> Descriptions:
     return ()
 
 
-DESCRIPTIONS: Final[Table] = {
-    **ROWS,
-    **ELEMENT_WISE,
-    **ACTIVATIONS,
-    **QUANTISED,
-    **MATRICES,
-    **WINDOWS,
-    **NORMS,
-    **REDUCTIONS,
-    **MOVEMENT,
-    **RESIZE,
-    **RECURRENT,
-    **ATTENTION,
-    **{("", name): _nothing for name in WITHOUT_OPERATORS},
-}
+_TABLES: Final = (
+    *(ROWS, ELEMENT_WISE, ACTIVATIONS, QUANTISED, MATRICES, CONVOLUTIONS, POOLING, NORMS, REDUCTIONS, MOVEMENT, RESIZE),
+    *(RECURRENT, ATTENTION, ROTARY, table_of({" ".join(sorted(WITHOUT_OPERATORS)): _nothing})),
+)
+
+DESCRIPTIONS: Final[Table] = {operator: function for table in _TABLES for operator, function in table.items()}
 """The functions that describe nodes, by their operators' domain and name."""
 
 

@@ -5,18 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from dml_tile.back_ends.descriptions.node import (
-    Descriptions,
-    KernelNode,
-    Table,
-    binary,
-    operator,
-    require,
-    table_of,
-    tensor,
-    unary,
-)
+from dml_tile.back_ends.descriptions.created import Descriptions, binary, operator, unary
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
+from dml_tile.back_ends.descriptions.refusals import require
 from dml_tile.back_ends.descriptions.rows import name_of
+from dml_tile.back_ends.descriptions.tensors import tensor
 
 
 def _prelu(node: KernelNode) -> Descriptions:
@@ -91,15 +84,13 @@ def _bias_split_gelu(node: KernelNode) -> Descriptions:
     ]
 
 
-ACTIVATIONS: Final[Table] = {
-    **table_of({"PRelu": _prelu, "Softmax LogSoftmax Hardmax": _softmax}),
-    **table_of(
-        {
-            "BiasGelu FastGelu": _bias_gelu,
-            "QuickGelu": _quick_gelu,
-            "BiasAdd": _bias_add,
-            "BiasSplitGelu": _bias_split_gelu,
-        },
-        "com.microsoft",
-    ),
-}
+ACTIVATIONS: Final[Table] = table_of(
+    {
+        "PRelu": _prelu,
+        "Softmax LogSoftmax Hardmax": _softmax,
+        "com.microsoft:BiasGelu FastGelu": _bias_gelu,
+        "com.microsoft:QuickGelu": _quick_gelu,
+        "com.microsoft:BiasAdd": _bias_add,
+        "com.microsoft:BiasSplitGelu": _bias_split_gelu,
+    }
+)

@@ -6,19 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.back_ends.descriptions.node import (
-    Described,
-    Descriptions,
-    KernelNode,
-    Table,
-    Tensor,
-    binary,
-    operator,
-    scalar,
-    table_of,
-    unary,
-)
+from dml_tile.back_ends.descriptions.created import Described, Descriptions, binary, operator, unary
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
 from dml_tile.back_ends.descriptions.rows import name_of
+from dml_tile.back_ends.descriptions.tensors import Tensor, scalar
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import dtype_of
 

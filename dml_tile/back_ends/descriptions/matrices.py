@@ -6,25 +6,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from dml_tile.back_ends.descriptions.node import (
-    MAX_DIMENSIONS,
-    MIN_DIMENSIONS,
-    OWN,
-    Alignment,
-    Described,
-    Descriptions,
-    KernelNode,
-    NotDescribedError,
-    Table,
-    Tensor,
-    binary,
-    operator,
-    require,
-    table_of,
-    tensor,
-    unary,
-)
+from dml_tile.back_ends.descriptions.created import Described, Descriptions, binary, operator, unary
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
 from dml_tile.back_ends.descriptions.quantised import uniform
+from dml_tile.back_ends.descriptions.refusals import NotDescribedError, require
+from dml_tile.back_ends.descriptions.tensors import MAX_DIMENSIONS, MIN_DIMENSIONS, OWN, Alignment, Tensor, tensor
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.geometry.layout import packed_strides
 
@@ -279,23 +265,16 @@ def _roles(labels: str, excluded: Sequence[str]) -> list[str]:
     return found
 
 
-MATRICES: Final[Table] = {
-    **table_of(
-        {
-            "MatMul": _matmul,
-            "Gemm": _gemm,
-            "QLinearMatMul": _qlinear_matmul,
-            "MatMulInteger": _matmul_integer,
-            "Einsum": _einsum,
-        }
-    ),
-    **table_of(
-        {
-            "FusedMatMul FusedMatMulActivation": _fused_matmul,
-            "MatMulIntegerToFloat": _matmul_integer_to_float,
-            "DynamicQuantizeMatMul": _dynamic_quantize_matmul,
-            "MatMulNBits": _matmul_n_bits,
-        },
-        "com.microsoft",
-    ),
-}
+MATRICES: Final[Table] = table_of(
+    {
+        "MatMul": _matmul,
+        "Gemm": _gemm,
+        "QLinearMatMul": _qlinear_matmul,
+        "MatMulInteger": _matmul_integer,
+        "Einsum": _einsum,
+        "com.microsoft:FusedMatMul FusedMatMulActivation": _fused_matmul,
+        "com.microsoft:MatMulIntegerToFloat": _matmul_integer_to_float,
+        "com.microsoft:DynamicQuantizeMatMul": _dynamic_quantize_matmul,
+        "com.microsoft:MatMulNBits": _matmul_n_bits,
+    }
+)

@@ -5,28 +5,20 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Final
 
-from dml_tile.back_ends.descriptions.node import (
+from dml_tile.back_ends.descriptions.created import Described, Descriptions, operator, unary
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
+from dml_tile.back_ends.descriptions.refusals import KnownAtRunTimeError, NotDescribedError, require
+from dml_tile.back_ends.descriptions.rows import name_of
+from dml_tile.back_ends.descriptions.tensors import (
     MAX_DIMENSIONS,
     MIN_DIMENSIONS,
     OWN,
-    Described,
-    Descriptions,
-    KernelNode,
-    KnownAtRunTimeError,
-    NotDescribedError,
-    Table,
     Tensor,
     at_least,
-    operator,
-    require,
     scalar,
-    table_of,
     tensor,
     uints,
-    unary,
 )
-from dml_tile.back_ends.descriptions.rows import name_of
-from dml_tile.back_ends.descriptions.windows import require_plain_indices
 from dml_tile.directml.data_types import TensorDataType
 
 _INT_MIN: Final = -(2**31)
@@ -145,7 +137,7 @@ def _pad(node: KernelNode) -> Descriptions:
 def _require_direct_indices(node: KernelNode) -> None:
     """Raise NotDescribedError where an old release may describe 64-bit integers as strided ones of 32 bits."""
     if {node.type(i) for i in range(len(node.inputs))} & _64_BITS:
-        require_plain_indices(node)
+        node.require_plain_indices()
 
 
 def _gather(node: KernelNode) -> Descriptions:
@@ -213,7 +205,7 @@ def _depth_to_space(node: KernelNode) -> Descriptions:
 
 
 def _reverse_sequence(node: KernelNode) -> Descriptions:
-    require_plain_indices(node)
+    node.require_plain_indices()
     shape, source = node.shape(), node.input()
     batch, time = node.axis(node.attribute("batch_axis", 1)), node.axis(node.attribute("time_axis", 0))
     require(batch != time, f"{batch} as batch_axis and time_axis")

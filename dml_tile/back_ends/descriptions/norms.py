@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dml_tile.back_ends.descriptions.node import (
+from dml_tile.back_ends.descriptions.created import Described, Descriptions, binary, operator, unary
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
+from dml_tile.back_ends.descriptions.refusals import require
+from dml_tile.back_ends.descriptions.rows import name_of, operators_of
+from dml_tile.back_ends.descriptions.tensors import (
     LEFT,
     MAX_DIMENSIONS,
     Alignment,
-    Described,
-    Descriptions,
-    KernelNode,
-    Table,
     Tensor,
     at_least,
-    binary,
     channels,
-    operator,
-    require,
     scalar,
-    table_of,
     tensor,
-    unary,
 )
-from dml_tile.back_ends.descriptions.rows import name_of, operators_of
 from dml_tile.directml.data_types import TensorDataType
 
 
@@ -217,22 +211,15 @@ def _embed_layer(node: KernelNode) -> Descriptions:
     return [*made, filled(1), binary("LOGICAL_EQUALS", node.input(7), ones, equal), summed]
 
 
-NORMS: Final[Table] = {
-    **table_of(
-        {
-            "BatchNormalization": _batch,
-            "InstanceNormalization": _instance,
-            "LayerNormalization SimplifiedLayerNormalization": _layer,
-            "MeanVarianceNormalization": _mean_variance,
-            "LpNormalization": _lp,
-        }
-    ),
-    **table_of(
-        {
-            "SkipLayerNormalization SkipSimplifiedLayerNormalization": _skip_layer,
-            "GroupNorm": _group,
-            "EmbedLayerNormalization": _embed_layer,
-        },
-        "com.microsoft",
-    ),
-}
+NORMS: Final[Table] = table_of(
+    {
+        "BatchNormalization": _batch,
+        "InstanceNormalization": _instance,
+        "LayerNormalization SimplifiedLayerNormalization": _layer,
+        "MeanVarianceNormalization": _mean_variance,
+        "LpNormalization": _lp,
+        "com.microsoft:SkipLayerNormalization SkipSimplifiedLayerNormalization": _skip_layer,
+        "com.microsoft:GroupNorm": _group,
+        "com.microsoft:EmbedLayerNormalization": _embed_layer,
+    }
+)

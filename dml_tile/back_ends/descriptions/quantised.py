@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.back_ends.descriptions.node import (
-    Described,
-    Descriptions,
-    KernelNode,
-    NotDescribedError,
-    Table,
-    Tensor,
-    at_least,
-    binary,
-    operator,
-    require,
-    scalar,
-    table_of,
-    tensor,
-    unary,
-)
+from dml_tile.back_ends.descriptions.created import Described, Descriptions, binary, operator, unary
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
+from dml_tile.back_ends.descriptions.refusals import NotDescribedError, require
 from dml_tile.back_ends.descriptions.rows import name_of
+from dml_tile.back_ends.descriptions.tensors import Tensor, at_least, scalar, tensor
 from dml_tile.directml.data_types import TensorDataType
 
 _ONE_ELEMENT_SINCE: Final = (1, 17)
@@ -148,15 +136,12 @@ def _qlinear_concat(node: KernelNode) -> Descriptions:
     return [*made, join, _requantize(joined, scale, zero, node.output())]
 
 
-QUANTISED: Final[Table] = {
-    **table_of({"QuantizeLinear DequantizeLinear": _quantize}),
-    **table_of(
-        {
-            "QuantizeLinear DequantizeLinear": _quantize,
-            "QLinearAdd": _qlinear_add,
-            "QLinearSigmoid": _qlinear_sigmoid,
-            "QLinearConcat": _qlinear_concat,
-        },
-        "com.microsoft",
-    ),
-}
+QUANTISED: Final[Table] = table_of(
+    {
+        "QuantizeLinear DequantizeLinear": _quantize,
+        "com.microsoft:QuantizeLinear DequantizeLinear": _quantize,
+        "com.microsoft:QLinearAdd": _qlinear_add,
+        "com.microsoft:QLinearSigmoid": _qlinear_sigmoid,
+        "com.microsoft:QLinearConcat": _qlinear_concat,
+    }
+)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dml_tile.back_ends.descriptions.node import Descriptions, KernelNode, Table, operator, require, table_of
+from dml_tile.back_ends.descriptions.created import Descriptions, operator
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
+from dml_tile.back_ends.descriptions.refusals import require
 from dml_tile.back_ends.descriptions.rows import activation
 
 _ACTIVATIONS: Final = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.back_ends.descriptions.node import (
-    OWN,
-    Described,
-    Descriptions,
-    KernelNode,
-    NotDescribedError,
-    Table,
-    Tensor,
-    binary,
-    operator,
-    table_of,
-    unary,
-)
+from dml_tile.back_ends.descriptions.created import Described, Descriptions, binary, operator, unary
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
+from dml_tile.back_ends.descriptions.refusals import NotDescribedError
 from dml_tile.back_ends.descriptions.rows import name_of
-from dml_tile.back_ends.descriptions.windows import require_plain_indices
+from dml_tile.back_ends.descriptions.tensors import OWN, Tensor
 from dml_tile.directml.data_types import TensorDataType
 
 _FUNCTIONS: Final = {
@@ -60,7 +50,7 @@ def _cumulative_sum(node: KernelNode) -> Descriptions:
 
 def _top_k(node: KernelNode) -> Descriptions:
     """Describe TopK; its indices are set to zero by themselves before, as words of 32 bits."""
-    require_plain_indices(node)
+    node.require_plain_indices()
     source, indices = node.input(), node.output(1).unsigned
     k = int(node.number(1) if node.has(1) else node.attribute("k"))
     words = Tensor(TensorDataType.UINT32, (1, 1, 1, indices.bytes // 4), of=indices.of)
@@ -72,9 +62,5 @@ def _top_k(node: KernelNode) -> Descriptions:
 
 
 REDUCTIONS: Final[Table] = table_of(
-    {
-        f"{' '.join(_FUNCTIONS)} ArgMax ArgMin": _reduction,
-        "CumSum": _cumulative_sum,
-        "TopK": _top_k,
-    }
+    {f"{' '.join(_FUNCTIONS)} ArgMax ArgMin": _reduction, "CumSum": _cumulative_sum, "TopK": _top_k}
 )

@@ -6,18 +6,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dml_tile.back_ends.descriptions.node import (
-    MIN_DIMENSIONS,
-    Descriptions,
-    KernelNode,
-    NotDescribedError,
-    Table,
-    Tensor,
-    require,
-    table_of,
-    unary,
-)
+from dml_tile.back_ends.descriptions.created import Descriptions, unary
+from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
+from dml_tile.back_ends.descriptions.refusals import NotDescribedError, require
 from dml_tile.back_ends.descriptions.rows import name_of
+from dml_tile.back_ends.descriptions.tensors import MIN_DIMENSIONS, Tensor
 
 _LARGE: Final = float(np.finfo(np.float32).max)
 

@@ -12,7 +12,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from dml_tile.back_ends.descriptions.node import Described, Descriptions, KernelNode, Table
+from dml_tile.back_ends.descriptions.created import Described, Descriptions
+from dml_tile.back_ends.descriptions.node import KernelNode, Table
 from dml_tile.back_ends.kernels import Version, version_of
 
 FUSED_DOMAIN: Final = "com.microsoft.dml"
