@@ -59,6 +59,19 @@ CASES: Final[dict[str, tuple[OperatorDesc, str, dict[str, Any]]]] = {
         CONVOLUTION, "3_0", {"FilterTensor.Sizes": (2, 4, 1, 3), "Dilations": (1, 1), "EndPadding": (0, 0)}
     ),
     "axes follow leading ones": (TOP, "3_0", {"Axis": 3, "OutputIndexTensor.Sizes": (1, 1, 3, 2)}),
+    "a tensor with fewer dimensions gets leading ones": (
+        operator("BATCH_NORMALIZATION", InputTensor=FLOAT, OutputTensor=FLOAT, Spatial=1, Epsilon=0, **{
+            f"{each}Tensor": tensor(3) for each in ("Mean", "Variance", "Scale", "Bias")
+        }), "6_4", {"MeanTensor.Sizes": (1, 3), "BiasTensor.Sizes": (1, 3)},
+    ),
+    "sizes of the usual count are the measure": (
+        operator("GEMM", ATensor=tensor(1, 2, 4), BTensor=tensor(1, 4, 3), CTensor=FLOAT, OutputTensor=tensor(1, 2, 3),
+                 TransA="NONE", TransB="NONE", Alpha=1, Beta=1), "6_4", {"CTensor.Sizes": (1, 2, 3)},
+    ),
+    "no count is beyond what a tensor has": (
+        add(tensor(2, DimensionCount=2**32 - 1), tensor(2, DimensionCount=2**32 - 1), tensor(2)), "6_4",
+        {"ATensor.DimensionCount": 1},
+    ),
     "a scale is an operator of its own": (
         operator("ELEMENT_WISE_ABS", InputTensor=LONG, OutputTensor=LONG, ScaleBias={"Scale": 2, "Bias": 0}), "6_2",
         {"ScaleBias": None},

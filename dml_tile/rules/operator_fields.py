@@ -44,10 +44,10 @@ def _disagreements(op: OperatorView, same: Iterable[Shared], target: Target) -> 
         values = [*map(TENSOR_FIELDS[field], views)]
         if len(counts := Counter(values)) < 2:
             continue
-        row = op.table.at(target.feature_level)[0] if field == "DataType" else {}
-        types = [row[tensor].data_types for tensor in tensors if tensor in row]
-        suits = {value: value is not None and all(not each or value in each for each in types) for value in counts}
-        expected = values[0] if alias else max(counts, key=lambda value: (suits[value], counts[value]))
+        suiting = _suiting(op, field, tensors, counts, target)
+        expected = (
+            values[0] if alias else max(counts, key=lambda value: (value in suiting, value is not None, counts[value]))
+        )
         first = views[values.index(expected)]
         if field == "Sizes" and 2 * counts[expected] <= len(values):  # a tensor that can be repeated follows
             others = [view for view in views if view.sizes != expected and len(view.sizes or ()) == len(expected)]
@@ -61,6 +61,20 @@ def _disagreements(op: OperatorView, same: Iterable[Shared], target: Target) -> 
                 continue
             message = f"{shown(value)} was provided, but {has} {shown(expected)}"
             yield Violation(view.path(field), message, basis=basis, edit=_alike(field, view, first, expected))
+
+
+def _suiting(op: OperatorView, field: str, tensors: Iterable[str], values: Iterable[Any], target: Target) -> set[Any]:
+    """Return the values that all tensors can have: types of their row, counts by ones, Sizes of the usual count."""
+    if field == "DataType":
+        row = op.table.at(target.feature_level)[0]
+        types = [row[tensor].data_types for tensor in tensors if tensor in row]
+        return {value for value in values if all(not each or value in each for each in types)}
+    count_of = TENSOR_FIELDS["DimensionCount"]
+    if field == "DimensionCount":
+        views = [view for tensor in tensors for view in op.by_field.get(tensor, ())]
+        return {value for value in values if all(count_of(view) == value or counted(view, value) for view in views)}
+    ((usual, _),) = Counter(map(count_of, op.views.values())).most_common(1)
+    return {value for value in values if value and len(value) == usual}
 
 
 def _alike(field: str, view: TensorView, first: TensorView, expected: Any) -> Try | None:

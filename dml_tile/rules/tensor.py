@@ -325,8 +325,10 @@ def counted(view: TensorView, count: int) -> Try | None:
     """Return the way out to give a tensor so many dimensions by leading sizes of 1, or without its own."""
     sizes, strides = view.desc.sizes or (), view.desc.strides
     missing, excess = max(0, count - len(sizes)), max(0, len(sizes) - count)
-    if not sizes or any(size != 1 for size in sizes[:excess]):
+    if not sizes or count > DML_TENSOR_DIMENSION_COUNT_MAX1 or any(size != 1 for size in sizes[:excess]):
         return None
+    if len(sizes) == count:
+        return set_to(count, view.path("DimensionCount"))
     after = (1,) * missing + sizes[excess:]
     edits = [Edit(view.path("Sizes"), after)]
     if strides is not None:
