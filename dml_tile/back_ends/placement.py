@@ -89,6 +89,21 @@ class Gone(NamedTuple):
     kept: tuple[Edge | None, ...] = ()
 
 
+class Fusion(NamedTuple):
+    """The node that ONNX Runtime makes of ``parts`` from a release to another, at the place of the last of them.
+
+    Level 1 does so before a provider is asked, level 2 if all parts are on DirectML. Nothing uses the nodes ``dropped``
+    then.
+    """
+
+    node: ModelNode
+    parts: tuple[ModelNode, ...]
+    level: int
+    since: Version
+    to: Version
+    dropped: tuple[ModelNode, ...] = ()
+
+
 @dataclass(slots=True, eq=False)
 class ModelNode:
     """A node of a model, or of the body of one of its functions.
@@ -99,6 +114,8 @@ class ModelNode:
     known; it is None for a node that nothing replaces. ``introduced`` is the first version of its operator; ``fits``
     tells whether an older opset has the operator with the node's attributes and their values. ``function`` names the
     kind of function whose body it is in: "model" for the model's own, "onnx" for an operator's, or neither.
+    ``fusions`` are those of which it is the last part, of which the first that applies is made; of a node that is made
+    so, ``parts`` is their number.
     """
 
     pointer: str
@@ -119,6 +136,8 @@ class ModelNode:
     function: str = ""
     fault: Reason | None = None
     kernel: Callable[[Version], KernelNode] | None = None
+    fusions: tuple[Fusion, ...] = ()
+    parts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

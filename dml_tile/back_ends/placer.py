@@ -10,7 +10,7 @@ onnxruntime/core/framework/fallback_cpu_capability.cc and DmlExecutionProvider/s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -208,13 +208,38 @@ class _Placer:
         """Yield the nodes of a graph with their placements, and those of the graphs inside them."""
         found = list(self._claimed(nodes))
         preferred = self._cpu_preferred(found) if self._limits.cpu_preferred else set()
+        placed: dict[ModelNode, Reason] = {}
         for node, _, reason in found:
             if node in preferred and reason.placement is Placement.DIRECTML:
                 reason = Reason(Placement.CPU, "ORT-CPU-preferred", "all that it needs is in the CPU's memory")
                 reason = self._on_cpu(node, reason, self._answer(node)[2])
+            placed[node] = reason
+        on_directml = {node for node, reason in placed.items() if reason.placement is Placement.DIRECTML}
+        fused = self._fused(placed, 2, on_directml)
+        for node, reason in placed.items():
+            made = fused.get(node)
+            if isinstance(made, Reason):
+                reason = made
+            elif made:
+                node, reason = made, self._answer(made)[1]
             yield node, reason
             for graph in () if reason.placement is Placement.GONE else node.graphs:
                 yield from self.placed(graph)
+
+    def _fused(
+        self, nodes: Iterable[ModelNode], level: int, among: Set[ModelNode]
+    ) -> Mapping[ModelNode, ModelNode | Reason]:
+        """Return the node that a level fuses from parts ``among`` these, by the last, and why the others are gone."""
+        fused: dict[ModelNode, ModelNode | Reason] = {}
+        for node in nodes:
+            for fusion in node.fusions:
+                is_made = fusion.level == level and fusion.since <= self._release <= fusion.to
+                if is_made and among >= {*fusion.parts} and fused.keys().isdisjoint(fusion.parts):
+                    made = fusion.node
+                    text = f"it is part of {made.operator}-{made.version} at {made.pointer}; onnxruntime fuses them"
+                    fused |= dict.fromkeys((*fusion.dropped, *fusion.parts), Reason(Placement.GONE, why=text))
+                    fused[node] = made
+        return fused
 
     def _claimed(
         self, nodes: Iterable[ModelNode], outer: str = ""
@@ -224,7 +249,14 @@ class _Placer:
         A node that no provider has as it is, is replaced by its body. ``outer`` says why the node that they are in is
         gone.
         """
+        nodes = list(nodes)
+        fused = self._fused(nodes, 1, {node for node in nodes if self._is_optimised(node)}) if not outer else {}
         for node in nodes:
+            made = fused.get(node, node)
+            if isinstance(made, Reason):
+                yield node, None, made
+                continue
+            node = made
             if node.fault is None and (gone := outer or self._why_gone(node)):
                 if node.gone and not outer:
                     self._kept.update(zip(node.outputs, map(self._read, node.gone.kept), strict=False))
@@ -269,8 +301,7 @@ class _Placer:
         gone = node.gone
         if gone is None:
             return ""
-        first, last = _NOT_OPTIMISED.get(node.function, ((0, 0), (0, 0)))
-        is_optimised = not first <= self._release <= last or node.operator == "Constant"
+        is_optimised = self._is_optimised(node) or node.operator == "Constant"
         is_computed = not gone.is_computed or (
             self._computed.isdisjoint(node.inputs) and cpu_provider_has(node, self._release)
         )
@@ -282,6 +313,10 @@ class _Placer:
     def _read(self, edge: Edge | None) -> Edge | None:
         """Return the value that is read in place of one whose node is gone; any other value itself."""
         return self._kept.get(edge, edge)
+
+    def _is_optimised(self, node: ModelNode) -> bool:
+        first, last = _NOT_OPTIMISED.get(node.function, ((0, 0), (0, 0)))
+        return not first <= self._release <= last
 
     def _query(self, node: ModelNode, query: str) -> Reason | None:
         """Return why a support query refuses a node; None if it does not."""
@@ -327,7 +362,11 @@ class _Placer:
         ways = list(filter(None, [self._later(directml_kernels, node)]))
         if first is None:
             text = f"no release registers {node.operator}"
-            if node.body and node.introduced > 1:
+            if node.parts:
+                text = f"{text}, which onnxruntime fuses from {node.parts} nodes at opset {node.introduced} and above"
+            if node.parts and node.introduced > 1:
+                ways.append(f"export at opset {node.introduced - 1} or below")
+            elif node.body and node.introduced > 1:
                 ways.append(f"export at opset {node.introduced - 1} or below: the exporter then writes its parts")
         elif not kernels:
             since = version_text(first)

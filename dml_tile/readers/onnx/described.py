@@ -36,9 +36,9 @@ def read_descriptions(
     placed = [place(scan(each, path, prepare(each), release).nodes, target) for each in models]
     (errors, found), (_, sized_nodes) = placed[0], placed[-1]
     yield from (unreadable("", error.text) for error in errors if error.placement is Placement.NONE)
-    kernels = {node.pointer: node.kernel for node, _ in sized_nodes}
+    kernels = {(node.pointer, node.operator): node.kernel for node, _ in sized_nodes}
     for node, reason in found:
-        kernel = kernels.get(node.pointer) or node.kernel
+        kernel = kernels.get((node.pointer, node.operator)) or node.kernel
         if reason.placement is Placement.DIRECTML and kernel:
             yield described_node(node.pointer, node.name, kernel(release))
     return replace(facts, nodes=len(found))

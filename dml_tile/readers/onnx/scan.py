@@ -21,6 +21,7 @@ from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, Value
 from dml_tile.readers.onnx.file import Tensors, elements_of, of_elements, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner
+from dml_tile.readers.onnx.fusions import note_fusions
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
 from dml_tile.readers.onnx.kernels import kernel_node
 from dml_tile.readers.onnx.nodes import Node, NodePlace, place
@@ -174,6 +175,7 @@ class GraphScan:
             drop(nodes, uses, is_subgraph=bool(where))
             note_quantised_tiles(nodes, uses)
             note_transposed_tiles(nodes, uses)
+            note_fusions(nodes, uses, self.inliner.table.opset)
         if not skipped:
             defaults = () if where else self.overridable.values()
             self._note_lacking(each for each in (*graph.initializer, *defaults) if each.name in used_names)

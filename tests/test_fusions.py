@@ -1,0 +1,94 @@
+"""The nodes that onnxruntime fuses, by release: as recorded of its wheels, and as placed on DirectML."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+from onnx import ModelProto
+
+from dml_tile.back_ends import placer
+from dml_tile.back_ends.kernels import cpu_kernels, releases, version_of, version_text
+from tests.helpers.onnx_graphs import model, placements, tensor, typed
+from tests.helpers.recorded_answers import rows_of
+
+ROWS: Final = list(rows_of("fused_nodes.jsonl"))
+FUSED: Final = {"BiasGelu", "FastGelu", "FusedMatMul", "Gelu", "LayerNormalization", "QuickGelu"}
+LAST: Final = (1, 24)
+"""The last release of which answers were recorded."""
+NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "half": 0.5, "eight": 8, "root": 2**0.5, "bert": 1.4142099618911743}
+VALUES: Final = {**NUMBERS, "tiny": 1e-5, "c1": 0.044715, "c2": 0.7978845834732056, "c": [1, 2, 3, 4]}
+
+
+def made(nodes: str, opset: int) -> ModelProto:
+    """Return the recorded model of these nodes, of which w is an output too, if it is there."""
+    kept = [tensor(name, value, "float32") for name, value in VALUES.items()]
+    kept += [tensor("o", [[1, 2, 3, 4]], "float32"), tensor("k", [[1, 2, 3, 4]] * 4, "float32"), tensor("last", [-1])]
+    inputs = [typed("x", [2, 4, 4]), typed("g", [4]), typed("z2", [3, 4])]
+    found = model(nodes, inputs=inputs, opset=opset, initializer=kept, ir_version=7)
+    if any("w" in each.output for each in found.graph.node):
+        found.graph.output.append(typed("w"))
+    return found
+
+
+def fused(found: ModelProto, release: str) -> list[str]:
+    """Return the fused nodes that are there at a release, with the names of their outputs."""
+    nodes = [node for node, why in placements(found, f"onnxruntime-directml-{release}.0") if why.placement != "gone"]
+    outputs = {node.pointer: found.graph.node[int(node.pointer)].output[0] for node in nodes}
+    return sorted(f"{node.operator} {outputs[node.pointer]}" for node in nodes if node.operator in FUSED)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['opset']}: {row['nodes'][:40]}")
+def test_nodes_are_fused_as_in_the_wheels(row: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placer, "directml_kernels", cpu_kernels)
+    found, expected = made(row["nodes"], row["opset"]), ""
+    first = version_of(next(iter(row["fused"])))
+    for release in (version_text(each) for each in releases() if first <= each <= LAST):
+        expected = row["fused"].get(release, expected)
+        assert ", ".join(fused(found, release)) == expected, release
+
+
+GELU: Final = ROWS[0]["nodes"]
+LAYER_NORM: Final = next(row["nodes"] for row in ROWS if "last" in row["nodes"])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "opset", "release", "expected"),
+    [
+        (GELU, 13, "1.13", "5 directml"),
+        (GELU, 13, "1.14", "directml com.microsoft.Gelu-1"),
+        (GELU, 20, "1.19", "directml com.microsoft.Gelu-1"),
+        (GELU, 20, "1.20", "cpu Gelu-20"),
+        (LAYER_NORM.replace("(x, last)", "(x)").replace("(p, last)", "(p)"), 13, "1.24", "9 directml"),
+        (LAYER_NORM, 18, "1.14", "7 directml, 2 cpu"),
+        (LAYER_NORM, 18, "1.19", "directml LayerNormalization-17"),
+    ],
+)
+def test_a_fused_node_is_placed_by_its_own_kernel_where_its_parts_are_on_directml(
+    nodes: str, opset: int, release: str, expected: str
+) -> None:
+    kept = [(node, why) for node, why in placements(made(nodes, opset), f"onnxruntime-directml-{release}.0")]
+    there = [(node, why) for node, why in kept if why.placement != "gone"]
+    if len(there) == 1:
+        ((node, why),) = there
+        assert f"{why.placement} {node.domain}{'.' if node.domain else ''}{node.operator}-{node.version}" == expected
+        assert node.pointer == kept[-1][0].pointer
+        gone = {why.text for _, why in kept[:-1]}
+        assert gone == {f"it is part of {node.operator}-{node.version} at {node.pointer}; onnxruntime fuses them"}
+    else:
+        counts = {each: sum(why.placement == each for _, why in there) for each in ("directml", "cpu")}
+        assert ", ".join(f"{count} {each}" for each, count in counts.items() if count) == expected
+
+
+def test_a_gelu_that_directml_lacks_is_on_the_cpu_and_says_which_opset_keeps_it_on_directml() -> None:
+    *_, (node, why) = placements(made(GELU, 20), "onnxruntime-directml-1.24.4")
+    assert (node.operator, why.placement, why.rule) == ("Gelu", "cpu", "ORT-CPU-unregistered")
+    assert why.suggestion == "export at opset 19 or below"
+    assert "which onnxruntime fuses from 5 nodes at opset 20 and above" in why.text
+
+
+def test_a_transpose_that_others_use_stays() -> None:
+    nodes = "n = Neg(x); t = Transpose<perm=[0, 2, 1]>(n); y = MatMul(x, t)"
+    for more, kinds in (("", ["Neg", "FusedMatMul"]), ("; w = Abs(t)", ["Neg", "Transpose", "FusedMatMul", "Abs"])):
+        found = placements(made(nodes + more, 13), "onnxruntime-directml-1.24.4")
+        assert [node.operator for node, why in found if why.placement == "directml"] == kinds
