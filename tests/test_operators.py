@@ -514,6 +514,7 @@ def test_the_cast_is_to_the_nearest_type(name: str, given: str, cast: str) -> No
 
 
 WINDOWS: Final = "(InputTensor.Sizes[2] + StartPadding[0] + EndPadding[0] - WindowSize[0]) // Strides[0] + 1"
+HIDDEN: Final = "where hidden_size is RecurrenceTensor.Sizes[2] / 3"
 GATHERED: Final = "InputTensor's Sizes, with IndicesTensor's last IndexDimensions in place of that along Axis"
 
 
@@ -523,7 +524,7 @@ GATHERED: Final = "InputTensor's Sizes, with IndicesTensor's last IndexDimension
         ("gemm-inner-sizes", "ATensor.Sizes[3] is 4; BTensor.Sizes[2] is 5: both are K, the inner size", "set it to 4"),
         ("gemm-scalar-c", "{1, 5} was provided, but OutputTensor has {3, 5}",
          "give it OutputTensor's Sizes, with strides of 0"),
-        ("gru-hidden-size", "32 was provided, but 6 * hidden_size = 30 was expected", "set it to 30"),
+        ("gru-hidden-size", f"32 was provided, but 6 * hidden_size = 30 was expected, {HIDDEN}", "set it to 30"),
         ("quantize-scalar-scale", "{1} was provided, but InputTensor has {2}",
          "give it InputTensor's Sizes, with strides of 0"),
         ("attention-values", "5 was provided, but valueSequenceLength = 6 was expected", "set it to 6"),

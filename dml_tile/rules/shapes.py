@@ -168,7 +168,8 @@ def _of_size(tensor: str, i: int, word: str, names: dict[str, str], step: Callab
             yield step(test, partial(_no_multiple, size, path, factor))
     elif names_in(word) <= names.keys():
         test = f"{size} in ({word.replace('|', ', ')},)"
-        yield step(test, partial(_other_size, size, path, word, names.get(word, "")))
+        sources = [f"{name} is {names[name]}" for name in sorted(names_in(word) - {word}) if "." in names[name]]
+        yield step(test, partial(_other_size, size, path, word, names.get(word, ""), ", ".join(sources)))
 
 
 _Describe: TypeAlias = Callable[[OperatorView, dict[str, Any]], Violation]
@@ -220,8 +221,13 @@ def _no_multiple(size: str, path: str, factor: str, op: OperatorView, values: di
     return Violation(path, f"{given} was provided, but a multiple of {_spaced(factor)} = {expected} was expected")
 
 
-def _other_size(size: str, path: str, word: str, place: str, op: OperatorView, values: dict[str, Any]) -> Violation:
-    """Describe a size; ``place`` is where the name that it has was bound, or the field that decides its value."""
+def _other_size(
+    size: str, path: str, word: str, place: str, sources: str, op: OperatorView, values: dict[str, Any]
+) -> Violation:
+    """Describe a size; ``place`` is where the name that it has was bound, or the field that decides its value.
+
+    ``sources`` are the places where names in an expression were bound, in words.
+    """
     given, choices = evaluated(size, values), word.split("|")
     edit = set_to(evaluated(choices[0], values), path)
     if place and place not in op.fields:
@@ -229,7 +235,7 @@ def _other_size(size: str, path: str, word: str, place: str, op: OperatorView, v
         message = f"{place} is {values[word]}; {path} is {given}: both are {word}{described and f', {described}'}"
         return Violation(path, message, edit=edit)
     texts = [each if each.isdigit() else f"{_spaced(each)} = {evaluated(each, values)}" for each in choices]
-    since = f", since {place} is {op.named(place)}" if place else ""
+    since = f", since {place} is {op.named(place)}" if place else f", where {sources}" if sources else ""
     return Violation(path, f"{given} was provided, but {' or '.join(reversed(texts))} was expected{since}", edit=edit)
 
 
