@@ -136,7 +136,12 @@ def executed(
         made = describe(kernel_of(proto, values, constants, outputs, opset))
     except KnownAtRunTimeError:
         made = describe(kernel_of(proto, values, {*values}, outputs, opset)._replace(is_in_graph=False))
-    memory = {name: _held(values[name]) for name in proto.input if name}
+    return computed(made, {name: values[name] for name in proto.input if name}, outputs)
+
+
+def computed(made: Sequence[Described], inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs, of these types and sizes, that operators write. Raises WrongBindingError if they write inputs."""
+    memory = {name: _held(array) for name, array in inputs.items()}
     before = {name: data.copy() for name, data in memory.items()}
     memory |= {name: _memory(_bytes_of(array).size) for name, array in outputs.items()}
     dispatch(made, memory, {*before})

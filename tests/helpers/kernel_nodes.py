@@ -3,14 +3,14 @@
     com.microsoft:MatMulNBits-1 @1.24 N=16 K=32: float32[2,32] uint8[16,1,16] float32[16] -> float32[2,16]
 
 An input is a type and sizes; ``_`` is one that is left out, ``?`` stands for an unknown size. ``int64[2]=1,2`` is
-constant, and so is ``int64[2]=`` with elements that count up.
+constant, and so is ``float32[2]=`` with elements that are drawn: numbers that suit a scale or a zero point for scalars.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -56,12 +56,18 @@ def _values(texts: Iterable[str], side: str) -> Iterable[Input | None]:
             continue
         sizes = [size for size in parts["sizes"].split(",") if size]
         shape = None if "?" in sizes else tuple(map(int, sizes))
-        dtype = np.dtype(parts["type"] if hasattr(np, parts["type"]) or parts["type"] == "bool" else "uint8")
-        if parts["elements"]:
-            elements = np.array([float(each) for each in parts["elements"].split(",")]).astype(dtype)
-        else:
-            elements = np.arange(np.prod(shape or (1,), dtype=int)).astype(dtype)
+        elements = _elements(parts["type"], shape or (), parts["elements"], i)
         yield Input(f"{side}{i}", parts["type"], shape, bool(parts["constant"]), elements=partial(_same, elements))
+
+
+def _elements(name: str, shape: Sequence[int], text: str | None, seed: int) -> Any:
+    dtype, rng = np.dtype(name if name in np.sctypeDict else "uint8"), np.random.default_rng(seed)
+    if text:
+        return np.array([float(each) for each in text.split(",")]).astype(dtype).reshape(shape)
+    if dtype.kind == "f":
+        return np.asarray(rng.standard_normal(shape) if shape else 0.05, dtype)
+    most = np.iinfo(dtype).max if dtype in (np.int8, np.uint8) else 2
+    return np.asarray(rng.integers(0, most, shape) if shape else most // 2, dtype)
 
 
 def _same(elements: Any) -> Any:
