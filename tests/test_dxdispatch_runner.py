@@ -239,8 +239,17 @@ def test_an_operator_may_run_in_place_where_its_page_says_so(run: Callable[..., 
     assert run(operator_model("ACTIVATION_RELU", {"Out": values(-1, 2)}, bindings, **tensors)) == (
         "Resource 'Out': 0, 2\n"
     )
-    sigmoid = operator_model("ACTIVATION_SIGMOID", {"Out": values(-1, 2)}, bindings, **tensors)
-    assert refused(run, sigmoid) == {"/commands/0": [("DML-BINDING-overlap", "OutputTensor")]}
+    power = {**tensors, "ExponentTensor": f32(2)}
+
+    def powers(base: str, exponent: str) -> dict[str, Any]:
+        resources = {"Out": values(1, 2), "Other": values(2, 3)}
+        bound = {"InputTensor": base, "ExponentTensor": exponent, "OutputTensor": "Out"}
+        return operator_model("ELEMENT_WISE_POW", resources, bound, **power)
+
+    assert run(powers("Out", "Other")) == "Resource 'Out': 1, 8\n"
+    assert refused(run, powers("Other", "Out")) == {"/commands/0": [("DML-BINDING-overlap", "OutputTensor")]}
+    softmax = operator_model("ACTIVATION_SOFTMAX", {"Out": values(-1, 2)}, bindings, **tensors)
+    assert refused(run, softmax) == {"/commands/0": [("DML-BINDING-overlap", "OutputTensor")]}
 
 
 def test_an_index_out_of_range_ends_the_run_at_its_command(run: Callable[..., str]) -> None:

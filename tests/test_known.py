@@ -121,6 +121,7 @@ OPERATORS: Final = [
     ("page-last-word", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD", "6_0", "6_4",
      lambda f: product(f["OutputTensor"].desc.sizes) % 4 != 0),
     ("page-roi-align1", "ROI_ALIGN1", "6_2", "6_4", always),
+    ("page-pooling-scales", "QUANTIZED_LINEAR_AVERAGE_POOLING", "6_2", "6_4", always),
 ]  # fmt: skip
 
 
@@ -216,6 +217,14 @@ def test_a_node_of_a_graph_gets_its_note(
     assert [finding.path for finding in found if finding.rule == f"DML-KNOWN-{row}"] == [path]
     for without, where in ((passes, target), (desc, other)):
         assert f"DML-KNOWN-{row}" not in (notes(without, where) or ())
+
+
+def test_a_pooling_whose_scales_have_its_dimension_count_gets_no_note() -> None:
+    data = recorded("QUANTIZED_LINEAR_AVERAGE_POOLING")[0].model_dump(mode="json", by_alias=True)
+    for name in ("InputScaleTensor", "OutputScaleTensor", "InputZeroPointTensor", "OutputZeroPointTensor"):
+        if tensor := data["Desc"][name]:
+            tensor["Desc"] |= {"DimensionCount": 4, "Sizes": [1] * 4, "Strides": None}
+    assert "DML-KNOWN-page-pooling-scales" not in (notes(OperatorDesc.model_validate(data), "6_2") or {"refused"})
 
 
 def test_each_row_with_a_condition_has_both_cases() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dml_tile.cli.console import FINDINGS, UNREADABLE, complain
+from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, print_stderr
 from dml_tile.cli.formats import console_of, print_bytes, print_text, require_writable
 from dml_tile.cli.options import AgainstOption, RootOption, TargetsOption, folder_of_links
 
@@ -60,7 +60,7 @@ def run(
             raise input_error(
                 "", "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
             )
-        found = run_model(
+        notes = run_model(
             parse_source(model),
             _allowed_folders(model, output_dir, allow_hidden, overwrite),
             print_bytes if dxdispatch_output else print_text,
@@ -69,7 +69,9 @@ def run(
             as_dxdispatch=dxdispatch_output,
             in_rows=sys.stdout.isatty(),
         )
-        print_refusals(console_of(sys.stderr), model, found, target)
+        print_refusals(console_of(sys.stderr), model, notes.findings, target)
+        if notes.values:
+            print_stderr(f"dml-tile: not DirectML's in every byte: {notes.values}")
     except RefusedModelError as error:
         print_refusals(console_of(sys.stderr), model, error.results, target)
         raise typer.Exit(FINDINGS) from None

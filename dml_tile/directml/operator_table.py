@@ -142,8 +142,8 @@ class OperatorTable:
     """No input may be owned by DirectML."""
     not_repeated: tuple[str, ...] = ()
     """Inputs that the runtime does not take with strides of 0 along dimensions of several elements."""
-    in_place: bool = False
-    """An output may alias an input of the same layout during binding, by the operator's page."""
+    in_place: tuple[str, ...] = ()
+    """Inputs that an output of the same layout may alias during binding, by the operator's page."""
     inputs: tuple[str, ...] = ()
     """Tensors that the operator reads, though their names begin with Output."""
     channels: bool = False

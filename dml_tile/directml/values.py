@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -54,3 +55,13 @@ def values() -> Mapping[str, Values]:
         name: Values(**(row | {"within": tuple(row["within"])} if "within" in row else row))
         for name, row in rows.items()
     }
+
+
+def how_true(operators: Iterable[str]) -> str:
+    """Return how near the operators' values are to DirectML's, in one line; empty if all recorded bytes are equal."""
+    names = defaultdict[str, list[str]](list)
+    for name in dict.fromkeys(operators):
+        row = values()[name]
+        if row.label != "bytes" or row.convention:
+            names[str(row)].append(name)
+    return "; ".join(f"{', '.join(each)}: {kind}" for kind, each in names.items())

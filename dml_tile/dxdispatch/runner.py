@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
+from dml_tile.directml.operators import operators
 from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.directml.values import how_true
 from dml_tile.dxdispatch.bindings import binding_findings, binding_problems
 from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
@@ -76,6 +78,15 @@ _BLOCK: Final = 2**12
 """The bytes that a small file, or a folder, takes on a disk."""
 
 
+class RunNotes(NamedTuple):
+    """What a run that went well tells."""
+
+    findings: dict[str, tuple[Finding, ...]]
+    """The notes on the model's parts, by their JSON pointers."""
+    values: str
+    """How near the values of its operators are to DirectML's; empty if all are equal in every recorded byte."""
+
+
 def run_model(
     document: Document,
     folders: AllowedFolders,
@@ -86,12 +97,11 @@ def run_model(
     *,
     as_dxdispatch: bool = False,
     in_rows: bool = False,
-) -> dict[str, tuple[Finding, ...]]:
+) -> RunNotes:
     """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
 
     ``dispatch`` is called with the name of a dispatchable that is a tile, and the tile, to run it. ``as_dxdispatch``
-    prints exactly what DxDispatch prints. ``in_rows`` prints a resource in rows of its tensor's last dimension. Returns
-    the notes on the model's parts, by their JSON pointers.
+    prints exactly what DxDispatch prints. ``in_rows`` prints a resource in rows of its tensor's last dimension.
 
     Nothing is printed or written before all operators, resources, bindings and paths are known to be good. Raises
     RefusedModelError with the findings of its parts, operators and bindings, and with those of an index out of range,
@@ -134,7 +144,7 @@ def run_model(
     for step in steps:
         step()
     bounds.require_all_printed()
-    return found
+    return RunNotes(found, how_true(operators()[desc.type].name for desc in described.values()))
 
 
 def _operators_of(model: Model, parts: Mapping[str, ModelPart], data: dict[str, Any]) -> dict[str, OperatorDesc]:
@@ -166,9 +176,9 @@ def _require_operators(
     parts: Mapping[str, ModelPart],
     target: Target,
     against: Against,
-    found: dict[str, tuple[Finding, ...]],
+    found: Mapping[str, tuple[Finding, ...]],
 ) -> None:
-    """Raise RefusedModelError for a model that is not run; add notes on the operators' values to ``found``."""
+    """Raise RefusedModelError for a model that is not run; ``found`` are the findings of its parts."""
     results = {
         pointer: findings
         for pointer, findings in found.items()
@@ -184,10 +194,8 @@ def _require_operators(
             findings: tuple[Finding, ...] = (not_executed(dispatchable.type, parts[pointer].said_of_no_operator),)
         else:
             findings = tuple(filter(blocks_creation, check(desc, target, against))) or execution_findings(desc, target)
-        if refusals := tuple(finding for finding in findings if finding.severity > Severity.NOTE or desc is None):
-            results[pointer] = results.get(pointer, ()) + refusals
-        elif findings:
-            found[pointer] = found.get(pointer, ()) + findings
+        if findings:
+            results[pointer] = results.get(pointer, ()) + findings
     if results:
         raise RefusedModelError(results)
 

@@ -146,9 +146,9 @@ class ExecutableOperator:
     @property
     def aliases(self) -> frozenset[tuple[str, str]]:
         """The pairs of an output and an input that may be one range of memory: the page says so, the layouts agree."""
-        pairs = ((output, other) for output in self.written for other in self.read)
-        is_documented = table_of(self.fields).in_place
-        return frozenset((a.path, b.path) for a, b in pairs if is_documented and a.layout == b.layout)
+        named = [other for other in self.read if other.path in table_of(self.fields).in_place]
+        pairs = ((output, other) for output in self.written for other in named)
+        return frozenset((a.path, b.path) for a, b in pairs if a.layout == b.layout)
 
     def findings_of(self, memory: Mapping[str, Bytes]) -> Iterator[Finding]:
         """Yield the findings of buffers that are too small, and of outputs that overlap another tensor, by path."""

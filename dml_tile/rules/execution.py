@@ -10,7 +10,7 @@ from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.directml import pages
 from dml_tile.directml.targets import Target
 from dml_tile.directml.values import values
-from dml_tile.findings import Basis, Finding, Rules, Severity, Violation, apply_rules
+from dml_tile.findings import Basis, Finding, Rules, Violation, apply_rules
 
 
 class Work(NamedTuple):
@@ -86,18 +86,8 @@ def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violat
         yield Violation("InputScaleTensor", f"{name} is executed with one scale for all elements")
 
 
-@OPERATOR_RULES.add("DML-EXECUTE-values", severity=Severity.NOTE)
-def values_are_equal(fields: OperatorFields, target: Target) -> Iterator[Violation]:
-    """An executed operator's values were equal to DirectML's in every recorded byte. For others, the note says how near
-    they were.
-    """
-    row = values().get(fields.operator.name)
-    if row is not None and (row.label != "bytes" or row.convention):
-        yield Violation("Type", f"{fields.operator.name}: {row}")
-
-
 def execution_findings(desc: OperatorDesc, target: Target) -> tuple[Finding, ...]:
-    """Return why an operator that passed ``check`` is not executed, or a note on how true its values are."""
+    """Return why an operator that passed ``check`` is not executed."""
     fields = desc.desc
     return tuple(apply_rules(OPERATOR_RULES, fields, target)) if isinstance(fields, OperatorFields) else ()
 

@@ -76,7 +76,6 @@ graph = GraphDesc(
 _EXECUTION: Final = """\
 import numpy as np
 from dml_tile import OperatorDesc, Target, evaluate
-from dml_tile.rules.execution import execution_findings
 
 
 def tensor(*sizes, data_type="FLOAT32"):
@@ -139,9 +138,6 @@ CALLS: Final = {
     "DML-EXECUTE-operator": Calls(
         'evaluate(roi_align_grad("MAX", tensor(1, 1, 2, 2)), gradients)',
         'evaluate(roi_align_grad("AVERAGE"), gradients)',
-    ),
-    "DML-EXECUTE-values": Calls(
-        'execution_findings(gather, Target.parse("6_4"))', 'execution_findings(fill(3), Target.parse("6_4"))'
     ),
     "DML-EXECUTE-bound": Calls("evaluate(fill(2**30 + 1), {})", "evaluate(fill(3), {})"),
     "DML-EXECUTE-index": Calls(

@@ -105,6 +105,12 @@ class Call:
         return widened(self.raw.get(name))
 
     @property
+    def x(self) -> Array:
+        """InputTensor as it is, not widened."""
+        found: Array = self.raw["InputTensor"]
+        return found
+
+    @property
     def out(self) -> Output:
         """The first output that is not null, of a field that is no array."""
         return next(output for output in self.outputs.values() if isinstance(output, Output))

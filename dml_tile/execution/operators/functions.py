@@ -6,7 +6,7 @@ and tiny results of sinh, of exp(x) - 1, and of log(1 + x).
 
 from __future__ import annotations
 
-from math import e, log2, pi, sqrt
+from math import e, log2, pi
 from typing import Final
 
 import numpy as np
@@ -45,20 +45,8 @@ def log_1_plus_exp(x: Array) -> Array:
     return np.where(x > 30, x, log(1 + exp(x)))
 
 
-def sinh(x: Array) -> Array:
-    return (exp(x) - exp(-x)) / 2
-
-
-def cosh(x: Array) -> Array:
-    return (exp(x) + exp(-x)) / 2
-
-
 def tanh(x: Array) -> Array:
     return 1 - 2 / (exp(2 * x) + 1)
-
-
-def tan(x: Array) -> Array:
-    return np.sin(x) / np.cos(x)
 
 
 _ACOS: Final = (1.5707288, -0.2121144, 0.074261, -0.0187293)
@@ -106,18 +94,6 @@ def atan_yx(y: Array, x: Array) -> Array:
     return np.where((np.fmin(y, x) < 0) & (np.fmax(y, x) >= 0), -found, found)
 
 
-def asinh(x: Array) -> Array:
-    return log(x + np.sqrt(x * x + 1))
-
-
-def acosh(x: Array) -> Array:
-    return log(x + np.sqrt(x * x - 1))
-
-
-def atanh(x: Array) -> Array:
-    return log((1 + x) / (1 - x)) / 2
-
-
 _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 """Coefficients of formula 7.1.26 of Abramowitz and Stegun, whose error is at most 1.5e-7."""
 
@@ -125,7 +101,3 @@ _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429
 def erf(x: Array) -> Array:
     t = 1 / (1 + x.dtype.type(0.3275911) * np.abs(x))
     return np.sign(x) * (1 - polynomial(t, _ERF) * t * exp(-x * x))
-
-
-def gelu(x: Array) -> Array:
-    return x / 2 * (1 + erf(x / x.dtype.type(sqrt(2))))

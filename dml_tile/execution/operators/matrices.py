@@ -46,10 +46,6 @@ def gemm(c: Call) -> Array:
 # of quantised elements
 
 
-def matrix_multiply_integer(c: Call) -> Array:
-    return product(c, from_zero(c, "A"), from_zero(c, "B"))
-
-
 def scaled_product(c: Call) -> Array:
     return product(c, *(dequantized_operand(c, name) for name in "AB"))
 
@@ -193,7 +189,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "CONVOLUTION": convolution,
     "CONVOLUTION_INTEGER": convolution_integer,
     "GEMM": gemm,
-    "MATRIX_MULTIPLY_INTEGER": matrix_multiply_integer,
+    "MATRIX_MULTIPLY_INTEGER": lambda c: product(c, from_zero(c, "A"), from_zero(c, "B")),
     "MATRIX_MULTIPLY_INTEGER_TO_FLOAT": matrix_multiply_integer_to_float,
     "MULTIHEAD_ATTENTION": multihead_attention,
     "QUANTIZED_LINEAR_CONVOLUTION": quantized_linear_convolution,

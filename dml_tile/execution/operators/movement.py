@@ -21,8 +21,7 @@ def positions(shape: Lengths, axes: Lengths) -> Array:
 
 def slice_(c: Call) -> Array:
     ends = zip(c.Offsets, c.Sizes, c.Strides, strict=True)
-    x: Array = c.raw["InputTensor"]
-    return x[tuple(slice(start, start + (size - 1) * step + 1, step) for start, size, step in ends)]
+    return c.x[tuple(slice(start, start + (size - 1) * step + 1, step) for start, size, step in ends)]
 
 
 def window_index(c: Call, sizes: Lengths) -> tuple[Array, ...]:
@@ -31,11 +30,6 @@ def window_index(c: Call, sizes: Lengths) -> tuple[Array, ...]:
     return np.ix_(
         *(start + (window - 1 if step < 0 else 0) + step * np.arange(size) for start, window, step, size in windows)
     )
-
-
-def slice1(c: Call) -> Array:
-    x: Array = c.raw["InputTensor"]
-    return x[window_index(c, c.out.shape)]
 
 
 def slice_grad(c: Call) -> Array:
@@ -72,11 +66,6 @@ def along(c: Call, x: Array) -> tuple[Array, ...]:
     indices = c.indices("IndicesTensor", x.shape[c.Axis])
     grid = np.ogrid[tuple(map(slice, indices.shape))]
     return (*grid[: c.Axis], indices, *grid[c.Axis + 1 :])
-
-
-def gather_elements(c: Call) -> Array:
-    x: Array = c.raw["InputTensor"]
-    return x[along(c, x)]
 
 
 def scatter(c: Call) -> Array:
@@ -120,10 +109,9 @@ def one_hot(c: Call) -> Array:
 
 
 def reverse_subsequences(c: Call) -> Array:
-    x: Array = c.raw["InputTensor"]
-    size, at = x.shape[c.Axis], positions(x.shape, (c.Axis,))
+    size, at = c.x.shape[c.Axis], positions(c.x.shape, (c.Axis,))
     lengths = np.minimum(c.raw["SequenceLengthsTensor"].astype(np.int64), size)
-    return np.take_along_axis(x, np.where(at < lengths, lengths - 1 - at, at), c.Axis)
+    return np.take_along_axis(c.x, np.where(at < lengths, lengths - 1 - at, at), c.Axis)
 
 
 def nonzero_coordinates(c: Call) -> tuple[Array, FirstRows]:
@@ -161,18 +149,13 @@ MODES: Final = (clipped, clipped, reflected, symmetric, np.mod)
 
 
 def padding(c: Call) -> Array:
-    x: Array = c.raw["InputTensor"]
-    starts = zip(c.StartPadding, c.out.shape, strict=True)
-    places = [np.arange(size) - before(start) for start, size in starts]
+    x = c.x
+    places = [np.arange(size) - before(start) for start, size in zip(c.StartPadding, c.out.shape, strict=True)]
     found = x[np.ix_(*(clipped(MODES[c.PaddingMode](at, n), n) for at, n in zip(places, x.shape, strict=True)))]
     if c.PaddingMode == 0:
         for axis, (at, size) in enumerate(zip(places, x.shape, strict=True)):
             np.moveaxis(found, axis, 0)[(at < 0) | (at >= size)] = scalar_of(c.PaddingValue, x.dtype)
     return found
-
-
-def fill_constant(c: Call) -> Array:
-    return np.full(c.out.shape, scalar_of(c.Value, c.out.dtype), c.out.dtype)
 
 
 def fill_sequence(c: Call) -> Array:
@@ -214,24 +197,22 @@ def block_shape(c: Call, wide: Lengths) -> tuple[Lengths, Lengths]:
 
 
 def depth_to_space(c: Call) -> Array:
-    x: Array = c.raw["InputTensor"]
-    shape, order = block_shape(c, x.shape)
-    return x.reshape(shape).transpose(order)
+    shape, order = block_shape(c, c.x.shape)
+    return c.x.reshape(shape).transpose(order)
 
 
 def space_to_depth(c: Call) -> Array:
     shape, order = block_shape(c, c.out.shape)
-    x: Array = c.raw["InputTensor"]
-    return x.reshape([shape[i] for i in order]).transpose(np.argsort(order))
+    return c.x.reshape([shape[i] for i in order]).transpose(np.argsort(order))
 
 
 KERNELS: Final[dict[str, Kernel]] = {
     "DEPTH_TO_SPACE": depth_to_space,
     "DIAGONAL_MATRIX": diagonal_matrix,
-    "FILL_VALUE_CONSTANT": fill_constant,
+    "FILL_VALUE_CONSTANT": lambda c: scalar_of(c.Value, c.out.dtype),
     "FILL_VALUE_SEQUENCE": fill_sequence,
     "GATHER": gather,
-    "GATHER_ELEMENTS": gather_elements,
+    "GATHER_ELEMENTS": lambda c: c.x[along(c, c.x)],
     "GATHER_ND": gather_nd,
     "JOIN": lambda c: np.concatenate(c.raw["InputTensors"], c.Axis),
     "NONZERO_COORDINATES": nonzero_coordinates,
@@ -241,7 +222,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "SCATTER": scatter,
     "SCATTER_ND": scatter_nd,
     "SLICE": slice_,
-    "SLICE1": slice1,
+    "SLICE1": lambda c: c.x[window_index(c, c.out.shape)],
     "SLICE_GRAD": slice_grad,
     "SPACE_TO_DEPTH": space_to_depth,
     "SPLIT": split,

@@ -22,18 +22,19 @@ from dml_tile.execution.operators.call import Array, Call, FirstRows, Kernel, Ou
 from dml_tile.execution.operators.fused import activated, kernel_of
 from dml_tile.execution.operators.rounding import rounded
 
-KERNELS: Final[dict[str, Kernel]] = (
-    element_wise.KERNELS
-    | matrices.KERNELS
-    | movement.KERNELS
-    | normalisation.KERNELS
-    | others.KERNELS
-    | pooling.KERNELS
-    | quantised.KERNELS
-    | recurrent.KERNELS
-    | reductions.KERNELS
-    | resampling.KERNELS
+FAMILIES = (
+    element_wise,
+    matrices,
+    movement,
+    normalisation,
+    others,
+    pooling,
+    quantised,
+    recurrent,
+    reductions,
+    resampling,
 )
+KERNELS: Final[dict[str, Kernel]] = {name: each for family in FAMILIES for name, each in family.KERNELS.items()}
 """The kernels by the operators' names, of several versions of one by the first's."""
 
 
