@@ -31,7 +31,7 @@ from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import MAX_BOUND, read_model
 from dml_tile.errors import InputError
-from dml_tile.execution.operators import call
+from dml_tile.execution import call
 from dml_tile.files import paths, repository, whole
 from dml_tile.findings import Finding, unreadable
 from dml_tile.geometry import layout

@@ -34,7 +34,7 @@ from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import Field, operators
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError, require_instance
-from dml_tile.execution.operators.call import Array, Call, Output, computed_dtype
+from dml_tile.execution.call import Array, Call, Output, computed_dtype
 from dml_tile.execution.operators.table import values_of
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import extent, packed_strides

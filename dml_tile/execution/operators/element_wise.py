@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from dml_tile.execution.call import Array, Call, Kernel, saturated, scalar_of
 from dml_tile.execution.operators import functions
-from dml_tile.execution.operators.call import Array, Call, Kernel, saturated, scalar_of
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -189,7 +189,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "ELEMENT_WISE_EXP": by_value(functions.exp),
     "ELEMENT_WISE_FLOOR": by_value(np.floor),
     # without ScaleBias, the bits of NaNs are kept
-    "ELEMENT_WISE_IDENTITY": lambda c, x: x if c.ScaleBias else c.raw["InputTensor"],
+    "ELEMENT_WISE_IDENTITY": lambda c, x: x if c.ScaleBias else c.x,
     "ELEMENT_WISE_IF": lambda c, condition, a, b: np.where(condition != 0, a, b),
     "ELEMENT_WISE_IS_INFINITY": lambda c, x: INFINITIES[c.InfinityMode](x),
     "ELEMENT_WISE_IS_NAN": by_value(np.isnan),

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.execution.operators.call import Array
+from dml_tile.execution.call import Array
 
 _LOG2_E: Final = log2(e)
 _LN_2: Final = 1 / _LOG2_E

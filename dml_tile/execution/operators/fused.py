@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import Target
+from dml_tile.execution.call import Array, Call, Kernel, Output
 from dml_tile.execution.operators import element_wise, reductions
-from dml_tile.execution.operators.call import Array, Call, Kernel, Output
 
 
 def kernel_of(name: str, kernels: Mapping[str, Kernel]) -> Kernel:

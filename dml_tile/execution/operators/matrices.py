@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from dml_tile.execution.call import Array, Call, Kernel, Lengths
 from dml_tile.execution.operators import functions
-from dml_tile.execution.operators.call import Array, Call, Kernel, Lengths
 from dml_tile.execution.operators.quantised import aligned, dequantized_operand, from_zero, to_output
 from dml_tile.execution.operators.reductions import total
 from dml_tile.execution.operators.windows import Windows

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.operators.call import Array, Call, FirstRows, Kernel, Lengths, Output, saturated, scalar_of
+from dml_tile.execution.call import Array, Call, FirstRows, Kernel, Lengths, Output, saturated, scalar_of
 
 
 def positions(shape: Lengths, axes: Lengths) -> Array:
@@ -41,7 +41,7 @@ def slice_grad(c: Call) -> Array:
 def split(c: Call) -> tuple[list[Array]]:
     outputs: Any = c.outputs["OutputTensors"]
     ends = np.cumsum([output.shape[c.Axis] for output in outputs])
-    return (np.split(c.raw["InputTensor"], ends[:-1], c.Axis),)
+    return (np.split(c.x, ends[:-1], c.Axis),)
 
 
 # indices
@@ -49,7 +49,7 @@ def split(c: Call) -> tuple[list[Array]]:
 
 def gather(c: Call) -> Array:
     """Return slices of the input along Axis. Batches of indices, which no page mentions, take from their own part."""
-    x, given, count = c.raw["InputTensor"], c.raw["IndicesTensor"], c.IndexDimensions
+    x, given, count = c.x, c.raw["IndicesTensor"], c.IndexDimensions
     indices = c.indices("IndicesTensor", x.shape[c.Axis])
     batch, shape = given.shape[: given.ndim - count], given.shape[given.ndim - count :]
     if prod(batch) == 1:
@@ -69,7 +69,7 @@ def along(c: Call, x: Array) -> tuple[Array, ...]:
 
 
 def scatter(c: Call) -> Array:
-    found: Array = c.raw["InputTensor"].copy()
+    found = c.x.copy()
     found[along(c, found)] = c.raw["UpdatesTensor"]
     return found
 
@@ -89,12 +89,12 @@ def nd_index(c: Call, sizes: Lengths) -> tuple[Array, ...]:
 
 
 def gather_nd(c: Call) -> Array:
-    x = of_last_dimensions(c.raw["InputTensor"], c.InputDimensionCount)
+    x = of_last_dimensions(c.x, c.InputDimensionCount)
     return x[nd_index(c, x.shape)]
 
 
 def scatter_nd(c: Call) -> Array:
-    found: Array = c.raw["InputTensor"].copy()
+    found = c.x.copy()
     part = of_last_dimensions(found, c.InputDimensionCount)
     index = nd_index(c, part.shape)
     part[index] = c.raw["UpdatesTensor"].reshape(part[index].shape)
@@ -118,7 +118,7 @@ def nonzero_coordinates(c: Call) -> tuple[Array, FirstRows]:
     """Return the number of elements other than 0, and a row of coordinates for each; further rows are not written."""
     output = c.outputs["OutputCoordinatesTensor"]
     assert isinstance(output, Output)
-    found = np.argwhere(c.raw["InputTensor"] != 0)
+    found = np.argwhere(c.x != 0)
     rows = found[:, found.shape[1] - output.shape[-1] :]
     return np.array(len(found), np.uint32), FirstRows(rows.reshape(*output.shape[:-2], *rows.shape))
 
@@ -226,6 +226,6 @@ KERNELS: Final[dict[str, Kernel]] = {
     "SLICE_GRAD": slice_grad,
     "SPACE_TO_DEPTH": space_to_depth,
     "SPLIT": split,
-    "TILE": lambda c: np.tile(c.raw["InputTensor"], c.Repeats),
+    "TILE": lambda c: np.tile(c.x, c.Repeats),
     "VALUE_SCALE_2D": lambda c: c["InputTensor"] * c.Scale + np.array(c.Bias, np.float32).reshape(1, -1, 1, 1),
 }

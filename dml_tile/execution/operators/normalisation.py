@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.execution.operators.call import Array, Call, Kernel, Lengths
+from dml_tile.execution.call import Array, Call, Kernel, Lengths
 from dml_tile.execution.operators.pooling import added
 from dml_tile.execution.operators.reductions import total
 from dml_tile.execution.operators.windows import Windows

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.execution.operators.call import Array, Call, Kernel
+from dml_tile.execution.call import Array, Call, Kernel
 
 _MULTIPLIERS: Final = 0xD2511F53, 0xCD9E8D57
 _KEY_STEPS: Final = 0x9E3779B9, 0xBB67AE85

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.operators.call import Array, Call, Kernel, Lengths
+from dml_tile.execution.call import Array, Call, Kernel, Lengths
 from dml_tile.execution.operators.quantised import from_zero, to_output
 from dml_tile.execution.operators.windows import Windows, added_back
 
@@ -81,7 +81,7 @@ def quantized_linear_average_pooling(c: Call) -> Array:
 
 
 def max_pooling(c: Call) -> tuple[Array, ...]:
-    x, has_indices = c.raw["InputTensor"], c.outputs.get("OutputIndicesTensor") is not None
+    x, has_indices = c.x, c.outputs.get("OutputIndicesTensor") is not None
     values, places = most(c, x, c.out.shape, indices=has_indices)
     return (values, np.maximum(places, 0))[: len(c.outputs)]
 
@@ -94,7 +94,7 @@ def max_pooling_grad(c: Call) -> Array:
 
 def max_unpooling(c: Call) -> Array:
     found = np.zeros(c.out.size, c.out.dtype)
-    found[c.indices("IndicesTensor", c.out.size)] = c.raw["InputTensor"]
+    found[c.indices("IndicesTensor", c.out.size)] = c.x
     return found
 
 
@@ -116,8 +116,7 @@ def sizes_first(view: Array, count: int) -> Array:
 
 
 def unfold(c: Call) -> Array:
-    x: Array = c.raw["InputTensor"]
-    return sizes_first(columns(c, x.shape).over(x), c.DimensionCount)
+    return sizes_first(columns(c, c.x.shape).over(c.x), c.DimensionCount)
 
 
 def fold(c: Call) -> Array:

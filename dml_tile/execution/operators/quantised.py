@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.operators.call import Array, Call, Kernel, toward_zero
+from dml_tile.execution.call import Array, Call, Kernel, toward_zero
 from dml_tile.execution.operators.element_wise import as_float
 
 
@@ -30,7 +30,7 @@ def dequantized(x: Array, scale: Array, zero: Array | None) -> Array:
 
 def blocks(c: Call, i: int) -> Any:
     """Return a QuantizationTensor, each element repeated for its block; None if there is none."""
-    x, tensors = c.raw["InputTensor"], c["QuantizationTensors"]
+    x, tensors = c.x, c["QuantizationTensors"]
     if i >= len(tensors):
         return None
     found: Array = tensors[i]
@@ -50,7 +50,7 @@ def quantize(c: Call) -> Array:
 
 
 def dequantize(c: Call) -> Array:
-    x, zero = c.raw["InputTensor"], blocks(c, 1)
+    x, zero = c.x, blocks(c, 1)
     return dequantized(x, blocks(c, 0), middle(x.dtype.kind == "u") if zero is None else zero)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.operators.call import Array, Call, Kernel
+from dml_tile.execution.call import Array, Call, Kernel
 from dml_tile.execution.operators.fused import activated
 
 Cell = Callable[[list[Array], list[Array], Array, Array], tuple[Array, Array]]

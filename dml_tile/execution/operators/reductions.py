@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from dml_tile.execution.call import Array, Call, Kernel, Lengths
 from dml_tile.execution.operators import functions
-from dml_tile.execution.operators.call import Array, Call, Kernel, Lengths
 from dml_tile.execution.operators.movement import positions
 
 
@@ -65,7 +65,7 @@ LOG_SUM_EXP does not subtract the greatest, and is infinite from about 89 on.
 
 
 def argument(*, largest: bool) -> Kernel:
-    return lambda c: extreme(c.raw["InputTensor"], axes_of(c), largest=largest, last=c.AxisDirection == 1)
+    return lambda c: extreme(c.x, axes_of(c), largest=largest, last=c.AxisDirection == 1)
 
 
 def cumulative(accumulate: Any, exclusive: str) -> Kernel:
@@ -88,7 +88,7 @@ def top_k(c: Call) -> tuple[Array, Array]:
 
     Beside NaN, DirectML's order is not sorted, and is not imitated: NaN is last.
     """
-    x, axis = c.raw["InputTensor"], c.Axis
+    x, axis = c.x, c.Axis
     if c.get("AxisDirection") == 0:  # INCREASING
         order = np.argsort(x, axis, kind="stable")
     else:
@@ -116,13 +116,8 @@ def log_softmax(c: Call) -> Array:
     return x - functions.log(np.fmax(c.stored(total(functions.exp(x), axes)), x.dtype.type(1e-20)))
 
 
-def hardmax(c: Call) -> Array:
-    x, axes = c["InputTensor"], axes_of(c)
-    return extreme(x, axes, largest=True) == positions(x.shape, axes)
-
-
 KERNELS: Final[dict[str, Kernel]] = {
-    "ACTIVATION_HARDMAX": hardmax,
+    "ACTIVATION_HARDMAX": lambda c: extreme(c.x, axes_of(c), largest=True) == positions(c.x.shape, axes_of(c)),
     "ACTIVATION_LOG_SOFTMAX": log_softmax,
     "ACTIVATION_SOFTMAX": softmax,
     "ARGMAX": argument(largest=True),

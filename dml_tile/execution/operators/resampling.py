@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dml_tile.execution.operators.call import Array, Call, Kernel, Lengths
+from dml_tile.execution.call import Array, Call, Kernel, Lengths
 
 
 class Line(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.execution.operators.call import Array, Call, Output, saturated, toward_zero
+from dml_tile.execution.call import Array, Call, Output, saturated, toward_zero
 
 _OVERFLOWS: Final = {
     "ELEMENT_WISE_CONSTANT_POW",

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dml_tile.execution.call import Array, Call, FirstRows, Kernel, Output
 from dml_tile.execution.operators import (
     element_wise,
     matrices,
@@ -18,7 +19,6 @@ from dml_tile.execution.operators import (
     reductions,
     resampling,
 )
-from dml_tile.execution.operators.call import Array, Call, FirstRows, Kernel, Output
 from dml_tile.execution.operators.fused import activated, kernel_of
 from dml_tile.execution.operators.rounding import rounded
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dml_tile.execution.operators.call import Array, Call, Lengths
+from dml_tile.execution.call import Array, Call, Lengths
 
 
 class Windows:
