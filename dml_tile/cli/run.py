@@ -37,7 +37,7 @@ def run(
     overwrite: bool = typer.Option(False, "--overwrite", help="Let the model replace files that were there before."),
     root: RootOption = None,
 ) -> None:
-    """Check the tiles of a DxDispatch model, then run its commands in order.
+    """Check the operators of a DxDispatch model, then run its commands in order.
 
     On a terminal, resources are printed in rows of the last dimension of the tensor that they are bound to; elsewhere,
     each in one line, as by DxDispatch.
@@ -57,9 +57,7 @@ def run(
         if refused := why_refused(model, folder_of_links(root), may_be_special=True):
             raise input_error("", refused)
         if is_model_file(model):
-            raise input_error(
-                "", "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
-            )
+            raise input_error("", "is no DxDispatch model, which run takes; `dml-tile check` checks such a file")
         notes = run_model(
             parse_source(model),
             _allowed_folders(model, output_dir, allow_hidden, overwrite),
