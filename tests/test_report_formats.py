@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import onnx
 import pytest
 from jsonschema import Draft4Validator
 
@@ -20,10 +19,8 @@ from dml_tile.reports import annotations as annotations_module
 from dml_tile.reports.annotations import MAX_SHOWN
 from dml_tile.reports.report import FORMATS
 from tests.helpers import golden
-from tests.helpers.check_files import BAD, INT64, TILE, WITHOUT_FIELDS, model, write
+from tests.helpers.check_files import BAD, TILE, WITHOUT_FIELDS, model, write
 from tests.helpers.command_line import Call
-from tests.helpers.onnx_graphs import model as onnx_model
-from tests.helpers.onnx_graphs import save, tile_node, typed
 from tests.helpers.outputs import require_junit
 from tests.helpers.paths import EXAMPLES, ROOT
 
@@ -75,47 +72,6 @@ NO_JSON = "unreadable JSON: expected value at line 2 column 6"
 ISSUE = "##vso[task.logissue type=error;sourcepath="
 
 
-@pytest.mark.parametrize(
-    ("form", "lines"),
-    [
-        ("github", (
-            f"::error file=missing.json,title=unreadable::{NO_FILE}",
-            f"::error file=broken.json,line=2,col=6,title=unreadable::{NO_JSON}",
-            f"::error file=a.json,line=11,col=4,title={SIZES_RULE}::{BAD_TEXT}",
-        )),
-        ("azure", (
-            f"{ISSUE}missing.json;code=unreadable;]{NO_FILE}",
-            f"{ISSUE}broken.json;linenumber=2;columnnumber=6;code=unreadable;]{NO_JSON}",
-            f"{ISSUE}a.json;linenumber=11;columnnumber=4;code={SIZES_RULE};]{BAD_TEXT}",
-        )),
-        ("concise", (
-            f"./a.json:11:4: error[{SIZES_RULE}] {BAD_MESSAGE}",
-            f"missing.json: error[unreadable] {NO_FILE}",
-            f"broken.json:2:6: error[unreadable] {NO_JSON}",
-        )),
-    ],
-)  # fmt: skip
-def test_an_annotation_names_rule_file_line_and_column(check: Call, form: str, lines: tuple[str, ...]) -> None:
-    write("a.json", BAD)
-    result = check("./a.json", "missing.json", write("broken.json", '{"Repeats":\n     x}'), "--format", form)
-    assert result.exit_code == 2
-    assert tuple(result.stdout.splitlines()) == lines
-    assert f"dml-tile: broken.json:2:6: {NO_JSON}\n" in result.stderr
-    assert check(write("fine.json", TILE), "--format", form).stdout == ""
-
-
-def test_a_field_of_both_tensors_at_several_targets_is_one_annotation(check: Call) -> None:
-    targets = "-t", "directml-1.5.0", "-t", "windows-11-21h2"
-    (line,) = check(write("a.json", INT64), "--format", "github", *targets).stdout.splitlines()
-    assert line.startswith(f"::error file=a.json,line=3,col=15,title={LEVEL_RULE}::InputTensor.DataType, OutputTensor.")
-    assert "directml-1.5.0 has 3_1%0AINT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0%0A" in line
-    assert "at directml-1.5.0 (3_1), windows-11-21h2 (4_0)%0A" in line
-    (result,) = sarif(check, "a.json", *targets)["results"]
-    assert "at directml-1.5.0 (3_1), windows-11-21h2 (4_0)" in result["message"]["text"]
-    (line,) = check("a.json", "--format", "concise", *targets).stdout.splitlines()
-    assert line.endswith("directml-1.5.0 has 3_1; INT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0")
-
-
 @pytest.mark.parametrize("form", ["github", "azure"])
 def test_of_each_severity_as_many_are_written_as_are_shown_and_the_others_counted(check: Call, form: str) -> None:
     assert len(check(write("ten.json", [BAD] * MAX_SHOWN), "--format", form).stdout.splitlines()) == MAX_SHOWN
@@ -161,21 +117,6 @@ def test_annotations_are_escaped(check: Call, form: str, name: str, begins: str,
     assert refused.startswith(begins)
     assert contains in refused
     assert note.startswith("./#\\x23vso[task.complete].json: note: " if form == "azure" else "::notice file=#\\x23vso[")
-
-
-def test_a_model_has_no_line(check: Call) -> None:
-    save("a.onnx", inputs=[typed("x", [2, 3], 7)])
-    (first,) = check("a.onnx", "--format", "github", "-t", "windows-11-21h2").stdout.splitlines()
-    fields = "InputTensor.DataType, OutputTensor.DataType"
-    assert first.startswith(f"::error file=a.onnx,title={LEVEL_RULE}::{fields}: INT64 needs")
-    assert "%0Awiden at windows-11-21h2 (4_0)%0A" in first
-    assert check("a.onnx", "--format", "concise", "-t", "4_0").stdout.startswith(f"a.onnx#widen: error[{LEVEL_RULE}]")
-    (result,) = sarif(check, "a.onnx", "-t", "windows-11-21h2")["results"]
-    (location,) = result["locations"]
-    region = {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1}
-    artifact = {"uri": "a.onnx", "uriBaseId": "SRCROOT"}
-    assert location["physicalLocation"] == {"artifactLocation": artifact, "region": region}
-    assert location["logicalLocations"] == [{"fullyQualifiedName": "widen"}]
 
 
 def test_standard_input_has_findings_without_a_file(check: Call) -> None:
@@ -259,15 +200,6 @@ def test_a_log_has_each_rule_once_with_its_help(check: Call) -> None:
         assert f"({ours.url})" in rule["help"]["markdown"]
 
 
-def test_what_is_known_at_run_time_only_has_help_too(check: Call) -> None:
-    onnx.save(onnx_model(tile_node(), inputs=[typed("x", [2, 3], 1), typed("r", [2], 7)]), "a.onnx")
-    run = sarif(check, "a.onnx")
-    (rule,) = run["tool"]["driver"]["rules"]
-    assert (rule["id"], rule["name"]) == ("known-at-run-time", "KnownAtRunTime")
-    assert "--input-shape" in rule["help"]["text"]
-    assert [result["level"] for result in run["results"]] == ["note"]
-
-
 def test_rules_about_nodes_have_the_page_that_they_follow(check: Call, call: Call) -> None:
     model = str(EXAMPLES / "models" / "classifier.onnx")
     run = sarif(check, model, "--via", "ort", "-t", "onnxruntime-directml-1.20.1,onnxruntime-directml-1.24.4")
@@ -330,17 +262,6 @@ def test_a_fingerprint_stays_when_others_move(check: Call, before: str, after: s
     assert [first.index(one) if one in first else None for one in second] == kept
 
 
-def test_unreadable_parts_are_notifications(check: Call) -> None:
-    run = sarif(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json", write("b.json", "{\n x"))
-    (invocation,) = run["invocations"]
-    assert not invocation["executionSuccessful"]
-    part, missing, broken = invocation["toolExecutionNotifications"]
-    assert part["locations"][0]["physicalLocation"]["region"]["startLine"] == 19
-    assert part["locations"][0]["logicalLocations"] == [{"fullyQualifiedName": "/1"}]
-    assert missing["message"]["text"] == NO_FILE
-    assert broken["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
-
-
 def test_findings_of_the_baseline_are_left_out_and_logs_bounded(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     check(write("a.json", [BAD]), "--write-baseline", "base.json")
     write("a.json", [WIDE, BAD])
@@ -357,57 +278,7 @@ def test_findings_of_the_baseline_are_left_out_and_logs_bounded(check: Call, mon
 # GitLab
 
 
-def test_code_quality_has_an_object_for_each_finding(check: Call) -> None:
-    write("a.json", [TILE, BAD, UNDOCUMENTED])
-    write("other.json", WITHOUT_FIELDS)
-    records = json.loads(check("a.json", "other.json", "missing.json", "--format", "gitlab").stdout)
-    assert [(record["check_name"], record["severity"], record["location"]) for record in records] == [
-        (SIZES_RULE, "major", {"path": "a.json", "lines": {"begin": 29}}),
-        ("DML-TILE-DataType", "minor", {"path": "a.json", "lines": {"begin": 38}}),
-        ("DML-OPERATOR-not-a-tile", "info", {"path": "other.json", "lines": {"begin": 5}}),
-        ("unreadable", "major", {"path": "missing.json", "lines": {"begin": 1}}),
-    ]
-    assert records[0]["description"].splitlines()[0] == BAD_MESSAGE
-    assert len({record["fingerprint"] for record in records}) == 4
-    assert json.loads(check(write("fine.json", TILE), "--format", "gitlab").stdout) == []
-
-
 # JUnit
-
-
-def test_a_tile_at_a_target_is_a_test(check: Call) -> None:
-    write("a.json", [TILE, BAD, {"InputTensor": 1}, 7, 7])
-    write("b.json", INT64)
-    root = junit(check, "a.json", "b.json", "missing.json", "-t", "windows-11-21h2", "-t", "6_4")
-    totals = [[node.get(key) for key in ("name", "tests", "failures", "errors", "skipped")] for node in (root, *root)]
-    assert totals == [
-        ["dml-tile check", "9", "3", "3", None],
-        ["a.json", "6", "2", "2", "0"],
-        ["b.json", "2", "1", "0", "0"],
-        ["missing.json", "1", "0", "1", "0"],
-    ]
-    assert all(re.fullmatch(r"\d+\.\d{3}", node.attrib["time"]) for node in (root, *root))
-    cases = [
-        (case.get("file"), case.get("line"), case.get("name"), "".join(child.tag for child in case))
-        for case in root.iter("testcase")
-    ]
-    assert all(case.get("classname") == case.get("file") for case in root.iter("testcase"))
-    tile, bad = "FLOAT32 {2} x {1} -> {2} efd3103c", "FLOAT32 {2} x {2} -> {2} b5d2b7b4"
-    assert [(file, line, str(name).partition(" was ")[0], tags) for file, line, name, tags in cases] == [
-        ("a.json", "2", f"{tile} at windows-11-21h2 (4_0)", "system-out"),
-        ("a.json", "2", f"{tile} at 6_4", "system-out"),
-        ("a.json", "29", f"{bad} at windows-11-21h2 (4_0)", "failure"),
-        ("a.json", "29", f"{bad} at 6_4", "failure"),
-        ("a.json", "36", "reading: InputTensor is 1; an object", "error"),
-        ("a.json", "39", "reading: 7", "error"),
-        ("b.json", "3", "operator at windows-11-21h2 (4_0)", "failure"),
-        ("b.json", "1", "operator at 6_4", "system-out"),
-        ("missing.json", "1", "reading", "error"),
-    ]
-    (*_, failure) = root.iter("failure")
-    assert failure.get("type") == LEVEL_RULE
-    assert "INT64 needs DML_FEATURE_LEVEL_4_1" in str(failure.get("message"))
-    assert f"error[{LEVEL_RULE}] E_INVALIDARG 0x80070057" in str(failure.text)
 
 
 def names_and_fingerprints(check: Call, *items: Any) -> set[str]:

@@ -22,7 +22,7 @@ from tests.helpers.paths import EXAMPLES, ROOT
 
 FOLDER: Final = ROOT / "tests" / "data" / "golden"
 COMMANDS: Final = (
-    "check plain -t 2_0,6_2 --exclude old.json",
+    "check plain missing.json broken.json -t 2_0,windows-11-21h2,6_2 --exclude old.json",
     "check placed --via ort -t 2_0,onnxruntime-directml-1.18.1,onnxruntime-directml-1.24.4",
 )
 _KINDS: Final = {"refused": BAD, "undocumented": DOUBLES, "lowered": INT64, "accepted": TILE, "other": GATHER}
@@ -34,7 +34,7 @@ def _write_inputs() -> None:
     """Write files of each kind of result into the current folder."""
     write(".git/HEAD", "")
     write("plain/tiles.json", [*_KINDS.values(), BAD | {"OutputTensor": {"DataType": "FLOT32", "Sizes": [2]}}])
-    write("plain/broken.json", '{"Repeats":\n     x}')
+    write("broken.json", '{"Repeats":\n     x}')
     write("plain/old.json", BAD)
     write("plain/notes.xml", "")
     calls = (EXAMPLES / "operators.jsonl").read_text().replace('"call"', '"label":"words","call"')
@@ -46,7 +46,12 @@ def _write_inputs() -> None:
     save("plain/strings.onnx", inputs=[typed("x", [2, 3], TensorProto.STRING)])
     write("placed/broken.onnx", "no model")
     inputs = [typed("x", [1, 1, 3, 3]), typed("w", [1, 1, 1, 1])]
-    save("placed/nodes.onnx", *computed("a = Conv(x, w); b = Det(a); y = Unique(b)"), opset=22, inputs=inputs)
+    save(
+        "placed/nodes.onnx",
+        *computed("e = Relu(x); a = Conv(e, w); b = Det(a); y = Unique(b)"),
+        opset=22,
+        inputs=inputs,
+    )
     save("placed/strings.onnx", inputs=[typed("x", [2, 3], TensorProto.STRING)])
 
 
