@@ -91,22 +91,13 @@ def test_a_tile_that_directml_takes_is_checked_and_no_other_node_has_a_verdict(c
     assert [each["placement"] for each in output["nodes"]] == ["cpu", "cpu", "directml", "directml"]
 
 
+SQUARE: Final[dict[str, Any]] = {"inputs": [typed("x", [2, 3, 3])]}
 STATUSES: Final[dict[str, tuple[str, dict[str, Any], list[str], int]]] = {
     "all on DirectML": ("y = Relu(x)", {}, ["-t", NEW], 0),
     "all on DirectML, which is asked for": ("y = Relu(x)", {}, ["-t", NEW, "--fail-on", "note"], 0),
-    "one on the CPU": ("y = Det(x)", {"inputs": [typed("x", [2, 3, 3])]}, ["-t", NEW, "--require-operators"], 0),
-    "one on the CPU, which is a note": (
-        "y = Det(x)",
-        {"inputs": [typed("x", [2, 3, 3])]},
-        ["-t", NEW, "--fail-on", "note"],
-        1,
-    ),
-    "which is ignored": (
-        "y = Det(x)",
-        {"inputs": [typed("x", [2, 3, 3])]},
-        ["-t", NEW, "--fail-on", "note", "--ignore", "ORT-CPU"],
-        0,
-    ),
+    "one on the CPU": ("y = Det(x)", SQUARE, ["-t", NEW, "--require-operators"], 0),
+    "one on the CPU, which is a note": ("y = Det(x)", SQUARE, ["-t", NEW, "--fail-on", "note"], 1),
+    "which is ignored": ("y = Det(x)", SQUARE, ["-t", NEW, "--fail-on", "note", "--ignore", "ORT-CPU"], 0),
     "a node that nobody has": ("y = Add(x, x)", {"inputs": [typed("x", [2], TensorProto.BFLOAT16)]}, ["-t", NEW], 1),
     "an opset that the release does not load": ("y = Relu(x)", {"opset": 25}, ["-t", "onnxruntime-directml-1.21"], 1),
     "no device": ("y = Relu(x)", {}, ["-t", "4_0"], 1),
@@ -160,7 +151,7 @@ def test_a_kind_names_its_targets_where_they_are_not_all(check: Call) -> None:
 
 
 def test_quiet_text_has_the_models_that_fail_with_what_fails(check: Call) -> None:
-    save("y = Det(x)", inputs=[typed("x", [2, 3, 3])])
+    save("y = Det(x)", **SQUARE)
     assert not check("a.onnx", "--via", "ort", "-t", NEW, "--quiet").stdout
     save("y = Add(x, x)", inputs=[typed("x", [2], TensorProto.BFLOAT16)])
     summary, error, *_ = check("a.onnx", "--via", "ort", "-t", NEW, "--quiet").stdout.splitlines()
