@@ -226,3 +226,17 @@ def test_memory_and_work_are_bounded_before_anything_is_computed(
     given |= {name: np.zeros((1, 1, 1, 1), np.uint32) for name in given if name in types}
     with pytest.raises(DmlError, match="DML-EXECUTE-bound"):
         evaluate(desc, given)
+
+
+def test_a_convolution_along_other_dimensions_is_refused() -> None:
+    """DirectML takes it, and no page tells what it computes."""
+    tensors = {
+        "InputTensor": tensor(2, 2, 3, data_type="UINT8"),
+        "FilterTensor": tensor(1, 2, 2, data_type="UINT8"),
+        "OutputTensor": tensor(2, 1, 2, data_type="INT32"),
+    }
+    lists = {name: [1, 1] for name in ("Strides", "StartPadding", "EndPadding", "Dilations")}
+    desc = OperatorDesc(type="CONVOLUTION_INTEGER", desc=tensors | lists | {"DimensionCount": 2, "GroupCount": 1})
+    given = {"InputTensor": ones(2, 2, 3, dtype=np.uint8), "FilterTensor": ones(1, 2, 2, dtype=np.uint8)}
+    with pytest.raises(DmlError, match="DML-EXECUTE-operator"):
+        evaluate(desc, given, "6_2", against="runtime")

@@ -67,8 +67,8 @@ def region_is_finite(element: Element, target: Target) -> Iterator[Violation]:
 @OPERATOR_RULES.add("DML-EXECUTE-operator")
 def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violation]:
     """Microsoft's pages tell, or a measurement showed, what an executed operator computes: not MULTIHEAD_ATTENTION1, an
-    unknown MaskType, ROI_ALIGN_GRAD of MAX or with OutputROIGradientTensor, several scales of a pooling, nor a window
-    of no elements.
+    unknown MaskType, ROI_ALIGN_GRAD of MAX or with OutputROIGradientTensor, several scales of a pooling, a
+    convolution whose DimensionCount is not that of its tensors minus 2, nor a window of no elements.
     """
     name = fields.operator.name
     if name not in values():
@@ -77,6 +77,12 @@ def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violat
         yield Violation("ReductionFunction", f"{name} is executed for AVERAGE, with OutputGradientTensor only")
     elif 0 in (fields.get("WindowSize") or ()):
         yield Violation("WindowSize", "0 was provided; windows of at least one element are executed")
+    elif (
+        "FilterTensor" in fields.values and fields["DimensionCount"] != fields["FilterTensor"].desc.dimension_count - 2
+    ):
+        dimensions = fields["FilterTensor"].desc.dimension_count
+        message = f"{fields['DimensionCount']} was provided; {dimensions - 2} is executed, of tensors of {dimensions}"
+        yield Violation("DimensionCount", message)
     elif name == "MULTIHEAD_ATTENTION" and fields["MaskType"] > BOOLEAN:
         yield Violation("MaskType", f"{fields['MaskType']} was provided; one that DirectML documents is executed")
     elif (
