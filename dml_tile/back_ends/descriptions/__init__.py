@@ -123,6 +123,9 @@ _OUTCOMES: Final = {
 
 def described_node(pointer: str, name: str, node: KernelNode) -> DescribedNode:
     """Return what the provider creates of a node of a model."""
+    if node.is_grouped:
+        reason = "it is of a quantised group, of which ONNX Runtime may make other nodes"
+        return DescribedNode(pointer, name, node.operator, Outcome.NOT_DESCRIBED, reason)
     try:
         made = describe(node)
     except (ProviderRefusalError, OpenError) as error:

@@ -44,7 +44,8 @@ class KernelNode(NamedTuple):
     """A node with its values; None stands for an input or an output that it leaves out.
 
     ``attributes`` have the defaults of the operator's schema. ``since`` is the opset that introduced the operator's
-    version. With ``is_in_graph``, constants of the node's graph are DirectML's to own.
+    version. With ``is_in_graph``, constants of the node's graph are DirectML's to own. A node ``is_grouped`` if it
+    is of a quantised group, of which ONNX Runtime may make other nodes.
     """
 
     domain: str
@@ -55,6 +56,7 @@ class KernelNode(NamedTuple):
     outputs: Sequence[Input | None]
     attributes: Mapping[str, Any]
     is_in_graph: bool = True
+    is_grouped: bool = False
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute; ``default`` where the node and its operator's schema have none."""

@@ -37,6 +37,7 @@ from dml_tile.readers.onnx.operators import (
     types_by_formals,
 )
 from dml_tile.readers.onnx.origins import with_origins
+from dml_tile.readers.onnx.quantised_groups import note_quantised_groups
 from dml_tile.readers.onnx.removals import Uses, drop, note_quantised_tiles
 from dml_tile.readers.onnx.sizes import contradiction, sizes_in_file
 from dml_tile.readers.onnx.transposes import note_transposed_tiles
@@ -176,6 +177,7 @@ class GraphScan:
             note_quantised_tiles(nodes, uses)
             note_transposed_tiles(nodes, uses)
             note_fusions(nodes, uses, self.inliner.table.opset)
+            note_quantised_groups(nodes, uses)
         if not skipped:
             defaults = () if where else self.overridable.values()
             self._note_lacking(each for each in (*graph.initializer, *defaults) if each.name in used_names)
