@@ -84,12 +84,15 @@ def quantized_linear_add(c: Call) -> Array:
 
 
 def dynamic_quantize_linear(c: Call) -> tuple[Array, Array, Array]:
-    """Return the quantised elements of a range that holds 0, its scale, and its zero point."""
+    """Return the quantised elements of a range that holds 0, its scale, and its zero point; NaN is the least.
+
+    DirectML multiplies by reciprocals, 1 / 255 and 1 / scale, which moves elements whose quotient is a half.
+    """
     x, (lowest, highest) = c["InputTensor"], c.out.limits
-    least, greatest = np.fmin(x.min(), x.dtype.type(0)), np.fmax(x.max(), x.dtype.type(0))
-    scale = (greatest - least) / x.dtype.type(highest - lowest)
-    zero = np.clip(np.rint(lowest - least / scale), lowest, highest)
-    return np.clip(np.rint(x / scale) + zero, lowest, highest), scale, zero
+    one, least, greatest = x.dtype.type(1), np.fmin.reduce(x, None, initial=0), np.fmax.reduce(x, None, initial=0)
+    scale = (greatest - least) * (one / x.dtype.type(highest - lowest))
+    zero = np.fmin(np.fmax(np.rint(lowest - least * (one / scale)), lowest), highest)
+    return np.fmin(np.fmax(np.rint(x * (one / scale)) + zero, lowest), highest), scale, zero
 
 
 KERNELS: Final[dict[str, Kernel]] = {
