@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from random import Random
 
 import pytest
@@ -53,9 +54,10 @@ def test_a_valid_descriptor_of_each_operator_is_accepted_at_each_level_that_has_
             assert not any(map(blocks_creation, check(desc, level, against="runtime"))), desc
 
 
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kinds", [FAULTS, LIMITS])
-def test_no_descriptor_is_drawn_that_a_rule_guards_the_runtime_against(kinds: Faults) -> None:
-    for drawn in draw(1000, "4", LEVEL, kinds):
+def test_no_descriptor_is_drawn_that_a_rule_guards_the_runtime_against(kinds: Faults, count: int) -> None:
+    for drawn in draw(count, "4", LEVEL, kinds):
         findings = check(OperatorDesc.model_validate(drawn["desc"]), LEVEL)
         assert not [each for each in findings if each.basis == Basis.INFERRED and each.severity is Severity.ERROR]
 
@@ -69,7 +71,8 @@ def test_the_sweep_has_each_type_and_dimension_count_of_each_group() -> None:
 
 def test_each_field_has_values_at_its_limits_and_beyond() -> None:
     gather, random = operators()[67], Random(1)
-    given = [valid(gather, LEVEL, Random(1)) for _ in range(3000)]
+    one = valid(gather, LEVEL, Random(1))
+    given = [deepcopy(one) for _ in range(1000)]
     for each in given:
         at_a_limit(random, gather, each)
     for field in gather.fields:
