@@ -96,6 +96,29 @@ def test_a_transpose_that_others_use_stays() -> None:
 
 
 @pytest.mark.parametrize(
+    ("nodes", "release", "operators", "attributes"),
+    [
+        (LAYER_NORM, "1.17", ("MEAN_VARIANCE_NORMALIZATION1",), {"axis": -1, "epsilon": 1e-5}),
+        (LAYER_NORM, "1.18", ("MEAN_VARIANCE_NORMALIZATION2",), {"axis": -1, "epsilon": 1e-5}),
+        ("s = Sigmoid(x); y = Mul(x, s)", "1.24", ("ACTIVATION_SIGMOID", "ELEMENT_WISE_MULTIPLY"), {"alpha": 1}),
+        (
+            "t = Transpose<perm=[0, 2, 1]>(x); s = Div(t, eight); m = MatMul(s, k); y = Mul(half, m)",
+            *("1.24", ("GEMM",), {"alpha": 0.0625, "transA": 1, "transB": 0, "transBatchA": 0, "transBatchB": 0}),
+        ),
+    ],
+)
+def test_a_fused_node_is_described_with_the_attributes_of_the_fusion(
+    nodes: str, release: str, operators: tuple[str, ...], attributes: dict[str, float]
+) -> None:
+    nodes = nodes.replace("(x, last)", "<axes=[-1]>(x)").replace("(p, last)", "<axes=[-1]>(p)")
+    *_, (node, _) = placements(made(nodes, 13), f"onnxruntime-directml-{release}.0")
+    assert node.kernel
+    kernel = node.kernel(version_of(release))
+    assert kernel.attributes == pytest.approx(attributes)
+    assert described_node("", "", kernel).operators == operators
+
+
+@pytest.mark.parametrize(
     ("operator", "first", "last"),
     [("Conv", "1.17", "1.30"), ("MatMul", "1.18", "1.30"), ("Sigmoid", "1.21", "1.30"), ("Softmax", "1.21", "1.23")],
 )

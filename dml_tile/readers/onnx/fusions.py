@@ -75,10 +75,10 @@ def _gelu(graph: Graph, div: Node) -> Iterator[Match]:
         return
     x, mul = graph.names(div)[0], links[-1]
     half, since, to = graph.parent(mul, "Mul"), (0, 0), EVER
-    is_onnx_s = graph.opset >= _ROWS["Gelu"][0].opsets[0]
+    is_official = graph.opset >= _ROWS["Gelu"][0].opsets[0]
     if half and (made := graph.taken.get(half)) and made.parts[-1] is half:
         half, since = None, _ROWS[made.operator][-1].since  # no Mul then
-        to = (1, 19) if is_onnx_s and made.operator != "Gelu" else EVER
+        to = (1, 19) if is_official and made.operator != "Gelu" else EVER
     if half:
         i = graph.beside(half, 0.5)
         if i < 0 or graph.names(half)[i] != x or len(graph.users(half)) != 1:
@@ -89,7 +89,7 @@ def _gelu(graph: Graph, div: Node) -> Iterator[Match]:
         if not last or x not in graph.names(mul) or graph.beside(last[0], 0.5) < 0:
             return
         parts = [div, *links, *last]
-    yield from _biased(graph, "BiasGelu", parts, div, 0, to=(1, 19) if is_onnx_s else EVER)
+    yield from _biased(graph, "BiasGelu", parts, div, 0, to=(1, 19) if is_official else EVER)
     yield Match("Gelu", parts, [(div, 0)], since, to)
 
 
@@ -100,9 +100,10 @@ def _biased(
     add = graph.maker(node, i)
     if add is None or add.kind != "Add" or not (users := graph.users(add)) or not set(users) <= {*parts}:
         return
-    shapes = [early_shape(value) for value in add.inputs]
-    bias = next((i for i, shape in enumerate(shapes) if shape and len(shape) == 1), None)
-    if bias is None or not all(shapes) or len({shape[-1] for shape in shapes if shape} - {None}) != 1:
+    shapes = [early_shape(value) or () for value in add.inputs]
+    bias = next((i for i, shape in enumerate(shapes) if len(shape) == 1), None)
+    last = {shape[-1] for shape in shapes if shape}
+    if bias is None or not all(shapes) or len(last) != 1 or None in last:
         return
     product = graph.parent(add, "MatMul")
     to = min(to, before_gemm(graph, product)) if product else to
