@@ -20,10 +20,10 @@ from dml_tile.bindings.resources import Span as Span
 from dml_tile.checking import check as check
 from dml_tile.checking import require as require
 from dml_tile.checks.catalogue import RULES as RULES
-from dml_tile.checks.file_check import ModelResults as ModelResults
-from dml_tile.checks.file_check import check_model as check_model
 from dml_tile.checks.placements import Departure as Departure
 from dml_tile.checks.placements import ModelNodes as ModelNodes
+from dml_tile.checks.questions import ModelResults as ModelResults
+from dml_tile.checks.questions import check_model as check_model
 from dml_tile.checks.result import CheckedFile as CheckedFile
 from dml_tile.checks.result import Result as Result
 from dml_tile.checks.result import Verdict as Verdict
@@ -125,7 +125,7 @@ from dml_tile.readers.model_tile import UnknownField as UnknownField
 from dml_tile.readers.model_tile import ValueOrigin as ValueOrigin
 from dml_tile.readers.model_tile import ValueSource as ValueSource
 from dml_tile.readers.sources import OpenFile as OpenFile
-from dml_tile.rules.check import lowest_level as lowest_level
+from dml_tile.rules.descriptor import lowest_level as lowest_level
 from dml_tile.rules.device import Removal as Removal
 from dml_tile.simulation.target import Simulation as Simulation
 from dml_tile.simulation.target import current_target as current_target

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, Severity
-from dml_tile.rules.check import findings_of
+from dml_tile.rules.descriptor import findings_of
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
 

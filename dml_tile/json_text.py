@@ -124,7 +124,7 @@ _VALUE: Final = f"(?as){_SHALLOW}|{_FLAT_ARRAY}|{_WORD}"
 _VALUES_REMEMBERED: Final = 32
 
 
-class _Value(NamedTuple):
+class _Span(NamedTuple):
     """The end of a value, and the offsets of a container's values by name or index."""
 
     children: dict[str, int]
@@ -175,7 +175,7 @@ class SourceText:
         return next((token.start() for token in re.finditer(_TOKEN, self._text) if not token[0].startswith("/")), None)
 
     @cached_property
-    def _scan(self) -> Callable[[int], _Value]:
+    def _scan(self) -> Callable[[int], _Span]:
         """Returns the value at an offset."""
         return lru_cache(_VALUES_REMEMBERED)(partial(_scanned, self._text))  # not of self: a cycle would stay
 
@@ -188,12 +188,12 @@ class SourceText:
         return [match.start() for match in re.finditer("\n", self._text)]
 
 
-def _scanned(text: str, offset: int) -> _Value:
+def _scanned(text: str, offset: int) -> _Span:
     """Return the value at an offset; the end of a malformed text is its end."""
     is_object = text[offset] == "{"
     if not is_object and text[offset] != "[":
         token = re.compile(_TOKEN).match(text, offset)
-        return _Value({}, token.end() if token else len(text))
+        return _Span({}, token.end() if token else len(text))
     children: dict[str, int] = {}
     name: str | None = None
     depth = 1
@@ -202,7 +202,7 @@ def _scanned(text: str, offset: int) -> _Value:
         if word in "]}":
             depth -= 1
             if depth == 0:
-                return _Value(children, token.end())
+                return _Span(children, token.end())
         elif depth == 1 and word not in ",:" and not word.startswith("/"):
             if is_object and name is None:
                 name = _name(word)
@@ -210,7 +210,7 @@ def _scanned(text: str, offset: int) -> _Value:
                 children[str(len(children)) if name is None else name] = token.start()
                 name = None
         depth += word in "[{"
-    return _Value(children, len(text))
+    return _Span(children, len(text))
 
 
 def _name(token: str) -> str:

@@ -19,8 +19,8 @@ from typer.testing import Result
 import dml_tile
 from dml_tile import Severity, Verdict, check_model, sweep
 from dml_tile.back_ends import BACK_ENDS
-from dml_tile.checks.file_check import FileCheck, checked_here
 from dml_tile.checks.lowerings import lower_item
+from dml_tile.checks.questions import Questions, checked_here
 from dml_tile.checks.result import CheckedFile
 from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
@@ -108,7 +108,7 @@ def test_what_is_read_is_told_at_once(tmp_path: Path, monkeypatch: pytest.Monkey
     for file in files:
         Path(file).write_text(page_tile().model_dump_json(by_alias=True))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: on_a_terminal, raising=False)
-    events = counted_files(checked_here(FileCheck([DEFAULT_TARGET], "both"), files), len(files))
+    events = counted_files(checked_here(Questions([DEFAULT_TARGET], "both"), files), len(files))
     assert isinstance(next(events)[1], tuple)
     Path(files[-1]).write_text('{"InputTensor"')
     kinds = [type(event) for _, event in events]

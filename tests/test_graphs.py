@@ -37,7 +37,7 @@ from dml_tile.findings import Against, Basis, Severity
 from dml_tile.readers.c_structs import DML_GRAPH_DESC, read_graph_desc
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.item import Item
-from dml_tile.rules.check import lowest_level, not_looked_at
+from dml_tile.rules.descriptor import lowest_level, not_looked_at
 from tests.helpers.command_line import invoke
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, WARNINGS, compiled, needs_compiler
 from tests.helpers.descriptors import page_tile, row

@@ -31,8 +31,8 @@ from dml_tile import (
     lowest_level,
 )
 from dml_tile.bindings.resources import BindingLike
+from dml_tile.checks.judging import judged
 from dml_tile.checks.result import Verdict
-from dml_tile.checks.results import results
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.directml.crashes import crashes
 from dml_tile.directml.enums import HRESULT
@@ -103,7 +103,7 @@ def test_the_table_is_toml_with_an_entry_for_each_operator() -> None:
 
 
 def verdict(desc: OperatorDesc, target: str = "6_4") -> tuple[Verdict, tuple[str, ...]]:
-    (result,) = results("", Item("", desc), [Target.parse(target)], "both")
+    (result,) = judged("", Item("", desc), [Target.parse(target)], "both")
     return result.verdict, result.not_looked_at
 
 

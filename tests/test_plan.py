@@ -17,7 +17,7 @@ import pytest
 from dml_tile.execution import mover
 from dml_tile.execution.mover import MAX_THREADS, THREADS_VARIABLE, BoundTile, Mover, mover_of, thread_count
 from dml_tile.execution.plan import ASSIGNED_AT_ONCE, MAX_SCRATCH_BYTES, SHORT_RUN, THREADED_BYTES
-from dml_tile.execution.steps import Call, Memories, Step
+from dml_tile.execution.steps import Memories, NumpyCall, Step
 from tests.helpers.costs import at_most
 from tests.helpers.forks import python
 from tests.helpers.tilings import Tiling, assert_equal, executed, set_sizes
@@ -204,7 +204,7 @@ def test_an_exception_stops_within_a_block(threads: int, monkeypatch: pytest.Mon
     caller, is_raised = threading.current_thread(), threading.Event()
     call = Step.call
 
-    def waiting(step: Step) -> Call:
+    def waiting(step: Step) -> NumpyCall:
         def wait(memories: Memories, starts: Sequence[int]) -> None:
             assert threading.current_thread() is caller or is_raised.wait(60)
             blocks.append(starts)
@@ -248,7 +248,7 @@ def test_what_a_helper_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None
     caller, has_failed = threading.current_thread(), threading.Event()
     call = Step.call
 
-    def failing(step: Step) -> Call:
+    def failing(step: Step) -> NumpyCall:
         def fail_elsewhere(memories: Memories, starts: Sequence[int]) -> None:
             if threading.current_thread() is not caller:
                 has_failed.set()

@@ -20,7 +20,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import operators
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.findings import Basis, Severity
-from dml_tile.rules.check import lowest_level, not_looked_at
+from dml_tile.rules.descriptor import lowest_level, not_looked_at
 from dml_tile.rules.operator import OPERATOR_LEVEL_RULES
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.rules.tile_findings import blocks_creation

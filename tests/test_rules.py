@@ -22,7 +22,7 @@ from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import Against, Finding, Severity, apply_rules
 from dml_tile.json_text import parse_document
-from dml_tile.rules.check import DESCRIPTOR_RULES, lowest_level, not_a_tile
+from dml_tile.rules.descriptor import DESCRIPTOR_RULES, lowest_level, not_a_tile
 from dml_tile.rules.operator import OPERATOR_LEVEL_RULES
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of

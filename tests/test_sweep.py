@@ -26,7 +26,7 @@ import pytest
 from dml_tile import CheckedFile, Target, sweep
 from dml_tile.checks import sweep as sweep_module
 from dml_tile.checks.baseline import Baseline, Entry, baseline_text, new_entries
-from dml_tile.checks.file_check import FileCheck, checked_here
+from dml_tile.checks.questions import Questions, checked_here
 from dml_tile.checks.result import IN_BASELINE
 from dml_tile.checks.sweep import FILES_OF_A_CHUNK, Workers, processes
 from dml_tile.cli.jobs import MIN_FILES, chosen_workers
@@ -40,7 +40,7 @@ from tests.helpers.model_process import ModelProcess
 from tests.helpers.outputs import outputs_of_check
 
 TARGETS: Final = ["2_0", "6_4"]
-CHECK: Final = FileCheck((Target.parse("2_0"), Target.parse("6_4")), "both")
+CHECK: Final = Questions((Target.parse("2_0"), Target.parse("6_4")), "both")
 
 
 class Immediate(Executor):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dml_tile import sweep
-from dml_tile.checks.file_check import FileCheck, checked_here
+from dml_tile.checks.questions import Questions, checked_here
 from dml_tile.checks.sweep import Workers
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.findings import unreadable
@@ -74,7 +74,7 @@ def test_a_cluster_reads_files_of_a_store(zoo: list[str], client: Any) -> None:
 
 @pytest.mark.exhaustive  # the processes of one machine are killed in test_sweep.py
 def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> None:
-    check, files = FileCheck([DEFAULT_TARGET], "both"), zoo * 2
+    check, files = Questions([DEFAULT_TARGET], "both"), zoo * 2
     events = Workers(client.get_executor(pure=False)).events(check, files)
     found = [next(events) for _ in range(50)]
     os.kill(client.run(os.getpid).popitem()[1], signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
@@ -99,7 +99,7 @@ def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], client: Any, dis
 
 def test_a_cluster_that_is_left_ends_the_sweep_in_one_error(zoo: list[str], cluster: Any, distributed: Any) -> None:
     with distributed.Client(cluster, set_as_default=False) as client:
-        events = Workers(client.get_executor(pure=False)).events(FileCheck([DEFAULT_TARGET], "both"), zoo * 20)
+        events = Workers(client.get_executor(pure=False)).events(Questions([DEFAULT_TARGET], "both"), zoo * 20)
         next(events)
     with pytest.raises(BrokenExecutor, match=r"the executor gave up|cannot be checked"):
         list(events)

@@ -16,8 +16,8 @@ from onnx import TensorProto
 
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checking import check, require
+from dml_tile.checks.judging import judged
 from dml_tile.checks.result import Result, Verdict
-from dml_tile.checks.results import results
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
@@ -39,7 +39,7 @@ KNOWN = tile_node("t", DIALECTS["ONNX Tile-13"], "float32", [2, 3], [np.array([1
 
 def result_of(part: Item | TileNode, target: str = "6_4", via: str | None = None) -> Result:
     item = part if isinstance(part, Item) else item_of(part)
-    (result,) = results("a", item, [Target.parse(target)], "both", BACK_ENDS[via] if via else None)
+    (result,) = judged("a", item, [Target.parse(target)], "both", BACK_ENDS[via] if via else None)
     return result
 
 

@@ -17,7 +17,7 @@ from dml_tile.findings import OWN, OwnId, Rule
 from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.rules import binding, device, dispatch, execution, graph
 from dml_tile.rules.capture import CAPTURE_RULES
-from dml_tile.rules.check import DESCRIPTOR_RULES
+from dml_tile.rules.descriptor import DESCRIPTOR_RULES
 from dml_tile.rules.operator import OPERATOR_LEVEL_RULES
 from dml_tile.rules.operator_fields import OPERATOR_FIELD_RULES
 from dml_tile.text import did_you_mean

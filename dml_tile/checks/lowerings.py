@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 from dml_tile.back_ends import directml
 from dml_tile.back_ends.back_end import BackEnd
+from dml_tile.checks.judging import judged
 from dml_tile.checks.result import Result, Verdict, verdict_of
-from dml_tile.checks.results import results
 from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc, array_text, described
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES, NAMED_SIZES
@@ -25,7 +25,7 @@ from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
-from dml_tile.rules.check import not_a_tile
+from dml_tile.rules.descriptor import not_a_tile
 from dml_tile.text import as_typed, printable
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def lower_item(
     if item.departure:
         return Result(replace(item, source=source), target, Verdict.ELSEWHERE, (item.departure,), None)
     if item.unknown:
-        (result,) = results(source, item, [target], "both", via)
+        (result,) = judged(source, item, [target], "both", via)
         return result
     item = replace(item, source=source, places={})
     try:

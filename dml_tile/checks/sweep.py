@@ -18,8 +18,8 @@ from stat import S_ISREG
 from threading import Thread, local
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from dml_tile.checks.file_check import Event, FileCheck, checked_here, file_check
 from dml_tile.checks.files import files_named
+from dml_tile.checks.questions import Event, Questions, checked_here, questions_of
 from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.targets import TargetLike
 from dml_tile.files.paths import STANDARD_INPUT
@@ -70,7 +70,7 @@ def sweep(
     files, as a ProcessPoolExecutor after the death of a process.
     """
     chosen = [None] if targets is None else targets
-    check = file_check(chosen, against, via=via, dims=dims, input_shapes=input_shapes)
+    check = questions_of(chosen, against, via=via, dims=dims, input_shapes=input_shapes)
     names: list[str] = []
     stored: list[StoredFile] = []
     for path in paths:
@@ -82,7 +82,7 @@ def sweep(
 
 
 def _checked_files(
-    names: Sequence[str], stored: Sequence[StoredFile], check: FileCheck, workers: Workers | None
+    names: Sequence[str], stored: Sequence[StoredFile], check: Questions, workers: Workers | None
 ) -> Iterator[CheckedFile]:
     unread: list[CheckedFile] = []
 
@@ -116,7 +116,7 @@ class Workers:
     chunks_sent: int = MAX_CHUNKS_SENT
     shared_by: int = 1
 
-    def events(self, check: FileCheck, files: Iterable[str]) -> FileEvents:
+    def events(self, check: Questions, files: Iterable[str]) -> FileEvents:
         """Yield the events of files, in order, each with its file; a file that ends its worker is lost alone.
 
         Files that no worker can read are checked here. Raises BrokenExecutor if the executor takes no more files.

@@ -32,7 +32,7 @@ from dml_tile.findings import (
 )
 from dml_tile.readers.item import item_of
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.rules.check import lowest_level
+from dml_tile.rules.descriptor import lowest_level
 from dml_tile.rules.tile_findings import DISTINCT_LEVELS
 from dml_tile.simulation.target import resolve
 from dml_tile.text import plural
@@ -46,7 +46,7 @@ def ruled_out(node: TileNode) -> tuple[Finding, ...]:
     return tuple(rule.findings(f"{node.dialect}: {node.error}", DEFAULT_TARGET))
 
 
-def node_results(
+def judged_node(
     source: str, node: TileNode, targets: Sequence[Target], against: Against, via: BackEnd | None
 ) -> Iterator[Result]:
     """Yield the results of a model's Tile, one for each target."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from dml_tile.checks.file_check import Event, FileCheck, checked_here
 from dml_tile.checks.files import HOLDS_NOTHING, files_named, forbidden, names_in, unknown_names, unread_through
+from dml_tile.checks.questions import Event, Questions, checked_here
 from dml_tile.checks.result import CheckedFile
 from dml_tile.checks.selection import Suppression
 from dml_tile.cli.config import Config, chosen_targets, nearest_config, require_models
@@ -121,7 +121,7 @@ class CheckRun:
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
         self.root = repository_root(shown_names) if options.root is None else options.root
         known, self.old_baseline = _baselines(config.settings.baseline, options.write_baseline, links_root)
-        self.questions = FileCheck(
+        self.questions = Questions(
             targets=tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
             against=config.settings.against,
             known_shapes=config.known_shapes(),

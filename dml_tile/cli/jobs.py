@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from dml_tile.checks.file_check import Event
+from dml_tile.checks.questions import Event
 from dml_tile.checks.result import CheckedFile
 from dml_tile.cli.console import UNREADABLE, complain
 from dml_tile.findings import unreadable

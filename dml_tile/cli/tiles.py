@@ -128,11 +128,11 @@ def _drawings(
     chosen: ChosenTiles, target: Target, status: ExitStatus
 ) -> Iterator[tuple[Result, TilePicture, Iterator[Line]]]:
     """Yield each tile's result, its picture, and what ``check`` prints of it."""
-    from dml_tile.checks.results import results
+    from dml_tile.checks.judging import judged
     from dml_tile.reports.text import result_lines
 
     for file, part in chosen:
-        (result,) = results(file, part, [target], "both")
+        (result,) = judged(file, part, [target], "both")
         picture = _picture(part)
         if result.findings or picture.undrawn:
             status.count_findings()

@@ -26,7 +26,7 @@ from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, 
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance, require_uint
 from dml_tile.findings import Against
-from dml_tile.rules.check import created_anyway, findings_of, findings_of_null_graph, refusals_of
+from dml_tile.rules.descriptor import created_anyway, findings_of, findings_of_null_graph, refusals_of
 from dml_tile.rules.device import (
     COMPILATION_FLAG_RULES,
     COMPILATION_RULES,

@@ -27,7 +27,7 @@ from dml_tile.errors import DmlError
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.rules.check import why_never_executed
+from dml_tile.rules.descriptor import why_never_executed
 from dml_tile.rules.graph import graph_view, order_of_nodes, output_of, sizes_of
 from dml_tile.rules.operator_view import tensors_of
 
@@ -49,7 +49,7 @@ class BindingProperties:
 
 Regions: TypeAlias = Mapping[str, Bytes]
 """The memory of the slots that a dispatch reads and writes, by their names."""
-Kernel: TypeAlias = Callable[[Regions], object]
+Execution: TypeAlias = Callable[[Regions], object]
 """Reads inputs and the persistent resource, and writes outputs and the temporary resource."""
 
 
@@ -57,7 +57,7 @@ Kernel: TypeAlias = Callable[[Regions], object]
 class CompiledPlan:
     """The properties of a compiled operator that follow from its descriptor and the target."""
 
-    kernel: Kernel | None
+    kernel: Execution | None
     """None for a graph with constants, and if an output is undefined, as the runtime's in 32-bit arithmetic."""
     properties: BindingProperties
     input_slots: tuple[Slot, ...]
@@ -70,7 +70,7 @@ class CompiledPlan:
     """The pairs of an output's slot and an input's that may be one range of memory."""
 
 
-class _Place(NamedTuple):
+class _SlotOffset(NamedTuple):
     """A tensor's location: the name of its slot, and its offset there."""
 
     slot: str
@@ -98,8 +98,10 @@ def plan_of_operator(desc: OperatorDesc | TileOperatorDesc, target: Target) -> C
     if target.level.runtime.rounds_persistent_sizes:
         persistent = round_up_4(persistent)
     owned = dict(zip((slot.name for slot in initial if slot.size_in_bytes), offsets, strict=True))
-    reads = {name: _Place("PersistentResource", owned[name]) if name in owned else _Place(name) for name in inputs}
-    kernel = _kernel([_Node(desc, [*reads.values()], [[_Place(name)] for name in outputs])], target)
+    reads = {
+        name: _SlotOffset("PersistentResource", owned[name]) if name in owned else _SlotOffset(name) for name in inputs
+    }
+    kernel = _kernel([_Node(desc, [*reads.values()], [[_SlotOffset(name)] for name in outputs])], target)
     properties = BindingProperties(len(inputs) + len(outputs), 0, persistent)
     slots = _slots(inputs, TENSOR), _slots(outputs, TENSOR), initial
     return CompiledPlan(kernel, properties, *slots, tuple(offsets), _aliases(desc, target))
@@ -151,16 +153,16 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     owned_offsets, persistent = _side_by_side(kept)
     passed_on = {output_of(edge): _described(view.produced(edge)) for edge in edges}
     offsets, temporary = _side_by_side({key: each.total_tensor_size_in_bytes for key, each in passed_on.items()})
-    sources = {_input_of(edge): _Place("TemporaryResource", offsets[output_of(edge)]) for edge in edges}
+    sources = {_input_of(edge): _SlotOffset("TemporaryResource", offsets[output_of(edge)]) for edge in edges}
     for edge in input_edges:
         i = edge.graph_input_index
         place = ("PersistentResource", owned_offsets[i]) if i in owned_offsets else (f"Inputs[{i}]", 0)
-        sources[_input_of(edge)] = _Place(*place)
-    destinations = defaultdict[tuple[int, int], list[_Place]](list)
+        sources[_input_of(edge)] = _SlotOffset(*place)
+    destinations = defaultdict[tuple[int, int], list[_SlotOffset]](list)
     for i, producer in producers.items():
-        destinations[output_of(producer)].append(_Place(f"Outputs[{i}]"))
+        destinations[output_of(producer)].append(_SlotOffset(f"Outputs[{i}]"))
     for output, offset in offsets.items():
-        destinations[output].append(_Place("TemporaryResource", offset))
+        destinations[output].append(_SlotOffset("TemporaryResource", offset))
     nodes = [
         _Node(
             tile_of(operator) or operator,
@@ -197,8 +199,8 @@ class _Node(NamedTuple):
     """An operator of a plan, where it reads each input, None for a null one, and the places of each output."""
 
     desc: TileOperatorDesc | OperatorDesc
-    reads: Sequence[_Place | None]
-    writes: Sequence[Sequence[_Place]]
+    reads: Sequence[_SlotOffset | None]
+    writes: Sequence[Sequence[_SlotOffset]]
 
 
 def _operator_of(graph: GraphDesc, node: int) -> OperatorDesc | None:
@@ -210,7 +212,7 @@ def _input_of(edge: InputGraphEdge | IntermediateGraphEdge) -> tuple[int, int]:
     return edge.to_node_index, edge.to_node_input_index
 
 
-def _kernel(nodes: Sequence[_Node], target: Target) -> Kernel | None:
+def _kernel(nodes: Sequence[_Node], target: Target) -> Execution | None:
     """Return the function that executes the nodes in their order; None if an output is undefined."""
     if any(why_never_executed(node.desc, target) for node in nodes):
         return None
@@ -227,7 +229,7 @@ def _kernel(nodes: Sequence[_Node], target: Target) -> Kernel | None:
     return run
 
 
-def _moves(node: _Node) -> Iterator[Kernel]:
+def _moves(node: _Node) -> Iterator[Execution]:
     """Yield the functions that write a tile's output to each of its places."""
     assert isinstance(node.desc, TileOperatorDesc)
     assert node.reads[0] is not None, "an edge leads to each input"
@@ -241,7 +243,7 @@ def _move(mover: Mover, source: str, read: slice, output: str, written: slice, r
     mover.write(regions[source][read], regions[output][written])
 
 
-def _execution(node: _Node, target: Target) -> Kernel:
+def _execution(node: _Node, target: Target) -> Execution:
     """Return the function that executes an operator other than Tile.
 
     It raises DmlError for an index out of range, for too much work, and for an operator whose values no page tells.

@@ -56,7 +56,7 @@ from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, unreadable
 from dml_tile.input_errors import ProblemList
 from dml_tile.json_text import Document
-from dml_tile.rules.check import not_executed
+from dml_tile.rules.descriptor import not_executed
 from dml_tile.rules.execution import execution_findings
 from dml_tile.rules.tile_findings import blocks_creation
 from dml_tile.simulation.target import resolve

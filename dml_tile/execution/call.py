@@ -1,8 +1,8 @@
 """An operator as its kernel sees it, and the bounds and refusals of kernels.
 
-A kernel takes a Call and returns the values of its output, or a tuple of those of all outputs in C's order: a list for
-an array of tensors. Values are rounded to the output's type by ``rounding``. FLOAT32 and FLOAT16 are computed in
-FLOAT32, FLOAT64 in FLOAT64, integers in their own type, in which they wrap.
+A kernel takes an ExecutedOperator and returns the values of its output, or a tuple of those of all outputs in C's
+order: a list for an array of tensors. Values are rounded to the output's type by ``rounding``. FLOAT32 and FLOAT16 are
+computed in FLOAT32, FLOAT64 in FLOAT64, integers in their own type, in which they wrap.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dml_tile.rules.execution import Element, Work, index_is_in_range, region_is
 Array: TypeAlias = NDArray[Any]
 Tensor: TypeAlias = Array | list[Array] | None
 """A tensor's elements, those of an array of tensors, or None for a null tensor."""
-Kernel: TypeAlias = Callable[["Call"], Any]
+OperatorKernel: TypeAlias = Callable[["ExecutedOperator"], Any]
 Lengths: TypeAlias = tuple[int, ...]
 
 MAX_BYTES: Final = 2**32
@@ -71,7 +71,7 @@ class FirstRows(NamedTuple):
     rows: Array
 
 
-class Call:
+class ExecutedOperator:
     """An operator that is executed: ``c.Axis`` is a field by its name in C, ``c["InputTensor"]`` an input, widened.
 
     ``raw`` are the inputs as they are, ``outputs`` the tensors to write, both by name, None for null ones.

@@ -34,12 +34,12 @@ from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import Field, operators
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError, require_instance
-from dml_tile.execution.call import Array, Call, Output, computed_dtype
+from dml_tile.execution.call import Array, ExecutedOperator, Output, computed_dtype
 from dml_tile.execution.operators.table import values_of
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import extent, packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
-from dml_tile.rules.check import refusals_of, why_never_executed
+from dml_tile.rules.descriptor import refusals_of, why_never_executed
 from dml_tile.rules.execution import operator_is_known
 from dml_tile.rules.operator_view import table_of
 from dml_tile.simulation.calls import record
@@ -168,7 +168,7 @@ class ExecutableOperator:
     def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs' elements for those of the inputs, all by field. Raises DmlError, as ``evaluate`` does."""
         outputs = {name: _mapped(tensors, lambda tensor: tensor.output) for name, tensors in self.outputs.items()}
-        c = Call(self.fields, inputs, outputs, self.target)
+        c = ExecutedOperator(self.fields, inputs, outputs, self.target)
         for tensor in (*self.read, *self.written):
             c.require(memory=prod(tensor.shape) * 8)  # places and doubles, for example, are computed of any type
         return values_of(c)

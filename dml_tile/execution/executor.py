@@ -33,7 +33,7 @@ from dml_tile.execution.mover import BoundTile, Mover, mover_of
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.binding import buffer_findings
-from dml_tile.rules.check import refusals_of, why_never_executed
+from dml_tile.rules.descriptor import refusals_of, why_never_executed
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import Origin, origin_of, resolve
 

@@ -20,7 +20,7 @@ Lengths = tuple[int, ...]
 INPUT, SCRATCH, OUTPUT = range(3)
 Memories = tuple[Array, Array, Array]
 """Contiguous arrays of any type, in this order."""
-Call = Callable[[Memories, Sequence[int]], None]
+NumpyCall = Callable[[Memories, Sequence[int]], None]
 """A call of NumPy between memories, for a block that begins at these offsets."""
 
 _NAMES: Final = "the input", "scratch memory", "the output"
@@ -47,7 +47,7 @@ class Step(NamedTuple):
     writes: Lengths | None = None
     rows: tuple[Axis, ...] = ()
 
-    def call(self) -> Call:
+    def call(self) -> NumpyCall:
         """Return the call for any memories, with all computed that does not depend on them."""
         (source, first), (output, to), dtype, lengths, reads, writes, rows = self
 
@@ -132,7 +132,7 @@ class Plan:
         return max(self.scratch, 2 * np.intp().nbytes * sum(map(indices, taken)))
 
     @cached_property
-    def calls(self) -> dict[int, list[Call]]:
+    def calls(self) -> dict[int, list[NumpyCall]]:
         """The calls for a block of each length."""
         return {length: [step.call() for step in steps] for length, steps in self.steps.items()}
 

@@ -34,7 +34,7 @@ from dml_tile.lowering.steps import (
     step_desc,
     with_dimensions_of,
 )
-from dml_tile.rules.check import not_a_tile, refusals_of
+from dml_tile.rules.descriptor import not_a_tile, refusals_of
 from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of
 from dml_tile.rules.tile import DATA_TYPE_RULES, LOWERED_RULES, dimension_count_is_supported_at_level
 from dml_tile.simulation.calls import record

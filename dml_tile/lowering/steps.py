@@ -19,7 +19,7 @@ from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.geometry.axes import Dimension, TileInBytes, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
 from dml_tile.lowering.chains import ChainTile
-from dml_tile.rules.check import refusals_of
+from dml_tile.rules.descriptor import refusals_of
 from dml_tile.simulation.target import Origin
 
 

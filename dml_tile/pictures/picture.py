@@ -15,7 +15,7 @@ from types import NoneType
 from typing import Final
 from xml.sax.saxutils import escape
 
-from dml_tile.checks.results import results
+from dml_tile.checks.judging import judged
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import TargetLike
@@ -184,6 +184,6 @@ def show(desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None
     but a descriptor.
     """
     require_instance(desc, TileOperatorDesc, OperatorDesc, NoneType)
-    (result,) = results("descriptor", Item("", desc), [resolve(target)], "both")
+    (result,) = judged("descriptor", Item("", desc), [resolve(target)], "both")
     said = list(result_lines(result, with_operator=False))
     return Picture(picture_svg(picture_of(desc), said))

@@ -70,7 +70,7 @@ class CapturedLine(Record):
 
 
 @dataclass(frozen=True)
-class Call(Item):
+class CapturedCall(Item):
     """One of the two lines that a capturing device writes of a call, as it was read."""
 
     written: CapturedLine = field(kw_only=True, compare=False, repr=False)
@@ -98,7 +98,7 @@ def joined_calls(parts: Iterable[ItemOrProblem]) -> Iterator[ItemOrProblem]:
     operators, waiting = _Operators(), dict[tuple[str, int], Item]()
     mixed = set[tuple[str, int]]()
     for part in parts:
-        if not isinstance(part, Call):
+        if not isinstance(part, CapturedCall):
             yield part
             continue
         line, key = part.written, (part.written.session or "", part.written.call or 0)

@@ -260,7 +260,7 @@ def _read_captured_operator(data: dict[str, Any] | None, pointer: str, text: Sou
 def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemOrProblem:
     from dml_tile.descriptors.graph import UNKNOWN_OPERATOR
     from dml_tile.descriptors.operator import OperatorDesc
-    from dml_tile.readers.captures import Call, CapturedLine, capture_of
+    from dml_tile.readers.captures import CapturedCall, CapturedLine, capture_of
 
     try:
         captured = CapturedLine.model_validate(data)
@@ -275,7 +275,7 @@ def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemO
         if not is_of_device:
             return unreadable(pointer, "operator is missing; a graph has session and call")
         pointer = pointer if captured.is_return else f"{pointer}/graph"
-        return Call(pointer, capture=capture_of(None, captured), written=captured)
+        return CapturedCall(pointer, capture=capture_of(None, captured), written=captured)
     part = _read_captured_operator(captured.operator, f"{pointer}/operator", text)
     if not isinstance(part, Item):
         return part
@@ -283,7 +283,7 @@ def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemO
     # the fields of another were not captured
     capture = capture_of(desc if part.other is None else UNKNOWN_OPERATOR, captured)
     if is_of_device:
-        return Call(part.pointer, part.subject, capture=capture, places=part.places, written=captured)
+        return CapturedCall(part.pointer, part.subject, capture=capture, places=part.places, written=captured)
     return replace(part, capture=capture)
 
 

@@ -19,7 +19,7 @@ from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.lines import AnyConsole, Line, Part, has_width, print_lines
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.rules.check import DESCRIPTOR_RULES
+from dml_tile.rules.descriptor import DESCRIPTOR_RULES
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import MAX_IN_A_LINE, listed, plural, printable, printable_line_start, shortened_within
 

@@ -14,7 +14,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import NOT_RETURNED, UNEXPLAINED, Basis, Finding, Rules, Severity, Violation
-from dml_tile.rules.check import findings_of, findings_of_null_graph, not_looked_at
+from dml_tile.rules.descriptor import findings_of, findings_of_null_graph, not_looked_at
 
 Method: TypeAlias = Literal["CreateOperator", "CompileGraph"]
 

@@ -70,7 +70,7 @@ FUNCTIONS: Final[dict[str, Any]] = {
 }
 
 
-class Step(NamedTuple):
+class Requirement(NamedTuple):
     """A requirement on fields or Sizes."""
 
     test: str
@@ -134,7 +134,9 @@ def enumerators(operator: Operator) -> Mapping[str, int]:
     return {name: value for names in reversed(known) for value, name in enumerate(names)}
 
 
-def steps_of_equations(sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int]) -> Iterator[Step]:
+def steps_of_equations(
+    sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int]
+) -> Iterator[Requirement]:
     """Yield the steps of equations between tensors that have these dimension counts, where tensors are counted.
 
     ``ranks`` has the arrays of numbers too that are not short, with 0.
@@ -142,7 +144,7 @@ def steps_of_equations(sentences: Iterable[Sentence], operator: Operator, ranks:
     for sentence in sentences:
         equation = _equation(sentence, operator)
         if equation.needed <= ranks.keys() and len({ranks[name] for name in equation.aligned}) < 2:
-            yield Step(equation.test, equation.violations)
+            yield Requirement(equation.test, equation.violations)
 
 
 class _Equation:

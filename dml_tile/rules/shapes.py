@@ -25,7 +25,7 @@ from dml_tile.directml.operators import Operator, operator_named
 from dml_tile.findings import Edit, Try, Violation, set_to
 from dml_tile.rules.equations import (
     FUNCTIONS,
-    Step,
+    Requirement,
     code,
     enumerators,
     evaluated,
@@ -98,7 +98,7 @@ def _plan(
 @lru_cache(maxsize=32)
 def _steps(
     operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...] | None
-) -> list[Step]:
+) -> list[Requirement]:
     of = dict(ranks)
     if choices is None:
         return [*steps_of_equations([each for each in table.fields if not each.below], operator, of)]
@@ -114,7 +114,7 @@ def _steps(
 
 def steps_of_shapes(
     sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int], is_met: Callable[[str], bool]
-) -> Iterator[Step]:
+) -> Iterator[Requirement]:
     """Yield the steps of shapes for tensors of these dimension counts; ``is_met`` is True for conditions that hold."""
     names = dict.fromkeys([*operator.named, *enumerators(operator)], "")  # of those read from Sizes, the place
     leading = ("", "")
@@ -155,7 +155,9 @@ def _fitted(words: list[str], rank: int) -> list[str]:
     return [*[before] * (rank - len(words)), *words][-rank:]
 
 
-def _of_size(tensor: str, i: int, word: str, names: dict[str, str], step: Callable[..., Step]) -> Iterator[Step]:
+def _of_size(
+    tensor: str, i: int, word: str, names: dict[str, str], step: Callable[..., Requirement]
+) -> Iterator[Requirement]:
     """Yield the step of a size, if there is one, which may bind a name."""
     if word == "?":
         return
@@ -175,7 +177,7 @@ def _of_size(tensor: str, i: int, word: str, names: dict[str, str], step: Callab
 _Describe: TypeAlias = Callable[[OperatorView, dict[str, Any]], Violation]
 
 
-def _step(test: str, violation: _Describe = lambda op, values: Violation("", ""), *, basis: Basis) -> Step:
+def _step(test: str, violation: _Describe = lambda op, values: Violation("", ""), *, basis: Basis) -> Requirement:
     def violations(op: OperatorView, values: dict[str, Any]) -> Iterator[Violation]:
         try:
             is_met = evaluated(test, values)
@@ -184,7 +186,7 @@ def _step(test: str, violation: _Describe = lambda op, values: Violation("", "")
         if not is_met:
             yield violation(op, values)._replace(basis=basis)
 
-    return Step(test, violations)
+    return Requirement(test, violations)
 
 
 def _too_few(tensor: str, least: int, op: OperatorView, values: dict[str, Any]) -> Violation:

@@ -52,10 +52,10 @@ GROUPS: Final = {
     "Describe a tile": ("descriptors.tile", "directml.dtypes"),
     "Describe any operator": ("descriptors.numbers", "descriptors.operator"),
     "Describe a graph of operators": ("descriptors.graph",),
-    "Check a descriptor": ("checking", "rules.check", "findings", "errors", "checks.catalogue"),
+    "Check a descriptor": ("checking", "rules.descriptor", "findings", "errors", "checks.catalogue"),
     "Check models": (
         *(
-            "checks.file_check",
+            "checks.questions",
             "checks.result",
             "checks.via",
             "readers.item",

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 from dml_tile.back_ends.directml import SPECIFICATION_RULES
 from dml_tile.checking import check
+from dml_tile.checks.judging import judged
 from dml_tile.checks.result import verdict_of
-from dml_tile.checks.results import results
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DialectError, DmlError
@@ -70,7 +70,7 @@ def _checked(desc: Descriptor, target: Target) -> Example:
 def document_findings(text: str, target: Target = DEFAULT_TARGET) -> tuple[Finding, ...]:
     """The findings that ``check`` reports on a document, a line of it or a model."""
     parts = (part for part in read_document(text.encode()) if isinstance(part, Item))
-    return tuple(finding for part in parts for result in results("-", part, [target], "both")
+    return tuple(finding for part in parts for result in judged("-", part, [target], "both")
                  for finding in result.findings)  # fmt: skip
 
 

@@ -27,9 +27,9 @@ from rich.console import Console
 
 import dml_tile
 from dml_tile.back_ends.dialects import ONNX_TILE_13
+from dml_tile.checks.judging import judged
 from dml_tile.checks.lowerings import lower_item, with_lowering_suggested
 from dml_tile.checks.result import CheckedFile
-from dml_tile.checks.results import results
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources, runner
@@ -106,7 +106,7 @@ def _reported(form: str, source: str, parts: Iterable[Item | Finding]) -> str:
         if isinstance(part, Finding):
             report.finding(source, part)
             continue
-        found = [*results(source, part, _TARGETS, "both")]
+        found = [*judged(source, part, _TARGETS, "both")]
         if not found:  # it stands for a whole model of which nothing is to say
             continue
         summary.add(found, Severity.WARNING)
@@ -142,7 +142,7 @@ def _use_document(data: bytes) -> None:
             continue
         picture = picture_of(part.desc)
         if picture.tensors:
-            (result,) = results("-", part, _TARGETS[1:], "both")
+            (result,) = judged("-", part, _TARGETS[1:], "both")
             lines = [*result_lines(result, with_operator=False)]
             ElementTree.fromstring(picture_svg(picture, lines))
 

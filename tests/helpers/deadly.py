@@ -6,18 +6,18 @@ import os
 from collections.abc import Iterator
 
 from dml_tile.checks import sweep
-from dml_tile.checks.file_check import Event, FileCheck
+from dml_tile.checks.questions import Event, Questions
 from dml_tile.readers.sources import Sources
 
 STATUS = 7
 
 _begin = sweep.begin
-_events = FileCheck.events
+_events = Questions.events
 
 
 def install() -> None:
     """Let this process end at such files."""
-    FileCheck.events = _deadly_events  # type: ignore[method-assign,assignment]
+    Questions.events = _deadly_events  # type: ignore[method-assign,assignment]
 
 
 def begin() -> None:
@@ -26,7 +26,7 @@ def begin() -> None:
     install()
 
 
-def _deadly_events(check: FileCheck, file: str, sources: Sources) -> Iterator[Event]:
+def _deadly_events(check: Questions, file: str, sources: Sources) -> Iterator[Event]:
     if "dies" in file and not ("once" in file and _has_died(file)):
         os._exit(STATUS)
     yield from _events(check, file, sources)

@@ -24,8 +24,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.back_ends import BACK_ENDS
+from dml_tile.checks.judging import judged
 from dml_tile.checks.result import Verdict
-from dml_tile.checks.results import results
 from dml_tile.checks.via import as_optimised
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
@@ -401,7 +401,7 @@ def compare_verdicts(model: ModelProto, figures: Figures, rng: random.Random) ->
     unsized, sized = nodes_of(model), nodes_of(model, asked)
     for before, after in zip(unsized, sized, strict=True):
         for via in (None, *BACK_ENDS.values()):
-            pairs = zip(*(results("", item_of(part), TARGETS, "both", via) for part in (before, after)), strict=True)
+            pairs = zip(*(judged("", item_of(part), TARGETS, "both", via) for part in (before, after)), strict=True)
             for first, second in pairs:
                 if second.verdict not in _OPEN.get(first.verdict, {first.verdict}):
                     one, other = first.item.operator, second.item.operator

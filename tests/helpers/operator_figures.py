@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from dml_tile.checking import check
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.findings import BASES, Finding, Severity
-from dml_tile.rules.check import created_anyway
+from dml_tile.rules.descriptor import created_anyway
 from tests.helpers.recorded_answers import S_OK, answer
 
 GOALS: Final[Mapping[str, float]] = dict.fromkeys(

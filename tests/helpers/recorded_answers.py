@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dml_tile.findings import Finding
-from dml_tile.rules.check import created_anyway
+from dml_tile.rules.descriptor import created_anyway
 from tests.helpers.paths import ROOT
 
 

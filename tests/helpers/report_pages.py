@@ -11,10 +11,10 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from rich.console import Console
 
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Reason
+from dml_tile.checks.judging import judged
 from dml_tile.checks.lowerings import with_lowering_suggested
 from dml_tile.checks.placements import ModelNodes, outcome_of
 from dml_tile.checks.result import CheckedFile, Result
-from dml_tile.checks.results import results
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding
 from dml_tile.readers.item import Item
@@ -37,7 +37,7 @@ def checked(part: Item, *targets: Target, source: str = "a.json") -> list[Result
     """Return the result of ``check`` for a tile."""
     return [
         with_lowering_suggested(result, part, KnownShapes(), is_alone=False)
-        for result in results(source, part, targets or (NEW,), "both")
+        for result in judged(source, part, targets or (NEW,), "both")
     ]
 
 

@@ -15,7 +15,7 @@ from dml_tile.bindings.memory import Bytes
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.rules.check import refusals_of
+from dml_tile.rules.descriptor import refusals_of
 from dml_tile.simulation.target import resolve
 from tests.helpers.drafts import Draft, drafts, faulty_drafts
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, Call, Kernel, Lengths
+from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernel
 from dml_tile.execution.operators import functions
 from dml_tile.execution.operators.movement import positions
 
 
-def axes_of(c: Call) -> Lengths:
+def axes_of(c: ExecutedOperator) -> Lengths:
     """Return the dimensions that are reduced: without Axes, the last."""
     return tuple(sorted({*c.Axes})) if c.get("Axes") else (-1,)
 
@@ -64,14 +64,14 @@ LOG_SUM_EXP does not subtract the greatest, and is infinite from about 89 on.
 """
 
 
-def argument(*, largest: bool) -> Kernel:
+def argument(*, largest: bool) -> OperatorKernel:
     return lambda c: extreme(c.x, axes_of(c), largest=largest, last=c.AxisDirection == 1)
 
 
-def cumulative(accumulate: Any, exclusive: str) -> Kernel:
+def cumulative(accumulate: Any, exclusive: str) -> OperatorKernel:
     """Return the kernel of cumulative sums or products, of which the exclusive ones leave out the element itself."""
 
-    def kernel(c: Call) -> Array:
+    def kernel(c: ExecutedOperator) -> Array:
         x, axis = c["InputTensor"], c.Axis
         x = np.flip(x, axis) if c.AxisDirection else x
         found: Array = accumulate.accumulate(x, axis, dtype=x.dtype)
@@ -83,7 +83,7 @@ def cumulative(accumulate: Any, exclusive: str) -> Kernel:
     return kernel
 
 
-def top_k(c: Call) -> tuple[Array, Array]:
+def top_k(c: ExecutedOperator) -> tuple[Array, Array]:
     """Return the K greatest elements, or the least, and their places; the lower index comes first among equal ones.
 
     Beside NaN, DirectML's order is not sorted, and is not imitated: NaN is last.
@@ -103,20 +103,20 @@ def top_k(c: Call) -> tuple[Array, Array]:
 # the softmax family
 
 
-def softmax(c: Call) -> Array:
+def softmax(c: ExecutedOperator) -> Array:
     x, axes = c["InputTensor"], axes_of(c)
     powers = functions.exp(x - x.max(axes, keepdims=True))
     return powers / c.stored(total(powers, axes))
 
 
-def log_softmax(c: Call) -> Array:
+def log_softmax(c: ExecutedOperator) -> Array:
     """Return x - max - log(sum), of a sum of at least 1e-20, which DirectML stores in the tensor's type."""
     x, axes = c["InputTensor"], axes_of(c)
     x = x - np.fmax.reduce(x, axes, keepdims=True)
     return x - functions.log(np.fmax(c.stored(total(functions.exp(x), axes)), x.dtype.type(1e-20)))
 
 
-KERNELS: Final[dict[str, Kernel]] = {
+KERNELS: Final[dict[str, OperatorKernel]] = {
     "ACTIVATION_HARDMAX": lambda c: extreme(c.x, axes_of(c), largest=True) == positions(c.x.shape, axes_of(c)),
     "ACTIVATION_LOG_SOFTMAX": log_softmax,
     "ACTIVATION_SOFTMAX": softmax,

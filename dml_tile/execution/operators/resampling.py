@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dml_tile.execution.call import Array, Call, Kernel, Lengths
+from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernel
 
 
 class Line(NamedTuple):
@@ -94,7 +94,7 @@ def antialiased(axis: Axis) -> Array:
     return weights.astype(np.float32)
 
 
-def axes_of(c: Call, large: Lengths, small: Lengths) -> list[Axis]:
+def axes_of(c: ExecutedOperator, large: Lengths, small: Lengths) -> list[Axis]:
     """Return the dimensions of a resampling; offsets are half a pixel if the operator has none."""
     halves = (0.5,) * len(large), (-0.5,) * len(large)
     offsets = c.get("InputPixelOffsets") or halves[0], c.get("OutputPixelOffsets") or halves[1]
@@ -103,7 +103,7 @@ def axes_of(c: Call, large: Lengths, small: Lengths) -> list[Axis]:
     return [Axis(*each) for each in zip(large, small, c.Scales, zip(*offsets, strict=True), strict=True)]
 
 
-def lines_of(c: Call, axes: Sequence[Axis]) -> Iterator[Line]:
+def lines_of(c: ExecutedOperator, axes: Sequence[Axis]) -> Iterator[Line]:
     for axis in axes:
         c.require_finite("Scales", places(axis))
         if c.InterpolationMode == 0:  # NEAREST_NEIGHBOR
@@ -113,12 +113,12 @@ def lines_of(c: Call, axes: Sequence[Axis]) -> Iterator[Line]:
             yield between(axis)
 
 
-def require_resized(c: Call, x: Array, axis: int, size: int) -> None:
+def require_resized(c: ExecutedOperator, x: Array, axis: int, size: int) -> None:
     """Raise DmlError for a tensor that takes more memory than one may once a dimension has another size."""
     c.require(memory=prod(x.shape[:axis]) * size * prod(x.shape[axis + 1 :]) * 8)
 
 
-def resample(c: Call) -> Array:
+def resample(c: ExecutedOperator) -> Array:
     """Return the input at other places; integers that are interpolated are truncated."""
     x = c["InputTensor"]
     axes = axes_of(c, c.out.shape, x.shape)
@@ -133,7 +133,7 @@ def resample(c: Call) -> Array:
     return x
 
 
-def resample_grad(c: Call) -> Array:
+def resample_grad(c: ExecutedOperator) -> Array:
     gradient = c["InputGradientTensor"]
     axes = axes_of(c, gradient.shape, c.out.shape)
     for i, (axis, line) in enumerate(zip(axes, lines_of(c, axes), strict=True)):
@@ -142,7 +142,7 @@ def resample_grad(c: Call) -> Array:
     return gradient
 
 
-def upsample_2d(c: Call) -> Array:
+def upsample_2d(c: ExecutedOperator) -> Array:
     """Return the input at ScaleSize; both dimensions are interpolated, which makes NaN of infinities."""
     x = c["InputTensor"]
     spatial = zip(x.shape[-2:], (c.ScaleSize.height, c.ScaleSize.width), strict=True)
@@ -155,7 +155,7 @@ def upsample_2d(c: Call) -> Array:
 # regions
 
 
-def roi_pooling(c: Call) -> Array:
+def roi_pooling(c: ExecutedOperator) -> Array:
     """Return the greatest element of each cell of a region, whose scaled corners are rounded, halves to even."""
     x, regions = c["InputTensor"], np.clip(np.rint(c.regions([c.SpatialScale] * 4)), -FAR, FAR).astype(int)
     images = c.indices("ROITensor", len(x), c.raw["ROITensor"].reshape(-1, 5)[:, 0])
@@ -184,12 +184,12 @@ class Samples(NamedTuple):
     inside: Array
 
 
-def sample_count(c: Call, length: Any, size: int) -> Any:
+def sample_count(c: ExecutedOperator, length: Any, size: int) -> Any:
     """Return how many samples a region of a length, or each of several, takes for ``size`` cells."""
     return size * np.clip(np.ceil(length / size), c.MinimumSamplesPerOutput, c.MaximumSamplesPerOutput).astype(float)
 
 
-def samples_along(c: Call, first: float, last: float, size: int, limit: int) -> Samples:
+def samples_along(c: ExecutedOperator, first: float, last: float, size: int, limit: int) -> Samples:
     """Return the samples of a region along a dimension: as many as elements of the input, within the two limits.
 
     They may lie a pixel beyond the input's elements, with AlignRegionsToCorners not at all.
@@ -206,7 +206,7 @@ def samples_along(c: Call, first: float, last: float, size: int, limit: int) -> 
     return Samples(Line(near, next_, weight), (at >= -margin) & (at <= limit - 1 + margin))
 
 
-def regions_of(c: Call, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Samples, Samples]]:
+def regions_of(c: ExecutedOperator, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Samples, Samples]]:
     """Yield of each region its image, and its samples along height and width."""
     scales = (c.SpatialScaleX, c.SpatialScaleY) * 2
     images, regions = c.indices("BatchIndicesTensor", shape[0]).ravel(), c.regions(scales)
@@ -217,7 +217,7 @@ def regions_of(c: Call, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Sam
         yield int(image), samples_along(c, y1, y2, out[0], shape[2]), samples_along(c, x1, x2, out[1], shape[3])
 
 
-def roi_align(c: Call) -> Array:
+def roi_align(c: ExecutedOperator) -> Array:
     """Return the mean or the maximum of samples of each cell of a region; out of bounds, OutOfBoundsInputValue."""
     x, found, (height, width) = c["InputTensor"], list[Array](), c.out.shape[2:]
     least: Any = np.finfo(c.out.dtype).min
@@ -230,7 +230,7 @@ def roi_align(c: Call) -> Array:
     return np.stack(found)
 
 
-def roi_align_grad(c: Call) -> tuple[Array, None]:
+def roi_align_grad(c: ExecutedOperator) -> tuple[Array, None]:
     """Return OutputGradientTensor for AVERAGE; the page leaves the rest open."""
     gradient, (_, _, height, width) = c["InputGradientTensor"], c.out.shape
     found = np.zeros(c.out.shape, gradient.dtype)
@@ -248,7 +248,7 @@ FAR: Final = 2**40
 MAX: Final = 7
 """DML_REDUCE_FUNCTION_MAX."""
 
-KERNELS: Final[dict[str, Kernel]] = {
+KERNELS: Final[dict[str, OperatorKernel]] = {
     "RESAMPLE": resample,
     "RESAMPLE_GRAD": resample_grad,
     "ROI_ALIGN": roi_align,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, Call, FirstRows, Kernel, Output
+from dml_tile.execution.call import Array, ExecutedOperator, FirstRows, OperatorKernel, Output
 from dml_tile.execution.operators import (
     element_wise,
     matrices,
@@ -34,11 +34,11 @@ FAMILIES = (
     reductions,
     resampling,
 )
-KERNELS: Final[dict[str, Kernel]] = {name: each for family in FAMILIES for name, each in family.KERNELS.items()}
+KERNELS: Final[dict[str, OperatorKernel]] = {name: each for family in FAMILIES for name, each in family.KERNELS.items()}
 """The kernels by the operators' names, of several versions of one by the first's."""
 
 
-def values_of(c: Call) -> dict[str, Any]:
+def values_of(c: ExecutedOperator) -> dict[str, Any]:
     """Return the elements of each output, rounded to its type; None for a null one.
 
     FirstRows may be fewer than the tensor has. Raises DmlError for an index out of range, and
@@ -55,7 +55,7 @@ def values_of(c: Call) -> dict[str, Any]:
         return {name: _rounded(values, output, c) for (name, output), values in results}
 
 
-def _rounded(values: Any, output: Output | list[Output] | None, c: Call) -> Array | list[Array] | None:
+def _rounded(values: Any, output: Output | list[Output] | None, c: ExecutedOperator) -> Array | list[Array] | None:
     if output is None:
         return None
     if isinstance(output, list):

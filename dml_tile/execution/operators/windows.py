@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dml_tile.execution.call import Array, Call, Lengths
+from dml_tile.execution.call import Array, ExecutedOperator, Lengths
 
 
 class Windows:
@@ -19,7 +19,13 @@ class Windows:
     """
 
     def __init__(
-        self, c: Call, shape: Lengths, out: Sequence[int], size: Sequence[int], step: Sequence[int], **more: Any
+        self,
+        c: ExecutedOperator,
+        shape: Lengths,
+        out: Sequence[int],
+        size: Sequence[int],
+        step: Sequence[int],
+        **more: Any,
     ) -> None:
         self._call = c
         self.shape, self.out, self.size, self.step = shape, tuple(out), tuple(size), tuple(step)

@@ -18,6 +18,7 @@ from dml_tile.back_ends.placement import Edge, Gone, ModelNode, Placement, Reaso
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
+from dml_tile.readers.onnx.early_folding import is_folded, why_folded
 from dml_tile.readers.onnx.file import Tensors, elements_of, of_elements, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner
@@ -25,7 +26,6 @@ from dml_tile.readers.onnx.fusions import note_fusions
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
 from dml_tile.readers.onnx.kernels import kernel_node
 from dml_tile.readers.onnx.nodes import Node, NodePlace, place
-from dml_tile.readers.onnx.onnxruntime import is_folded, why_folded
 from dml_tile.readers.onnx.operators import (
     Resolved,
     attributes_of,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from dml_tile.checks.captures import OperatorVerdicts, merged
 from dml_tile.checks.files import forbidden, unknown_names, unread_through
+from dml_tile.checks.judging import judged
 from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, CheckedFile, Result, verdict_of
-from dml_tile.checks.results import results
 from dml_tile.checks.selection import FileIgnores, Selection
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, require_instance
@@ -50,7 +50,7 @@ Event: TypeAlias = "tuple[Result, ...] | ModelNodes | Finding | CheckedFile"
 file; or, at its end, the file."""
 
 
-class FileCheck(NamedTuple):
+class Questions(NamedTuple):
     """The questions asked of each file, and the findings that count. It pickles.
 
     Findings count if the ``selection`` takes them, none of ``file_ignores`` suppresses them, and the ``baseline`` does
@@ -100,7 +100,7 @@ class FileCheck(NamedTuple):
                 yield self._placed(checked, part)
                 continue
             targets = checked.nodes.targets_of(part) if checked.nodes else self.targets
-            of_part = [*results(file, part, targets, self.against, self.via, locates_all=self.locates_all)]
+            of_part = [*judged(file, part, targets, self.against, self.via, locates_all=self.locates_all)]
             if not of_part:
                 continue
             is_open = any(result.findings or result.notes for result in of_part)
@@ -174,14 +174,14 @@ class FileCheck(NamedTuple):
         return self.baseline.with_known(counted) if self.baseline else counted
 
 
-def file_check(
+def questions_of(
     targets: Sequence[TargetLike | None],
     against: Against,
     *,
     via: str | None,
     dims: Mapping[str, int] | None,
     input_shapes: Mapping[str, Sequence[int | None]] | None,
-) -> FileCheck:
+) -> Questions:
     """Return the check that the arguments of ``check_model`` and ``sweep`` describe. Raises ValueError."""
     bases_of(against)
     for known in (dims, input_shapes):
@@ -192,10 +192,10 @@ def file_check(
         from dml_tile.back_ends import back_end_named
 
         back_end = back_end_named(via)
-    return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes), back_end)
+    return Questions(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes), back_end)
 
 
-def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
+def checked_here(check: Questions, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
     """Yield the events of files, each with its file's name."""
     with Sources(check.known_shapes, targets=check.placed_at) as sources:
         for file in files:
@@ -236,7 +236,7 @@ def check_model(
     Raises InputError, which names the file, if a part of the model cannot be read, ValueError for an unknown target,
     back end or ``against``, and for a name in ``dims`` or ``input_shapes`` that the model lacks.
     """
-    check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes)
+    check = questions_of([target], against, via=via, dims=dims, input_shapes=input_shapes)
     name, file = _named_file(model)
     with Sources(check.known_shapes, targets=check.placed_at) as sources:
         if unread := unread_through(file, check.via):
@@ -251,7 +251,7 @@ def check_model(
     for part in merged(parts):
         if isinstance(part, Item):
             targets = nodes.targets_of(part) if nodes else check.targets
-            of_part = [*results(name, part, targets, against, check.via)]
+            of_part = [*judged(name, part, targets, against, check.via)]
             found += verdicts.completed(of_part) if part.capture else of_part
         elif not isinstance(part, Finding):
             from dml_tile.checks.placements import ModelNodes

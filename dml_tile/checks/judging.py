@@ -1,4 +1,4 @@
-"""The results of an operator, one for each target: of a descriptor's, or of a model's Tile."""
+"""Judges an operator, a descriptor's or a model's Tile: one result for each target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Against, Finding, Position, apply_rules
 from dml_tile.readers.item import Item
-from dml_tile.rules.check import findings_of_null_graph, lowest_level, not_checked, not_looked_at
+from dml_tile.rules.descriptor import findings_of_null_graph, lowest_level, not_checked, not_looked_at
 
 if TYPE_CHECKING:
     from dml_tile.back_ends import BackEnd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dml_tile.dxdispatch.rules import ModelPart
 
 
-def results(
+def judged(
     source: str,
     item: Item,
     targets: Sequence[Target],
@@ -34,9 +34,9 @@ def results(
     With ``locates_all``, each descriptor has its position.
     """
     if (node := item.node) is not None:
-        from dml_tile.checks.via import node_results
+        from dml_tile.checks.via import judged_node
 
-        yield from node_results(source, node, targets, against, None if node.error else via)
+        yield from judged_node(source, node, targets, against, None if node.error else via)
         return
     own: tuple[Finding, ...] = ()
     desc, other, part = item.desc, item.other, item.part
