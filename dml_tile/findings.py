@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 from dml_tile.directml.enums import HRESULT
+from dml_tile.directml.known import known
 from dml_tile.directml.operator_table import BOTH as BOTH
 from dml_tile.directml.operator_table import Basis as Basis
 from dml_tile.directml.targets import Target
@@ -358,8 +359,8 @@ _OWN_IDS: Final = json.loads(Path(__file__).with_name("own_ids.json").read_text(
 OWN: Final[dict[str, OwnId]] = {
     own_id: OwnId(own_id, Severity[severity.upper()], status, key, says, _OWN_IDS["pages"].get(page, ""))
     for own_id, severity, status, key, page, says in _OWN_IDS["ids"]
-}
-"""The ids of unreadable files, notices, skipped files and node placements."""
+} | {row.id: OwnId(row.id, Severity.NOTE, 1, "nodes", row.says, row.url) for row in known().values() if row.nodes}
+"""The ids of unreadable files, notices, skipped files and node placements, and of known departures of nodes."""
 
 Found: TypeAlias = tuple[str, Finding]
 """A finding about a file or folder, behind its name."""

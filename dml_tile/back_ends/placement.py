@@ -68,6 +68,17 @@ class Edge:
     is_initialiser: bool = False
 
 
+class Facts(NamedTuple):
+    """The sizes of a value, None where one or all are unknown, and its elements, if it is a small constant."""
+
+    sizes: tuple[int | None, ...] | None = None
+    elements: tuple[Any, ...] | None = None
+
+
+def _no_facts() -> tuple[Sequence[Facts | None], Sequence[Facts | None]]:
+    return (), ()
+
+
 class Formals(NamedTuple):
     """The names of an operator's inputs and outputs, each with that of its type: a variable or a type."""
 
@@ -115,7 +126,8 @@ class ModelNode:
     tells whether an older opset has the operator with the node's attributes and their values. ``function`` names the
     kind of function whose body it is in: "model" for the model's own, "onnx" for an operator's, or neither.
     ``fusions`` are those of which it is the last part, of which the first that applies is made; of a node that is made
-    so, ``parts`` is their number.
+    so, ``parts`` is their number. ``facts`` returns those of its
+    inputs and outputs.
     """
 
     pointer: str
@@ -138,6 +150,7 @@ class ModelNode:
     kernel: Callable[[Version], KernelNode] | None = None
     fusions: tuple[Fusion, ...] = ()
     parts: int = 0
+    facts: Callable[[], tuple[Sequence[Facts | None], Sequence[Facts | None]]] = _no_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +185,15 @@ class PlacedModel:
     """The placements of a model's nodes at several targets.
 
     ``reasons`` are those that occur. ``errors`` and ``placed`` have an entry a target: the reasons why the model does
-    not load, and the reason of each of the ``nodes``, -1 where it is not there; both by their numbers.
+    not load, and the reason of each of the ``nodes``, -1 where it is not there; both by their numbers. So do ``notes``:
+    a node on DirectML and a known departure, each by its number.
     """
 
     nodes: tuple[NamedNode, ...]
     reasons: tuple[Reason, ...]
     errors: tuple[tuple[int, ...], ...]
     placed: tuple[tuple[int, ...], ...]
+    notes: tuple[tuple[tuple[int, int], ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a number of no reason, a rule that is none of nodes, and a node too many or few."""
@@ -189,8 +204,16 @@ class PlacedModel:
             raise ValueError("an error has no rule")
         if not all(map(_has_its_rule, self.reasons)) or (self.nodes and not self.reasons):
             raise ValueError("a rule is none of nodes")
+        notes = [pair for at in self.notes for pair in at]
+        if not all(0 <= i < len(self.nodes) and n in numbers and self.reasons[n].rule for i, n in notes):
+            raise ValueError("a note is of no node, or has no rule")
         if len(self.errors) != len(self.placed) or any(len(each) != len(self.nodes) for each in self.placed):
             raise ValueError("each node has a placement at each target")
+
+    def notes_at(self, target: int) -> Iterator[tuple[NamedNode, Reason]]:
+        """Yield the nodes on DirectML with all their known departures at a target, by its number."""
+        for node, reason in self.notes[target] if self.notes else ():
+            yield self.nodes[node], self.reasons[reason]
 
     def without(self, rule: str) -> PlacedModel:
         """Return the placements without a rule's findings on the model."""
@@ -198,10 +221,11 @@ class PlacedModel:
         return replace(self, errors=tuple(errors))
 
     def at(self, target: int) -> Iterator[tuple[NamedNode, Reason]]:
-        """Yield the nodes with their placements at a target, by its number."""
-        for node, reason in zip(self.nodes, self.placed[target], strict=True):
+        """Yield the nodes with their placements at a target, by its number; of a known departure, with the first."""
+        known = dict(reversed(self.notes[target])) if self.notes else {}
+        for i, (node, reason) in enumerate(zip(self.nodes, self.placed[target], strict=True)):
             if reason >= 0:
-                yield node, self.reasons[reason]
+                yield node, self.reasons[known.get(i, reason)]
 
 
 def _has_its_rule(reason: Reason) -> bool:

@@ -27,6 +27,7 @@ from dml_tile.back_ends.kernels import (
     releases,
     version_text,
 )
+from dml_tile.back_ends.known import known_departures
 from dml_tile.back_ends.placement import Edge, LoadedModel, ModelNode, NamedNode, PlacedModel, Placement, Reason
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
@@ -38,14 +39,27 @@ def placed_model(models: Sequence[LoadedModel], targets: Sequence[Target]) -> Pl
     reasons: dict[Reason, int] = {}
     errors: list[tuple[int, ...]] = []
     columns: list[dict[NamedNode, int]] = []
+    known: list[list[tuple[NamedNode, int]]] = []
     for model, target in zip(models, targets, strict=True):
         of_model, found = place(model, target)
         errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in of_model))
-        named = ((NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), reason) for n, reason in found)
+        named = [(NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), reason) for n, reason in found]
         columns.append({node: reasons.setdefault(reason, len(reasons)) for node, reason in named})
+        known.append([])
+        for (node, _), (whole, reason) in zip(named, found, strict=True):
+            for each in _known(whole, target) if reason.placement is Placement.DIRECTML else ():
+                known[-1].append((node, reasons.setdefault(each, len(reasons))))
     nodes = tuple(_merged(columns))
     placed = tuple(tuple(column.get(node, -1) for node in nodes) for column in columns)
-    return PlacedModel(nodes, tuple(reasons), tuple(errors), placed)
+    numbers = {node: i for i, node in enumerate(nodes)}
+    notes = tuple(tuple((numbers[node], reason) for node, reason in each) for each in known)
+    return PlacedModel(nodes, tuple(reasons), tuple(errors), placed, notes)
+
+
+def _known(node: ModelNode, target: Target) -> Iterator[Reason]:
+    """Yield the known departures of a node on DirectML."""
+    for rule, text, advice in known_departures(node, release_of(target)):
+        yield Reason(Placement.DIRECTML, rule, text, advice)
 
 
 def _merged(columns: Iterable[Iterable[NamedNode]]) -> Iterator[NamedNode]:

@@ -130,8 +130,9 @@ class ModelNodes:
         for node, reason in self.placed.at(target):
             if reason.rule == _OF_SHAPES.rule:
                 yield "", _OF_SHAPES, node
-            elif reason.rule and reason not in of_model:
+            elif reason.rule and reason.placement is not Placement.DIRECTML and reason not in of_model:
                 yield operator_name(node), reason, node
+        yield from ((operator_name(node), reason, node) for node, reason in self.placed.notes_at(target))
 
     def allows_cpu_nodes(self, target: int) -> bool:
         """Return True if a setting allows the nodes on the CPU at a target."""

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.sections import sections, values_below
-from dml_tile.directml.targets import Release, Target, releases_of
+from dml_tile.directml.targets import Target, releases_of
 from dml_tile.text import listed
 
 TABLE: Final = Path(__file__).with_name("known.toml")
@@ -24,6 +24,7 @@ SURE: Final = {
 }
 """How sure a row is, in words."""
 _UNKNOWN: Final = "unknown"
+_ALL: Final = "all"
 
 
 class Known(NamedTuple):
@@ -35,6 +36,7 @@ class Known(NamedTuple):
     sure: str
     tries: tuple[str, ...]
     operators: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
     graph: bool = False
     where: str = ""
     shows: str = ""
@@ -64,6 +66,11 @@ class Known(NamedTuple):
         where = "" if self.where == "1" else self.where or "it is not looked at, and no finding says so"
         return ", ".join(filter(None, ["in a graph" if self.graph else "", where])) or "always"
 
+    def told_of(self, library: str) -> str:
+        """Return what a release, by its name, does or may do."""
+        certainly = "was seen to" if self.sure == "seen" and self.levels else "is known to"
+        return f"{library} {certainly if self.is_certain else 'may'} {self.does} ({self.when})"
+
     @property
     def when(self) -> str:
         """What else decides, and the releases, in words."""
@@ -72,15 +79,23 @@ class Known(NamedTuple):
     @property
     def releases(self) -> str:
         """The releases, in words."""
-        since = "since when is not known" if self.since == _UNKNOWN else self.since and f"since {self.since}"
-        fixed = f"fixed in {self.fixed}" if self.fixed else "" if self.levels else "fixed in no release"
+        words = {_UNKNOWN: "since when is not known", _ALL: "" if self.fixed else "in every release", "": ""}
+        since = words.get(self.since, f"since {self.since}")
+        is_open = not (self.fixed or self.levels or self.since == _ALL)
+        fixed = f"fixed in {self.fixed}" if self.fixed else "fixed in no release" if is_open else ""
         seen = f"seen from {self.levels[0]} to {self.levels[1]}" if self.levels else ""
         return ", ".join(filter(None, [seen, since, fixed]))
 
     @property
     def says(self) -> str:
         """The requirement that is not met, and how sure that is."""
-        return f"DirectML treats {listed(self.operators) or 'calls'} as documented; {SURE[self.sure]}."
+        library = "ONNX Runtime's DirectML provider" if self.nodes else "DirectML"
+        return f"{library} treats {listed(self.subjects) or 'calls'} as documented; {SURE[self.sure]}."
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The operators, of DirectML or of ONNX."""
+        return self.operators or self.nodes
 
     def holds_at(self, target: Target) -> bool:
         """Return True if a target's release of DirectML may have it.
@@ -92,11 +107,12 @@ class Known(NamedTuple):
             first, last = map(FeatureLevel.parse, self.levels)
             return first <= target.feature_level <= last
         if release is None:
-            return self.since != _UNKNOWN and all(map(self._is_in, releases_of(target.feature_level)))
-        return self._is_in(release)
+            return self.since != _UNKNOWN and all(map(self.is_in, releases_of(target.feature_level)))
+        return self.is_in(release)
 
-    def _is_in(self, release: Release) -> bool:
-        since = (0,) if self.since == _UNKNOWN else _numbers(self.since)
+    def is_in(self, release: tuple[int, ...]) -> bool:
+        """Return True if a release may have it, of DirectML, or of ONNX Runtime for a row of nodes."""
+        since = (0,) if self.since in (_UNKNOWN, _ALL) else _numbers(self.since)
         return since <= release and (not self.fixed or release < _numbers(self.fixed))
 
 
@@ -120,6 +136,16 @@ def known(table: Path = TABLE) -> Mapping[str, Known]:
         rest: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
         rows[heading] = Known(heading, sources=found, tries=rest.pop("try"), **rest)
     return rows
+
+
+@cache
+def known_of_nodes() -> Mapping[str, tuple[Known, ...]]:
+    """Return the rows with a condition of nodes, by ONNX's operator behind its domain, without a version."""
+    found: dict[str, tuple[Known, ...]] = {}
+    for row in known().values():
+        for operator in dict.fromkeys(node.partition("-")[0] for node in row.nodes if row.where):
+            found[operator] = (*found.get(operator, ()), row)
+    return found
 
 
 @cache

@@ -175,7 +175,7 @@ def rule_lines(rule: Rule[object] | OwnId | Known) -> Iterator[Line]:
     yield Line(0, (rule.id, "bold"))
     yield Line(2, rule.says)
     if isinstance(rule, Known):
-        yield Line(2, f"DirectML may {rule.does} ({rule.when})")
+        yield Line(2, f"it may {rule.does} ({rule.when})")
         yield Line(2, f"severity: {rule.severity}; condition: {rule.condition}")
         yield Line(2, ("try: ", "green"), ", or ".join(rule.tries))
         yield from (Line(2, (source, "blue")) for source in rule.sources)

@@ -34,7 +34,7 @@ EQUATION: Final = re.compile(
     r"(?: where (?P<where>.+?))?(?P<modulo>, modulo 2\^32)?(?:; (?P<words>.+))?"
 )
 _WORDS: Final = {"<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than "}
-_OF: Final = re.compile(r"(DimensionCount|DataType|Strides) of (\w+)")
+_OF: Final = re.compile(r"(DimensionCount|DataType|Strides|Values) of (\w+)")
 _NAME: Final = re.compile(r"(?<![\w.])[A-Za-z]\w*")
 _ENTRY: Final = re.compile(r"(\w+)\[([^][:]+)\]")
 _BRANCHES: Final = re.compile(r"\((.+) if (.+) else (.+)\)")
@@ -88,6 +88,19 @@ def names_in(expression: str) -> frozenset[str]:
 def with_names(text: str) -> str:
     """Return a sentence with one name for each field of a tensor: ``DataType_of_InputTensor``."""
     return _OF.sub(r"\1_of_\2", text)
+
+
+def is_met(condition: str, value: Callable[[str], Any]) -> bool:
+    """Return True if a condition of the package's own holds, of values by their names; not where one is missing.
+
+    Values of None are those of what is not known; the name of a tensor's field is that of ``with_names``.
+    """
+    expression = re.sub("(?<![<>!=]) = ", " == ", with_names(condition))
+    scope = FUNCTIONS | {name: value(name) for name in names_in(expression)}
+    try:
+        return bool(eval(code(expression), scope))  # noqa: S307
+    except (LookupError, ArithmeticError, TypeError):
+        return False
 
 
 @cache

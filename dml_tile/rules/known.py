@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from dml_tile.descriptors.graph import CapturedGraph, Descriptor, GraphDesc, is_constant
@@ -13,7 +13,7 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.known import Known, known_of
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Finding, Severity, Try
-from dml_tile.rules.equations import FUNCTIONS, code, names_in, value_of, with_names
+from dml_tile.rules.equations import is_met, value_of
 from dml_tile.rules.graph import entries_of, graph_view, output_of
 from dml_tile.rules.operator_view import OperatorView, viewed
 
@@ -34,8 +34,10 @@ def _of_operator(
         is_asked = graph is not None if row.graph else is_alone
         if is_asked and row.holds_at(target):
             op = viewed(fields)
-            if _is_met(row.where, op, graph or {}):
-                yield _note(row, fields.operator.name, _shown(row, op, graph or {}), target)
+            value = partial(_value, op=op, graph=graph or {})
+            if is_met(row.where, value):
+                shown = f" with {row.shows} {op.named(row.shows) if row.shows in fields.values else value(row.shows)}"
+                yield _note(row, fields.operator.name, shown if row.shows else "", target)
 
 
 def _of_graph(graph: GraphDesc, target: Target) -> Iterator[Finding]:
@@ -57,38 +59,18 @@ def _of_graph(graph: GraphDesc, target: Target) -> Iterator[Finding]:
                 yield note.within(f"Nodes[{i}].Operator")
 
 
-def _is_met(where: str, op: OperatorView, graph: Mapping[str, Any]) -> bool:
-    """Return True if a condition holds; it does not where a value is missing."""
-    expression = re.sub("(?<![<>!=]) = ", " == ", with_names(where))
-    values = {name: _value(name, op) for name in names_in(expression) - graph.keys()}
-    try:
-        return bool(eval(code(expression), FUNCTIONS | values | dict(graph)))  # noqa: S307  # the package's own
-    except (LookupError, ArithmeticError, TypeError):
-        return False
-
-
-def _value(name: str, op: OperatorView) -> Any:
-    """Return a field's value, or that of an enumerator or a data type."""
-    if name in TensorDataType.__members__:
-        return TensorDataType[name]
+def _value(name: str, op: OperatorView, graph: Mapping[str, Any]) -> Any:
+    """Return a field's value, or that of an enumerator, of a data type or of a graph."""
+    if name in graph or name in TensorDataType.__members__:
+        return graph[name] if name in graph else TensorDataType[name]
     try:
         return value_of(op, name)
     except LookupError:
         return None
 
 
-def _shown(row: Known, op: OperatorView, graph: Mapping[str, Any]) -> str:
-    if not row.shows:
-        return ""
-    value = graph[row.shows] if row.shows in graph else op.named(row.shows)
-    return f" with {row.shows} {value}"
-
-
 def _note(row: Known, operator: str, shown: str, target: Target) -> Finding:
     release = target.directml
     library = f"DirectML {'.'.join(map(str, release))}" if release else f"DirectML at {target.feature_level.short}"
-    certainly = "was seen to" if row.levels and row.sure == "seen" else "is known to"
-    verb = certainly if row.is_certain else "may"
-    message = f"{operator}{shown}: {library} {verb} {row.does} ({row.when})"
-    tries = tuple(map(Try, row.tries))
-    return Finding(row.id, "", message, Severity.NOTE, url=row.url, tries=tries)
+    message = f"{operator}{shown}: {row.told_of(library)}"
+    return Finding(row.id, "", message, Severity.NOTE, url=row.url, tries=tuple(map(Try, row.tries)))

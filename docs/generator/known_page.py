@@ -10,7 +10,10 @@ _ABOUT = """\
 This page is for wrong values: it lists what DirectML is known to compute otherwise than documented, by operator and by
 release. `dml-tile check` adds a note where a target's release may, and an operator meets the condition. What stands in
 *italics* is not looked at; of some rows that is all, and they make no note. `dml-tile explain ID` shows a row with all
-its sources, and `--ignore DML-KNOWN` leaves all notes out.
+its sources, and `--ignore DML-KNOWN,ORT-KNOWN` leaves all notes out.
+
+Behind DirectML's operators stand ONNX's, which ONNX Runtime's provider is known to compute otherwise on DirectML:
+`check --via ort` adds a note to nodes there, by the release of ONNX Runtime that the target means.
 
 A target that names a release of DirectML, of Windows or of a package gets the rows of that release; a feature level
 alone gets what all its releases are known to have, or what was seen at it. The last column says how sure a row is:
@@ -24,7 +27,10 @@ _NEXT = "\nNext: [rules](rules.md), for what else a check finds; [operators](ope
 
 def known_page() -> str:
     """The page."""
-    rows = sorted(known().values(), key=lambda row: (not row.operators, row.operators, row.since, row.fixed))
+    rows = sorted(
+        known().values(),
+        key=lambda row: (row.id.startswith("ORT"), not row.subjects, row.subjects, row.since, row.fixed),
+    )
     return (
         _ABOUT.format(sure="; ".join(f"*{word}*, {text}" for word, text in SURE.items()))
         + "".join(map(_row, rows))
@@ -33,7 +39,7 @@ def known_page() -> str:
 
 
 def _row(row: Known) -> str:
-    operators = ", ".join(row.operators) or "(calls)"
+    operators = ", ".join(row.subjects) or ("(models)" if row.id.startswith("ORT") else "(calls)")
     where = f"`{row.where}`" if row.where not in ("", "1") else ""
     parts = [
         "" if row.where else "no note",

@@ -11,7 +11,8 @@ import onnx
 from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, defs, helper
 
 from dml_tile.back_ends.kernels import formals_of, limits_at, queried_attributes
-from dml_tile.back_ends.placement import NAMELESS, Edge, Formals, Placement, Reason
+from dml_tile.back_ends.known import looked_at
+from dml_tile.back_ends.placement import NAMELESS, Edge, Facts, Formals, Placement, Reason
 from dml_tile.directml.targets import NEWEST_READ
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
 from dml_tile.readers.onnx.values import Value, without_shape
@@ -63,6 +64,26 @@ def type_name(type_: TypeProto | None) -> str | None:
 def edge_of(value: Value) -> Edge:
     """Return what placing takes of a value."""
     return Edge(type_name(value.type), value.count if value.is_folded else None, is_initialiser=value.is_folded)
+
+
+_MAX_ELEMENTS: Final = 64
+"""The most elements of a constant that conditions on nodes look at: those of roi, for 8 dimensions, are 16."""
+
+
+def facts_of(node: Node) -> tuple[list[Facts | None], list[Facts | None]]:
+    """Return the sizes and constants of a node's inputs and outputs, None where one is left out."""
+    inputs = zip(node.proto.input, node.inputs, strict=True)
+    outputs = ((name, node.outputs.get(name)) for name in node.proto.output)
+    return [_facts(value) if name else None for name, value in inputs], [
+        _facts(value) if name and value else None for name, value in outputs
+    ]
+
+
+def _facts(value: Value) -> Facts:
+    sizes = value.sizes
+    known = None if sizes is None else tuple(size if isinstance(size, int) else None for size in sizes)
+    constant = value.constant if value.count is not None and value.count <= _MAX_ELEMENTS else None
+    return Facts(known, None if constant is None else tuple(constant.ravel().tolist()))
 
 
 class Resolved(NamedTuple):
@@ -205,8 +226,8 @@ def _repeated(formals: Iterable[Any]) -> Iterator[Any]:
 
 
 def attributes_of(node: Node) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes that a support query may look at, of a node without a fault."""
-    queried = queried_attributes(node.domain, node.type)
+    """Yield the attributes that a support query, or a known departure, may look at, of a node without a fault."""
+    queried = {*queried_attributes(node.domain, node.type), *looked_at(node.domain, node.type)}
     for name, attribute in node.attributes.items() if queried else ():
         if name in queried and not attribute.ref_attr_name:
             value = helper.get_attribute_value(attribute)

@@ -31,6 +31,7 @@ from dml_tile.readers.onnx.operators import (
     attributes_of,
     depends_on_unknown_type,
     edge_of,
+    facts_of,
     fits,
     function_of,
     operator_of,
@@ -233,6 +234,7 @@ class GraphScan:
             fits=partial(fits, node),
             function=self.function or ("model" if where.is_of_function else ""),
             fault=operator.fault,
+            facts=partial(facts_of, node),
         )
         if operator.schema and (operator.schema.has_function or operator.schema.has_context_dependent_function):
             placed.body = cache(partial(self._body, operator.schema, node, {**outside, **node.given}))
