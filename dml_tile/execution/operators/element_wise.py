@@ -57,11 +57,6 @@ def modulus_floor(c: ExecutedOperator, a: Array, b: Array) -> Array:
     return np.where(b == 0, _by_zero(a, ~np.zeros_like(a)), np.mod(a, b))
 
 
-def mean(c: ExecutedOperator, a: Array, b: Array) -> Array:
-    """Return (a + b) / 2; the sum of integers wraps."""
-    return (a + b) / 2 if a.dtype.kind == "f" else quotient(c, a + b, np.full_like(a, 2))
-
-
 def clamped(function: Callable[[Array], Array]) -> Function:
     """Return a function whose results for 8-bit and 16-bit integers are clamped; those of wider ones wrap."""
 
@@ -204,7 +199,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "ELEMENT_WISE_LOGICAL_OR": by_value(np.logical_or),
     "ELEMENT_WISE_LOGICAL_XOR": by_value(np.logical_xor),
     "ELEMENT_WISE_MAX": by_value(np.fmax),
-    "ELEMENT_WISE_MEAN": mean,
+    # the sum of integers wraps
+    "ELEMENT_WISE_MEAN": lambda c, a, b: (a + b) / 2 if a.dtype.kind == "f" else quotient(c, a + b, np.full_like(a, 2)),
     "ELEMENT_WISE_MIN": by_value(np.fmin),
     "ELEMENT_WISE_MODULUS_FLOOR": modulus_floor,
     "ELEMENT_WISE_MODULUS_TRUNCATE": modulus_truncate,
@@ -251,6 +247,4 @@ def of_elements(function: Function) -> OperatorKernel:
     return lambda c: function(c, *c.arrays())
 
 
-KERNELS: Final[dict[str, OperatorKernel]] = {name: of_elements(function) for name, function in FUNCTIONS.items()} | {
-    "CAST": cast,
-}
+KERNELS: Final[dict[str, OperatorKernel]] = {"CAST": cast} | {name: of_elements(each) for name, each in FUNCTIONS.items()}

@@ -37,7 +37,7 @@ class Windows:
         reach = [(o - 1) * s + (w - 1) * d + 1 for o, s, w, d in walked]
         padded = zip(reach, shape[-count:], self.start, strict=True)
         self.padded = (*shape[:-count], *(max(end, length + start) for end, length, start in padded))
-        steps = prod((*shape[:-count], *self.out, *self.size))
+        steps = prod((*self.counts, *self.size))
         c.require(memory=prod(self.padded) * 8, steps=steps, loops=prod(self.size))
 
     @property
@@ -48,7 +48,6 @@ class Windows:
     def over(self, x: Array, fill: Any = 0) -> Array:
         """Return a view {..., *out, *size} of the elements under each window."""
         count = len(self.size)
-        lead = self.shape[:-count]
         padded = x
         if self.padded != x.shape:
             padded = np.full(self.padded, fill, x.dtype)
@@ -58,7 +57,7 @@ class Windows:
         outer, inner = padded.strides[:-count], padded.strides[-count:]
         steps = (a * s for a, s in zip(inner, self.step, strict=True))
         within = (a * d for a, d in zip(inner, self.dilation, strict=True))
-        return as_strided(padded, (*lead, *self.out, *self.size), (*outer, *steps, *within), writeable=False)
+        return as_strided(padded, (*self.counts, *self.size), (*outer, *steps, *within), writeable=False)
 
     def places(self) -> Array:
         """Return the elements' places in memory under each window, -1 beyond the tensor, for an array to index with."""
