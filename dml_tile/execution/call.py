@@ -26,6 +26,8 @@ Array: TypeAlias = NDArray[Any]
 Tensor: TypeAlias = Array | list[Array] | None
 """A tensor's elements, those of an array of tensors, or None for a null tensor."""
 OperatorKernel: TypeAlias = Callable[["ExecutedOperator"], Any]
+Kernels: TypeAlias = dict[str, OperatorKernel]
+"""Kernels by the operators' names."""
 Lengths: TypeAlias = tuple[int, ...]
 
 MAX_BYTES: Final = 2**32

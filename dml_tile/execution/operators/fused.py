@@ -19,8 +19,7 @@ def kernel_of(name: str, kernels: Mapping[str, OperatorKernel]) -> OperatorKerne
 def activated(desc: OperatorDesc, x: Array, target: Target) -> Array:
     """Return a fused activation's values."""
     assert isinstance(desc.desc, OperatorFields), "check refuses others"
-    c = ExecutedOperator(
-        desc.desc, {"InputTensor": x}, {"OutputTensor": Output(TensorDataType.FLOAT32, x.shape)}, target
-    )
+    output = Output(TensorDataType.FLOAT32, x.shape)
+    c = ExecutedOperator(desc.desc, {"InputTensor": x}, {"OutputTensor": output}, target)
     found: Array = kernel_of(c.name, element_wise.KERNELS | reductions.KERNELS)(c)
     return found

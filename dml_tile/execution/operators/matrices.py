@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernel
+from dml_tile.execution.call import Array, ExecutedOperator, Kernels, Lengths
 from dml_tile.execution.operators import functions
 from dml_tile.execution.operators.quantised import aligned, dequantized_operand, from_zero, to_output
 from dml_tile.execution.operators.reductions import total
@@ -59,9 +58,7 @@ def matrix_multiply_integer_to_float(c: ExecutedOperator) -> Array:
 # convolution
 
 
-def convolved(
-    c: ExecutedOperator, x: Array, filter_: Array, out: Lengths, steps: Lengths, start: Sequence[int]
-) -> Array:
+def convolved(c: ExecutedOperator, x: Array, filter_: Array, out: Lengths, steps: Lengths, start: Lengths) -> Array:
     """Return a cross-correlation: a product of matrices for each row of the filter."""
     count, groups = c.DimensionCount, c.GroupCount
     size = filter_.shape[-count:]
@@ -90,7 +87,7 @@ def backward(c: ExecutedOperator, x: Array, filter_: Array, out: Lengths) -> Arr
     cropped: Any = (..., *(slice(max(0, -each), None) for each in start))
     by_output = filter_.reshape(groups, -1, *filter_.shape[1:]).swapaxes(1, 2)
     by_output = np.flip(by_output.reshape(-1, filter_.shape[0] // groups, *size), tuple(range(-count, 0)))
-    return convolved(c, spread[cropped], by_output, out, (1,) * count, [max(0, each) for each in start])
+    return convolved(c, spread[cropped], by_output, out, (1,) * count, tuple(max(0, each) for each in start))
 
 
 def convolution(c: ExecutedOperator) -> Array:
@@ -187,7 +184,7 @@ def masked(c: ExecutedOperator, batch: int, heads: int, length: int, keys: int) 
     return (np.arange(keys) >= ends) | (np.arange(keys) < (starts[0] if starts else 0))
 
 
-KERNELS: Final[dict[str, OperatorKernel]] = {
+KERNELS: Final[Kernels] = {
     "CONVOLUTION": convolution,
     "CONVOLUTION_INTEGER": convolution_integer,
     "GEMM": gemm,

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernel
+from dml_tile.execution.call import Array, ExecutedOperator, Kernels, Lengths
 from dml_tile.execution.operators.pooling import added
 from dml_tile.execution.operators.reductions import total
 from dml_tile.execution.operators.windows import Windows
@@ -75,7 +75,7 @@ def local_sums(c: ExecutedOperator, x: Array) -> Array:
     size = c.LocalSize
     for axis in (1,) if c.CrossChannel else (2, 3):
         lines = np.moveaxis(x, axis, -1)
-        windows = Windows(c, lines.shape, lines.shape[-1:], [size], [1], start=[(size - 1) // 2])
+        windows = Windows(c, lines.shape, lines.shape[-1:], (size,), (1,), start=[(size - 1) // 2])
         x = np.moveaxis(added(windows.one_by_one(lines)), -1, axis)
     return x
 
@@ -100,7 +100,7 @@ def lp_normalization(c: ExecutedOperator) -> Array:
     return x / np.sqrt(c.stored(squares) + c.Epsilon)
 
 
-KERNELS: Final[dict[str, OperatorKernel]] = {
+KERNELS: Final[Kernels] = {
     "BATCH_NORMALIZATION": batch_normalization,
     "BATCH_NORMALIZATION_GRAD": batch_normalization_grad,
     "BATCH_NORMALIZATION_TRAINING": batch_normalization_training,

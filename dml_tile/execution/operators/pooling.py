@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernel
+from dml_tile.execution.call import Array, ExecutedOperator, Kernels, Lengths
 from dml_tile.execution.operators.quantised import from_zero, to_output
 from dml_tile.execution.operators.windows import Windows, added_back
 
@@ -105,7 +105,7 @@ def columns(c: ExecutedOperator, shape: Lengths) -> Windows:
     ends = zip(
         shape[-c.DimensionCount :], c.StartPadding, c.EndPadding, c.Dilations, c.WindowSizes, c.Strides, strict=True
     )
-    out = [(n + a + b - d * (w - 1) - 1) // s + 1 for n, a, b, d, w, s in ends]
+    out = tuple((n + a + b - d * (w - 1) - 1) // s + 1 for n, a, b, d, w, s in ends)
     return Windows(c, shape, out, c.WindowSizes, c.Strides, dilation=c.Dilations, start=c.StartPadding)
 
 
@@ -124,7 +124,7 @@ def fold(c: ExecutedOperator) -> Array:
     return added_back(c.out.shape, places, c["InputTensor"].reshape(places.shape))
 
 
-KERNELS: Final[dict[str, OperatorKernel]] = {
+KERNELS: Final[Kernels] = {
     "AVERAGE_POOLING": lambda c: averaged(c, c["InputTensor"]),
     "AVERAGE_POOLING_GRAD": average_pooling_grad,
     "FOLD": fold,

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernel
+from dml_tile.execution.call import Array, ExecutedOperator, Kernels, Lengths
 
 
 class Line(NamedTuple):
@@ -248,7 +248,7 @@ FAR: Final = 2**40
 MAX: Final = 7
 """DML_REDUCE_FUNCTION_MAX."""
 
-KERNELS: Final[dict[str, OperatorKernel]] = {
+KERNELS: Final[Kernels] = {
     "RESAMPLE": resample,
     "RESAMPLE_GRAD": resample_grad,
     "ROI_ALIGN": roi_align,

@@ -19,16 +19,10 @@ class Windows:
     """
 
     def __init__(
-        self,
-        c: ExecutedOperator,
-        shape: Lengths,
-        out: Sequence[int],
-        size: Sequence[int],
-        step: Sequence[int],
-        **more: Any,
+        self, c: ExecutedOperator, shape: Lengths, out: Lengths, size: Lengths, step: Lengths, **more: Any
     ) -> None:
         self._call = c
-        self.shape, self.out, self.size, self.step = shape, tuple(out), tuple(size), tuple(step)
+        self.shape, self.out, self.size, self.step = shape, out, tuple(size), step
         count = len(self.size)
         self.dilation: Sequence[int] = more.get("dilation") or (1,) * count
         self.start: Sequence[int] = more["start"]
