@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -353,13 +352,11 @@ def _directml_in(name: str) -> Release | None:
 
 @cache
 def releases_of(level: FeatureLevel) -> list[Release]:
-    """Return the releases of DirectML that have a level and none above; 1.14 may have either of two."""
+    """Return the releases of DirectML that have a level and none above; of a version in no table, its first."""
     found = list[Release]()
-    for row, newer in pairwise((*DIRECTML_VERSIONS, DIRECTML_VERSIONS[-1])):
-        end = row.level if row.patches is not None else newer.level - 1
-        if row.level <= level <= end:
-            major, minor = _numbers(row.version)
-            found += [(major, minor, patch) for patch in row.patches or (0,)]
+    for row in DIRECTML_VERSIONS:
+        major, minor = _numbers(row.version)
+        found += [(major, minor, patch) for patch in row.patches or (0,) if row.level == level]
     return found
 
 
