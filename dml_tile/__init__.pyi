@@ -1,5 +1,6 @@
 # The public names, for type checkers, and for __init__.py, which imports each when it is first used.
 from dml_tile.arrays import tile as tile
+from dml_tile.back_ends.described_node import DescribedNode as DescribedNode
 from dml_tile.back_ends.placement import NamedNode as NamedNode
 from dml_tile.back_ends.placement import PlacedModel as PlacedModel
 from dml_tile.back_ends.placement import Placement as Placement
@@ -20,14 +21,15 @@ from dml_tile.bindings.resources import Span as Span
 from dml_tile.checking import check as check
 from dml_tile.checking import require as require
 from dml_tile.checks.catalogue import RULES as RULES
+from dml_tile.checks.described import Judged as Judged
 from dml_tile.checks.placements import Departure as Departure
 from dml_tile.checks.placements import ModelNodes as ModelNodes
 from dml_tile.checks.questions import ModelResults as ModelResults
 from dml_tile.checks.questions import check_model as check_model
 from dml_tile.checks.result import CheckedFile as CheckedFile
 from dml_tile.checks.result import Result as Result
-from dml_tile.checks.result import Verdict as Verdict
 from dml_tile.checks.sweep import sweep as sweep
+from dml_tile.checks.verdict import Verdict as Verdict
 from dml_tile.checks.via import check_via as check_via
 from dml_tile.descriptors.graph import Descriptor as Descriptor
 from dml_tile.descriptors.graph import GraphDesc as GraphDesc

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from dml_tile.back_ends.descriptions import NotDescribedError, ProviderRefusalError, describe
+from dml_tile.back_ends.descriptions import NotDescribed, ProviderRefusal, describe
 from dml_tile.back_ends.descriptions.node import Input
 from dml_tile.back_ends.placement import Placement
 from dml_tile.errors import DmlError
@@ -100,7 +100,7 @@ def arrays(side: Any) -> Iterator[Any]:
     for each in side:
         array = numpy_helper.to_array(each) if isinstance(each, TensorProto) else each
         if array is None or isinstance(array, list) or np.asarray(array).dtype.kind in "OUSc":
-            raise NotDescribedError("a sequence, an optional value, strings or complex numbers")
+            raise NotDescribed("a sequence, an optional value, strings or complex numbers")
         yield np.asarray(array)
 
 
@@ -116,9 +116,9 @@ def outcome(case: NodeTest) -> str:
             values = run(model, inputs, outputs)
             if different := [name for name, array in outputs.items() if not is_equal(values[name], array, case)]:
                 return f"{', '.join(different)} differ"
-    except NotDescribedError as error:
+    except NotDescribed as error:
         return str(error) if "fit together" in str(error) else "not described"
-    except (ProviderRefusalError, DmlError, WrongBindingError, ValueError) as error:
+    except (ProviderRefusal, DmlError, WrongBindingError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
 

@@ -10,9 +10,9 @@ from dml_tile import check
 from dml_tile.back_ends.described_node import Outcome
 from dml_tile.back_ends.descriptions import (
     DESCRIPTIONS,
-    KnownAtRunTimeError,
-    NotDescribedError,
-    ProviderRefusalError,
+    KnownAtRunTime,
+    NotDescribed,
+    ProviderRefusal,
     describe,
     described_node,
     operators_of,
@@ -144,7 +144,7 @@ REFUSED: Final = [
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_the_provider_refuses_a_node_before_directml_is_asked(text: str) -> None:
-    with pytest.raises(ProviderRefusalError):
+    with pytest.raises(ProviderRefusal):
         describe(kernel_node(text))
     assert described_node("0", "", kernel_node(text)).outcome is Outcome.REFUSED
 
@@ -165,7 +165,7 @@ def test_the_provider_refuses_a_node_before_directml_is_asked(text: str) -> None
     ],
 )
 def test_operators_of_a_kernel_that_a_run_creates_are_known_by_name(text: str, expected: tuple[str, ...]) -> None:
-    with pytest.raises(KnownAtRunTimeError) as caught:
+    with pytest.raises(KnownAtRunTime) as caught:
         describe(kernel_node(text))
     assert caught.value.operators == expected
 
@@ -182,7 +182,7 @@ def test_operators_of_a_kernel_that_a_run_creates_are_known_by_name(text: str, e
     ],
 )
 def test_what_was_not_read_is_not_described(text: str, expected: tuple[str, ...]) -> None:
-    with pytest.raises(NotDescribedError) as caught:
+    with pytest.raises(NotDescribed) as caught:
         describe(kernel_node(text))
     assert caught.value.operators == expected
 

@@ -32,7 +32,7 @@ from dml_tile import (
 )
 from dml_tile.bindings.resources import BindingLike
 from dml_tile.checks.judging import judged
-from dml_tile.checks.result import Verdict
+from dml_tile.checks.verdict import Verdict
 from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.directml.crashes import crashes
 from dml_tile.directml.enums import HRESULT

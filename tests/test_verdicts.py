@@ -17,7 +17,8 @@ from onnx import TensorProto
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checking import check, require
 from dml_tile.checks.judging import judged
-from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdict import Verdict
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.back_ends.kernels import Version
 from dml_tile.findings import OWN
 
@@ -186,13 +187,16 @@ class PlacedModel:
 
     ``reasons`` are those that occur. ``errors`` and ``placed`` have an entry a target: the reasons why the model does
     not load, and the reason of each of the ``nodes``, -1 where it is not there; both by their numbers. So do ``notes``:
-    a node on DirectML and a known departure, each by its number.
+    a node on DirectML and a known departure, each by its number. ``descriptions`` are those that occur of nodes on
+    DirectML, without places and names; ``described`` has the number of each node's, a target each, -1 for none.
     """
 
     nodes: tuple[NamedNode, ...]
     reasons: tuple[Reason, ...]
     errors: tuple[tuple[int, ...], ...]
     placed: tuple[tuple[int, ...], ...]
+    descriptions: tuple[DescribedNode, ...]
+    described: tuple[tuple[int, ...], ...]
     notes: tuple[tuple[tuple[int, int], ...], ...] = ()
 
     def __post_init__(self) -> None:
@@ -207,8 +211,14 @@ class PlacedModel:
         notes = [pair for at in self.notes for pair in at]
         if not all(0 <= i < len(self.nodes) and n in numbers and self.reasons[n].rule for i, n in notes):
             raise ValueError("a note is of no node, or has no rule")
-        if len(self.errors) != len(self.placed) or any(len(each) != len(self.nodes) for each in self.placed):
+        columns = (*self.placed, *self.described)
+        if not len(self.errors) == len(self.placed) == len(self.described) or any(
+            len(each) != len(self.nodes) for each in columns
+        ):
             raise ValueError("each node has a placement at each target")
+        numbers = range(-1, len(self.descriptions))
+        if any(number not in numbers for each in self.described for number in each):
+            raise ValueError("a number is that of no description")
 
     def notes_at(self, target: int) -> Iterator[tuple[NamedNode, Reason]]:
         """Yield the nodes on DirectML with all their known departures at a target, by its number."""

@@ -10,10 +10,13 @@ onnxruntime/core/framework/fallback_cpu_capability.cc and DmlExecutionProvider/s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from dml_tile.back_ends.described_node import DescribedNode, Outcome
+from dml_tile.back_ends.descriptions import KernelNode, described_node
 from dml_tile.back_ends.kernels import (
     Kernel,
     Kernels,
@@ -33,33 +36,84 @@ from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.targets import NEWEST_PROVIDER, Target, provider_release
 
+MAX_DESCRIBED_BYTES: Final = 2**22
+"""The bytes of the distinct descriptors that are described of a model's nodes; further nodes are not described."""
 
-def placed_model(models: Sequence[LoadedModel], targets: Sequence[Target]) -> PlacedModel:
+_TOO_MANY: Final = f"the descriptors of its model have more than {MAX_DESCRIBED_BYTES} bytes"
+
+KernelOf: TypeAlias = Callable[[ModelNode], Callable[[Version], KernelNode] | None]
+"""Returns what makes a node a kernel's, of the model with all sizes that are given."""
+
+
+def placed_model(models: Sequence[LoadedModel], targets: Sequence[Target], kernel_of: KernelOf) -> PlacedModel:
     """Return the placements of a model's nodes at targets, of which each has the model as its release loads it."""
     reasons: dict[Reason, int] = {}
     errors: list[tuple[int, ...]] = []
-    columns: list[dict[NamedNode, int]] = []
+    columns: list[dict[NamedNode, tuple[int, int]]] = []
     known: list[list[tuple[NamedNode, int]]] = []
+    descriptions = _Descriptions(kernel_of)
     for model, target in zip(models, targets, strict=True):
         of_model, found = place(model, target)
+        release = release_of(target)
         errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in of_model))
-        named = [(NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), reason) for n, reason in found]
-        columns.append({node: reasons.setdefault(reason, len(reasons)) for node, reason in named})
-        known.append([])
-        for (node, _), (whole, reason) in zip(named, found, strict=True):
-            for each in _known(whole, target) if reason.placement is Placement.DIRECTML else ():
-                known[-1].append((node, reasons.setdefault(each, len(reasons))))
+        named = [(NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), n, reason) for n, reason in found]
+        on_directml = [each for each in named if each[2].placement is Placement.DIRECTML]
+        described = {node: descriptions.number_of(whole, release) for node, whole, _ in on_directml}
+        columns.append(
+            {node: (reasons.setdefault(reason, len(reasons)), described.get(node, -1)) for node, _, reason in named}
+        )
+        departures = ((node, each) for node, whole, _ in on_directml for each in _known(whole, target))
+        known.append([(node, reasons.setdefault(each, len(reasons))) for node, each in departures])
     nodes = tuple(_merged(columns))
-    placed = tuple(tuple(column.get(node, -1) for node in nodes) for column in columns)
+    absent = (-1, -1)
+    placed, of_nodes = (
+        tuple(tuple(column.get(node, absent)[each] for node in nodes) for column in columns) for each in (0, 1)
+    )
     numbers = {node: i for i, node in enumerate(nodes)}
     notes = tuple(tuple((numbers[node], reason) for node, reason in each) for each in known)
-    return PlacedModel(nodes, tuple(reasons), tuple(errors), placed, notes)
+    return PlacedModel(nodes, tuple(reasons), tuple(errors), placed, descriptions.distinct, of_nodes, notes)
 
 
 def _known(node: ModelNode, target: Target) -> Iterator[Reason]:
     """Yield the known departures of a node on DirectML."""
     for rule, text, advice in known_departures(node, release_of(target)):
         yield Reason(Placement.DIRECTML, rule, text, advice)
+
+
+class _Descriptions:
+    """The distinct descriptions of a model's nodes, by number."""
+
+    def __init__(self, kernel_of: KernelOf) -> None:
+        self._kernel_of = kernel_of
+        self._bytes = 0
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._of_nodes: dict[tuple[str, Version], int] = {}
+        self._found: list[DescribedNode] = []
+
+    @property
+    def distinct(self) -> tuple[DescribedNode, ...]:
+        return tuple(self._found)
+
+    def number_of(self, node: ModelNode, release: Version) -> int:
+        """Return the number of a node's description; -1 for a node that has no kernel's view."""
+        if (known := self._of_nodes.get((node.pointer, release))) is not None:
+            return known
+        kernel = self._kernel_of(node)
+        number = -1 if kernel is None else self._kept(described_node("", "", kernel(release)))
+        return self._of_nodes.setdefault((node.pointer, release), number)
+
+    def _kept(self, described: DescribedNode) -> int:
+        if described.outcome is Outcome.AT_RUN_TIME:
+            described = replace(described, reason="")  # it names values
+        key = described.operator, described.outcome, described.reason, described.operators, json.dumps(described.descs)
+        if (number := self._numbers.get(key)) is None:
+            self._bytes += sum(map(len, (described.reason, *described.operators, key[-1])))
+            if self._bytes > MAX_DESCRIBED_BYTES:
+                described = replace(described, outcome=Outcome.NOT_DESCRIBED, reason=_TOO_MANY, operators=(), descs=())
+                key = described.operator, described.outcome, _TOO_MANY, (), ""
+            number = self._numbers.setdefault(key, len(self._found))
+            self._found += [described] * (number == len(self._found))
+        return number
 
 
 def _merged(columns: Iterable[Iterable[NamedNode]]) -> Iterator[NamedNode]:

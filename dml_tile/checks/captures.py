@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.readers.item import Item
 from dml_tile.readers.sources import SourcePart

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dml_tile.checking import check
-from dml_tile.checks.result import Result, verdict_of
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdict import verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Against, Finding, Position, apply_rules

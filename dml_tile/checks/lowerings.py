@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, Unpack
 from dml_tile.back_ends import directml
 from dml_tile.back_ends.back_end import BackEnd
 from dml_tile.checks.judging import judged
-from dml_tile.checks.result import Result, Verdict, verdict_of
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdict import Verdict, verdict_of
 from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc, array_text, described
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES, NAMED_SIZES

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from dml_tile.back_ends.described_node import Outcome
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NAMELESS, NamedNode, PlacedModel, Placement, Reason
+from dml_tile.checks.described import Judged, judge
+from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.targets import Target
-from dml_tile.findings import EXTERNAL_DATA, GONE, OWN, Finding, Severity, own_finding
+from dml_tile.findings import EXTERNAL_DATA, GONE, OWN, Against, Finding, Severity, own_finding
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
@@ -63,22 +66,33 @@ class Departure:
         return replace(finding, about=self.text)
 
 
+def is_tile(node: NamedNode) -> bool:
+    """Return True for ONNX's Tile, which has results of its own."""
+    return (node.domain, node.operator) == ("", "Tile")
+
+
 def operator_name(node: NamedNode) -> str:
     """Return a node's operator with its domain and version: ``Conv-22``, ``com.microsoft.Gelu-1``."""
     domain = f"{node.domain}." if node.domain else ""
     return f"{domain}{node.operator or NAMELESS}{f'-{node.version}' if node.version else ''}"
 
 
+def against_of_nodes(against: Against) -> Against:
+    """Return what the operators of nodes are held to: nobody can mend the descriptors that a provider makes.
+
+    So ``both`` means the runtime alone.
+    """
+    return "runtime" if against == "both" else against
+
+
 class PlacedSummary(NamedTuple):
     """The outcome of a model whose nodes were placed, for the summary of a run.
 
-    ``not_lowered`` are the numbers of nodes on DirectML that are no Tiles, by target: their operators are not checked.
-    It ``loads`` unless it is known not to at some target. ``has_counted`` and ``has_known`` tell of departures that
-    count, and of others that the baseline has.
+    It ``loads`` unless it is known not to, or not to run, at some target. ``has_counted`` and ``has_known`` tell of
+    departures that count, and of others that the baseline has.
     """
 
     node_count: int
-    not_lowered: Mapping[str, int]
     loads: bool
     has_counted: bool
     has_known: bool
@@ -96,10 +110,15 @@ class ModelNodes:
     targets: tuple[Target, ...]
     placed: PlacedModel
     max_cpu_nodes: int | None = None
+    against: Against = "runtime"
     known: set[tuple[str, str, str, str]] = field(default_factory=set)
     has_device: list[bool] = field(init=False)
     """Whether ONNX Runtime creates a device, a target each."""
     counts: list[Counter[Placement]] = field(init=False)
+    judged: list[list[Judged]] = field(init=False)
+    """What each of the distinct descriptions comes to, a list a target."""
+    verdicts: list[Counter[Verdict | None]] = field(init=False)
+    """The numbers of nodes on DirectML by the verdict on their operators, a target each; None: not described."""
     departures: list[Departure] = field(init=False)
     counted: list[Departure] = field(init=False)
 
@@ -107,6 +126,16 @@ class ModelNodes:
         """Group the reasons by operator."""
         self.has_device = [ORT.creates_a_device(target) for target in self.targets]
         self.counts = [Counter(reason.placement for _, reason in self.placed.at(i)) for i in range(len(self.targets))]
+        self.judged = [
+            [judge(each, target, self.against) for each in self.placed.descriptions] if has_device else []
+            for target, has_device in zip(self.targets, self.has_device, strict=True)
+        ]
+        self.verdicts = [
+            Counter(self.judged_of(i, number).verdict for number in self._on_directml(i))
+            if self.has_device[i]
+            else Counter()
+            for i in range(len(self.targets))
+        ]
         found: dict[tuple[str, Reason], dict[str, list[NamedNode | None]]] = {}
         for i, target in enumerate(self.targets):
             for operator, reason, node in self._departing(i):
@@ -127,36 +156,61 @@ class ModelNodes:
             on_cpu = self.counts[target][Placement.CPU]
             text = f"{on_cpu} nodes are on the CPU; max-cpu-nodes allows {self.max_cpu_nodes}"
             yield "", Reason(Placement.CPU, "ORT-MODEL-cpu-nodes", text), None
-        for node, reason in self.placed.at(target):
+        for node, reason, described in self.at(target):
             if reason.rule == _OF_SHAPES.rule:
                 yield "", _OF_SHAPES, node
             elif reason.rule and reason.placement is not Placement.DIRECTML and reason not in of_model:
                 yield operator_name(node), reason, node
+            elif described >= 0 and not is_tile(node) and (refusal := self.judged[target][described].reason):
+                yield operator_name(node), refusal, node
+
         yield from ((operator_name(node), reason, node) for node, reason in self.placed.notes_at(target))
+
+    def at(self, target: int) -> Iterator[tuple[NamedNode, Reason, int]]:
+        """Yield the nodes with their placements at a target, and the numbers of their descriptions."""
+        columns = self.placed.nodes, self.placed.placed[target], self.placed.described[target]
+        for node, reason, described in zip(*columns, strict=True):
+            if reason >= 0:
+                yield node, self.placed.reasons[reason], described
+
+    def _on_directml(self, target: int) -> Iterator[int]:
+        """Yield the number of the description of each node on DirectML at a target."""
+        for _, reason, described in self.at(target):
+            if reason.placement is Placement.DIRECTML:
+                yield described
+
+    def judged_of(self, target: int, described: int) -> Judged:
+        """Return what a description, by its number, comes to at a target; -1 is that of a node that has none."""
+        return self.judged[target][described] if described >= 0 else Judged(None)
 
     def allows_cpu_nodes(self, target: int) -> bool:
         """Return True if a setting allows the nodes on the CPU at a target."""
         return self.max_cpu_nodes is not None and self.counts[target][Placement.CPU] <= self.max_cpu_nodes
 
-    @property
-    def not_lowered(self) -> Mapping[str, int]:
-        """The nodes on DirectML that are no Tiles: their operators are not checked."""
-        return Counter(
-            self.targets[i].name
-            for i, has_device in enumerate(self.has_device)
-            for node, reason in self.placed.at(i)
-            if has_device and reason.placement is Placement.DIRECTML and (node.domain, node.operator) != ("", "Tile")
-        )
-
     def outcome(self, target: int) -> str:
-        """Return whether the model has a device at a target, and loads there, in words; empty if that is not known."""
+        """Return whether the model has a device at a target, loads there and runs, in words.
+
+        Empty if that is not known: a node's operators are not known, or accepted in part.
+        """
         if not self.has_device[target]:
             return "no device"
         numbers = {*self.placed.errors[target], *self.placed.placed[target]} - {-1}
         rules = {self.placed.reasons[number].rule for number in numbers}
         if EXTERNAL_DATA in rules or any(OWN[rule].severity is Severity.ERROR for rule in rules if rule):
             return "does not load"
-        return "" if self.counts[target][Placement.UNKNOWN] else "loads"
+        refused = [
+            self.placed.descriptions[number].outcome
+            for number in {*self._on_directml(target)}
+            if self.judged_of(target, number).verdict is Verdict.REFUSED
+        ]
+        if any(outcome is not Outcome.AT_RUN_TIME for outcome in refused):
+            return "does not load"
+        if refused:
+            return "loads; running it fails"
+        verdicts = self.verdicts[target]
+        if self.counts[target][Placement.UNKNOWN] or verdicts[None] or verdicts[Verdict.ACCEPTED_IN_PART]:
+            return ""
+        return "loads so far" if verdicts[Verdict.ACCEPTED_SO_FAR] else "loads"
 
     def targets_of(self, item: Item) -> Sequence[Target]:
         """Return the targets at which an item has results: of a Tile, those at which DirectML is asked for it."""
@@ -194,8 +248,12 @@ class ModelNodes:
 
 def outcome_of(nodes: ModelNodes) -> PlacedSummary:
     """Return the outcome of a model whose nodes were placed, in short."""
-    loads = all(nodes.outcome(i) in ("", "loads") for i, _ in enumerate(nodes.targets))
-    return PlacedSummary(len(nodes.placed.nodes), nodes.not_lowered, loads, bool(nodes.counted), bool(nodes.known))
+    loads = all(nodes.outcome(i) in LOADS for i, _ in enumerate(nodes.targets))
+    return PlacedSummary(len(nodes.placed.nodes), loads, bool(nodes.counted), bool(nodes.known))
+
+
+LOADS: Final = ("", "loads", "loads so far")
+"""The outcomes of a model that is not known to fail."""
 
 
 PLACED: Final = {
@@ -208,14 +266,29 @@ PLACED: Final = {
 """The placements in words, behind a number of nodes."""
 
 
+_VERDICTS: Final = {
+    Verdict.ACCEPTED: "accepted",
+    Verdict.ACCEPTED_SO_FAR: "known at run time only",
+    Verdict.ACCEPTED_IN_PART: "accepted in part",
+    Verdict.UNDOCUMENTED: "undocumented",
+    Verdict.REFUSED: "refused",
+    None: "not described",
+}
+"""The verdicts on nodes on DirectML in words, behind a number of nodes."""
+
+
 def summary_of(nodes: ModelNodes, target: int) -> str:
-    """Return the placements at a target in one sentence."""
+    """Return the placements at a target, and the verdicts on the nodes on DirectML, in one sentence."""
     outcome = nodes.outcome(target)
     if not nodes.has_device[target]:
         return outcome
-    counts = nodes.counts[target]
+    counts, verdicts = nodes.counts[target], nodes.verdicts[target]
     there = [placement for placement in PLACED if counts[placement]] or [Placement.DIRECTML]
-    first, *others = there
-    listed = (f"{counts[placement]:,} {PLACED[placement]}" for placement in others)
-    sentence = ", ".join([f"{plural(counts[first], 'node')} {PLACED[first]}", *listed])
+    listed = []
+    for placement in there:
+        number = plural(counts[placement], "node") if placement == there[0] else f"{counts[placement]:,}"
+        judged = [f"{verdicts[verdict]:,} {words}" for verdict, words in _VERDICTS.items() if verdicts[verdict]]
+        is_judged = placement is Placement.DIRECTML and judged
+        listed.append(f"{number} {PLACED[placement]}" + f" ({', '.join(judged)})" * bool(is_judged))
+    sentence = ", ".join(listed)
     return f"{sentence}; it {outcome}" if outcome else sentence

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 from dml_tile.checks.captures import OperatorVerdicts, merged
 from dml_tile.checks.files import forbidden, unknown_names, unread_through
 from dml_tile.checks.judging import judged
-from dml_tile.checks.result import NOT_FOR_DIRECTML, NOT_SELECTED, CheckedFile, Result, verdict_of
+from dml_tile.checks.result import NOT_SELECTED, CheckedFile, Result
 from dml_tile.checks.selection import FileIgnores, Selection
+from dml_tile.checks.verdict import NOT_FOR_DIRECTML, verdict_of
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, require_instance
 from dml_tile.files.paths import STANDARD_INPUT
@@ -140,9 +141,10 @@ class Questions(NamedTuple):
         """Return the placements of a model's nodes, with the departures that count, and the level of a device."""
         from dml_tile.back_ends.onnxruntime import ORT
         from dml_tile.back_ends.placement import Placement
-        from dml_tile.checks.placements import ModelNodes, outcome_of
+        from dml_tile.checks.placements import ModelNodes, against_of_nodes, outcome_of
 
-        nodes = ModelNodes(checked.source, tuple(self.targets), placed, self.max_cpu_nodes)
+        against = against_of_nodes(self.against)
+        nodes = ModelNodes(checked.source, tuple(self.targets), placed, self.max_cpu_nodes, against)
         allowed = {target.name for i, target in enumerate(self.targets) if nodes.allows_cpu_nodes(i)}
         counted = []
         nodes.known = self.baseline.known_departures(nodes) if self.baseline else set()
@@ -254,9 +256,9 @@ def check_model(
             of_part = [*judged(name, part, targets, against, check.via)]
             found += verdicts.completed(of_part) if part.capture else of_part
         elif not isinstance(part, Finding):
-            from dml_tile.checks.placements import ModelNodes
+            from dml_tile.checks.placements import ModelNodes, against_of_nodes
 
-            nodes = ModelNodes(name, tuple(check.targets), part)
+            nodes = ModelNodes(name, tuple(check.targets), part, against=against_of_nodes(against))
     for text in facts.contradictions:
         warnings.warn(f"{name}: {text}", stacklevel=2)
     made = ModelResults(found)

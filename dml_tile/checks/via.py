@@ -13,7 +13,8 @@ from dml_tile.back_ends.dialects import Request
 from dml_tile.back_ends.directml import sizes_fit
 from dml_tile.back_ends.onnxruntime import QUANTISED_SINCE, TRANSPOSES_MOVE_SINCE
 from dml_tile.checking import check
-from dml_tile.checks.result import CheckedFile, Result, verdict_of
+from dml_tile.checks.result import CheckedFile, Result
+from dml_tile.checks.verdict import verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.targets import DEFAULT_TARGET, NEWEST_PROVIDER, Target, TargetLike, provider_release

@@ -396,5 +396,15 @@ def provider_release(name: str) -> tuple[int, int] | None:
     return (int(parts[2]), int(parts[3])) if parts and parts[1] in _PROVIDERS else None
 
 
+def directml_of_release(release: tuple[int, int]) -> str:
+    """Return the version of the DirectML in onnxruntime-directml of a release; later ones have the newest's."""
+    versions = {
+        _numbers(row.last)[:2]: row.directml
+        for row in PACKAGES
+        if row.package == "onnxruntime-directml" and row.directml is not None
+    }
+    return versions[min(max(release, min(versions)), max(versions))]
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))

@@ -9,6 +9,7 @@ from itertools import islice
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final, TypeAlias
 
+from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, CheckedFile, Result
 from dml_tile.findings import OWN, Finding, Position, Severity
@@ -101,8 +102,10 @@ def result_record(result: Result, fail_on: Severity | None) -> Json:
 
 def placement_records(nodes: ModelNodes) -> Iterator[Json]:
     """Yield the records of a model's nodes, as many as there may be of one model."""
-    every = ((target, each) for i, target in enumerate(nodes.targets) for each in nodes.placed.at(i))
-    for target, (node, reason) in islice(every, MAX_NODES_OF_A_MODEL):
+    every = ((i, each) for i, _ in enumerate(nodes.targets) for each in nodes.at(i))
+    for i, (node, reason, described) in islice(every, MAX_NODES_OF_A_MODEL):
+        is_judged = nodes.has_device[i] and reason.placement is Placement.DIRECTML
+        target, judged = nodes.targets[i], nodes.judged_of(i, described) if is_judged else None
         yield {
             "source": encodable(nodes.source),
             "target": target.name,
@@ -114,6 +117,8 @@ def placement_records(nodes: ModelNodes) -> Iterator[Json]:
             "placement": reason.placement,
             "rule": reason.rule,
             "reason": reason.text,
+            "operators": list(nodes.placed.descriptions[described].operators) if described >= 0 else [],
+            "verdict": judged and (judged.verdict or "not described"),
         }
 
 

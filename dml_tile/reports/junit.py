@@ -13,8 +13,9 @@ from operator import attrgetter
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from dml_tile.checks.placements import ModelNodes, summary_of
-from dml_tile.checks.result import NOT_FOR_DIRECTML, CheckedFile, Result
+from dml_tile.checks.placements import LOADS, ModelNodes, summary_of
+from dml_tile.checks.result import CheckedFile, Result
+from dml_tile.checks.verdict import NOT_FOR_DIRECTML
 from dml_tile.findings import OWN, RUN_TIME, Finding, Position
 from dml_tile.reports.report import Report, ReportOptions, spool, write_spooled
 from dml_tile.reports.rows import identity_of, row_of
@@ -61,7 +62,7 @@ class JunitReport(Report):
     def nodes(self, nodes: ModelNodes) -> None:
         """Add a passed test for each target at which the model is not known to fail."""
         for i, target in enumerate(nodes.targets):
-            if nodes.outcome(i) in ("loads", ""):
+            if nodes.outcome(i) in LOADS:
                 text = _element("system-out", summary_of(nodes, i))
                 self._add_case(nodes.source, f"nodes at {target.label}", None, text, "")
 

@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 
 from dml_tile.back_ends.dialects import Request
-from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdict import Verdict
 from dml_tile.descriptors.tile import TileOperatorDesc, described, type_name
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering

@@ -9,7 +9,8 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from dml_tile.checks.result import Result, Verdict, alike
+from dml_tile.checks.result import Result, alike
+from dml_tile.checks.verdict import Verdict
 from dml_tile.findings import OWN, Basis, Finding, Position, Severity, Try, suggestion_of
 from dml_tile.reports.wording import what_is_open
 from dml_tile.text import printable

@@ -10,7 +10,8 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.checks.files import unread_through, what_takes_nodes
-from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict, alike, verdict_of
+from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, alike
+from dml_tile.checks.verdict import Verdict, verdict_of
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.known import Known
 from dml_tile.directml.targets import Target, oldest_windows
@@ -356,7 +357,6 @@ class TextReport(Report):
         problems, is_placed = self.problems, any(each.placed for each in files)
         if self._count + len(problems) != 1 and (self._count or problems or not is_placed):
             lines.append(Line(0, (wording.headline(files, self._counted, problems, with_models=False), "bold")))
-        lines += [Line(0, sentence) for sentence in wording.not_lowered(files)]
         self._print(lines)
         if models := [each for each in files if each.is_model]:
             self._print_models(models)

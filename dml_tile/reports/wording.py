@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, Verdict
+from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result
+from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
 from dml_tile.findings import NOT_RETURNED, NOTHING_TO_CHECK, UNEXPLAINED, Basis, Finding, Found, Rule, Severity
@@ -222,15 +223,6 @@ def placed_models(files: Iterable[CheckedFile]) -> str:
     not_loading = sum(not each.loads for each in models)
     fail = f", {not_loading} not loading at some target" if not_loading else ""
     return f"{plural(len(models), 'model')} placed{fail}" if models else ""
-
-
-def not_lowered(files: Iterable[CheckedFile]) -> list[str]:
-    """Return the numbers of nodes on DirectML whose operators are not checked, a sentence a target that has some."""
-    numbers = sum((Counter(each.placed.not_lowered) for each in files if each.placed), Counter[str]())
-    return [
-        f"placed, not lowered{f' at {name}' if len(numbers) > 1 else ''}: {number:,} (fusions are not followed)"
-        for name, number in numbers.items()
-    ]
 
 
 def unread_counts(problems: Sequence[Found]) -> list[tuple[int, str]]:

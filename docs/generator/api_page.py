@@ -57,13 +57,14 @@ GROUPS: Final = {
         *(
             "checks.questions",
             "checks.result",
+            "checks.verdict",
             "checks.via",
             "readers.item",
             "readers.model_tile",
             "checks.sweep",
             "readers.sources",
         ),
-        *("checks.placements", "back_ends.placement"),
+        *("checks.placements", "back_ends.placement", "back_ends.described_node", "checks.described"),
     ),
     "Choose a target": ("directml.targets", "directml.levels", "simulation.target", "back_ends.chromium"),
     "Tile arrays": ("arrays", "execution.executor", "execution.mover", "bindings.memory", "geometry.layout"),
@@ -91,7 +92,7 @@ MODULES: Final = (
 MADE_BY_OTHERS: Final = {
     *("BindingTable", "BoundTile", "CommandRecorder", "CompiledOperator", "Operator", "OperatorFields"),
     *("Departure", "Item", "ModelNodes", "ModelResults", "NamedNode", "OperatorInitializer", "PlacedModel"),
-    *("Reason", "Result"),
+    *("DescribedNode", "Judged", "Reason", "Result"),
 }
 """Classes that are made by calls of others, not by their own."""
 

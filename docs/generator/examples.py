@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from dml_tile.back_ends.directml import SPECIFICATION_RULES
 from dml_tile.checking import check
 from dml_tile.checks.judging import judged
-from dml_tile.checks.result import verdict_of
+from dml_tile.checks.verdict import verdict_of
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DialectError, DmlError

@@ -18,9 +18,9 @@ from dml_tile.back_ends.descriptions import (
     WITHOUT_OPERATORS,
     Described,
     KernelNode,
-    KnownAtRunTimeError,
-    NotDescribedError,
-    ProviderRefusalError,
+    KnownAtRunTime,
+    NotDescribed,
+    ProviderRefusal,
     describe,
 )
 from dml_tile.back_ends.descriptions.tensors import Tensor
@@ -134,7 +134,7 @@ def executed(
     """A node's outputs as its operators write them; what a kernel reads on the CPU is known."""
     try:
         made = describe(kernel_of(proto, values, constants, outputs, opset))
-    except KnownAtRunTimeError:
+    except KnownAtRunTime:
         made = describe(kernel_of(proto, values, {*values}, outputs, opset)._replace(is_in_graph=False))
     return computed(made, {name: values[name] for name in proto.input if name}, outputs)
 
@@ -160,9 +160,9 @@ def placements(model: ModelProto) -> list[Placement]:
 
 
 def _alone(proto: NodeProto, values: Mapping[str, Array], model: ModelProto) -> dict[str, Array]:
-    """A node's outputs by onnx's own evaluator. Raises NotDescribedError for a node with graphs inside it."""
+    """A node's outputs by onnx's own evaluator. Raises NotDescribed for a node with graphs inside it."""
     if any(each.type == AttributeProto.GRAPH for each in proto.attribute):
-        raise NotDescribedError("a graph in a node")
+        raise NotDescribed("a graph in a node")
     names = [*dict.fromkeys(filter(None, proto.input))]
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(values[n].dtype), None) for n in names]
     outputs = [helper.make_empty_tensor_value_info(name) for name in proto.output if name]
@@ -175,7 +175,7 @@ def _alone(proto: NodeProto, values: Mapping[str, Array], model: ModelProto) -> 
 def run(model: ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array]) -> dict[str, Array]:
     """All values of a model; nodes that DirectML does not take are onnx's evaluator's, unless there is one node.
 
-    Raises NotDescribedError for a lone node that it does not take, or that is not described.
+    Raises NotDescribed for a lone node that it does not take, or that is not described.
     """
     placed, values = placements(model), {name: np.asarray(array) for name, array in inputs.items()}
     values |= {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
@@ -184,14 +184,14 @@ def run(model: ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, A
     for proto, placement in zip(model.graph.node, placed, strict=True):
         is_taken = placement in (Placement.DIRECTML, Placement.GONE) and proto.op_type not in _NEVER_EXECUTED
         if not is_taken and len(model.graph.node) == 1:
-            raise NotDescribedError(f"the placement is {placement}")
+            raise NotDescribed(f"the placement is {placement}")
         names = [*filter(None, proto.output)]
         outputs = {name: expected[name] for name in names if name in expected}
         outputs = outputs if len(outputs) == len(names) else _alone(proto, values, model)
         try:
             values |= executed(proto, values, constants, outputs, opset) if is_taken else outputs
-        except (NotDescribedError, ProviderRefusalError) as error:
-            if len(model.graph.node) == 1 or (type(error), placement) == (ProviderRefusalError, Placement.DIRECTML):
+        except (NotDescribed, ProviderRefusal) as error:
+            if len(model.graph.node) == 1 or (type(error), placement) == (ProviderRefusal, Placement.DIRECTML):
                 raise
             values |= outputs
         if proto.op_type == "Constant":

@@ -16,7 +16,7 @@ from onnx import ModelProto
 from onnx.backend.test.case.node import collect_testcases
 from pydantic import ValidationError
 
-from dml_tile.back_ends.descriptions import OpenError, ProviderRefusalError, describe
+from dml_tile.back_ends.descriptions import OpenDescription, ProviderRefusal, describe
 from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.kernels import releases
 from dml_tile.readers.onnx.nodes import default_opset
@@ -105,6 +105,6 @@ def distinct_descs(nodes: Iterable[KernelNode]) -> list[dict[str, Any]]:
     """The distinct descriptors of the operators that the provider creates of nodes."""
     found: dict[str, None] = {}
     for node in nodes:
-        with suppress(ProviderRefusalError, OpenError, ValidationError):
+        with suppress(ProviderRefusal, OpenDescription, ValidationError):
             found |= dict.fromkeys(desc.model_dump_json(by_alias=True) for desc in operator_descs(describe(node)))
     return [*map(json.loads, found)]

@@ -25,7 +25,7 @@ from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.judging import judged
-from dml_tile.checks.result import Verdict
+from dml_tile.checks.verdict import Verdict
 from dml_tile.checks.via import as_optimised
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target

@@ -69,7 +69,9 @@ def placed_model(nodes: Sequence[tuple[NamedNode, Reason]], *targets: Target, so
     every = tuple(dict.fromkeys(reasons))
     numbers = {reason: i for i, reason in enumerate(every)}
     column = tuple(numbers[reason] for reason in reasons)
-    placed = PlacedModel(named, every, ((),) * len(targets), (column,) * len(targets))
+    placed = PlacedModel(
+        named, every, ((),) * len(targets), (column,) * len(targets), (), ((-1,) * len(named),) * len(targets)
+    )
     return ModelNodes(source, targets, placed)
 
 

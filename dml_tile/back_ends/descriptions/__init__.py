@@ -27,17 +27,17 @@ from dml_tile.back_ends.descriptions.quantised import QUANTISED
 from dml_tile.back_ends.descriptions.recurrent import RECURRENT
 from dml_tile.back_ends.descriptions.reductions import REDUCTIONS
 from dml_tile.back_ends.descriptions.refusals import (
-    KnownAtRunTimeError,
-    NotDescribedError,
-    OpenError,
-    ProviderRefusalError,
+    KnownAtRunTime,
+    NotDescribed,
+    OpenDescription,
+    ProviderRefusal,
     require,
 )
 from dml_tile.back_ends.descriptions.resize import RESIZE
 from dml_tile.back_ends.descriptions.rotary import ROTARY
 from dml_tile.back_ends.descriptions.rows import FUSED_DOMAIN, ROWS, activation, fused_operator, operators_of
 
-__all__ = ["KnownAtRunTimeError", "NotDescribedError", "OpenError", "ProviderRefusalError"]
+__all__ = ["KnownAtRunTime", "NotDescribed", "OpenDescription", "ProviderRefusal"]
 __all__ += ["DESCRIPTIONS", "WITHOUT_OPERATORS", "Described", "KernelNode", "describe", "described_node"]
 __all__ += ["operators_of"]
 
@@ -69,13 +69,13 @@ DESCRIPTIONS: Final[Table] = {operator: function for table in _TABLES for operat
 def describe(node: KernelNode) -> tuple[Described, ...]:
     """Return the operators that the provider creates of a node, in its order; none for an output without elements.
 
-    Raises ProviderRefusalError where the provider itself refuses the node, KnownAtRunTimeError where its kernel is
-    created when it runs, NotDescribedError where no description covers it; the last two name the operators that are
+    Raises ProviderRefusal where the provider itself refuses the node, KnownAtRunTime where its kernel is
+    created when it runs, NotDescribed where no description covers it; the last two name the operators that are
     known anyway.
     """
     try:
         return tuple(_sound(node))
-    except OpenError as error:
+    except OpenDescription as error:
         error.operators = operators_of(node.domain, node.operator, node.since, node.release)
         raise
 
@@ -84,7 +84,7 @@ def _sound(node: KernelNode) -> Descriptions:
     try:
         return _described(node)
     except (ArithmeticError, LookupError, TypeError, ValueError):
-        raise NotDescribedError("its shapes and attributes do not fit together") from None
+        raise NotDescribed("its shapes and attributes do not fit together") from None
 
 
 def _described(node: KernelNode) -> Descriptions:
@@ -92,7 +92,7 @@ def _described(node: KernelNode) -> Descriptions:
         return _with_activation(node)
     function = DESCRIPTIONS.get((node.domain, node.operator))
     if function is None:
-        raise NotDescribedError(f"{node.operator} is not described")
+        raise NotDescribed(f"{node.operator} is not described")
     made = function(node)
     return () if node.operator not in WITHOUT_OPERATORS | _EMPTY_INPUTS and _is_empty(node) else made
 
@@ -115,9 +115,9 @@ def _with_activation(node: KernelNode) -> Descriptions:
 
 
 _OUTCOMES: Final = {
-    ProviderRefusalError: Outcome.REFUSED,
-    KnownAtRunTimeError: Outcome.AT_RUN_TIME,
-    NotDescribedError: Outcome.NOT_DESCRIBED,
+    ProviderRefusal: Outcome.REFUSED,
+    KnownAtRunTime: Outcome.AT_RUN_TIME,
+    NotDescribed: Outcome.NOT_DESCRIBED,
 }
 
 
@@ -128,8 +128,8 @@ def described_node(pointer: str, name: str, node: KernelNode) -> DescribedNode:
         return DescribedNode(pointer, name, node.operator, Outcome.NOT_DESCRIBED, reason)
     try:
         made = describe(node)
-    except (ProviderRefusalError, OpenError) as error:
-        known = error.operators if isinstance(error, OpenError) else ()
+    except (ProviderRefusal, OpenDescription) as error:
+        known = error.operators if isinstance(error, OpenDescription) else ()
         return DescribedNode(pointer, name, node.operator, _OUTCOMES[type(error)], str(error), known)
     names, descs = tuple(each.operator for each in made), tuple(each.desc for each in made)
     return DescribedNode(pointer, name, node.operator, Outcome.DESCRIBED, "", names, descs)

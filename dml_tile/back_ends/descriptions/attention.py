@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from dml_tile.back_ends.descriptions.created import Described, Descriptions, operator, unary
 from dml_tile.back_ends.descriptions.matrices import gemm
 from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
-from dml_tile.back_ends.descriptions.refusals import NotDescribedError, require
+from dml_tile.back_ends.descriptions.refusals import NotDescribed, require
 from dml_tile.back_ends.descriptions.tensors import OWN, Tensor, scalar
 from dml_tile.directml.data_types import TensorDataType
 
@@ -184,7 +184,7 @@ def _require_shapes(node: KernelNode, shape: list[int], weights: list[int]) -> N
 
 def _attention(node: KernelNode) -> Descriptions:
     if node.release < (1, 15):
-        raise NotDescribedError("the Attention of onnxruntime 1.14")
+        raise NotDescribed("the Attention of onnxruntime 1.14")
     shape, weights, heads, data_type = node.shape(0), node.shape(1), node.attribute("num_heads"), node.type()
     _require_shapes(node, shape, weights)
     given = node.integer_list("qkv_hidden_sizes") or [weights[1] // 3] * 3

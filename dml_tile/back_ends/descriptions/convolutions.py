@@ -9,7 +9,7 @@ from typing import Final
 from dml_tile.back_ends.descriptions.created import Described, Descriptions, unary
 from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
 from dml_tile.back_ends.descriptions.quantised import uniform
-from dml_tile.back_ends.descriptions.refusals import NotDescribedError, require
+from dml_tile.back_ends.descriptions.refusals import NotDescribed, require
 from dml_tile.back_ends.descriptions.rows import name_of
 from dml_tile.back_ends.descriptions.tensors import SPATIAL, Tensor, at_least, channels
 from dml_tile.back_ends.descriptions.windows import COUNTED_SINCE, Window, spatial_of, window_of
@@ -78,7 +78,7 @@ def _nhwc_convolution(node: KernelNode) -> Descriptions:
     ranks = [len(node.shape(i)) for i in range(2)]
     require(max(ranks) <= 4, f"an input of {max(ranks)} dimensions; 4 are taken")
     if ranks != [4, 4]:
-        raise NotDescribedError("an NhwcConv of three dimensions")
+        raise NotDescribed("an NhwcConv of three dimensions")
     spatial, kernel = (node.shape(i)[1:3] for i in range(2))
     source, weights, result = (each.permuted(_NHWC_TO_NCHW) for each in (node.input(0), node.input(1), node.output()))
     bias = node.optional(2, align=channels())

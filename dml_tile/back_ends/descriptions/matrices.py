@@ -9,7 +9,7 @@ from typing import Any, Final
 from dml_tile.back_ends.descriptions.created import Described, Descriptions, binary, operator, unary
 from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
 from dml_tile.back_ends.descriptions.quantised import uniform
-from dml_tile.back_ends.descriptions.refusals import NotDescribedError, require
+from dml_tile.back_ends.descriptions.refusals import NotDescribed, require
 from dml_tile.back_ends.descriptions.tensors import MAX_DIMENSIONS, MIN_DIMENSIONS, OWN, Alignment, Tensor, tensor
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.geometry.layout import packed_strides
@@ -214,7 +214,7 @@ _ANY_EQUATION: Final = (1, 19)
 def _einsum(node: KernelNode) -> Descriptions:
     """Describe an Einsum of one input, or of two, by tensors of all labels, of which strides leave out some."""
     if node.release < _ANY_EQUATION:
-        raise NotDescribedError("an Einsum before onnxruntime 1.19, which depends on its equation")
+        raise NotDescribed("an Einsum before onnxruntime 1.19, which depends on its equation")
     given, arrow, kept = str(node.attribute("equation")).replace(" ", "").partition("->")
     terms = given.split(",")
     labels = "".join(dict.fromkeys("".join(terms)))

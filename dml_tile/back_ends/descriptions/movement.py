@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dml_tile.back_ends.descriptions.created import Described, Descriptions, operator, unary
 from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
-from dml_tile.back_ends.descriptions.refusals import KnownAtRunTimeError, NotDescribedError, require
+from dml_tile.back_ends.descriptions.refusals import KnownAtRunTime, NotDescribed, require
 from dml_tile.back_ends.descriptions.rows import name_of
 from dml_tile.back_ends.descriptions.tensors import (
     MAX_DIMENSIONS,
@@ -59,7 +59,7 @@ def _concat(node: KernelNode) -> Descriptions:
 
 
 def _concat_from_sequence(node: KernelNode) -> Descriptions:
-    raise KnownAtRunTimeError("the tensors of a sequence")
+    raise KnownAtRunTime("the tensors of a sequence")
 
 
 def _split(node: KernelNode) -> Descriptions:
@@ -76,7 +76,7 @@ _SLICE_INPUTS_SINCE: Final = 10
 
 def _slice(node: KernelNode) -> Descriptions:
     if node.release < (1, 12):
-        raise NotDescribedError("how older releases raise a Slice to four dimensions")
+        raise NotDescribed("how older releases raise a Slice to four dimensions")
     shape, names = node.shape(), ("starts", "ends", "axes", "steps")
     are_inputs = node.since >= _SLICE_INPUTS_SINCE
     given = (node.integers(i) if are_inputs else node.integer_list(name) for i, name in enumerate(names, 1))
@@ -135,7 +135,7 @@ def _pad(node: KernelNode) -> Descriptions:
 
 
 def _require_direct_indices(node: KernelNode) -> None:
-    """Raise NotDescribedError where an old release may describe 64-bit integers as strided ones of 32 bits."""
+    """Raise NotDescribed where an old release may describe 64-bit integers as strided ones of 32 bits."""
     if {node.type(i) for i in range(len(node.inputs))} & _64_BITS:
         node.require_plain_indices()
 

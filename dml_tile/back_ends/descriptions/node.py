@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from dml_tile.back_ends.descriptions.created import Descriptions
 from dml_tile.back_ends.descriptions.refusals import (
-    KnownAtRunTimeError,
-    NotDescribedError,
-    ProviderRefusalError,
+    KnownAtRunTime,
+    NotDescribed,
+    ProviderRefusal,
     require,
 )
 from dml_tile.back_ends.descriptions.tensors import RIGHT, SMALL_CONSTANT_BYTES, Alignment, Tensor, tensor
@@ -75,17 +75,17 @@ class KernelNode(NamedTuple):
         return i < len(self.outputs) and self.outputs[i] is not None
 
     def shape(self, i: int = 0) -> list[int]:
-        """Return an input's sizes. Raises KnownAtRunTimeError where one is unknown."""
+        """Return an input's sizes. Raises KnownAtRunTime where one is unknown."""
         return _shape(_given(self.inputs, i, "input"))
 
     def output_shape(self, i: int = 0) -> list[int]:
-        """Return an output's sizes. Raises KnownAtRunTimeError where one is unknown."""
+        """Return an output's sizes. Raises KnownAtRunTime where one is unknown."""
         return _shape(_given(self.outputs, i, "output"))
 
     def type(self, i: int = 0) -> TensorDataType:
         """Return the data type of an input.
 
-        Raises KnownAtRunTimeError if it is unknown, ProviderRefusalError for a type that DirectML lacks.
+        Raises KnownAtRunTime if it is unknown, ProviderRefusal for a type that DirectML lacks.
         """
         return _type(_given(self.inputs, i, "input"))
 
@@ -101,14 +101,14 @@ class KernelNode(NamedTuple):
     def elements(self, i: int) -> NDArray[Any]:
         """Return the elements of a constant input.
 
-        Raises KnownAtRunTimeError for an input that is none, NotDescribedError if they are not read.
+        Raises KnownAtRunTime for an input that is none, NotDescribed if they are not read.
         """
         value = _given(self.inputs, i, "input")
         if not value.is_constant:
-            raise KnownAtRunTimeError(f"the value of {value.name}")
+            raise KnownAtRunTime(f"the value of {value.name}")
         found = value.elements()
         if found is None:
-            raise NotDescribedError(f"the elements of {value.name} are not read")
+            raise NotDescribed(f"the elements of {value.name} are not read")
         return found.reshape(-1)
 
     def number(self, i: int) -> int | float:
@@ -157,9 +157,9 @@ class KernelNode(NamedTuple):
         return made._replace(sizes=tuple(sizes), strides=None if strides is None else tuple(strides))
 
     def require_plain_indices(self) -> None:
-        """Raise NotDescribedError for a release that describes 64-bit integers as strided ones of 32 bits."""
+        """Raise NotDescribed for a release that describes 64-bit integers as strided ones of 32 bits."""
         if self.release < _PLAIN_INDICES_SINCE:
-            raise NotDescribedError("64-bit integers before onnxruntime 1.11")
+            raise NotDescribed("64-bit integers before onnxruntime 1.11")
 
     def axis(self, axis: int, rank: int | None = None) -> int:
         """Return an axis, counted from 0, of ``rank`` dimensions, by default the first input's."""
@@ -175,13 +175,13 @@ class KernelNode(NamedTuple):
 def _given(values: Sequence[Input | None], i: int, what: str) -> Input:
     value = values[i] if i < len(values) else None
     if value is None:
-        raise ProviderRefusalError(f"{what} {i} is missing")
+        raise ProviderRefusal(f"{what} {i} is missing")
     return value
 
 
 def _shape(value: Input) -> list[int]:
     if value.shape is None:
-        raise KnownAtRunTimeError(f"the shape of {value.name}")
+        raise KnownAtRunTime(f"the shape of {value.name}")
     return list(value.shape)
 
 
@@ -191,10 +191,10 @@ _TYPES: Final = {each.onnx: each for each in TensorDataType if each.bits} | {"bo
 
 def _type(value: Input) -> TensorDataType:
     if value.type is None:
-        raise KnownAtRunTimeError(f"the type of {value.name}")
+        raise KnownAtRunTime(f"the type of {value.name}")
     found = _TYPES.get(value.type)
     if found is None:
-        raise ProviderRefusalError(f"the type {value.type}")
+        raise ProviderRefusal(f"the type {value.type}")
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from dml_tile.back_ends.descriptions.created import Described, Descriptions, binary, operator, unary
 from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
-from dml_tile.back_ends.descriptions.refusals import NotDescribedError, require
+from dml_tile.back_ends.descriptions.refusals import NotDescribed, require
 from dml_tile.back_ends.descriptions.rows import name_of
 from dml_tile.back_ends.descriptions.tensors import Tensor, at_least, scalar, tensor
 from dml_tile.directml.data_types import TensorDataType
@@ -34,7 +34,7 @@ _SIGNED: Final = {TensorDataType.INT4, TensorDataType.INT8}
 def _quantize(node: KernelNode) -> Descriptions:
     """Describe QuantizeLinear and DequantizeLinear; block_size is never read."""
     if node.release < (1, 12):
-        raise NotDescribedError("how older releases lay out scales")
+        raise NotDescribed("how older releases lay out scales")
     if node.since >= _BLOCKS_SINCE:
         return _quantize_by_blocks(node)
     require(node.has(2) or node.release >= (1, 18), "no zero point; releases before 1.18 need one")

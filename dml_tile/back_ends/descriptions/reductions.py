@@ -6,7 +6,7 @@ from typing import Final
 
 from dml_tile.back_ends.descriptions.created import Described, Descriptions, binary, operator, unary
 from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
-from dml_tile.back_ends.descriptions.refusals import NotDescribedError
+from dml_tile.back_ends.descriptions.refusals import NotDescribed
 from dml_tile.back_ends.descriptions.rows import name_of
 from dml_tile.back_ends.descriptions.tensors import OWN, Tensor
 from dml_tile.directml.data_types import TensorDataType
@@ -27,7 +27,7 @@ _FUNCTIONS: Final = {
 
 def _reduction(node: KernelNode) -> Descriptions:
     if node.release < (1, 11):
-        raise NotDescribedError("how older releases raise reductions to four dimensions")
+        raise NotDescribed("how older releases raise reductions to four dimensions")
     shape, function = node.shape(), _FUNCTIONS.get(node.operator)
     given = node.integers(1, "axes") if function else [node.attribute("axis", 0)]
     axes = [node.axis(axis) for axis in given]

@@ -1,27 +1,27 @@
-"""Why a node has no descriptors."""
+"""Why a node has no descriptors: raised by descriptions, and caught by ``described_node``."""
 
 from __future__ import annotations
 
 
-class ProviderRefusalError(Exception):
+class ProviderRefusal(Exception):  # noqa: N818  # an outcome, not an error of the package's
     """The provider returns E_INVALIDARG before DirectML is asked."""
 
 
-class OpenError(Exception):
+class OpenDescription(Exception):  # noqa: N818  # an outcome, not an error of the package's
     """The descriptors of a node are not known; ``operators`` are the names of those that it surely creates."""
 
     operators: tuple[str, ...] = ()
 
 
-class KnownAtRunTimeError(OpenError):
+class KnownAtRunTime(OpenDescription):  # an outcome, not an error of the package's
     """The kernel is created when the node runs: a shape, or a value that it reads on the CPU, is not known before."""
 
 
-class NotDescribedError(OpenError):
+class NotDescribed(OpenDescription):  # an outcome, not an error of the package's
     """No description covers the operator at this release."""
 
 
 def require(is_taken: object, reason: str) -> None:
-    """Raise ProviderRefusalError with the reason, unless the provider takes it."""
+    """Raise ProviderRefusal with the reason, unless the provider takes it."""
     if not is_taken:
-        raise ProviderRefusalError(reason)
+        raise ProviderRefusal(reason)

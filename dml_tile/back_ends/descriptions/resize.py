@@ -8,7 +8,7 @@ import numpy as np
 
 from dml_tile.back_ends.descriptions.created import Descriptions, unary
 from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
-from dml_tile.back_ends.descriptions.refusals import NotDescribedError, require
+from dml_tile.back_ends.descriptions.refusals import NotDescribed, require
 from dml_tile.back_ends.descriptions.rows import name_of
 from dml_tile.back_ends.descriptions.tensors import MIN_DIMENSIONS, Tensor
 
@@ -80,7 +80,7 @@ def _given(node: KernelNode) -> tuple[list[float], list[float], list[int]]:
 def _resize(node: KernelNode) -> Descriptions:
     name, shape, rank = name_of(node), node.shape(), len(node.shape())
     if name == "RESAMPLE1":
-        raise NotDescribedError("how older releases round and offset")
+        raise NotDescribed("how older releases round and offset")
     roi, scales, wanted = _given(node)
     require(not (scales and wanted), "scales and sizes at once")
     require(len(scales or wanted) == rank, f"{len(scales or wanted)} scales or sizes of {rank} dimensions")

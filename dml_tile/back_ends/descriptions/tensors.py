@@ -124,7 +124,7 @@ def tensor(
 ) -> Tensor:
     """Return the tensor of ``sizes``; ``actual`` is the shape in memory where it is broadcast to them.
 
-    Raises ProviderRefusalError for more dimensions than the provider holds.
+    Raises ProviderRefusal for more dimensions than the provider holds.
     """
     most = f"the provider's tensors have at most {MAX_DIMENSIONS}"
     require(len(sizes) <= MAX_DIMENSIONS, f"{len(sizes)} dimensions; {most}")

@@ -27,6 +27,7 @@ from onnx import ModelProto, OperatorSetIdProto, TensorProto
 from dml_tile.back_ends.dialects import onnx_tile
 from dml_tile.back_ends.kernels import Version, limits_at
 from dml_tile.back_ends.placement import LoadedModel, PlacedModel, Placement, Reason
+from dml_tile.back_ends.placer import place as placements_at
 from dml_tile.back_ends.placer import placed_model, release_of
 from dml_tile.directml.targets import Target
 from dml_tile.findings import EXTERNAL_DATA, Finding, unreadable
@@ -82,7 +83,13 @@ def read_nodes(
         models = dict.fromkeys(releases, loaded.nodes)
         if loaded.nodes.unimported or is_overloaded:  # each release takes opsets, or functions, of its own
             models = {each: scan(again := load(path), path, prepare(again), each).nodes for each in models}
-        yield placed_model([models[release_of(target)] for target in targets], targets)
+        placed = (placements_at(sized.nodes, target)[1] for target in targets if is_sized)
+        kernels = {(node.pointer, node.operator): node.kernel for each in placed for node, _ in each}
+        yield placed_model(
+            [models[release_of(target)] for target in targets],
+            targets,
+            lambda node: kernels.get((node.pointer, node.operator)) or node.kernel,
+        )
     yield from sized.scan.wrong_data.values()
     for (pointer, node), (_, unsized_node) in zip(sized.graph.tiles, loaded.graph.tiles, strict=True):
         origins = sized.scan.origins_of_sizes

@@ -100,6 +100,8 @@ def answer_line(part: Part | ModelFacts) -> bytes:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, DescribedNode):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
     return sorted(value) if isinstance(value, frozenset) else str(value)
 
 

@@ -1,0 +1,89 @@
+"""Judges the operators that ONNX Runtime's DirectML provider creates of a model's nodes, at a target."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from dml_tile.back_ends.described_node import DescribedNode, Outcome
+from dml_tile.back_ends.kernels import version_text
+from dml_tile.back_ends.placement import Placement, Reason
+from dml_tile.back_ends.placer import release_of
+from dml_tile.checking import check
+from dml_tile.checks.verdict import Verdict, verdict_of
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.directml.operators import operator_named
+from dml_tile.directml.targets import Target, directml_of_release
+from dml_tile.findings import Against, Finding, Severity
+from dml_tile.rules.descriptor import not_looked_at
+
+LEVEL: Final = "ORT-OPERATOR-level"
+PROVIDER: Final = "ORT-OPERATOR-provider"
+DESCRIPTOR: Final = "ORT-OPERATOR-descriptor"
+AT_RUN_TIME: Final = "ORT-OPERATOR-run-time"
+NOT_DESCRIBED: Final = "ORT-OPERATOR-not-described"
+
+_BESIDE_ITSELF: Final = (1, 21)
+"""The first release that loads the DirectML beside onnxruntime.dll; earlier ones look beside the executable."""
+
+
+RANKS: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
+"""Verdicts by how bad they are."""
+
+
+class Judged(NamedTuple):
+    """The verdict on a node's operators at a target, the worst of them, and the reason that is reported.
+
+    The verdict is None for a node that is not described, and "so far" where its fields are known at run time only.
+    """
+
+    verdict: Verdict | None
+    reason: Reason | None = None
+
+
+def judge(described: DescribedNode, target: Target, against: Against) -> Judged:
+    """Return the verdict on the operators of a node on DirectML."""
+    if described.outcome is Outcome.REFUSED:
+        why = f"ONNX Runtime's provider refuses it before DirectML is asked: {described.reason}"
+        return Judged(Verdict.REFUSED, _reason(described, PROVIDER, why))
+    if lacking := _lacking(described.operators, target):
+        return Judged(Verdict.REFUSED, _reason(described, LEVEL, lacking, _advice(target)))
+    if described.outcome is not Outcome.DESCRIBED:
+        known = f"; it creates {', '.join(described.operators)}" if described.operators else ""
+        if described.outcome is Outcome.AT_RUN_TIME:
+            why = f"its fields are known at run time only{known}"
+            return Judged(Verdict.ACCEPTED_SO_FAR, _reason(described, AT_RUN_TIME, why))
+        return Judged(None, _reason(described, NOT_DESCRIBED, f"it is not described: {described.reason}{known}"))
+    worst, reason = Verdict.ACCEPTED, None
+    for fields in described.descs:
+        desc = OperatorDesc.model_validate(fields)
+        findings = check(desc, target, against)
+        verdict = verdict_of(findings, (), not_looked_at(desc))
+        if RANKS[verdict] > RANKS[worst]:
+            worst = verdict
+            broken = next((each for each in findings if each.severity is Severity.ERROR), None)
+            reason = _refusal(described, fields["Type"], broken) if broken else None
+    return Judged(worst, reason)
+
+
+def _refusal(described: DescribedNode, operator: str, finding: Finding) -> Reason:
+    path = f"{finding.path}: " if finding.path else ""
+    why = f"{operator}: {path}{finding.message} ({finding.rule})"
+    return _reason(described, DESCRIPTOR, why)  # nobody can mend what the provider writes
+
+
+def _lacking(names: tuple[str, ...], target: Target) -> str:
+    """Return the operators that a target's DirectML lacks, with their levels; empty if it has all."""
+    needed = {name: found.level for name in names if (found := operator_named(name))}
+    lacking = [f"{name} ({level.short})" for name, level in needed.items() if level > target.feature_level]
+    return f"it needs {', '.join(lacking)}, which the target's DirectML lacks" if lacking else ""
+
+
+def _advice(target: Target) -> str:
+    release = release_of(target)
+    where = "onnxruntime.dll" if release >= _BESIDE_ITSELF else "the executable"
+    shipped = f"onnxruntime-directml {version_text(release)}"
+    return f"ship DirectML {directml_of_release(release)}, as in {shipped}, beside {where}"
+
+
+def _reason(described: DescribedNode, rule: str, why: str, suggestion: str | None = None) -> Reason:
+    return Reason(Placement.DIRECTML, rule, why, suggestion, described.operator, ": ")
