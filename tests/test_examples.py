@@ -73,7 +73,6 @@ def test_the_tests_of_the_pages_on_testing_pass(tmp_path: Path) -> None:
         "test_the_driver_hangs_after_the_tile_is_initialised": 3,
         "test_labels_stay_64_bits_wide_where_they_can": 3,
         "test_a_refused_way_is_not_dispatched": 3,
-        "test_every_tile_that_the_target_takes": 3,
         "test_sessions_fall_back_on_windows_11_21h2": 2,
     }
 

@@ -126,7 +126,7 @@ OPERATORS: Final = [
 
 
 @pytest.mark.parametrize(
-    ("row", "operator", "target", "other", "gets_it"), OPERATORS, ids=lambda value: str(value)[:40]
+    ("row", "operator", "target", "other", "gets_it"), OPERATORS, ids=["-".join(each[:4]) for each in OPERATORS]
 )
 def test_an_operator_gets_its_note(
     row: str, operator: str, target: str, other: str, gets_it: Callable[[OperatorFields], bool]

@@ -231,11 +231,10 @@ class PlacedModel:
         return replace(self, errors=tuple(errors))
 
     def at(self, target: int) -> Iterator[tuple[NamedNode, Reason]]:
-        """Yield the nodes with their placements at a target, by its number; of a known departure, with the first."""
-        known = dict(reversed(self.notes[target])) if self.notes else {}
-        for i, (node, reason) in enumerate(zip(self.nodes, self.placed[target], strict=True)):
+        """Yield the nodes with their placements at a target, by its number."""
+        for node, reason in zip(self.nodes, self.placed[target], strict=True):
             if reason >= 0:
-                yield node, self.reasons[known.get(i, reason)]
+                yield node, self.reasons[reason]
 
 
 def _has_its_rule(reason: Reason) -> bool:

@@ -167,11 +167,19 @@ class ModelNodes:
         yield from ((operator_name(node), reason, node) for node, reason in self.placed.notes_at(target))
 
     def at(self, target: int) -> Iterator[tuple[NamedNode, Reason, int]]:
-        """Yield the nodes with their placements at a target, and the numbers of their descriptions."""
+        """Yield the nodes with their placements at a target, and the numbers of their descriptions; -1 for none."""
         columns = self.placed.nodes, self.placed.placed[target], self.placed.described[target]
         for node, reason, described in zip(*columns, strict=True):
             if reason >= 0:
                 yield node, self.placed.reasons[reason], described
+
+    def told_at(self, target: int) -> Iterator[tuple[NamedNode, Reason, int]]:
+        """Yield what ``at`` yields; of a node on DirectML, with the reason that is told of it, the worst first."""
+        known = dict(reversed([*self.placed.notes_at(target)]))
+        for node, reason, described in self.at(target):
+            of_operators = self.judged_of(target, described).reason if self.has_device[target] else None
+            is_on_directml = reason.placement is Placement.DIRECTML
+            yield node, (of_operators or known.get(node) or reason) if is_on_directml else reason, described
 
     def _on_directml(self, target: int) -> Iterator[int]:
         """Yield the number of the description of each node on DirectML at a target."""

@@ -13,12 +13,12 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from dml_tile.back_ends.placement import NamedNode, Reason
 from dml_tile.checks.result import Result
 from dml_tile.findings import Finding, Try, suggestion_of
 from dml_tile.text import MAX_NAME, abridged, plural, printable, short_name, shortened
 
 if TYPE_CHECKING:
+    from dml_tile.back_ends.placement import NamedNode, Reason
     from dml_tile.checks.placements import ModelNodes
     from dml_tile.readers.model_tile import UnknownField
 
@@ -73,8 +73,8 @@ def bounded_nodes(nodes: ModelNodes) -> ModelNodes:
 
 
 def _bounded_node(node: NamedNode) -> NamedNode:
-    *names, version = node
-    return NamedNode._make([*map(short_name, names), version])
+    pointer, name, domain, operator, _ = (short_name(str(each)) for each in node)
+    return node._replace(pointer=pointer, name=name, domain=domain, operator=operator)
 
 
 def _bounded_reason(reason: Reason) -> Reason:

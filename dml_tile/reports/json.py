@@ -102,7 +102,7 @@ def result_record(result: Result, fail_on: Severity | None) -> Json:
 
 def placement_records(nodes: ModelNodes) -> Iterator[Json]:
     """Yield the records of a model's nodes, as many as there may be of one model."""
-    every = ((i, each) for i, _ in enumerate(nodes.targets) for each in nodes.at(i))
+    every = ((i, each) for i, _ in enumerate(nodes.targets) for each in nodes.told_at(i))
     for i, (node, reason, described) in islice(every, MAX_NODES_OF_A_MODEL):
         is_judged = nodes.has_device[i] and reason.placement is Placement.DIRECTML
         target, judged = nodes.targets[i], nodes.judged_of(i, described) if is_judged else None

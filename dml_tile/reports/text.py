@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.checks.files import unread_through, what_takes_nodes
@@ -337,7 +336,7 @@ class TextReport(Report):
                 where, text = printable_line_start(nodes.source), f"{summary_of(nodes, i)}{remark}"
                 self._print([Line(0, (where, "bold"), f" at {target.label}: {text}")])
             if self.options.is_verbose:
-                self._print(starmap(_node_line, nodes.placed.at(i)))
+                self._print(_node_line(node, reason) for node, reason, _ in nodes.told_at(i))
         for departure in departures:
             self._print(_departure_lines(departure, nodes))
 

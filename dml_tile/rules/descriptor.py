@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.enums import FeatureLevel, OperatorType
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BASES, MASK, SIZES, Against, Finding, Rule, Severity, Violation, apply_rules, bases_of
 from dml_tile.rules import DescriptorRules, rules_of, tile_findings
@@ -47,7 +47,8 @@ def findings_of(desc: Descriptor | None, target: Target, against: Against = "bot
     The known departures of what DirectML takes come last.
     """
     found = _findings_by_rules(desc, target, against)
-    if desc is None or isinstance(desc, TileOperatorDesc) or any(each.severity is Severity.ERROR for each in found):
+    is_tile = isinstance(desc, TileOperatorDesc) or getattr(desc, "type", None) == OperatorType.TILE
+    if desc is None or is_tile or any(each.severity is Severity.ERROR for each in found):
         return found
     from dml_tile.rules.known import known_departures  # a tile has none
 
