@@ -10,7 +10,7 @@ import pytest
 
 from dml_tile import PlacedModel, Target, check_model
 from dml_tile.back_ends import placer
-from dml_tile.back_ends.described_node import Outcome
+from dml_tile.back_ends.described_node import DescriptionOutcome
 from dml_tile.checks.verdict import Verdict
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.onnx.tiles import read_nodes
@@ -123,4 +123,9 @@ def test_the_descriptors_of_a_model_are_bounded_in_bytes(monkeypatch: pytest.Mon
     part, *_ = read_nodes(Path(path), KnownShapes(), [Target.parse(NEW)])
     assert isinstance(part, PlacedModel)
     outcomes = [part.descriptions[number].outcome for number in part.described[0]]
-    assert outcomes == [Outcome.DESCRIBED, *[Outcome.NOT_DESCRIBED] * 2, Outcome.DESCRIBED, Outcome.NOT_DESCRIBED]
+    assert outcomes == [
+        DescriptionOutcome.DESCRIBED,
+        *[DescriptionOutcome.NOT_DESCRIBED] * 2,
+        DescriptionOutcome.DESCRIBED,
+        DescriptionOutcome.NOT_DESCRIBED,
+    ]

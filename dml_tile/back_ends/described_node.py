@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Outcome(StrEnum):
+class DescriptionOutcome(StrEnum):
     """The outcome of describing a node."""
 
     DESCRIBED = "described"
@@ -27,7 +27,7 @@ class DescribedNode:
     pointer: str
     name: str
     operator: str
-    outcome: Outcome
+    outcome: DescriptionOutcome
     reason: str = ""
     operators: tuple[str, ...] = ()
     descs: tuple[dict[str, Any], ...] = ()

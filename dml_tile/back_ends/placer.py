@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from dml_tile.back_ends.described_node import DescribedNode, Outcome
+from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
 from dml_tile.back_ends.descriptions import KernelNode, described_node
 from dml_tile.back_ends.kernels import (
     Kernel,
@@ -103,13 +103,15 @@ class _Descriptions:
         return self._of_nodes.setdefault((node.pointer, release), number)
 
     def _kept(self, described: DescribedNode) -> int:
-        if described.outcome is Outcome.AT_RUN_TIME:
+        if described.outcome is DescriptionOutcome.AT_RUN_TIME:
             described = replace(described, reason="")  # it names values
         key = described.operator, described.outcome, described.reason, described.operators, json.dumps(described.descs)
         if (number := self._numbers.get(key)) is None:
             self._bytes += sum(map(len, (described.reason, *described.operators, key[-1])))
             if self._bytes > MAX_DESCRIBED_BYTES:
-                described = replace(described, outcome=Outcome.NOT_DESCRIBED, reason=_TOO_MANY, operators=(), descs=())
+                described = replace(
+                    described, outcome=DescriptionOutcome.NOT_DESCRIBED, reason=_TOO_MANY, operators=(), descs=()
+                )
                 key = described.operator, described.outcome, _TOO_MANY, (), ""
             number = self._numbers.setdefault(key, len(self._found))
             self._found += [described] * (number == len(self._found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from dml_tile.back_ends.described_node import DescribedNode, Outcome
+from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
 from dml_tile.back_ends.kernels import version_text
 from dml_tile.back_ends.placement import Placement, Reason
 from dml_tile.back_ends.placer import release_of
@@ -42,14 +42,14 @@ class Judged(NamedTuple):
 
 def judge(described: DescribedNode, target: Target, against: Against) -> Judged:
     """Return the verdict on the operators of a node on DirectML."""
-    if described.outcome is Outcome.REFUSED:
+    if described.outcome is DescriptionOutcome.REFUSED:
         why = f"ONNX Runtime's provider refuses it before DirectML is asked: {described.reason}"
         return Judged(Verdict.REFUSED, _reason(described, PROVIDER, why))
     if lacking := _lacking(described.operators, target):
         return Judged(Verdict.REFUSED, _reason(described, LEVEL, lacking, _advice(target)))
-    if described.outcome is not Outcome.DESCRIBED:
+    if described.outcome is not DescriptionOutcome.DESCRIBED:
         known = f"; it creates {', '.join(described.operators)}" if described.operators else ""
-        if described.outcome is Outcome.AT_RUN_TIME:
+        if described.outcome is DescriptionOutcome.AT_RUN_TIME:
             why = f"its fields are known at run time only{known}"
             return Judged(Verdict.ACCEPTED_SO_FAR, _reason(described, AT_RUN_TIME, why))
         return Judged(None, _reason(described, NOT_DESCRIBED, f"it is not described: {described.reason}{known}"))

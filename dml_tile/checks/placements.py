@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from dml_tile.back_ends.described_node import Outcome
+from dml_tile.back_ends.described_node import DescriptionOutcome
 from dml_tile.back_ends.onnxruntime import ORT
 from dml_tile.back_ends.placement import NAMELESS, NamedNode, PlacedModel, Placement, Reason
 from dml_tile.checks.described import Judged, judge
@@ -211,7 +211,7 @@ class ModelNodes:
             for number in {*self._on_directml(target)}
             if self.judged_of(target, number).verdict is Verdict.REFUSED
         ]
-        if any(outcome is not Outcome.AT_RUN_TIME for outcome in refused):
+        if any(outcome is not DescriptionOutcome.AT_RUN_TIME for outcome in refused):
             return "does not load"
         if refused:
             return "loads; running it fails"

@@ -320,7 +320,7 @@ def _emit_nodes(file: str, language: str, via: str, target: Target, known_shapes
     """
     from pydantic import ValidationError
 
-    from dml_tile.back_ends.described_node import DescribedNode, Outcome
+    from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
     from dml_tile.checks.files import unknown_names
     from dml_tile.descriptors.operator import OperatorDesc
     from dml_tile.readers.file_kinds import kind_of
@@ -348,14 +348,16 @@ def _emit_nodes(file: str, language: str, via: str, target: Target, known_shapes
             descs = [OperatorDesc.model_validate(desc) for desc in node.descs]
         except ValidationError as error:
             left_out.append(
-                unreadable(node.pointer, f"{node.operator} is {Outcome.NOT_DESCRIBED}: {error.errors()[0]['msg']}")
+                unreadable(
+                    node.pointer, f"{node.operator} is {DescriptionOutcome.NOT_DESCRIBED}: {error.errors()[0]['msg']}"
+                )
             )
             continue
         for desc in descs:
             described = desc.model_dump(mode="json", by_alias=True)
             line = {"dml_tile_capture": 1, "hresult": None, "label": node.label, "operator": described}
             print_text(f"{json.dumps(line)}\n")
-        if node.outcome is not Outcome.DESCRIBED:
+        if node.outcome is not DescriptionOutcome.DESCRIBED:
             left_out.append(unreadable(node.pointer, node.why_left_out))
     complain(file, left_out)
     return FINDINGS if left_out else CLEAN

@@ -73,7 +73,7 @@ class Known(NamedTuple):
 
     @property
     def when(self) -> str:
-        """What else decides, and the releases, in words."""
+        """Return what else decides, and the releases, in words."""
         return ", ".join(filter(None, [self.only, self.releases]))
 
     @property

@@ -1,4 +1,4 @@
-"""How true the values of executed operators are: ``values.toml``, whose head explains its keys."""
+"""The truth of executed operators' values: ``values.toml``, whose head explains its keys."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 TABLE: Final = Path(__file__).with_name("values.toml")
-FLOAT16_TOLERANCE: Final = (4e-3, 1e-4)
-"""Relative and absolute, of any operator that is not equal in every byte."""
-
-
 NOT_EXECUTED: Final = "no: its page does not tell what it computes"
 
 
 class Values(NamedTuple):
-    """How true an operator's values are."""
+    """The truth of an operator's values."""
 
     label: Literal["bytes", "values"]
     """``bytes``: as DirectML wrote them, in every recorded case; ``values``: within a tolerance."""

@@ -1,4 +1,4 @@
-"""Where names lead through links, and which of these lie in a repository: anyone who proposes a change can commit them.
+"""The links that names lead through, and those that lie in a repository: anyone who proposes a change can commit them.
 
 Such a link decides neither which file outside is written, nor which one is read.
 """

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.back_ends.described_node import DescribedNode, Outcome
+from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
 from dml_tile.back_ends.descriptions.activations import ACTIVATIONS
 from dml_tile.back_ends.descriptions.attention import ATTENTION
 from dml_tile.back_ends.descriptions.convolutions import CONVOLUTIONS
@@ -115,9 +115,9 @@ def _with_activation(node: KernelNode) -> Descriptions:
 
 
 _OUTCOMES: Final = {
-    ProviderRefusal: Outcome.REFUSED,
-    KnownAtRunTime: Outcome.AT_RUN_TIME,
-    NotDescribed: Outcome.NOT_DESCRIBED,
+    ProviderRefusal: DescriptionOutcome.REFUSED,
+    KnownAtRunTime: DescriptionOutcome.AT_RUN_TIME,
+    NotDescribed: DescriptionOutcome.NOT_DESCRIBED,
 }
 
 
@@ -125,11 +125,11 @@ def described_node(pointer: str, name: str, node: KernelNode) -> DescribedNode:
     """Return what the provider creates of a node of a model."""
     if node.is_grouped:
         reason = "it is of a quantised group, of which ONNX Runtime may make other nodes"
-        return DescribedNode(pointer, name, node.operator, Outcome.NOT_DESCRIBED, reason)
+        return DescribedNode(pointer, name, node.operator, DescriptionOutcome.NOT_DESCRIBED, reason)
     try:
         made = describe(node)
     except (ProviderRefusal, OpenDescription) as error:
         known = error.operators if isinstance(error, OpenDescription) else ()
         return DescribedNode(pointer, name, node.operator, _OUTCOMES[type(error)], str(error), known)
     names, descs = tuple(each.operator for each in made), tuple(each.desc for each in made)
-    return DescribedNode(pointer, name, node.operator, Outcome.DESCRIBED, "", names, descs)
+    return DescribedNode(pointer, name, node.operator, DescriptionOutcome.DESCRIBED, "", names, descs)

@@ -1,1 +1,1 @@
-"""What DirectML's operators compute, in NumPy: a module for each family, and ``table``, which has all by name."""
+"""DirectML's operators in NumPy: a module for each family, and ``table``, which has all by name."""
