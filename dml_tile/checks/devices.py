@@ -32,15 +32,15 @@ class DeviceOutput(Record):
     needed: str | None
     """The lowest feature level that is taken; null if any is."""
     hresult: str | None
-    """What DMLCreateDevice1 returns if not; null if it succeeds, or if DirectML does not have it."""
+    """The error of DMLCreateDevice1; null if it succeeds, or if DirectML does not have it."""
     reason: str | None
     """Why no device comes into being; null if one does."""
     ship: str | None
-    """What to ship if not; null if one does."""
+    """The DirectML to ship for a device; null if there is one."""
     url: str | None
     """The page of what the back end needs; null without one."""
     note: str
-    """What about the target is inferred; empty if nothing is."""
+    """The inferred facts about the target; empty without any."""
 
 
 def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:

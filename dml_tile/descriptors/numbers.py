@@ -27,7 +27,7 @@ from dml_tile.errors import integer_of
 
 _FLOAT_MAX: Final = 2.0**128 - 2.0**104
 _WORDS: Final[dict[object, float]] = {"Infinity": inf, "-Infinity": -inf, "NaN": nan}
-"""What stands for the numbers that JSON lacks."""
+"""The words for the numbers that JSON lacks."""
 
 
 def _float(value: Any, format_: str = "f") -> float:

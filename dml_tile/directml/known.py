@@ -22,7 +22,7 @@ SURE: Final = {
     "read": "the source reads otherwise, and was not run",
     "seen": "recorded bytes are otherwise",
 }
-"""How sure a row is, in words."""
+"""The grounds of a row, in words."""
 _UNKNOWN: Final = "unknown"
 _ALL: Final = "all"
 

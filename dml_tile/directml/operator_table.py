@@ -112,12 +112,12 @@ class OperatorTable:
     rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
     runtime: Mapping[FeatureLevel, Row] = field(default_factory=dict)
     page_rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
-    """What the operator's page has instead, where the feature level history counts."""
+    """The operator's page, where it differs from the feature level history and the history counts."""
     history_rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
-    """What the feature level history has instead, where the operator's page counts."""
+    """The feature level history, where it differs from the operator's page and the page counts."""
     same: tuple[Shared, ...] = ()
     example_same: tuple[Shared, ...] = ()
-    """What the page says that tensors share, and its own examples do not."""
+    """The fields that tensors share by the page, but not in the page's own examples."""
     fields: tuple[Sentence, ...] = ()
     sizes: tuple[Sentence, ...] = ()
     shapes: tuple[Sentence, ...] = ()

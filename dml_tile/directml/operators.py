@@ -34,7 +34,7 @@ _ALIASES: Final = {"SCATTER_ELEMENTS": "SCATTER"}
 _FAMILIES: Final = "(ACTIVATION|ELEMENT_WISE)_"
 """The beginnings of names that are often left out."""
 _MAX_ALIKE: Final = 8
-"""How many names are compared letter by letter, which takes long: those with the most pairs of letters in common."""
+"""The number of names compared letter by letter, which is slow: those that share the most pairs of letters."""
 _FIELD: Final = r"([a-zA-Z])([0-9]*)(\??) (\w+):?(\w*)"
 
 

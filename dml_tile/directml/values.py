@@ -27,7 +27,7 @@ class Values(NamedTuple):
     why: str = ""
     """The reason for those."""
     convention: str = ""
-    """What was chosen where DirectML documents nothing."""
+    """The choice made where DirectML documents nothing."""
 
     def __str__(self) -> str:
         """Return the label with what limits it, in one line."""

@@ -79,12 +79,12 @@ _BLOCK: Final = 2**12
 
 
 class RunNotes(NamedTuple):
-    """What a run that went well tells."""
+    """The notes on a run that succeeded."""
 
     findings: dict[str, tuple[Finding, ...]]
     """The notes on the model's parts, by their JSON pointers."""
     values: str
-    """How near the values of its operators are to DirectML's; empty if all are equal in every recorded byte."""
+    """The labels of its operators' values; empty if all equal DirectML's in every recorded byte."""
 
 
 def run_model(

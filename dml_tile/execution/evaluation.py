@@ -65,7 +65,7 @@ class Tensor(NamedTuple):
 
     @property
     def layout(self) -> tuple[object, ...]:
-        """Where the elements lie, and their size; one layout is in one place if it is at one address."""
+        """The elements' sizes and strides: tensors of one layout at one address are the same memory."""
         return self.shape, self.strides, ELEMENT_SIZES.get(self.desc.data_type)
 
     @property

@@ -28,7 +28,7 @@ from dml_tile.findings import Finding, unreadable
 from dml_tile.text import shown
 
 STANDARD_INPUT: Final = "-"
-"""What an argument names standard input by."""
+"""The argument that means standard input."""
 
 MAX_PARTS: Final = 256
 """The parts of the longest path or pattern that is followed."""
@@ -227,7 +227,7 @@ def require_local(name: str) -> None:
 
 
 class _Awaited(NamedTuple):
-    """What is looked for in a folder: the places behind each part that may be there, and those that stay below it.
+    """The parts to look for in a folder: the places behind each, and the places that stay below it.
 
     ``ends`` are those of the latter at which a pattern ends.
     """

@@ -1,4 +1,4 @@
-"""What each feature level takes, for ``dml-tile levels``: tables of Tile and of targets, operators, and a page."""
+"""Writes ``dml-tile levels``: tables of Tile, of targets and of operators, and a page."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Report(ABC):
     """Writes results in one format, as they come."""
 
     _separator = "\n"
-    """What precedes the next item of an array of JSON."""
+    """The text before the next item of a JSON array."""
 
     def __init__(self, options: ReportOptions) -> None:
         self.options = options

@@ -29,7 +29,7 @@ WHERE_CAPTURED: Final = {
     UNEXPLAINED: "DirectML refused it where it was captured",
     NOT_RETURNED: "DirectML did not return where it was captured",
 }
-"""What DirectML did, by the rules whose warnings change no verdict."""
+"""DirectML's captured behaviour, by the rules whose warnings change no verdict."""
 
 _TAKEN_WHERE_CAPTURED: Final = "DirectML took it where it was captured"
 

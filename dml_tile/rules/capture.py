@@ -1,4 +1,4 @@
-"""What an application's call returned, where it was captured, and the rules for it."""
+"""The captured answer of DirectML to an application's call, and the rules for it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dml_tile.findings import Basis, Finding, Rules, Violation, apply_rules
 
 
 class Work(NamedTuple):
-    """What an operator takes, in a unit, and the most of it that is executed."""
+    """The memory or work of an operator, in a unit, and the most that is executed."""
 
     operator: str
     amount: int

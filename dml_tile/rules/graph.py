@@ -52,7 +52,7 @@ Slots: TypeAlias = Sequence[BufferTensorDesc | None]
 
 
 class NodeOperator:
-    """What rules of graphs ask of an operator: worked out once, for all nodes and all graphs that share it.
+    """The facts of an operator that rules of graphs need, worked out once for all nodes and graphs that share it.
 
     ``tensors`` are its inputs and outputs, None where it is null or its fields are unknown; ``inputs`` the names of its
     inputs; ``wanted`` the indices of those that are not null; ``fields`` None for a tile; ``refused`` whether the

@@ -17,7 +17,7 @@ from dml_tile.rules.tensor import Operand, TensorView, view_of
 
 INT_MAX: Final = 2**31 - 1
 TAKEN_AS_AVERAGE: Final = "AVERAGE"
-"""How the runtime takes a function of REDUCE, the one operator with tables by an enumerator, that is above INT_MAX."""
+"""The function as which the runtime takes one above INT_MAX in REDUCE, the only operator with tables by enumerator."""
 
 
 class OperatorView:

@@ -85,7 +85,7 @@ def _broadcast_strides(actual: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 class Alignment(NamedTuple):
-    """Where a tensor of fewer than ``least`` dimensions gets sizes of 1.
+    """Pads a tensor of fewer than ``least`` dimensions with sizes of 1.
 
     At most ``lead`` stand in front, the first ``keep`` of its own sizes behind them, then the ones still missing.
     """

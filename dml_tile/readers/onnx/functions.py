@@ -35,7 +35,7 @@ OVERLOADS_SINCE: Final = (1, 27)
 _Imports: TypeAlias = Iterable[OperatorSetIdProto]
 
 _IN_NOTHING: Final = NodePlace("")
-"""What the model's own graph is in."""
+"""The place of the model's own graph, which no node holds."""
 
 
 class _ValueNames(dict[str, str]):

@@ -46,8 +46,8 @@ def _returns(node: Node) -> bool:
 _FAILURE: Final = re.compile(
     r".*\(op_type:(\w+)(?:, node name: (.*?))?\): \[(?:Shape|Type)InferenceError\] (?!.*(?:\bexisting\b|is null))(.*)"
 )
-"""How onnx names the first node at which its inference fails, but for shapes that the file states otherwise, which
-onnxruntime lets pass, and for types that onnx does not know."""
+"""Matches onnx's message about the first node at which inference fails. Passes over shapes that the file states
+otherwise, which onnxruntime accepts, and types that onnx does not know."""
 
 _MAX_FAILURE: Final = 1_000
 """The characters of a failure that are read, since it holds names of the model."""

@@ -1,4 +1,4 @@
-"""What fusions are made of: the nodes that level 1 leaves, with their edges, and constants in them.
+"""The graph that fusions match: the nodes that level 1 leaves, their edges, and their constants.
 
 Source: microsoft/onnxruntime, onnxruntime/core/optimizer/utils.cc and matmul_add_fusion.cc
 """
