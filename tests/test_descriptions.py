@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -13,16 +15,17 @@ from dml_tile.back_ends.descriptions import (
     KnownAtRunTime,
     NotDescribed,
     ProviderRefusal,
+    creators_of,
     describe,
     described_node,
     operators_of,
 )
-from dml_tile.back_ends.descriptions.rows import FUSED_DOMAIN, fused_operator
+from dml_tile.back_ends.descriptions.rows import FUSED_DOMAIN, fused_operator, possible_of
 from dml_tile.back_ends.kernels import directml_kernels, releases
 from dml_tile.directml.operators import operators
 from dml_tile.directml.targets import NEWEST_PROVIDER, Target, target_names
 from dml_tile.findings import Severity
-from tests.helpers.described_nodes import written_nodes
+from tests.helpers.described_nodes import described_nodes, varied, written_nodes
 from tests.helpers.kernel_nodes import kernel_node, names, operator_descs
 
 SAME: Final = "output_shape=[5] auto_pad=SAME_UPPER"
@@ -39,6 +42,51 @@ def test_a_node_becomes_operators_that_directml_accepts(text: str, expected: str
         assert not [each for each in check(desc, "6_4", against="runtime") if each.severity is Severity.ERROR]
     sure = operators_of(node.domain, node.operator, node.since, node.release)
     assert {name for name in sure if not name.startswith("ACTIVATION_")} <= {each.operator for each in made}
+    assert {each.operator for each in made} <= possible_of(node.domain, node.operator, node.since, node.release)
+
+
+def possible(domain: str, operator: str, since: int, release: tuple[int, int]) -> set[tuple[str, str, str]]:
+    return {(domain, operator, name) for name in possible_of(domain, operator, since, release)}
+
+
+@pytest.mark.long  # over onnx's node tests
+def test_nodes_become_the_operators_of_their_rows_and_each_operator_of_a_row_is_created_of_a_node() -> None:
+    rng, nodes, created = Random(1), [*described_nodes()], set()
+    for node in (*nodes, *(varied(rng.choice(nodes), rng) for _ in range(5000))):
+        with suppress(ProviderRefusal, KnownAtRunTime, NotDescribed):
+            made = {(node.domain, node.operator, each.operator) for each in describe(node)}
+            assert made <= possible(node.domain, node.operator, node.since, node.release), node
+            created |= made
+    wanted = {
+        row
+        for release in releases()
+        for (domain, operator), kernels in directml_kernels(release).items()
+        for kernel in kernels
+        for row in possible(domain, operator, kernel.since, release)
+        if domain != FUSED_DOMAIN and row[2] not in operators_of(domain, operator, kernel.since, release)
+    }
+    assert wanted - created == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("RESAMPLE2", [("Resize", "1.12 to 1.18"), ("Upsample", "1.12 to 1.18")]),
+        ("RESAMPLE3", [("Resize", "1.19 and later"), ("Upsample", "1.19 and later")]),
+        ("PADDING", [("Pad", "1.9")]),
+        ("ELEMENT_WISE_CLIP", [("Clip", "1.9"), ("Clip below opset 11", "1.10 and later")]),
+        ("AVERAGE_POOLING1", [("AveragePool from opset 19", "1.17 and later")]),
+        ("FOLD", [("Col2Im", "1.19 and later")]),
+        ("LP_POOLING", [("GlobalLpPool", "1.9 and later"), ("LpPool", "1.9 and later")]),
+        (
+            "BATCH_NORMALIZATION",
+            [(f"BatchNormalization{more}", "1.9 and later") for more in ("", " with an activation")],
+        ),
+        ("TOP_K", []),
+    ],
+)
+def test_an_operator_names_the_nodes_that_become_it_by_release(name: str, expected: list[tuple[str, str]]) -> None:
+    assert [(each.label, each.span) for each in creators_of(name)] == expected
 
 
 @pytest.mark.parametrize(

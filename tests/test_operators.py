@@ -41,6 +41,7 @@ from dml_tile.directml.operators import Operator, operator_named, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Against, Basis, Severity
 from dml_tile.readers.item import Item
+from dml_tile.reports.operator_levels import operator_lines
 from dml_tile.rules import equations, shapes
 from dml_tile.rules.equations import EQUATION
 from dml_tile.rules.operator import not_looked_at
@@ -697,7 +698,8 @@ def test_a_graph_of_any_operators_is_executed_node_by_node() -> None:
 
 def test_levels_of_an_operator_shows_its_rows(call: Call) -> None:
     printed = call("levels", "GATHER").stdout
-    assert printed.startswith("DML_OPERATOR_GATHER (67), since 1_0\n  from 1_0:\n")
+    assert printed.startswith("DML_OPERATOR_GATHER (67), since 1_0 (DirectML 1.0, windows-10-1903)\n")
+    assert "\n  from 1_0:\n" in printed
     assert "    IndicesTensor: 1 to 8 dimensions; UINT32 INT32 UINT64 INT64\n" in printed
     assert "  Axis < DimensionCount of InputTensor\n" in printed
     assert "  OutputTensor has InputTensor's Sizes, with IndicesTensor's last IndexDimensions in place of" in printed
@@ -708,5 +710,34 @@ def test_levels_of_an_operator_shows_its_rows(call: Call) -> None:
     assert "ATensor … M K if TransA is NONE, ATensor … K M if TransA is TRANSPOSE, BTensor … K N" in shapes
     assert "OutputTensor … M N\n  M is the rows, K is the inner size, N is the columns\n" in shapes
     assert "WeightTensor 1 num_directions 4*hidden_size input_size, BiasTensor" in call("levels", "LSTM").stdout
-    for wrong, meant in (("GATHR", "GATHER"), ("gelu", "ACTIVATION_GELU")):
+    for wrong, meant in (("GATHR", "GATHER"), ("gelu", "ACTIVATION_GELU"), ("DML_OPERATOR_RESAMPL3", "RESAMPLE3")):
         assert f"did you mean {meant}?" in errors_of(call, "levels", wrong)
+
+
+@pytest.mark.parametrize("name", ["RESAMPLE3", "DML_OPERATOR_RESAMPLE3", "resample3"])
+def test_levels_of_an_operator_begins_with_what_is_known_of_it(call: Call, name: str) -> None:
+    printed = call("levels", name).stdout
+    since, created, executed, departures, of_nodes, *rows = printed.splitlines()
+    assert since == "DML_OPERATOR_RESAMPLE3 (175), since 6_4 (DirectML 1.15, no Windows)"
+    assert created == "  ONNX Runtime 1.19 and later creates it of Resize, Upsample"
+    assert executed == "  executed: values within 1e-05 relative, 1e-06 absolute by its page"
+    assert departures == "  known departures:"
+    assert "ORT-KNOWN-resize-antialias" in of_nodes
+    assert "ORT-KNOWN-resize-nearest-tie" not in of_nodes, "fixed before a release creates RESAMPLE3"
+    assert rows[0] == "  from 6_4:"
+    record = json.loads(call("levels", name, "--format", "json").stdout)
+    assert record["onnx"][0]["operator"] == "Resize"
+    assert record["onnx"][0]["releases"][0] == "1.19"
+    assert "ORT-KNOWN-resize-antialias" in record["known"]
+
+
+def test_levels_of_an_operator_says_that_nothing_creates_it_and_no_departure_is_known(call: Call) -> None:
+    printed = call("levels", "ELEMENT_WISE_THRESHOLD").stdout
+    assert "\n  ONNX Runtime creates it of no node\n  executed: bytes\n  known departures: none\n" in printed
+    assert "\n    DML-KNOWN-one-hot-uint64: it may have a bug with UINT64" in call("levels", "ONE_HOT").stdout
+
+
+def test_what_levels_says_of_an_operator_fits_on_a_screen() -> None:
+    for operator in operators().values():
+        most = 80 if operator.name == "REDUCE" else 40  # rows by Function
+        assert len(operator_lines(operator).splitlines()) <= most, operator.name

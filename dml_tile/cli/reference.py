@@ -31,7 +31,8 @@ def levels(
 ) -> None:
     """Show which tiles each Windows release and DirectML version accepts, and which packages contain which DirectML.
 
-    With an operator, show what its reference page documents of it, level by level.
+    With an operator, show the ONNX operators of which ONNX Runtime creates it, how true its values are when it is
+    executed, its known departures, and what its reference page documents of it, level by level.
     """
     if operator is not None:
         _show_operator(operator, output_format)
@@ -49,14 +50,15 @@ def levels(
 
 
 def _show_operator(name: str, output_format: str) -> None:
-    from dml_tile.directml.operators import operator_named, operator_names
-    from dml_tile.reports.levels import operator_json, operator_lines
+    from dml_tile.directml.operators import OPERATOR_PREFIX, operator_named, operator_names
+    from dml_tile.reports.operator_levels import operator_json, operator_lines
 
-    found = operator_named(name.upper())
+    short = name.upper().removeprefix(OPERATOR_PREFIX)
+    found = operator_named(short)
     if found is None:
         known = operator_names()
-        alike = [each for each in known if each.endswith(f"_{name.upper()}")]  # GELU is ACTIVATION_GELU
-        hint = did_you_mean(name.upper(), alike or known, "docs/operators.md lists all", cutoff=0.2 if alike else 0.6)
+        alike = [each for each in known if each.endswith(f"_{short}")]  # GELU is ACTIVATION_GELU
+        hint = did_you_mean(short, alike or known, "docs/operators.md lists all", cutoff=0.2 if alike else 0.6)
         raise typer.BadParameter(f"{name!r} is no operator; {hint}", param_hint="OPERATOR")
     if output_format not in ("text", "json"):
         raise typer.BadParameter("an operator's formats are text and json", param_hint="--format")

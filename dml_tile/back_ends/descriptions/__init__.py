@@ -3,6 +3,7 @@
 describe()         their descriptors, in the provider's order
 described_node()   the same as a DescribedNode, which says why there are none, too
 operators_of()     the names of those that a node surely becomes, whatever its fields
+creators_of()      the nodes that become an operator, by release
 
 node               a node and its tensors; rows and rows.toml, operators of which a table says all; the other modules, a
                    family of operators each
@@ -17,6 +18,7 @@ from dml_tile.back_ends.descriptions.activations import ACTIVATIONS
 from dml_tile.back_ends.descriptions.attention import ATTENTION
 from dml_tile.back_ends.descriptions.convolutions import CONVOLUTIONS
 from dml_tile.back_ends.descriptions.created import Described, Descriptions
+from dml_tile.back_ends.descriptions.creators import Creator, creators_of
 from dml_tile.back_ends.descriptions.element_wise import ELEMENT_WISE
 from dml_tile.back_ends.descriptions.matrices import MATRICES
 from dml_tile.back_ends.descriptions.movement import MOVEMENT
@@ -38,8 +40,8 @@ from dml_tile.back_ends.descriptions.rotary import ROTARY
 from dml_tile.back_ends.descriptions.rows import FUSED_DOMAIN, ROWS, activation, fused_operator, operators_of
 
 __all__ = ["KnownAtRunTime", "NotDescribed", "OpenDescription", "ProviderRefusal"]
-__all__ += ["DESCRIPTIONS", "WITHOUT_OPERATORS", "Described", "KernelNode", "describe", "described_node"]
-__all__ += ["operators_of"]
+__all__ += ["DESCRIPTIONS", "WITHOUT_OPERATORS", "Creator", "Described", "KernelNode", "creators_of", "describe"]
+__all__ += ["described_node", "operators_of"]
 
 WITHOUT_OPERATORS: Final = frozenset(
     (

@@ -2,6 +2,7 @@
 
 ROWS             the table of functions, one a row
 operators_of()   the names of the operators that a node surely becomes, whatever its fields
+possible_of()    the names of all that it may become
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dml_tile.back_ends.descriptions.created import Described, Descriptions
 from dml_tile.back_ends.descriptions.node import KernelNode, Table
@@ -52,10 +53,19 @@ def _complete(row: Mapping[str, Any]) -> Mapping[str, Any]:
 ROWS: Final[Table] = {_keyed(name): partial(_row, _complete(row)) for name, row in _TABLE["operators"].items()}
 
 
+class _Name(NamedTuple):
+    """A name with the first and the last release of its entry; one that is not sure depends on the node's fields."""
+
+    name: str
+    first: Version
+    last: Version
+    is_sure: bool
+
+
 @cache
-def _named() -> Mapping[tuple[str, str], Mapping[int, tuple[tuple[str, Version, Version], ...]]]:
+def _named() -> Mapping[tuple[str, str], Mapping[int, tuple[_Name, ...]]]:
     """Return the rows of names, by operator and by the opset from which on they count."""
-    found: dict[tuple[str, str], dict[int, tuple[tuple[str, Version, Version], ...]]] = {}
+    found: dict[tuple[str, str], dict[int, tuple[_Name, ...]]] = {}
     for name, row in _TABLE["operators"].items():
         found[_keyed(name)] = {0: (_spanned(row["creates"]),)}
     for name, names in _TABLE["functions"].items():
@@ -64,11 +74,10 @@ def _named() -> Mapping[tuple[str, str], Mapping[int, tuple[tuple[str, Version, 
     return found
 
 
-def _spanned(entry: str) -> tuple[str, Version, Version]:
-    """Return a name with the first and the last release of its entry."""
-    name, _, span = entry.partition(" ")
+def _spanned(entry: str) -> _Name:
+    name, _, span = entry.removesuffix(" ?").partition(" ")
     first, _, last = span.partition("..")
-    return name, version_of(first or "0.0"), version_of(last or f"{10**6}.0")
+    return _Name(name, version_of(first or "0.0"), version_of(last or f"{10**6}.0"), not entry.endswith("?"))
 
 
 def fused_operator(operator: str) -> str:
@@ -82,18 +91,23 @@ def operators_of(domain: str, operator: str, since: int, release: Version) -> tu
     Activations that are fused into one are named, too; names that depend on the node's fields are not. Empty for an
     operator that is not known. ``since`` is the opset that introduced the operator's version.
     """
+    return tuple(each.name for each in _created(domain, operator, since, release) if each.is_sure)
+
+
+def possible_of(domain: str, operator: str, since: int, release: Version) -> frozenset[str]:
+    """Return the names of all DirectML operators that a node may become; the arguments are ``operators_of``'s."""
+    return frozenset(each.name for each in _created(domain, operator, since, release))
+
+
+def _created(domain: str, operator: str, since: int, release: Version) -> Iterator[_Name]:
     if domain == FUSED_DOMAIN:
         operator = fused_operator(operator)
         domain = domain if (domain, operator) in _named() else ""
         since = 0
-    return tuple(_created(domain, operator, since, release))
-
-
-def _created(domain: str, operator: str, since: int, release: Version) -> Iterator[str]:
     versions = _named().get((domain, operator), {0: ()})
-    for name, first, last in versions[max((each for each in versions if each <= since), default=0)]:
-        if first <= release <= last:
-            yield name
+    for each in versions[max((opset for opset in versions if opset <= since), default=0)]:
+        if each.first <= release <= each.last:
+            yield each
 
 
 def name_of(node: KernelNode) -> str:
