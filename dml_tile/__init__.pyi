@@ -23,7 +23,6 @@ from dml_tile.checking import check as check
 from dml_tile.checking import require as require
 from dml_tile.checks.catalogue import RULES as RULES
 from dml_tile.checks.described import Judged as Judged
-from dml_tile.checks.placements import Departure as Departure
 from dml_tile.checks.placements import ModelNodes as ModelNodes
 from dml_tile.checks.questions import ModelResults as ModelResults
 from dml_tile.checks.questions import check_model as check_model

@@ -248,6 +248,10 @@ class Finding:
     A message about a file has an id of ``OWN``, and no basis; ``path`` is then the JSON pointer of a part, and
     ``position`` its position in the text, if known, and ``line`` the number of a line of JSON. ``about`` identifies a
     message that names further parts.
+
+    A message about a model's nodes is about ``count`` of them, with one ``placement``, at ``targets``: those of one
+    ``operator``, or of any if that is empty. The first has this ``path`` and ``name``. The count is 0 if it is about
+    the model.
     """
 
     rule: str
@@ -262,6 +266,11 @@ class Finding:
     position: Position | None = field(default=None, compare=False)
     line: int | None = field(default=None, compare=False)
     about: str = field(default="", compare=False)
+    operator: str = ""
+    name: str = ""
+    placement: str = ""
+    count: int = 0
+    targets: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"[{self.rule}] {self.text}"

@@ -27,7 +27,7 @@ MAX_BASELINE_BYTES: Final = 2**26
 """The size of the largest baseline that is read."""
 
 if TYPE_CHECKING:
-    from dml_tile.checks.placements import Departure, ModelNodes
+    from dml_tile.checks.placements import ModelNodes
 
 _Text = Annotated[str, Field(strict=True)]
 
@@ -168,11 +168,10 @@ def _entries(result: Result, findings: Iterable[Finding], folder: str) -> set[En
     }
 
 
-def _departures(departures: Iterable[Departure]) -> Iterator[tuple[str, str, str, str]]:
+def _departures(departures: Iterable[Finding]) -> Iterator[tuple[str, str, str, str]]:
     """Yield the kind and the target of departures, target by target."""
     for each in departures:
-        operator, rule, reason = each.kind
-        yield from ((operator, rule, reason, target) for target in each.targets)
+        yield from ((each.operator, each.rule, each.message, target) for target in each.targets)
 
 
 def _node_entry(folder: str, source: str, operator: str, rule: str, reason: str, target: str) -> Entry:

@@ -14,7 +14,7 @@ from dml_tile.back_ends.placement import NAMELESS, NamedNode, PlacedModel, Place
 from dml_tile.checks.described import Judged, judge
 from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.targets import Target
-from dml_tile.findings import EXTERNAL_DATA, GONE, OWN, Against, Finding, Severity, own_finding
+from dml_tile.findings import EXTERNAL_DATA, GONE, OWN, Against, Finding, Severity, Try, own_finding
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
@@ -22,48 +22,40 @@ _OF_SHAPES: Final = Reason(Placement.CPU, "ORT-CPU-preferred", "nodes compute sh
 """The one reason for all nodes that stay on the CPU since all that they need is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """The nodes of one operator that one reason keeps from DirectML, and the targets where it does.
+def departure_of(
+    reason: Reason, operator: str = "", nodes: Sequence[NamedNode] = (), count: int = 0, targets: tuple[str, ...] = ()
+) -> Finding:
+    """Return the finding that a reason keeps nodes of one operator from DirectML, or without nodes, a model.
 
-    ``operator`` is empty for a reason that is of any operator. Of a model as a whole, ``first`` is None too.
+    The operator is empty for a reason that is of any operator. The message is the reason alone; ``with_places`` says
+    more.
     """
+    return Finding(
+        reason.rule,
+        nodes[0].pointer if nodes else "",
+        reason.why,
+        OWN[reason.rule].severity,
+        tries=(Try(reason.suggestion),) if reason.suggestion else (),
+        about=f"{operator}{reason.joint or ': '}{reason.why}" if operator else reason.text,
+        operator=operator,
+        name=nodes[0].name if nodes else "",
+        placement=reason.placement,
+        count=count or len(nodes),
+        targets=targets,
+    )
 
-    operator: str
-    reason: Reason
-    count: int
-    first: NamedNode | None
-    targets: tuple[str, ...]
 
-    @property
-    def kind(self) -> tuple[str, str, str]:
-        """The operator, the rule and the reason, by which a baseline knows the departure at a target."""
-        return self.operator, self.reason.rule, self.reason.why
-
-    @property
-    def text(self) -> str:
-        """The reason, behind the operator."""
-        return f"{self.operator}{self.reason.joint or ': '}{self.reason.why}" if self.operator else self.reason.text
-
-    def message(self, targets: Sequence[str]) -> str:
-        """Return the reason with the number of nodes and the first of them, and these targets."""
-        where = [f"at {', '.join(targets)}"] if targets else []
-        if self.reason == _OF_SHAPES:
-            verb, they = ("computes", "it") if self.count == 1 else ("compute", "they")
-            text = f"{plural(self.count, 'node')} {verb} shapes on the CPU, as {they} should"
-            return f"{text} ({where[0]})" if where else text
-        if self.first:
-            name = f" {self.first.name!r}" if self.first.name else ""
-            nodes = f"node {self.first.pointer}{name}"
-            where[:0] = [nodes] if self.count == 1 else [f"{self.count:,} nodes", f"first {nodes}"]
-        return f"{self.text} ({', '.join(where)})" if where else self.text
-
-    @property
-    def finding(self) -> Finding:
-        """The finding about all of these nodes, or about the model."""
-        path, reason = self.first.pointer if self.first else "", self.reason
-        finding = own_finding(reason.rule, self.message(self.targets), path, suggestion=reason.suggestion)
-        return replace(finding, about=self.text)
+def with_places(departure: Finding, targets: Sequence[str]) -> Finding:
+    """Return a departure whose message has the operator, the number of nodes, the first of them, and these targets."""
+    text, where = departure.about, [f"at {', '.join(targets)}"] if targets else []
+    name = f" {departure.name!r}" if departure.name else ""
+    nodes = f"node {departure.path}{name}"
+    if departure.count and (departure.rule, departure.operator) == (_OF_SHAPES.rule, ""):
+        verb, they = ("computes", "it") if departure.count == 1 else ("compute", "they")
+        text = f"{plural(departure.count, 'node')} {verb} shapes on the CPU, as {they} should"
+    elif departure.count:
+        where[:0] = [nodes] if departure.count == 1 else [f"{departure.count:,} nodes", f"first {nodes}"]
+    return replace(departure, message=f"{text} ({', '.join(where)})" if where else text)
 
 
 def is_tile(node: NamedNode) -> bool:
@@ -119,8 +111,8 @@ class ModelNodes:
     """What each of the distinct descriptions comes to, a list a target."""
     verdicts: list[Counter[Verdict | None]] = field(init=False)
     """The numbers of nodes on DirectML by the verdict on their operators, a target each; None: not described."""
-    departures: list[Departure] = field(init=False)
-    counted: list[Departure] = field(init=False)
+    departures: list[Finding] = field(init=False)
+    counted: list[Finding] = field(init=False)
 
     def __post_init__(self) -> None:
         """Group the reasons by operator."""
@@ -136,12 +128,13 @@ class ModelNodes:
             else Counter()
             for i in range(len(self.targets))
         ]
-        found: dict[tuple[str, Reason], dict[str, list[NamedNode | None]]] = {}
+        found: dict[tuple[str, Reason], dict[str, list[NamedNode]]] = {}
         for i, target in enumerate(self.targets):
             for operator, reason, node in self._departing(i):
-                found.setdefault((operator, reason), {}).setdefault(target.name, []).append(node)
+                nodes = found.setdefault((operator, reason), {}).setdefault(target.name, [])
+                nodes += [node] if node else []
         self.departures = self.counted = [
-            Departure(operator, reason, max(map(len, at.values())), next(iter(at.values()))[0], tuple(at))
+            departure_of(reason, operator, next(iter(at.values())), max(map(len, at.values())), tuple(at))
             for (operator, reason), at in found.items()
         ]
 
@@ -245,8 +238,9 @@ class ModelNodes:
         if reason.placement is Placement.GONE:
             finding = own_finding(GONE, reason.text)
         else:
-            first = None if number in self.placed.errors[0] else named
-            finding = Departure(operator_name(first) if first else "", reason, 1, first, ()).finding
+            is_of_model = number in self.placed.errors[0]
+            departure = departure_of(reason) if is_of_model else departure_of(reason, operator_name(named), [named])
+            finding = with_places(departure, ())
         return replace(item, departure=replace(finding, path="", url=OWN[finding.rule].url))
 
     @cached_property

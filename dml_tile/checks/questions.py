@@ -22,7 +22,6 @@ from dml_tile.errors import InputError, require_instance
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import (
     CONTRADICTION,
-    OWN,
     Against,
     Finding,
     Severity,
@@ -131,8 +130,10 @@ class Questions(NamedTuple):
             yield replace(first, message=first.message + also, about=first.message)
         checked.is_whole = not problems
         checked.facts = sources.new_facts()
-        for departure in checked.nodes.counted if checked.nodes else ():
-            yield departure.finding
+        if checked.nodes:
+            from dml_tile.checks.placements import with_places
+
+            yield from (with_places(each, each.targets) for each in checked.nodes.counted)
         for message in checked.facts.contradictions:
             yield own_finding(CONTRADICTION, message)
         yield checked
@@ -149,11 +150,10 @@ class Questions(NamedTuple):
         counted = []
         nodes.known = self.baseline.known_departures(nodes) if self.baseline else set()
         for each in nodes.departures:
-            rule, at = each.reason.rule, set(each.targets)
-            at -= {name for name in at if (*each.kind, name) in nodes.known}
-            if each.reason.placement is Placement.CPU and OWN[rule].severity is Severity.NOTE:
+            at = {name for name in each.targets if (each.operator, each.rule, each.message, name) not in nodes.known}
+            if each.placement == Placement.CPU and each.severity is Severity.NOTE:
                 at -= allowed
-            if not self._leaves_out(rule, checked) and at:
+            if not self._leaves_out(each.rule, checked) and at:
                 counted.append(replace(each, targets=tuple(name for name in each.targets if name in at)))
         nodes.counted = counted
         checked.nodes, checked.placed = nodes, outcome_of(nodes)
@@ -250,19 +250,21 @@ def check_model(
     for _, problem in unknown_names(check.known_shapes, facts, [file]) if is_model_file(file) else ():
         raise ValueError(f"{name}: {problem}")
     nodes, found, verdicts = None, list[Result](), OperatorVerdicts()
+    departures: tuple[Finding, ...] = ()
     for part in merged(parts):
         if isinstance(part, Item):
             targets = nodes.targets_of(part) if nodes else check.targets
             of_part = [*judged(name, part, targets, against, check.via)]
             found += verdicts.completed(of_part) if part.capture else of_part
         elif not isinstance(part, Finding):
-            from dml_tile.checks.placements import ModelNodes, against_of_nodes
+            from dml_tile.checks.placements import ModelNodes, against_of_nodes, with_places
 
             nodes = ModelNodes(name, tuple(check.targets), part, against=against_of_nodes(against))
+            departures = tuple(with_places(each, each.targets) for each in nodes.departures)
     for text in facts.contradictions:
         warnings.warn(f"{name}: {text}", stacklevel=2)
     made = ModelResults(found)
-    made.nodes, made.findings = nodes, tuple(each.finding for each in nodes.departures) if nodes else ()
+    made.nodes, made.findings = nodes, departures
     return made
 
 

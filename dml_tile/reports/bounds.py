@@ -53,28 +53,26 @@ def bounded(results: Sequence[Result]) -> Sequence[Result]:
 
 def bounded_nodes(nodes: ModelNodes) -> ModelNodes:
     """Return a model's nodes as reports have them."""
-    placed, departures = nodes.placed, nodes.counted
+    placed = nodes.placed
     texts = chain(chain.from_iterable(node[:-1] for node in placed.nodes), (reason.text for reason in placed.reasons))
     if max(map(len, texts), default=0) <= MAX_NAME:
         return nodes
     shown = copy(nodes)
     reasons = tuple(map(_bounded_reason, placed.reasons))
     shown.placed = replace(placed, nodes=tuple(map(_bounded_node, placed.nodes)), reasons=reasons)
-    shown.counted = [
-        replace(
-            each,
-            operator=short_name(each.operator),
-            reason=_bounded_reason(each.reason),
-            first=each.first and _bounded_node(each.first),
-        )
-        for each in departures
-    ]
+    shown.counted = [*map(_bounded_departure, nodes.counted)]
     return shown
 
 
 def _bounded_node(node: NamedNode) -> NamedNode:
     pointer, name, domain, operator, _ = (short_name(str(each)) for each in node)
     return node._replace(pointer=pointer, name=name, domain=domain, operator=operator)
+
+
+def _bounded_departure(departure: Finding) -> Finding:
+    operator, about = short_name(departure.operator), departure.about.removeprefix(departure.operator)
+    about = f"{operator}{abridged(about, MAX_MESSAGE)}"
+    return replace(bounded_finding(departure), operator=operator, name=short_name(departure.name), about=about)
 
 
 def _bounded_reason(reason: Reason) -> Reason:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final, TypeAlias
 
 from dml_tile.back_ends.placement import Placement
-from dml_tile.checks.placements import ModelNodes
+from dml_tile.checks.placements import ModelNodes, with_places
 from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, CheckedFile, Result
 from dml_tile.findings import OWN, Finding, Position, Severity
 from dml_tile.readers.model_tile import TileNode
@@ -124,8 +123,8 @@ def placement_records(nodes: ModelNodes) -> Iterator[Json]:
 
 def _model_errors(nodes: ModelNodes) -> Iterator[Json]:
     for each in nodes.counted:
-        finding = bounded_finding(replace(each.finding, message=each.message(())))  # each record has its target
-        if finding.severity is Severity.ERROR or each.first is None:
+        finding = bounded_finding(with_places(each, ()))  # each record has its target
+        if finding.severity is Severity.ERROR or not each.count:
             yield from (record_of(_MODEL_ERROR, finding, nodes.source, target=target) for target in each.targets)
 
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
 from dml_tile.back_ends.placement import Placement
-from dml_tile.checks.placements import PLACED, Departure, ModelNodes
+from dml_tile.checks.placements import PLACED, ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.findings import OWN, PASSED_OVER, Finding, Severity, Try, location_of
+from dml_tile.findings import PASSED_OVER, Finding, Severity, Try, location_of
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import MAX_CLIPPED, clipped, clipped_tries
@@ -136,7 +136,7 @@ class PlacedModels:
         self.targets: Sequence[Target] = ()
         self.rows: list[tuple[str, list[tuple[str, dict[Placement, int]]]]] = []
         self._max_listed = max_listed
-        self._departures: dict[Severity, list[tuple[str, Departure]]] = {each: [] for each in Severity}
+        self._departures: dict[Severity, list[tuple[str, Finding]]] = {each: [] for each in Severity}
 
     def add(self, source: str, nodes: ModelNodes) -> None:
         """Add a model, by the name that its row has."""
@@ -146,14 +146,14 @@ class PlacedModels:
         if len(self.rows) < self._max_listed:
             self.rows.append((source, [*_placed_cells(nodes)]))
         for departure in nodes.counted:
-            listed = self._departures[OWN[departure.reason.rule].severity]
+            listed = self._departures[departure.severity]
             if len(listed) < self._max_listed:
                 listed.append((source, departure))
             else:
                 self.left_out += 1
 
     @property
-    def departures(self) -> list[tuple[str, Departure]]:
+    def departures(self) -> list[tuple[str, Finding]]:
         """The listed kinds, each behind its model's name."""
         return [each for severity in sorted(Severity, reverse=True) for each in self._departures[severity]]
 

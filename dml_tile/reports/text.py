@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from dml_tile.back_ends.placement import NamedNode, Reason
     from dml_tile.checks.catalogue import ResultCode
     from dml_tile.checks.devices import DeviceOutput
-    from dml_tile.checks.placements import Departure, ModelNodes
+    from dml_tile.checks.placements import ModelNodes
     from dml_tile.readers.item import Item
     from dml_tile.readers.model_tile import UnknownField
 
@@ -162,10 +161,12 @@ def _node_line(node: NamedNode, reason: Reason) -> Line:
     return Line(2, printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}"))
 
 
-def _departure_lines(departure: Departure, nodes: ModelNodes) -> Iterator[Line]:
+def _departure_lines(departure: Finding, nodes: ModelNodes) -> Iterator[Line]:
     """Yield a kind of departure; its targets where they are not all."""
+    from dml_tile.checks.placements import with_places
+
     targets = departure.targets if len(departure.targets) < len(nodes.targets) else ()
-    finding = bounded_finding(replace(departure.finding, message=departure.message(targets)))
+    finding = bounded_finding(with_places(departure, targets))
     yield Line(2, *_kind(finding), f" {printable(finding.message)}")
     yield from _try_lines(finding.suggestion)
 
@@ -327,7 +328,7 @@ class TextReport(Report):
         from dml_tile.checks.placements import summary_of
 
         is_quiet, fail_on = self.options.is_quiet, self.options.fail_on
-        departures = [each for each in nodes.counted if not (is_quiet and each.finding.passes(fail_on))]
+        departures = [each for each in nodes.counted if not (is_quiet and each.passes(fail_on))]
         for i, target in enumerate(nodes.targets):
             self._targets[target.name] = target
             if departures or not is_quiet:
