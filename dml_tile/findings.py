@@ -251,7 +251,7 @@ class Finding:
 
     A message about a model's nodes is about ``count`` of them, with one ``placement``, at ``targets``: those of one
     ``operator``, or of any if that is empty. The first has this ``path`` and ``name``. The count is 0 if it is about
-    the model.
+    the model. ``via`` is the back end, if its name has a release.
     """
 
     rule: str
@@ -271,6 +271,7 @@ class Finding:
     placement: str = ""
     count: int = 0
     targets: tuple[str, ...] = ()
+    via: str = ""
 
     def __str__(self) -> str:
         return f"[{self.rule}] {self.text}"

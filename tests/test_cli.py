@@ -283,7 +283,8 @@ NAMES: Final = "check cmake-dir device emit explain include-dir levels lower run
         ("dml-tile lower a.json --target windows-10-21", ["windows-10-21h1", "windows-10-21h2"]),
         ("dml-tile explain DML-OPERATOR-Type", ["DML-OPERATOR-Type", "DML-OPERATOR-Type-unsupported"]),
         ("dml-tile explain E_I", ["E_INVALIDARG"]),
-        ("dml-tile check --via o", ["ort"]),
+        ("dml-tile check --via ort-1.1", [f"ort-1.{minor}" for minor in range(10, 20)]),
+        ("dml-tile check --via c", ["chromium"]),
         ("dml-tile check --ignore DML-OPERATOR-n", ["DML-OPERATOR-null", "DML-OPERATOR-not-a-tile"]),
         ("dml-tile zzz", []),
         ("dml-tile check examples/ti", []),  # files are completed by the shell itself

@@ -10,6 +10,7 @@ import pytest
 
 from dml_tile import PlacedModel, Target, check_model
 from dml_tile.back_ends import placer
+from dml_tile.back_ends.deployment import deployed
 from dml_tile.back_ends.described_node import DescriptionOutcome
 from dml_tile.checks.verdict import Verdict
 from dml_tile.readers.model_names import KnownShapes
@@ -120,7 +121,7 @@ def test_no_release_is_refused_for_the_level_of_an_operator_over_its_own_directm
 def test_the_descriptors_of_a_model_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placer, "MAX_DESCRIBED_BYTES", 300)
     path = save("a = Relu(x); b = Exp(a); c = Neg(b); d = Relu(c); y = Abs(d)", inputs=[typed("x", SHAPE)])
-    part, *_ = read_nodes(Path(path), KnownShapes(), [Target.parse(NEW)])
+    part, *_ = read_nodes(Path(path), KnownShapes(), [deployed(Target.parse(NEW))])
     assert isinstance(part, PlacedModel)
     outcomes = [part.descriptions[number].outcome for number in part.described[0]]
     assert outcomes == [

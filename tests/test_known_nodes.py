@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 from onnx import parser
 
+from dml_tile.back_ends.deployment import deployed
 from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.directml.known import known
 from dml_tile.directml.targets import Target
@@ -24,7 +25,7 @@ def notes(folder: Path, graph: str, opset: int, target: str) -> set[str]:
     text = f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]> g {graph}'
     file = folder / "model.onnx"
     file.write_bytes(parser.parse_model(text).SerializeToString())
-    parts = read_nodes(file, KnownShapes(), [Target.parse(target)])
+    parts = read_nodes(file, KnownShapes(), [deployed(Target.parse(target))])
     placed = next(each for each in parts if isinstance(each, PlacedModel))
     return {reason.rule for _, reason in placed.notes_at(0)}
 

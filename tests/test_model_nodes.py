@@ -17,6 +17,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from dml_tile import check_model
+from dml_tile.back_ends import back_end_named
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.sweep import sweep
@@ -54,7 +55,7 @@ def test_a_tile_s_targets_are_found_without_a_walk_over_all_reasons_of_its_model
     named = [NamedNode(pointer, "", "", "Tile", 13) for pointer in "01"]
     old, new = map(Target.parse, (OLD, NEW))
     placed = PlacedModel((named[0], named[1]), reasons, ((), ()), ((0, 1), (0, -1)), (), ((-1, -1),) * 2)
-    nodes = ModelNodes("a.onnx", (old, new), placed)
+    nodes = ModelNodes("a.onnx", (old, new), placed, back_end_named("ort"))
     object.__setattr__(placed, "reasons", Unwalked(reasons))  # which are walked once, when they come
     tile = tile_in(model(*computed("y = Tile(x, r)"), inputs=[typed("x", [2])], initializer=[tensor("r", [2])]))
     for place, targets in ("0", [old, new]), ("1", []):
@@ -80,6 +81,7 @@ def test_json_has_an_object_a_node_and_target(check: Call) -> None:
         "reason": "Tile-13: registered at 6",
         "operators": [],
         "verdict": None,
+        "via": "ort",
     }
     assert output["results"] == []  # the Tile goes elsewhere
     (source,) = output["sources"]
@@ -143,7 +145,7 @@ def test_text_has_a_summary_and_a_line_a_kind_and_each_node_where_it_is_asked_fo
     each = check("a.onnx", "--via", "ort", "-t", NEW, "--verbose").stdout
     assert "  3 Add-14: directml\n" in each
     assert "  0 Det-22: cpu: no release registers Det\n" in each
-    assert "a.onnx at 4_0: no device\n" in check("a.onnx", "--via", "ort", "-t", "4_0").stdout
+    assert "a.onnx at 4_0 via ort-1.24: no device\n" in check("a.onnx", "--via", "ort", "-t", "4_0").stdout
 
 
 def test_a_kind_names_its_targets_where_they_are_not_all(check: Call) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from dml_tile.back_ends.deployment import Deployment, deployed
 from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml import pages
@@ -48,21 +49,35 @@ class BackEnd:
     """A runtime that passes tiles to DirectML.
 
     ``title`` is its full name, ``source`` the page of the file that ``convert`` follows, ``device_page`` that of what
-    it needs to create a device.
+    it needs to create a device. ``release`` is the release of ONNX Runtime that a name such as ``ort-1.20`` has; if
+    empty, it is that of the target, or the newest.
     """
 
     name: str
     title: str
     source: str
-    convert: Callable[[Request, Target], BackEndResult]
+    convert: Callable[[Request, Deployment], BackEndResult]
     """The result for a tile at a target with a device."""
     device_page: str
-    minimum_level: Callable[[Target], FeatureLevel]
-    """The lowest level of a device of the release that a target names, else of the newest."""
+    device_level: Callable[[Deployment], FeatureLevel]
+    """The lowest level of a device of the release."""
     advice: str | None = None
     """The suggestion for targets at which it creates no device."""
     places_nodes: bool = False
     """True for ONNX Runtime, which optimises a model's graph, and of which it is known where it places each node."""
+
+    release: str = ""
+
+    def deployed(self, target: Target) -> Deployment:
+        """Return the release of ONNX Runtime that runs over a target's DirectML.
+
+        Raises ValueError for a target that is a package of another release than the back end's.
+        """
+        return deployed(target, self.release)
+
+    def minimum_level(self, target: Target) -> FeatureLevel:
+        """Return the lowest level of a device of the release that runs at a target."""
+        return self.device_level(self.deployed(target))
 
     def creates_a_device(self, target: Target) -> bool:
         """Return True if the target's release creates a device there."""
@@ -71,20 +86,22 @@ class BackEnd:
     def needs(self, target: Target) -> str:
         """Return, in a sentence, what the target's release needs to create a device."""
         newest = ".".join(map(str, NEWEST_PROVIDER))
-        is_newest = self.places_nodes and not provider_release(target.name)
+        is_newest = self.places_nodes and not (self.release or provider_release(target.name))
         as_of = f" (as of {newest}, the newest onnxruntime-directml)" if is_newest else ""
+        as_of = f" (as of {self.release})" if self.release else as_of
         return f"{self.title} makes no device below {self.minimum_level(target).name}{as_of}"
 
     def describe(self, request: Request, target: TargetLike | None = None) -> BackEndResult:
         """Return the descriptor that it passes to DirectML for a tile, or the reason why there is none.
 
-        None means the current target. Raises ValueError for an unknown target.
+        None means the current target. Raises ValueError for an unknown target, and for one that is a package of another
+        release than the back end's.
         """
         target = resolve(target)
         if not self.creates_a_device(target):
             reason = f"{self.needs(target)}; the target is {target.label}"
             return BackEndResult(Outcome.REFUSED, "", reason, self.advice, url=self.device_page)
-        return self.convert(request, target)
+        return self.convert(request, self.deployed(target))
 
 
 BACK_END_RULES: Final = Rules[BackEndResult](basis=Basis.INFERRED, url=pages.TILE, hresult=None)

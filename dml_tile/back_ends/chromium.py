@@ -15,6 +15,7 @@ import math
 from typing import Final
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
+from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.dialects import Request
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES
@@ -27,7 +28,7 @@ MAX_OPERAND_BYTES: Final = UINT_MAX
 """The most bytes that a tensor may have."""
 
 
-def _packed_tile(request: Request, target: Target) -> BackEndResult:
+def _packed_tile(request: Request, deployment: Deployment) -> BackEndResult:
     """Return the tile, with the strides of packed tensors."""
     name = "uint8" if request.onnx_type == "bool" else request.onnx_type
     if name not in OPERAND_TYPES:
@@ -59,7 +60,7 @@ _CONTEXT: Final = f"{_SOURCES}dml/context_impl_dml.cc"
 """The file with the limits of the context: the data types and ranks that each operator takes."""
 
 
-def _context_level(target: Target) -> FeatureLevel:
+def _context_level(deployment: Deployment) -> FeatureLevel:
     return FeatureLevel.DML_FEATURE_LEVEL_4_0
 
 

@@ -16,15 +16,15 @@ from typing import Final
 import numpy as np
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
+from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.descriptions import describe
 from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
 from dml_tile.back_ends.kernels import Version, limits_at
 from dml_tile.back_ends.placement import Edge, Formals, LoadedModel, ModelNode, Placement
-from dml_tile.back_ends.placer import place, release_of
+from dml_tile.back_ends.placer import place
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel
-from dml_tile.directml.targets import Target
 
 _SOURCES: Final = (
     "https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/dml/DmlExecutionProvider/src/"
@@ -37,7 +37,7 @@ _ONNX_NAMES: Final = {"float32": "float", "float64": "double"}
 """The names of data types in ONNX's protobuf, where they differ from NumPy's."""
 
 
-def _provider_tile(request: Request, target: Target) -> BackEndResult:
+def _provider_tile(request: Request, deployment: Deployment) -> BackEndResult:
     if request.dialect not in _DIALECTS:
         taken = ", ".join(dialect.name for dialect in _DIALECTS)
         text = f"no provider of ONNX Runtime has {request.dialect}; {taken} are taken"
@@ -45,7 +45,7 @@ def _provider_tile(request: Request, target: Target) -> BackEndResult:
     version = 6 if request.dialect is ONNX_TILE_6 else 13
     value = Edge(_ONNX_NAMES.get(request.onnx_type, request.onnx_type))
     tile = ModelNode("0", "", "", "Tile", version, (value, Edge("int64")), (value,), _FORMALS)
-    _, ((_, reason),) = place(LoadedModel(0, {"": version}, [tile]), target)
+    _, ((_, reason),) = place(LoadedModel(0, {"": version}, [tile]), deployment)
     if reason.placement is not Placement.DIRECTML:
         outcome = Outcome.REFUSED if reason.placement is Placement.NONE else Outcome.ELSEWHERE
         path = "" if reason.rule == "ORT-CPU-version" else "InputTensor.DataType"
@@ -54,7 +54,7 @@ def _provider_tile(request: Request, target: Target) -> BackEndResult:
     if rank > most:
         text = f"{rank} dimensions; the maximum is {most}"
         return BackEndResult(Outcome.REFUSED, "InputTensor.DimensionCount", text, url=_TENSOR_DESC)
-    described = describe(_kernel_node(request, version, release_of(target)))
+    described = describe(_kernel_node(request, version, deployment.release))
     if not described:
         return BackEndResult(Outcome.NOTHING, reason="the result has no elements")
     return BackEndResult(Outcome.TILE, desc=TileOperatorDesc.model_validate(described[0].desc["Desc"]))
@@ -70,8 +70,8 @@ def _kernel_node(request: Request, version: int, release: Version) -> KernelNode
     return KernelNode("", "Tile", version, release, inputs, (output,), {})
 
 
-def _device_level(target: Target) -> FeatureLevel:
-    return limits_at(release_of(target)).device_level
+def _device_level(deployment: Deployment) -> FeatureLevel:
+    return limits_at(deployment.release).device_level
 
 
 ORT: Final = BackEnd(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
 from dml_tile.back_ends.descriptions import KernelNode, described_node
 from dml_tile.back_ends.kernels import (
@@ -22,7 +23,6 @@ from dml_tile.back_ends.kernels import (
     Kernels,
     Version,
     cpu_kernels,
-    difference_of,
     directml_kernels,
     first_registration,
     known_versions,
@@ -34,7 +34,7 @@ from dml_tile.back_ends.known import known_departures
 from dml_tile.back_ends.placement import Edge, LoadedModel, ModelNode, NamedNode, PlacedModel, Placement, Reason
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
-from dml_tile.directml.targets import NEWEST_PROVIDER, Target, provider_release
+from dml_tile.directml.targets import Target
 
 MAX_DESCRIBED_BYTES: Final = 2**22
 """The bytes of the distinct descriptors that are described of a model's nodes; further nodes are not described."""
@@ -45,16 +45,16 @@ KernelOf: TypeAlias = Callable[[ModelNode], Callable[[Version], KernelNode] | No
 """Returns what makes a node a kernel's, of the model with all sizes that are given."""
 
 
-def placed_model(models: Sequence[LoadedModel], targets: Sequence[Target], kernel_of: KernelOf) -> PlacedModel:
-    """Return the placements of a model's nodes at targets, of which each has the model as its release loads it."""
+def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment], kernel_of: KernelOf) -> PlacedModel:
+    """Return the placements of a model's nodes, a target each, of which each has the model as its release loads it."""
     reasons: dict[Reason, int] = {}
     errors: list[tuple[int, ...]] = []
     columns: list[dict[NamedNode, tuple[int, int]]] = []
     known: list[list[tuple[NamedNode, int]]] = []
     descriptions = _Descriptions(kernel_of)
-    for model, target in zip(models, targets, strict=True):
-        of_model, found = place(model, target)
-        release = release_of(target)
+    for model, deployment in zip(models, deployments, strict=True):
+        of_model, found = place(model, deployment)
+        release = deployment.release
         errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in of_model))
         named = [(NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), n, reason) for n, reason in found]
         on_directml = [each for each in named if each[2].placement is Placement.DIRECTML]
@@ -62,7 +62,7 @@ def placed_model(models: Sequence[LoadedModel], targets: Sequence[Target], kerne
         columns.append(
             {node: (reasons.setdefault(reason, len(reasons)), described.get(node, -1)) for node, _, reason in named}
         )
-        departures = ((node, each) for node, whole, _ in on_directml for each in _known(whole, target))
+        departures = ((node, each) for node, whole, _ in on_directml for each in _known(whole, release))
         known.append([(node, reasons.setdefault(each, len(reasons))) for node, each in departures])
     nodes = tuple(_merged(columns))
     absent = (-1, -1)
@@ -74,9 +74,9 @@ def placed_model(models: Sequence[LoadedModel], targets: Sequence[Target], kerne
     return PlacedModel(nodes, tuple(reasons), tuple(errors), placed, descriptions.distinct, of_nodes, notes)
 
 
-def _known(node: ModelNode, target: Target) -> Iterator[Reason]:
+def _known(node: ModelNode, release: Version) -> Iterator[Reason]:
     """Yield the known departures of a node on DirectML."""
-    for rule, text, advice in known_departures(node, release_of(target)):
+    for rule, text, advice in known_departures(node, release):
         yield Reason(Placement.DIRECTML, rule, text, advice)
 
 
@@ -134,17 +134,12 @@ def _merged(columns: Iterable[Iterable[NamedNode]]) -> Iterator[NamedNode]:
         left += after[node]
 
 
-def release_of(target: Target) -> Version:
-    """Return the release that a target names; the newest that was read if it names none."""
-    return provider_release(target.name) or NEWEST_PROVIDER
-
-
-def place(model: LoadedModel, target: Target) -> tuple[list[Reason], list[tuple[ModelNode, Reason]]]:
+def place(model: LoadedModel, deployment: Deployment) -> tuple[list[Reason], list[tuple[ModelNode, Reason]]]:
     """Return the model's errors, and the placement of each node, in the order of the file.
 
     Where a model is not loaded because of its IR version or its opsets, none of its nodes is placed.
     """
-    release = release_of(target)
+    target, release, difference = deployment
     refused = list(_limits(model, release))
     if refused:
         return refused, [(node, refused[0]) for node in _all(model.nodes)]
@@ -154,7 +149,7 @@ def place(model: LoadedModel, target: Target) -> tuple[list[Reason], list[tuple[
         text = f"the model imports no opset of {named}: onnxruntime takes its newest, {opset}"
         advice = f"import opset {opset} of {named}"
         of_model.append(Reason(Placement.NONE, "ORT-MODEL-implied-opset", text, advice))
-    if difference := difference_of(target.name):
+    if difference:
         of_model.append(Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", f"onnxruntime {difference}"))
     of_model += (fault for since, fault in model.faults if since <= release)
     return of_model, list(_Placer(release, target).placed(model.nodes))

@@ -21,6 +21,7 @@ from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
 from dml_tile.findings import OLD_BASELINE_ENTRY, OWN, UNUSED_BASELINE_ENTRY, Finding, Found, own_finding
 from dml_tile.input_errors import Record, problems_of
+from dml_tile.readers.sources import is_model_file
 from dml_tile.text import encodable, printable, printable_json
 
 MAX_BASELINE_BYTES: Final = 2**26
@@ -37,6 +38,7 @@ class Entry(Record):
 
     ``source`` is the file, relative to the baseline's folder; ``operator`` is the operator's identity. ``reason`` is
     that of a model's departure from DirectML, or a node's; without it, as older releases wrote, an entry has one only.
+    ``via`` is a back end that names a release, such as ``ort-1.20``; without it, an entry is of any other.
     """
 
     source: _Text
@@ -45,11 +47,12 @@ class Entry(Record):
     rule: _Text
     field: _Text
     reason: _Text = ""
+    via: _Text = ""
 
     def __str__(self) -> str:
         where = f"{self.source}#{self.operator}" if self.operator else self.source
-        what = self.field or self.reason
-        return printable(f"{where}: [{self.rule}] {f'{what} ' if what else ''}at {self.target}")
+        what, via = self.field or self.reason, f" via {self.via}" if self.via else ""
+        return printable(f"{where}: [{self.rule}] {f'{what} ' if what else ''}at {self.target}{via}")
 
 
 class Baseline:
@@ -86,7 +89,7 @@ class Baseline:
         """Return the known departures of a model, or of its nodes, from DirectML, by kind and target."""
         known, old = set(), set[Entry]()
         for operator, rule, reason, target in _departures(nodes.departures):
-            entry = _node_entry(self._folder, nodes.source, operator, rule, reason, target)
+            entry = _node_entry(self._folder, nodes, operator, rule, reason, target)
             without = entry.model_copy(update={"reason": ""})
             if entry not in self.entries:
                 if without in old or without not in self.entries:
@@ -101,30 +104,35 @@ class Baseline:
             for result in found:
                 self._occurring |= _entries(result, result.uncounted.get(IN_BASELINE, ()), self._folder)
         else:
-            entries = {_node_entry(self._folder, found.source, *known) for known in found.known}
+            entries = {_node_entry(self._folder, found, *known) for known in found.known}
             old = {entry.model_copy(update={"reason": ""}) for entry in entries - self.entries}
             self._occurring |= entries | old
             self._old |= old
 
-    def notices(self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection) -> Iterator[Found]:
+    def notices(
+        self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection, via: str
+    ) -> Iterator[Found]:
         """Yield a notice of each entry without a reason, and of each that this run looked for and did not find."""
         for entry in sorted(self._old, key=_ORDER):
             yield self._file, own_finding(OLD_BASELINE_ENTRY, f"has no reason, rewrite it: {entry}")
-        for entry in sorted(self.looked_for(files, targets, selection) - self._occurring, key=_ORDER):
+        for entry in sorted(self.looked_for(files, targets, selection, via) - self._occurring, key=_ORDER):
             yield self._file, own_finding(UNUSED_BASELINE_ENTRY, f"no longer occurs: {entry}")
 
     def looked_for(
-        self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection
+        self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection, via: str
     ) -> frozenset[Entry]:
         """Return the entries of files that the run checked, or that no longer exist."""
-        checked = {_relative_path(each.source, self._folder): each.is_whole for each in files}
+        checked, release = {_relative_path(each.source, self._folder): each.is_whole for each in files}, _release(via)
         for path in {entry.source for entry in self.entries} - checked.keys():
             is_there = path == STANDARD_INPUT or os.path.lexists(Path(self._folder, path))
             checked[path] = not is_there
         return frozenset(
             entry
             for entry in self.entries
-            if checked[entry.source] and entry.target in targets and selection.takes(entry.rule)
+            if checked[entry.source]
+            and entry.target in targets
+            and selection.takes(entry.rule)
+            and (entry.via == release or not is_model_file(entry.source))  # descriptors go through no back end
         )
 
 
@@ -139,7 +147,7 @@ def new_entries(found: Sequence[Result] | ModelNodes, file: str) -> set[Entry]:
     folder = str(Path(file).parent)
     if isinstance(found, Sequence):
         return set[Entry]().union(*(_entries(each, (*each.findings, *each.notes), folder) for each in found))
-    return {_node_entry(folder, found.source, *departure) for departure in _departures(found.counted)}
+    return {_node_entry(folder, found, *departure) for departure in _departures(found.counted)}
 
 
 def baseline_text(entries: Iterable[Entry]) -> str:
@@ -160,9 +168,9 @@ _ORDER: Final = attrgetter(*_KEYS)
 
 def _entries(result: Result, findings: Iterable[Finding], folder: str) -> set[Entry]:
     """Return the entries of findings that a baseline may have."""
-    source, operator, target = result.item.source, result.item.identity, result.target.name
+    item, target = result.item, result.target.name
     return {
-        _entry(folder, source, operator, target, finding.rule, finding.path)
+        _entry(folder, item.source, item.identity, target, finding.rule, item.via, finding.path)
         for finding in findings
         if finding.rule not in OWN or OWN[finding.rule].may_be_known
     }
@@ -174,15 +182,24 @@ def _departures(departures: Iterable[Finding]) -> Iterator[tuple[str, str, str, 
         yield from ((each.operator, each.rule, each.message, target) for target in each.targets)
 
 
-def _node_entry(folder: str, source: str, operator: str, rule: str, reason: str, target: str) -> Entry:
-    return _entry(folder, source, operator, target, rule, reason=encodable(reason))
+def _node_entry(folder: str, nodes: ModelNodes, operator: str, rule: str, reason: str, target: str) -> Entry:
+    return _entry(folder, nodes.source, operator, target, rule, nodes.via.name, reason=encodable(reason))
 
 
 def _entry(
-    folder: str, source: str, operator: str, target: str, rule: str, field: str = "", *, reason: str = ""
+    folder: str, source: str, operator: str, target: str, rule: str, via: str, field: str = "", *, reason: str = ""
 ) -> Entry:
-    path = _relative_path(source, folder)
-    return Entry(source=path, operator=encodable(operator), target=target, rule=rule, field=field, reason=reason)
+    path, operator = _relative_path(source, folder), encodable(operator)
+    return Entry(
+        source=path, operator=operator, target=target, rule=rule, field=field, reason=reason, via=_release(via)
+    )
+
+
+def _release(via: str) -> str:
+    """Return the name of a back end that names a release; empty for any other, as entries always had it."""
+    from dml_tile.back_ends import BACK_ENDS  # which few checks need
+
+    return via if via and via not in BACK_ENDS else ""
 
 
 def _relative_path(source: str, folder: str) -> str:

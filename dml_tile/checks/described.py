@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
-from dml_tile.back_ends.kernels import version_text
+from dml_tile.back_ends.kernels import Version, version_text
 from dml_tile.back_ends.placement import Placement, Reason
-from dml_tile.back_ends.placer import release_of
 from dml_tile.checking import check
 from dml_tile.checks.verdict import Verdict, verdict_of
 from dml_tile.descriptors.operator import OperatorDesc
@@ -40,13 +40,14 @@ class Judged(NamedTuple):
     reason: Reason | None = None
 
 
-def judge(described: DescribedNode, target: Target, against: Against) -> Judged:
+def judge(described: DescribedNode, deployment: Deployment, against: Against) -> Judged:
     """Return the verdict on the operators of a node on DirectML."""
+    target = deployment.target
     if described.outcome is DescriptionOutcome.REFUSED:
         why = f"ONNX Runtime's provider refuses it before DirectML is asked: {described.reason}"
         return Judged(Verdict.REFUSED, _reason(described, PROVIDER, why))
     if lacking := _lacking(described.operators, target):
-        return Judged(Verdict.REFUSED, _reason(described, LEVEL, lacking, _advice(target)))
+        return Judged(Verdict.REFUSED, _reason(described, LEVEL, lacking, _advice(deployment.release)))
     if described.outcome is not DescriptionOutcome.DESCRIBED:
         known = f"; it creates {', '.join(described.operators)}" if described.operators else ""
         if described.outcome is DescriptionOutcome.AT_RUN_TIME:
@@ -78,8 +79,7 @@ def _lacking(names: tuple[str, ...], target: Target) -> str:
     return f"it needs {', '.join(lacking)}, which the target's DirectML lacks" if lacking else ""
 
 
-def _advice(target: Target) -> str:
-    release = release_of(target)
+def _advice(release: Version) -> str:
     where = "onnxruntime.dll" if release >= _BESIDE_ITSELF else "the executable"
     shipped = f"onnxruntime-directml {version_text(release)}"
     return f"ship DirectML {directml_of_release(release)}, as in {shipped}, beside {where}"

@@ -243,7 +243,8 @@ def chosen_tiles(
     is_readable, is_found = bool(files), False
     passed_over: list[str] = []
     placed_at = [target] if via and via.places_nodes and target else []
-    with Sources(known_shapes, targets=placed_at) as sources:
+    deployments = [via.deployed(each) for each in placed_at] if via else []
+    with Sources(known_shapes, deployments=deployments) as sources:
         for file in files:
             is_empty, nodes = not is_model_file(file), None
             for part in sources.parts(file):
@@ -253,9 +254,10 @@ def chosen_tiles(
                         complain(file, part)
                         is_readable = False
                 elif not isinstance(part, Item):
+                    assert via, "it placed the nodes"
                     from dml_tile.checks.placements import ModelNodes  # of models only
 
-                    nodes = ModelNodes(file, tuple(placed_at), part)
+                    nodes = ModelNodes(file, tuple(placed_at), part, via)
                 elif not part.is_operator:
                     continue
                 elif pointer not in (None, part.pointer):

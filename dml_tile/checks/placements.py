@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from dml_tile.back_ends.back_end import BackEnd
 from dml_tile.back_ends.described_node import DescriptionOutcome
-from dml_tile.back_ends.onnxruntime import ORT
+from dml_tile.back_ends.kernels import version_text
 from dml_tile.back_ends.placement import NAMELESS, NamedNode, PlacedModel, Placement, Reason
 from dml_tile.checks.described import Judged, judge
 from dml_tile.checks.verdict import Verdict
-from dml_tile.directml.targets import Target
+from dml_tile.directml.targets import Target, provider_release
 from dml_tile.findings import EXTERNAL_DATA, GONE, OWN, Against, Finding, Severity, Try, own_finding
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
@@ -23,7 +24,12 @@ _OF_SHAPES: Final = Reason(Placement.CPU, "ORT-CPU-preferred", "nodes compute sh
 
 
 def departure_of(
-    reason: Reason, operator: str = "", nodes: Sequence[NamedNode] = (), count: int = 0, targets: tuple[str, ...] = ()
+    reason: Reason,
+    operator: str = "",
+    nodes: Sequence[NamedNode] = (),
+    count: int = 0,
+    targets: tuple[str, ...] = (),
+    via: str = "",
 ) -> Finding:
     """Return the finding that a reason keeps nodes of one operator from DirectML, or without nodes, a model.
 
@@ -42,12 +48,14 @@ def departure_of(
         placement=reason.placement,
         count=count or len(nodes),
         targets=targets,
+        via=via,
     )
 
 
 def with_places(departure: Finding, targets: Sequence[str]) -> Finding:
     """Return a departure whose message has the operator, the number of nodes, the first of them, and these targets."""
-    text, where = departure.about, [f"at {', '.join(targets)}"] if targets else []
+    via = f" via {departure.via}" if departure.via else ""
+    text, where = departure.about, [f"at {', '.join(targets)}{via}"] if targets else []
     name = f" {departure.name!r}" if departure.name else ""
     nodes = f"node {departure.path}{name}"
     if departure.count and (departure.rule, departure.operator) == (_OF_SHAPES.rule, ""):
@@ -101,6 +109,7 @@ class ModelNodes:
     source: str
     targets: tuple[Target, ...]
     placed: PlacedModel
+    via: BackEnd
     max_cpu_nodes: int | None = None
     against: Against = "runtime"
     known: set[tuple[str, str, str, str]] = field(default_factory=set)
@@ -116,10 +125,12 @@ class ModelNodes:
 
     def __post_init__(self) -> None:
         """Group the reasons by operator."""
-        self.has_device = [ORT.creates_a_device(target) for target in self.targets]
+        self.has_device = [self.via.creates_a_device(target) for target in self.targets]
         self.counts = [Counter(reason.placement for _, reason in self.placed.at(i)) for i in range(len(self.targets))]
         self.judged = [
-            [judge(each, target, self.against) for each in self.placed.descriptions] if has_device else []
+            [judge(each, self.via.deployed(target), self.against) for each in self.placed.descriptions]
+            if has_device
+            else []
             for target, has_device in zip(self.targets, self.has_device, strict=True)
         ]
         self.verdicts = [
@@ -128,13 +139,14 @@ class ModelNodes:
             else Counter()
             for i in range(len(self.targets))
         ]
+        via = self.via.name if self.via.release else ""
         found: dict[tuple[str, Reason], dict[str, list[NamedNode]]] = {}
         for i, target in enumerate(self.targets):
             for operator, reason, node in self._departing(i):
                 nodes = found.setdefault((operator, reason), {}).setdefault(target.name, [])
                 nodes += [node] if node else []
         self.departures = self.counted = [
-            departure_of(reason, operator, next(iter(at.values())), max(map(len, at.values())), tuple(at))
+            departure_of(reason, operator, next(iter(at.values())), max(map(len, at.values())), tuple(at), via)
             for (operator, reason), at in found.items()
         ]
 
@@ -143,7 +155,8 @@ class ModelNodes:
         of_model = [self.placed.reasons[number] for number in self.placed.errors[target]]
         yield from (("", reason, None) for reason in of_model)
         if not self.has_device[target]:
-            yield "", Reason(Placement.NONE, "ORT-MODEL-device", ORT.needs(self.targets[target]), ORT.advice), None
+            needs = self.via.needs(self.targets[target])
+            yield "", Reason(Placement.NONE, "ORT-MODEL-device", needs, self.via.advice), None
             return
         if not self.allows_cpu_nodes(target) and self.max_cpu_nodes is not None:
             on_cpu = self.counts[target][Placement.CPU]
@@ -187,6 +200,11 @@ class ModelNodes:
     def allows_cpu_nodes(self, target: int) -> bool:
         """Return True if a setting allows the nodes on the CPU at a target."""
         return self.max_cpu_nodes is not None and self.counts[target][Placement.CPU] <= self.max_cpu_nodes
+
+    def label(self, target: int) -> str:
+        """Return a target in words, with the release that runs there, unless the target is a package of it."""
+        named, release = self.targets[target], self.via.deployed(self.targets[target]).release
+        return named.label if provider_release(named.name) else f"{named.label} via ort-{version_text(release)}"
 
     def outcome(self, target: int) -> str:
         """Return whether the model has a device at a target, loads there and runs, in words.

@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # most checks need none
     from onnx import ModelProto
 
     from dml_tile.back_ends import BackEnd
+    from dml_tile.back_ends.deployment import Deployment
     from dml_tile.back_ends.placement import PlacedModel
     from dml_tile.checks.baseline import Baseline
     from dml_tile.checks.placements import ModelNodes
@@ -74,9 +75,9 @@ class Questions(NamedTuple):
     stdin_name: str = STANDARD_INPUT
 
     @property
-    def placed_at(self) -> Sequence[Target]:
-        """The targets at which ONNX Runtime places the nodes of models."""
-        return self.targets if self.via and self.via.places_nodes else ()
+    def deployments(self) -> Sequence[Deployment]:
+        """The releases of ONNX Runtime that place the nodes of models, a target each."""
+        return [*map(self.via.deployed, self.targets)] if self.via and self.via.places_nodes else ()
 
     def name_of(self, file: str) -> str:
         """Return the name of a file, or of standard input, in results."""
@@ -140,12 +141,12 @@ class Questions(NamedTuple):
 
     def _placed(self, checked: CheckedFile, placed: PlacedModel) -> ModelNodes:
         """Return the placements of a model's nodes, with the departures that count, and the level of a device."""
-        from dml_tile.back_ends.onnxruntime import ORT
         from dml_tile.back_ends.placement import Placement
         from dml_tile.checks.placements import ModelNodes, against_of_nodes, outcome_of
 
+        assert self.via, "it placed the nodes"
         against = against_of_nodes(self.against)
-        nodes = ModelNodes(checked.source, tuple(self.targets), placed, self.max_cpu_nodes, against)
+        nodes = ModelNodes(checked.source, tuple(self.targets), placed, self.via, self.max_cpu_nodes, against)
         allowed = {target.name for i, target in enumerate(self.targets) if nodes.allows_cpu_nodes(i)}
         counted = []
         nodes.known = self.baseline.known_departures(nodes) if self.baseline else set()
@@ -157,7 +158,7 @@ class Questions(NamedTuple):
                 counted.append(replace(each, targets=tuple(name for name in each.targets if name in at)))
         nodes.counted = counted
         checked.nodes, checked.placed = nodes, outcome_of(nodes)
-        checked.lowest_level = max(map(ORT.minimum_level, self.targets))
+        checked.lowest_level = max(map(self.via.minimum_level, self.targets))
         return nodes
 
     def _leaves_out(self, rule: str, checked: CheckedFile) -> bool:
@@ -189,17 +190,17 @@ def questions_of(
     for known in (dims, input_shapes):
         require_instance({} if known is None else known, Mapping)
     shapes = {name: tuple(shape) for name, shape in (input_shapes or {}).items()}
-    back_end = None
+    resolved, back_end = tuple(map(resolve, targets)), None
     if via is not None:
         from dml_tile.back_ends import back_end_named
 
-        back_end = back_end_named(via)
-    return Questions(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes), back_end)
+        back_end = back_end_named(via, resolved)
+    return Questions(resolved, against, KnownShapes(dims or {}, shapes), back_end)
 
 
 def checked_here(check: Questions, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
     """Yield the events of files, each with its file's name."""
-    with Sources(check.known_shapes, targets=check.placed_at) as sources:
+    with Sources(check.known_shapes, deployments=check.deployments) as sources:
         for file in files:
             name = check.name_of(file)
             for event in check.events(file, sources):
@@ -240,7 +241,7 @@ def check_model(
     """
     check = questions_of([target], against, via=via, dims=dims, input_shapes=input_shapes)
     name, file = _named_file(model)
-    with Sources(check.known_shapes, targets=check.placed_at) as sources:
+    with Sources(check.known_shapes, deployments=check.deployments) as sources:
         if unread := unread_through(file, check.via):
             raise InputError([unreadable(name, f"is {unread}")])
         parts = list(sources.parts(file))
@@ -259,7 +260,8 @@ def check_model(
         elif not isinstance(part, Finding):
             from dml_tile.checks.placements import ModelNodes, against_of_nodes, with_places
 
-            nodes = ModelNodes(name, tuple(check.targets), part, against=against_of_nodes(against))
+            assert check.via, "it placed the nodes"
+            nodes = ModelNodes(name, tuple(check.targets), part, check.via, against=against_of_nodes(against))
             departures = tuple(with_places(each, each.targets) for each in nodes.departures)
     for text in facts.contradictions:
         warnings.warn(f"{name}: {text}", stacklevel=2)

@@ -236,7 +236,8 @@ def check_chunk(setup: bytes, files: list[str], baseline: Baseline | None) -> by
     """Return the events of files, packed, since they may wait long; ``setup`` is pickled. Runs in a worker."""
     if getattr(_KEPT, "setup", b"") != setup:
         check, shared_by, _ = pickle.loads(setup)  # noqa: S301  # it was made in this module
-        _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by, check.placed_at)
+        sources = Sources(check.known_shapes, shared_by, check.deployments)
+        _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, sources
     check = _KEPT.check._replace(baseline=baseline)
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
         events = [(str(file), event) for file in files for event in check.events(file, _KEPT.sources)]

@@ -17,7 +17,7 @@ from dml_tile.checks.result import CheckedFile, Result
 from dml_tile.checks.verdict import verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.levels import LEVELS
-from dml_tile.directml.targets import DEFAULT_TARGET, NEWEST_PROVIDER, Target, TargetLike, provider_release
+from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike, provider_release
 from dml_tile.errors import require_instance
 from dml_tile.findings import (
     OTHER_RUNTIME,
@@ -69,7 +69,7 @@ def as_optimised(node: TileNode, via: BackEnd, target: Target) -> TileNode:
     """Return the Tile that ONNX Runtime's release leaves of a model's: on quantised values, before Transposes."""
     if not (via.places_nodes and (node.quantised or node.transposed)):
         return node
-    release = provider_release(target.name) or NEWEST_PROVIDER
+    release = via.deployed(target).release
     if node.quantised and release >= QUANTISED_SINCE:
         node = replace(node, data_type=node.quantised)
     order = [node.transposed.index(i) for i in range(len(node.transposed))]

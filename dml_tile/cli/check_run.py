@@ -121,11 +121,12 @@ class CheckRun:
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
         self.root = repository_root(shown_names) if options.root is None else options.root
         known, self.old_baseline = _baselines(config.settings.baseline, options.write_baseline, links_root)
+        targets = tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config))
         self.questions = Questions(
-            targets=tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config)),
+            targets=targets,
             against=config.settings.against,
             known_shapes=config.known_shapes(),
-            via=config.back_end(),
+            via=config.back_end(targets),
             selection=config.selection(),
             baseline=known,
             fail_on=None if config.settings.fail_on == "never" else Severity[config.settings.fail_on.upper()],
@@ -135,6 +136,7 @@ class CheckRun:
             locates_all=any(one.locates_all for one in self.formats),
             stdin_name=stdin_name,
         )
+        self._via = self.questions.via.name if self.questions.via else ""
         self._target_names = [target.name for target in self.questions.targets]
         self._is_via_an_option = "via" in config.options and self.questions.via is not None
         self.status = ExitStatus(lets_findings_pass=bool(options.write_baseline))
@@ -217,7 +219,7 @@ class CheckRun:
             is_verbose=options.verbose,
             command=command,
             root=self.root,
-            via=questions.via.name if questions.via else "",
+            via=self._via,
         )
         with (
             chosen_workers(options.jobs, options.dask, len(files)) as workers,
@@ -303,7 +305,7 @@ class CheckRun:
             chosen = self._is_via_an_option
             notices += back_end_notices(questions.via, questions.targets, self._files, is_an_option=chosen)
         if known:
-            notices += known.notices(self._files, self._target_names, questions.selection)
+            notices += known.notices(self._files, self._target_names, questions.selection, self._via)
         for found in notices:
             self._take_finding(*found)
 
@@ -313,7 +315,7 @@ class CheckRun:
 
         old, entries = self.old_baseline, self._entries
         assert old is not None
-        unchecked = old.entries - old.looked_for(self._files, self._target_names, self.questions.selection)
+        unchecked = old.entries - old.looked_for(self._files, self._target_names, self.questions.selection, self._via)
         written = entries | unchecked
         with replaced(file) as replacing:
             replacing.write(baseline_text(written))

@@ -139,13 +139,13 @@ class Config(NamedTuple):
         """Return the sizes and shapes of models."""
         return KnownShapes(self.parsed("dim", _sizes_by_name), self.parsed("input_shape", _shapes_by_name))
 
-    def back_end(self) -> BackEnd | None:
-        """Return the back end; an empty name is none."""
+    def back_end(self, targets: Iterable[Target]) -> BackEnd | None:
+        """Return the back end, which must run at these targets; an empty name is none."""
         if not self.settings.via:
             return None
         from dml_tile.back_ends import back_end_named
 
-        return self.parsed("via", back_end_named)
+        return self.parsed("via", lambda name: back_end_named(name, targets))
 
     def exclusion(self) -> Exclusion:
         """Return the excluded patterns."""

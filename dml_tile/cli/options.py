@@ -36,7 +36,7 @@ complete_format = _completion(lambda: FORMATS)
 complete_operator = _completion(lambda: import_module("dml_tile.directml.operators").operator_names())
 complete_rule = _completion(lambda: import_module("dml_tile.checks.catalogue").RULES)
 complete_rule_or_result = _completion(_rules_and_results)
-complete_back_end = _completion(lambda: import_module("dml_tile.back_ends").BACK_ENDS)
+complete_back_end = _completion(lambda: import_module("dml_tile.back_ends").back_end_names())
 
 TargetsOption = Annotated[
     list[str] | None,
@@ -73,7 +73,7 @@ ViaOption = Annotated[
     typer.Option(
         metavar="BACKEND",
         help="Take what a back end makes of models: ort, ONNX Runtime's DirectML provider (check also says which "
-        "nodes it takes), or chromium, its WebNN.",
+        "nodes it takes), ort-1.20, that release over any DirectML, or chromium, its WebNN.",
         autocompletion=complete_back_end,
     ),
 ]

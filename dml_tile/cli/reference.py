@@ -81,8 +81,9 @@ def device(
     from dml_tile.reports.lines import print_lines
     from dml_tile.reports.text import device_lines
 
-    back_end = Config().with_options({"via": via}).back_end()
-    answers = [device_at(target, back_end) for target in chosen_targets(targets)]
+    chosen = chosen_targets(targets)
+    back_end = Config().with_options({"via": via}).back_end(chosen)
+    answers = [device_at(target, back_end) for target in chosen]
     for answer in answers:
         if output_format == "json":
             print_text(f"{answer.model_dump_json()}\n")

@@ -26,6 +26,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Finding, unreadable
 
 if TYPE_CHECKING:
+    from dml_tile.back_ends.deployment import Deployment
     from dml_tile.checks.files import ChosenTiles
     from dml_tile.checks.result import Result
     from dml_tile.directml.targets import Target
@@ -194,7 +195,7 @@ def lower(
     _require_names(output_format, name, namespace)
     status = ExitStatus()
     config = Config().with_options({"via": via, "dim": dim, "input_shape": input_shape})
-    back_end = config.back_end()
+    back_end = config.back_end([target])
     if back_end and not Path(file).is_dir():
         require_models(back_end.name, [file])
     chosen = chosen_tiles(
@@ -264,7 +265,8 @@ def emit(
     via: str | None = typer.Option(
         None,
         metavar="BACKEND",
-        help="ort: print what ONNX Runtime's DirectML provider creates of a model, as JSON lines.",
+        help="ort, or a release such as ort-1.20: print what ONNX Runtime's DirectML provider creates of a model, as "
+        "JSON lines.",
     ),
     targets: options.TargetsOption = None,
     dim: options.DimsOption = None,
@@ -284,9 +286,12 @@ def emit(
         complain(file, [unreadable("", refused)])
         raise typer.Exit(UNREADABLE)
     if via is not None:
-        config = Config().with_options({"dim": dim, "input_shape": input_shape})
+        config = Config().with_options({"via": via, "dim": dim, "input_shape": input_shape})
         target = one_target(targets, "a model is described for one target")
-        raise typer.Exit(_emit_nodes(file, language, via, target, config.known_shapes()))
+        back_end = config.back_end([target])
+        if language != "json" or not back_end or not back_end.places_nodes:
+            raise typer.BadParameter("`--via ort --lang json` describes a model; there is no other", param_hint="--via")
+        raise typer.Exit(_emit_nodes(file, back_end.deployed(target), config.known_shapes()))
     if targets or dim or input_shape:
         raise typer.BadParameter("targets and sizes are for --via ort", param_hint="--via")
     if is_model_file(file):
@@ -313,7 +318,7 @@ def emit(
     raise typer.Exit(FINDINGS if left_out else CLEAN)
 
 
-def _emit_nodes(file: str, language: str, via: str, target: Target, known_shapes: KnownShapes) -> int:
+def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes) -> int:
     """Print the operators that ONNX Runtime's DirectML provider creates of a model, a line each; return the status.
 
     A label is a node's place in the model, its operator and its name.
@@ -326,13 +331,11 @@ def _emit_nodes(file: str, language: str, via: str, target: Target, known_shapes
     from dml_tile.readers.file_kinds import kind_of
     from dml_tile.readers.sandbox.parent import ModelReader
 
-    if via != "ort" or language != "json":
-        raise typer.BadParameter("`--via ort --lang json` describes a model; there is no other", param_hint="--via")
     kind = kind_of(file)
     if kind is None or kind.reader != "ONNX":
         complain(file, [unreadable("", "--via ort takes ONNX models (*.onnx)")])
         return UNREADABLE
-    with closing(ModelReader(known_shapes, [target], describes=True)) as reader:
+    with closing(ModelReader(known_shapes, [deployment], describes=True)) as reader:
         parts, facts = reader.parts(Path(file)), reader.new_facts()
     problems = [part for part in parts if isinstance(part, Finding)]
     complain(file, problems)

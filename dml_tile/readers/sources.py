@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol, Self, TypeAlias
 
-from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.links import GIT, followed, why_not_followed
 from dml_tile.files.paths import STANDARD_INPUT
@@ -23,6 +22,7 @@ from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 
 if TYPE_CHECKING:
+    from dml_tile.back_ends.deployment import Deployment
     from dml_tile.back_ends.placement import PlacedModel
     from dml_tile.readers.sandbox.parent import ModelReader
 
@@ -117,13 +117,13 @@ def may_hold_descriptors(name: str) -> bool:
 class Sources(AbstractContextManager["Sources"]):
     """Reads the sources of one check; the child that reads models starts with the first one and ends with the block.
 
-    ``targets`` are those at which ONNX Runtime places the nodes of ONNX models. ``shared_by`` processes share the
-    memory that reading a model may take.
+    ``deployments`` are the releases of ONNX Runtime that place the nodes of ONNX models. ``shared_by`` processes share
+    the memory that reading a model may take.
     """
 
-    def __init__(self, known_shapes: KnownShapes, shared_by: int = 1, targets: Sequence[Target] = ()) -> None:
+    def __init__(self, known_shapes: KnownShapes, shared_by: int = 1, deployments: Sequence[Deployment] = ()) -> None:
         self._known_shapes = known_shapes
-        self._targets = targets
+        self._deployments = deployments
         self._shared_by = shared_by
         self._models: ModelReader | None = None
 
@@ -161,7 +161,9 @@ class Sources(AbstractContextManager["Sources"]):
         if self._models is None:
             from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # imports subprocess
 
-            self._models = ModelReader(self._known_shapes, self._targets, memory=MAX_MEMORY_BYTES // self._shared_by)
+            self._models = ModelReader(
+                self._known_shapes, self._deployments, memory=MAX_MEMORY_BYTES // self._shared_by
+            )
         from dml_tile.back_ends.described_node import DescribedNode
         from dml_tile.readers.model_tile import TileNode
 

@@ -118,6 +118,7 @@ def placement_records(nodes: ModelNodes) -> Iterator[Json]:
             "reason": reason.text,
             "operators": list(nodes.placed.descriptions[described].operators) if described >= 0 else [],
             "verdict": judged and (judged.verdict or "not described"),
+            "via": nodes.via.name,
         }
 
 

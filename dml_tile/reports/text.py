@@ -335,7 +335,7 @@ class TextReport(Report):
                 known = sum(name == target.name for *_, name in nodes.known)
                 remark = f"; {plural(known, 'finding')} {IN_BASELINE}" if known else ""
                 where, text = printable_line_start(nodes.source), f"{summary_of(nodes, i)}{remark}"
-                self._print([Line(0, (where, "bold"), f" at {target.label}: {text}")])
+                self._print([Line(0, (where, "bold"), f" at {nodes.label(i)}: {text}")])
             if self.options.is_verbose:
                 self._print(_node_line(node, reason) for node, reason, _ in nodes.told_at(i))
         for departure in departures:

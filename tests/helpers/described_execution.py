@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from dml_tile.back_ends.deployment import deployed
 from dml_tile.back_ends.descriptions import (
     WITHOUT_OPERATORS,
     Described,
@@ -25,7 +26,7 @@ from dml_tile.back_ends.descriptions import (
 )
 from dml_tile.back_ends.descriptions.tensors import Tensor
 from dml_tile.back_ends.placement import Placement
-from dml_tile.back_ends.placer import place, release_of
+from dml_tile.back_ends.placer import place
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import operators
@@ -125,7 +126,7 @@ def kernel_of(
     node = Node(proto, proto.domain, opset, inputs)
     node.outputs = {name: _value(array, is_constant=False) for name, array in outputs.items()}
     since = node.schema.since_version if node.schema else 1
-    return kernel_node(node, since, {*values}, Tensors(Path("model.onnx")), release_of(TARGET))
+    return kernel_node(node, since, {*values}, Tensors(Path("model.onnx")), deployed(TARGET).release)
 
 
 def executed(
@@ -154,8 +155,8 @@ def placements(model: ModelProto) -> list[Placement]:
     """The placement of each node of the main graph; NONE for one that its function replaces."""
     made = ModelProto()
     made.CopyFrom(model)
-    nodes = scan(made, Path("model.onnx"), prepare(made), release_of(TARGET)).nodes
-    placed = {node.pointer: reason.placement for node, reason in place(nodes, TARGET)[1]}
+    nodes = scan(made, Path("model.onnx"), prepare(made), deployed(TARGET).release).nodes
+    placed = {node.pointer: reason.placement for node, reason in place(nodes, deployed(TARGET))[1]}
     return [placed.get(str(i), Placement.NONE) for i in range(len(model.graph.node))]
 
 

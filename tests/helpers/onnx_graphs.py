@@ -15,8 +15,9 @@ import onnx
 import onnx.parser
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
+from dml_tile.back_ends.deployment import deployed
 from dml_tile.back_ends.placement import ModelNode, PlacedModel, Placement, Reason
-from dml_tile.back_ends.placer import place, release_of
+from dml_tile.back_ends.placer import place
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
@@ -119,7 +120,7 @@ def folded_in(made: ModelProto, fixed: KnownShapes = NOTHING_FIXED) -> dict[str,
     with TemporaryDirectory() as temporary:
         path = Path(temporary) / "model.onnx"
         path.write_bytes(made.SerializeToString())
-        placed, *found = read_nodes(path, fixed, [DEFAULT_TARGET])
+        placed, *found = read_nodes(path, fixed, [deployed(DEFAULT_TARGET)])
     assert isinstance(placed, PlacedModel)
     gone = {node.pointer: reason.text for node, reason in placed.at(0) if reason.placement is Placement.GONE}
     return {tile.pointer: gone.get(tile.place, "") for tile in found if isinstance(tile, TileNode)}
@@ -144,6 +145,6 @@ def placed(
     made: ModelProto, target: TargetLike, folder: Path | None = None
 ) -> tuple[list[Reason], list[tuple[ModelNode, Reason]]]:
     """Return what keeps a model from loading at a target, and its nodes with their placements."""
-    made, at = deepcopy(made), Target.parse(target)
+    made, at = deepcopy(made), deployed(Target.parse(target))
     overridable = prepare(made)
-    return place(scan(made, Path(folder or "", "model.onnx"), overridable, release_of(at)).nodes, at)
+    return place(scan(made, Path(folder or "", "model.onnx"), overridable, at.release).nodes, at)

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 
 from rich.console import Console
 
+from dml_tile.back_ends import back_end_named
 from dml_tile.back_ends.placement import NamedNode, PlacedModel, Reason
 from dml_tile.checks.judging import judged
 from dml_tile.checks.lowerings import with_lowering_suggested
@@ -72,7 +73,7 @@ def placed_model(nodes: Sequence[tuple[NamedNode, Reason]], *targets: Target, so
     placed = PlacedModel(
         named, every, ((),) * len(targets), (column,) * len(targets), (), ((-1,) * len(named),) * len(targets)
     )
-    return ModelNodes(source, targets, placed)
+    return ModelNodes(source, targets, placed, back_end_named("ort"))
 
 
 page = partial(report_of, "html")

@@ -7,11 +7,11 @@ from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
+from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.back_ends.descriptions import described_node
 from dml_tile.back_ends.placement import Placement
-from dml_tile.back_ends.placer import place, release_of
-from dml_tile.directml.targets import Target
+from dml_tile.back_ends.placer import place
 from dml_tile.findings import Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.onnx.file import load
@@ -20,20 +20,20 @@ from dml_tile.readers.onnx.tiles import prepare, scan
 
 
 def read_descriptions(
-    path: Path, known_shapes: KnownShapes, target: Target
+    path: Path, known_shapes: KnownShapes, deployment: Deployment
 ) -> Generator[DescribedNode | Finding, None, ModelFacts]:
-    """Yield what the DirectML provider creates of each node that it takes at a target, in the order of the file.
+    """Yield what a release's DirectML provider creates of each node that it takes, in the order of the file.
 
     Yields a Finding for what keeps the model from loading. Known shapes, the return value and errors are those of
     ``read_nodes``.
     """
-    release = release_of(target)
+    release = deployment.release
     model = load(path)
     facts = names_in(model.graph, known_shapes)
     sized = deepcopy(model)
     fix(sized.graph, known_shapes)
     models = (model, sized) if sized != model else (model,)
-    placed = [place(scan(each, path, prepare(each), release).nodes, target) for each in models]
+    placed = [place(scan(each, path, prepare(each), release).nodes, deployment) for each in models]
     (errors, found), (_, sized_nodes) = placed[0], placed[-1]
     yield from (unreadable("", error.text) for error in errors if error.placement is Placement.NONE)
     kernels = {(node.pointer, node.operator): node.kernel for node, _ in sized_nodes}

@@ -24,12 +24,12 @@ except ImportError as error:
 
 from onnx import ModelProto, OperatorSetIdProto, TensorProto
 
+from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.dialects import onnx_tile
 from dml_tile.back_ends.kernels import Version, limits_at
 from dml_tile.back_ends.placement import LoadedModel, PlacedModel, Placement, Reason
 from dml_tile.back_ends.placer import place as placements_at
-from dml_tile.back_ends.placer import placed_model, release_of
-from dml_tile.directml.targets import Target
+from dml_tile.back_ends.placer import placed_model
 from dml_tile.findings import EXTERNAL_DATA, Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, require_few_dimensions, tile_node
@@ -52,11 +52,11 @@ MAX_CONTRADICTIONS: Final = 10
 
 
 def read_nodes(
-    path: Path, known_shapes: KnownShapes, targets: Sequence[Target] = ()
+    path: Path, known_shapes: KnownShapes, deployments: Sequence[Deployment] = ()
 ) -> Generator[TileNode | PlacedModel | Finding, None, ModelFacts]:
     """Yield the Tiles in the order in which they run, and problems of Tiles that cannot be read.
 
-    With ``targets``, the placements of all nodes at these come first.
+    With ``deployments``, the placements of all nodes in these come first.
 
     A pointer is the path of a node, such as ``If_3/then_branch/Tile_1``; a node without a unique name is named by its
     output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind the call's name. The data
@@ -74,20 +74,20 @@ def read_nodes(
     unsized = deepcopy(model)
     fix(model.graph, known_shapes)
     is_sized = model != unsized
-    release = release_of(targets[0]) if targets else None
-    releases = dict.fromkeys(map(release_of, targets))
+    releases = dict.fromkeys(each.release for each in deployments)
+    release = next(iter(releases), None)
     is_overloaded = bool(model.functions) and len({each >= OVERLOADS_SINCE for each in releases}) > 1
     sized = scan(model, path, overridable, release)
     loaded = scan(unsized, path, overridable, release) if is_sized else sized
-    if targets:
+    if deployments:
         models = dict.fromkeys(releases, loaded.nodes)
         if loaded.nodes.unimported or is_overloaded:  # each release takes opsets, or functions, of its own
             models = {each: scan(again := load(path), path, prepare(again), each).nodes for each in models}
-        placed = (placements_at(sized.nodes, target)[1] for target in targets if is_sized)
+        placed = (placements_at(sized.nodes, each)[1] for each in deployments if is_sized)
         kernels = {(node.pointer, node.operator): node.kernel for each in placed for node, _ in each}
         yield placed_model(
-            [models[release_of(target)] for target in targets],
-            targets,
+            [models[each.release] for each in deployments],
+            deployments,
             lambda node: kernels.get((node.pointer, node.operator)) or node.kernel,
         )
     yield from sized.scan.wrong_data.values()
@@ -106,7 +106,7 @@ def read_nodes(
             )
         yield from (unreadable(pointer, problem) for problem in problems)
     contradictions = (*sized.scan.inliner.unused, *sized.scan.contradictions.values())[:MAX_CONTRADICTIONS]
-    is_checked = bool(targets or sized.graph.tiles)
+    is_checked = bool(deployments or sized.graph.tiles)
     return replace(facts, nodes=sized.node_count, contradictions=contradictions if is_checked else ())
 
 

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final, Self, TypeAlias
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
+from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.back_ends.placement import PlacedModel
 from dml_tile.directml.targets import Target
@@ -48,8 +49,8 @@ OUT_OF_MEMORY: Final = 3
 class Order:
     """Asks for a file to be read by a reader (ONNX or OpenVINO), within bounds in seconds and bytes of memory.
 
-    ``targets`` are those at which ONNX Runtime places an ONNX model's nodes. With ``describes``, the answer is what its
-    DirectML provider creates of them at the only target.
+    ``deployments`` are the releases of ONNX Runtime that place an ONNX model's nodes. With ``describes``, the answer is
+    what the DirectML provider of the only one creates of them.
     """
 
     path: str
@@ -57,13 +58,13 @@ class Order:
     known_shapes: KnownShapes
     seconds: float
     memory: int
-    targets: tuple[Target, ...] = ()
+    deployments: tuple[Deployment, ...] = ()
     describes: bool = False
 
     @property
     def places_nodes(self) -> bool:
         """True if the answer begins with the placements of the model's nodes, unless the model cannot be read."""
-        return bool(self.targets) and self.reader == "ONNX" and not self.describes
+        return bool(self.deployments) and self.reader == "ONNX" and not self.describes
 
     def line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"  # in ASCII, whatever the path's bytes are
@@ -74,8 +75,11 @@ class Order:
         fields = json.loads(line)
         dims, input_shapes = fields.pop("known_shapes")
         shapes = {name: tuple(shape) for name, shape in input_shapes.items()}
-        targets = tuple(Target(**target) for target in fields.pop("targets"))
-        return cls(known_shapes=KnownShapes(dims, shapes), targets=targets, **fields)
+        deployments = tuple(
+            Deployment(Target(**target), tuple(release), difference)
+            for target, release, difference in fields.pop("deployments")
+        )
+        return cls(known_shapes=KnownShapes(dims, shapes), deployments=deployments, **fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +170,11 @@ def answer(order: Order) -> Iterator[Part | ModelFacts]:
         if order.describes:
             from dml_tile.readers.onnx.described import read_descriptions
 
-            facts = yield from read_descriptions(Path(order.path), order.known_shapes, *order.targets)
+            facts = yield from read_descriptions(Path(order.path), order.known_shapes, *order.deployments)
         elif order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes
 
-            facts = yield from read_nodes(Path(order.path), order.known_shapes, order.targets)
+            facts = yield from read_nodes(Path(order.path), order.known_shapes, order.deployments)
         else:
             from dml_tile.readers import openvino
 

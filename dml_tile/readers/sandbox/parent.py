@@ -18,9 +18,9 @@ from pathlib import Path
 from threading import RLock, Thread
 from typing import IO, Final, cast
 
+from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.back_ends.placement import PlacedModel
-from dml_tile.directml.targets import Target
 from dml_tile.errors import InputError
 from dml_tile.findings import unreadable
 from dml_tile.input_errors import limited_problems
@@ -55,13 +55,13 @@ _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signa
 class ModelReader:
     """Reads models one after the other in a child process, which is started when needed and ends with ``close``.
 
-    ``targets`` are those at which ONNX Runtime places the nodes of an ONNX model; with ``describes``, what its DirectML
-    provider creates of them at the only target is read instead of Tiles. ``seconds`` and ``memory``, in bytes, bound
-    the reading of each file. ``command`` starts the child.
+    ``deployments`` are the releases of ONNX Runtime that place the nodes of an ONNX model; with ``describes``, what the
+    DirectML provider of the only one creates of them is read instead of Tiles. ``seconds`` and ``memory``, in bytes,
+    bound the reading of each file. ``command`` starts the child.
     """
 
     known_shapes: KnownShapes
-    targets: Sequence[Target] = ()
+    deployments: Sequence[Deployment] = ()
     seconds: float = MAX_SECONDS
     memory: int = MAX_MEMORY_BYTES
     command: Sequence[str] = _COMMAND
@@ -95,9 +95,9 @@ class ModelReader:
             return [*error.problems]
         kind = kind_of(path.name)
         assert kind is not None
-        bounds, targets = (self.seconds, self.memory), tuple(self.targets)
+        bounds, deployments = (self.seconds, self.memory), tuple(self.deployments)
         order = Order(
-            str(path.absolute()), str(kind.reader), self.known_shapes, *bounds, targets, describes=self.describes
+            str(path.absolute()), str(kind.reader), self.known_shapes, *bounds, deployments, describes=self.describes
         )
         parts: list[Part] = []
         end: ModelFacts | str = "interrupted"
@@ -172,7 +172,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
                 if isinstance(part, ModelFacts):
                     return part
                 if isinstance(part, PlacedModel):
-                    if parts or not order.places_nodes or len(part.placed) != len(order.targets):
+                    if parts or not order.places_nodes or len(part.placed) != len(order.deployments):
                         raise ValueError("these placements were not asked for")
                     tiles = {node.pointer for node in part.nodes if node.operator == "Tile"}
                 elif isinstance(part, TileNode | DescribedNode) and order.describes != isinstance(part, DescribedNode):
