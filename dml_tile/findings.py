@@ -124,6 +124,10 @@ class Violation(NamedTuple):
         return self if noticed else self._replace(message=f"{self.message} ({remark})", basis=Basis.DOCUMENTED)
 
 
+def _no_violations(subject: object, target: Target) -> Iterable[Violation]:
+    return ()
+
+
 Subject = TypeVar("Subject")
 Subject_contra = TypeVar("Subject_contra", contravariant=True)
 
@@ -135,21 +139,31 @@ class Rule(Generic[Subject_contra]):
     ``hresult`` is what DirectML returns when the rule is broken; None if it crashes, or if the result is unknown.
     ``severity`` is the findings'; None means that it follows from their basis: a warning if they are documented alone,
     else an error.
+
+    A rule of the package's own, about a file or a model's nodes, has no function and no basis. Its findings have a
+    ``key`` in JSON; ``status`` is the exit status of a command with them, 1 only if their severity fails the check.
     """
 
     id: str
     says: str
     basis: Basis
     url: str
-    violations: Callable[[Subject_contra, Target], Iterable[Violation]]
+    violations: Callable[[Subject_contra, Target], Iterable[Violation]] = _no_violations
     hresult: HRESULT | None = HRESULT.E_INVALIDARG
     crash: bool = False
     severity: Severity | None = None
+    key: str = ""
+    status: int = 1
 
     @property
     def usual_severity(self) -> Severity:
         """The severity of findings with the rule's whole basis."""
         return self._severity(self.basis)
+
+    @property
+    def is_selectable(self) -> bool:
+        """True if ``--select`` and ``--ignore`` name it."""
+        return self.status == 1
 
     def _severity(self, basis: Basis) -> Severity:
         return self.severity or (_WARNING if basis == _DOCUMENTED else _ERROR)
@@ -245,7 +259,7 @@ class Finding:
     would die. ``hresult`` is DirectML's; None if it accepts the descriptor, returns nothing, or the result is unknown.
     ``tries`` are the ways out.
 
-    A message about a file has an id of ``OWN``, and no basis; ``path`` is then the JSON pointer of a part, and
+    A message about a file has a rule of ``OWN``, and no basis; ``path`` is then the JSON pointer of a part, and
     ``position`` its position in the text, if known, and ``line`` the number of a line of JSON. ``about`` identifies a
     message that names further parts.
 
@@ -339,38 +353,23 @@ SIZES: Final = "DML-OPERATOR-Sizes"
 EXTERNAL_DATA: Final = "ORT-MODEL-external-data"
 
 
-class OwnId(NamedTuple):
-    """An id of the package's own, which is no rule of DirectML's.
-
-    ``status`` is the exit status of a command with such findings, 1 only if their severity fails the check. ``key`` is
-    their key in JSON, ``url`` the page that they follow, if there is one.
-    """
-
-    id: str
-    severity: Severity
-    status: int
-    key: str
-    says: str
-    url: str = ""
-
-    @property
-    def is_selectable(self) -> bool:
-        """True if ``--select`` and ``--ignore`` name it."""
-        return self.status == 1
-
-    @property
-    def may_be_known(self) -> bool:
-        """True if a baseline may have it: a departure of a model's nodes, and fields known at run time only."""
-        return self.key == "nodes" or self.id == RUN_TIME
+def _own_rule(rule_id: str, severity: Severity, status: int, key: str, says: str, url: str) -> Rule[object]:
+    return Rule(rule_id, says, _NONE, url, hresult=None, severity=severity, key=key, status=status)
 
 
 _OWN_IDS: Final = json.loads(Path(__file__).with_name("own_ids.json").read_text("utf-8"))
 
-OWN: Final[dict[str, OwnId]] = {
-    own_id: OwnId(own_id, Severity[severity.upper()], status, key, says, _OWN_IDS["pages"].get(page, ""))
+KNOWN: Final[dict[str, Rule[object]]] = {
+    row.id: _own_rule(row.id, Severity.NOTE, 1, "nodes" if row.nodes else "results", row.says, row.url)
+    for row in known().values()
+}
+"""That DirectML, or ONNX Runtime's provider, treats something as documented, for each known departure."""
+
+OWN: Final[dict[str, Rule[object]]] = {
+    own_id: _own_rule(own_id, Severity[severity.upper()], status, key, says, _OWN_IDS["pages"].get(page, ""))
     for own_id, severity, status, key, page, says in _OWN_IDS["ids"]
-} | {row.id: OwnId(row.id, Severity.NOTE, 1, "nodes", row.says, row.url) for row in known().values() if row.nodes}
-"""The ids of unreadable files, notices, skipped files and node placements, and of known departures of nodes."""
+} | {rule.id: rule for rule in KNOWN.values() if rule.key == "nodes"}
+"""The rules about unreadable files, notices, skipped files and node placements, and known departures of nodes."""
 
 Found: TypeAlias = tuple[str, Finding]
 """A finding about a file or folder, behind its name."""
@@ -379,9 +378,9 @@ Found: TypeAlias = tuple[str, Finding]
 def own_finding(
     own_id: str, message: str, pointer: str = "", position: Position | None = None, suggestion: str | None = None
 ) -> Finding:
-    """Return a finding with an id of ``OWN``."""
+    """Return a finding of a rule of ``OWN``."""
     tries = (Try(suggestion),) if suggestion else ()
-    return Finding(own_id, pointer, message, OWN[own_id].severity, tries=tries, position=position)
+    return Finding(own_id, pointer, message, OWN[own_id].usual_severity, tries=tries, position=position)
 
 
 def unreadable(pointer: str, message: str, position: Position | None = None) -> Finding:

@@ -19,7 +19,7 @@ from dml_tile.errors import ConfigError
 from dml_tile.files.paths import STANDARD_INPUT, ProjectPath, why_refused
 from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
-from dml_tile.findings import OLD_BASELINE_ENTRY, OWN, UNUSED_BASELINE_ENTRY, Finding, Found, own_finding
+from dml_tile.findings import OLD_BASELINE_ENTRY, OWN, RUN_TIME, UNUSED_BASELINE_ENTRY, Finding, Found, own_finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.readers.sources import is_model_file
 from dml_tile.text import encodable, printable, printable_json
@@ -172,7 +172,7 @@ def _entries(result: Result, findings: Iterable[Finding], folder: str) -> set[En
     return {
         _entry(folder, item.source, item.identity, target, finding.rule, item.via, finding.path)
         for finding in findings
-        if finding.rule not in OWN or OWN[finding.rule].may_be_known
+        if finding.rule not in OWN or finding.rule == RUN_TIME or OWN[finding.rule].key == "nodes"
     }
 
 

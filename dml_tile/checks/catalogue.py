@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.back_ends.directml import DIALECT_RULES, SPECIFICATION_RULES
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT
-from dml_tile.directml.known import Known, known
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
-from dml_tile.findings import OWN, OwnId, Rule
+from dml_tile.findings import KNOWN, OWN, Rule
 from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.rules import binding, device, dispatch, execution, graph
 from dml_tile.rules.capture import CAPTURE_RULES
@@ -42,19 +41,12 @@ RULES: Final[dict[str, Rule[Any]]] = {rule.id: rule for rules in _RULES for rule
 """Every rule, by its id."""
 
 
-Named: TypeAlias = Rule[Any] | OwnId | Known
-"""A rule, an id of the package's own, or a known departure."""
-
-NAMED: Final[dict[str, Named]] = {
-    **RULES,
-    **{own.id: own for own in OWN.values() if own.is_selectable},
-    **known(),
-}
-"""The rules, ids of the package's own and known departures that ``--select`` and ``--ignore`` name."""
+NAMED: Final[dict[str, Rule[Any]]] = RULES | {each.id: each for each in OWN.values() if each.is_selectable} | KNOWN
+"""The rules that ``--select`` and ``--ignore`` name: of descriptors, the package's own, and known departures."""
 
 
-def rule_named(rule_id: str) -> Named:
-    """Return the rule, notice or known departure with this id. Raises ValueError, with the nearest ids, for others."""
+def rule_named(rule_id: str) -> Rule[Any]:
+    """Return the rule with this id. Raises ValueError, with the nearest ids, for others."""
     if rule_id not in NAMED:
         hint = did_you_mean(rule_id, NAMED, "`dml-tile explain` lists all rules", count=3, cutoff=0.4)
         raise ValueError(f"there is no rule {rule_id!r}; {hint}")

@@ -40,7 +40,7 @@ def departure_of(
         reason.rule,
         nodes[0].pointer if nodes else "",
         reason.why,
-        OWN[reason.rule].severity,
+        OWN[reason.rule].usual_severity,
         tries=(Try(reason.suggestion),) if reason.suggestion else (),
         about=f"{operator}{reason.joint or ': '}{reason.why}" if operator else reason.text,
         operator=operator,
@@ -215,7 +215,7 @@ class ModelNodes:
             return "no device"
         numbers = {*self.placed.errors[target], *self.placed.placed[target]} - {-1}
         rules = {self.placed.reasons[number].rule for number in numbers}
-        if EXTERNAL_DATA in rules or any(OWN[rule].severity is Severity.ERROR for rule in rules if rule):
+        if EXTERNAL_DATA in rules or any(OWN[rule].usual_severity is Severity.ERROR for rule in rules if rule):
             return "does not load"
         refused = [
             self.placed.descriptions[number].outcome

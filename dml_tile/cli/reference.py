@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 
@@ -12,9 +11,6 @@ from dml_tile.cli import options
 from dml_tile.cli.console import CLEAN, FINDINGS
 from dml_tile.cli.formats import console_of, print_text
 from dml_tile.text import did_you_mean
-
-if TYPE_CHECKING:
-    from dml_tile.checks.catalogue import Named
 
 
 def levels(
@@ -110,7 +106,7 @@ def explain(
     from dml_tile.reports.text import result_code_lines, rule_lines
 
     console = console_of()
-    explained: Sequence[Named] = [*RULES.values()]
+    explained = [*RULES.values()]
     if rule is not None:
         try:
             if code := result_code(rule):

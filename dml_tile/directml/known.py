@@ -51,11 +51,6 @@ class Known(NamedTuple):
         return self.sources[0]
 
     @property
-    def severity(self) -> str:
-        """That of its findings, in words."""
-        return "note"
-
-    @property
     def is_certain(self) -> bool:
         """True if it happens wherever the condition and the release are met."""
         return not self.only and self.since != _UNKNOWN

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, starmap
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from dml_tile import __version__
@@ -21,9 +21,6 @@ from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.rows import FindingRow, open_rows, row_of, rows_of
 from dml_tile.reports.wording import VerdictCounts, headline, outcome_of_rule
 from dml_tile.text import printable, printable_line_start
-
-if TYPE_CHECKING:
-    from dml_tile.checks.catalogue import Named
 
 MAX_SHOWN: Final = 10
 """The rows of one severity that GitHub and Azure Pipelines show of a step."""
@@ -256,17 +253,14 @@ def _artifact(path: str, source: str) -> Json:
 
 def _rule(rule_id: str) -> Json:
     words = (word.capitalize() if word.isupper() else word for word in rule_id.split("-"))
-    rule: Named | None = OWN.get(rule_id)
+    rule: Rule[Any] | None = OWN.get(rule_id)
     if rule is None:
         from dml_tile.checks.catalogue import NAMED  # SARIF alone describes them
 
         rule = NAMED[rule_id]
     says, url, facts = rule.says, rule.url, list[str]()
     properties: Json = {}
-    if not isinstance(rule, Rule):
-        severity = str(rule.severity)
-    else:
-        severity = str(rule.usual_severity)
+    if rule.basis:
         facts = [f"Basis: {', '.join(rule.basis.names)}"]
         facts += [f"DirectML: {returned}" for returned in [outcome_of_rule(rule)] if returned]
         properties = {"properties": {"tags": list(rule.basis.names)}}
@@ -279,6 +273,6 @@ def _rule(rule_id: str) -> Json:
         "fullDescription": {"text": says},
         "help": {"text": text, "markdown": markdown} if url else {"text": says},
         **({"helpUri": url} if url else {}),
-        "defaultConfiguration": {"level": severity},
+        "defaultConfiguration": {"level": str(rule.usual_severity)},
         **properties,
     }

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dml_tile.checks.files import unread_through, what_takes_nodes
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, alike
 from dml_tile.checks.verdict import Verdict, verdict_of
 from dml_tile.directml.enums import HRESULT
-from dml_tile.directml.known import Known
+from dml_tile.directml.known import known
 from dml_tile.directml.targets import Target, oldest_windows
-from dml_tile.findings import OWN, Against, Finding, OwnId, Position, Rule, Severity, location_of
+from dml_tile.findings import OWN, Against, Finding, Position, Rule, Severity, location_of
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.lines import AnyConsole, Line, Part, has_width, print_lines
@@ -171,18 +171,18 @@ def _departure_lines(departure: Finding, nodes: ModelNodes) -> Iterator[Line]:
     yield from _try_lines(finding.suggestion)
 
 
-def rule_lines(rule: Rule[object] | OwnId | Known) -> Iterator[Line]:
+def rule_lines(rule: Rule[Any]) -> Iterator[Line]:
     """Yield a rule, or a known departure with its condition and all its sources, as lines, for ``explain``."""
     yield Line(0, (rule.id, "bold"))
     yield Line(2, rule.says)
-    if isinstance(rule, Known):
-        yield Line(2, f"it may {rule.does} ({rule.when})")
-        yield Line(2, f"severity: {rule.severity}; condition: {rule.condition}")
-        yield Line(2, ("try: ", "green"), ", or ".join(rule.tries))
-        yield from (Line(2, (source, "blue")) for source in rule.sources)
+    if row := known().get(rule.id):
+        yield Line(2, f"it may {row.does} ({row.when})")
+        yield Line(2, f"severity: {rule.usual_severity}; condition: {row.condition}")
+        yield Line(2, ("try: ", "green"), ", or ".join(row.tries))
+        yield from (Line(2, (source, "blue")) for source in row.sources)
         return
-    if isinstance(rule, OwnId):
-        yield Line(2, f"severity: {rule.severity}")
+    if not rule.basis:
+        yield Line(2, f"severity: {rule.usual_severity}")
     else:
         returned = wording.outcome_of_rule(rule)
         yield Line(2, f"basis: {', '.join(rule.basis.names)}{returned and f'; DirectML: {returned}'}")
