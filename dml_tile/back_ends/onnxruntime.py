@@ -45,7 +45,7 @@ def _provider_tile(request: Request, deployment: Deployment) -> BackEndResult:
     version = 6 if request.dialect is ONNX_TILE_6 else 13
     value = Edge(_ONNX_NAMES.get(request.onnx_type, request.onnx_type))
     tile = ModelNode("0", "", "", "Tile", version, (value, Edge("int64")), (value,), _FORMALS)
-    _, ((_, reason),) = place(LoadedModel(0, {"": version}, [tile]), deployment)
+    ((_, reason),) = place(LoadedModel(0, {"": version}, [tile]), deployment).nodes
     if reason.placement is not Placement.DIRECTML:
         outcome = Outcome.REFUSED if reason.placement is Placement.NONE else Outcome.ELSEWHERE
         path = "" if reason.rule == "ORT-CPU-version" else "InputTensor.DataType"

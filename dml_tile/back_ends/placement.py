@@ -60,13 +60,22 @@ class Reason(NamedTuple):
 class Edge:
     """A value: ONNX's name of its type, and its number of elements; None if unknown.
 
-    ``is_input`` marks an input of its graph, ``is_initialiser`` a value that is there before the model runs.
+    ``is_input`` marks an input of its graph, ``is_initialiser`` a value that is there before the model runs. ``name``
+    is the model's, cut short.
     """
 
     type: str | None = None
     elements: int | None = None
     is_input: bool = False
     is_initialiser: bool = False
+    name: str = ""
+
+
+class Crossing(NamedTuple):
+    """The name of a value that one provider makes and another reads, and the provider in whose memory it is read."""
+
+    value: str
+    to: Placement
 
 
 class Facts(NamedTuple):
@@ -189,6 +198,7 @@ class PlacedModel:
     not load, and the reason of each of the ``nodes``, -1 where it is not there; both by their numbers. So do ``notes``:
     a node on DirectML and a known departure, each by its number. ``descriptions`` are those that occur of nodes on
     DirectML, without places and names; ``described`` has the number of each node's, a target each, -1 for none.
+    ``crossings`` are those that occur of values; ``crossed`` has their numbers, a target each, one for each value.
     """
 
     nodes: tuple[NamedNode, ...]
@@ -198,6 +208,8 @@ class PlacedModel:
     descriptions: tuple[DescribedNode, ...]
     described: tuple[tuple[int, ...], ...]
     notes: tuple[tuple[tuple[int, int], ...], ...] = ()
+    crossings: tuple[Crossing, ...] = ()
+    crossed: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a number of no reason, a rule that is none of nodes, and a node too many or few."""
@@ -219,11 +231,18 @@ class PlacedModel:
         numbers = range(-1, len(self.descriptions))
         if any(number not in numbers for each in self.described for number in each):
             raise ValueError("a number is that of no description")
+        numbers = range(len(self.crossings))
+        if any(number not in numbers for each in self.crossed for number in each):
+            raise ValueError("a number is that of no crossing")
 
     def notes_at(self, target: int) -> Iterator[tuple[NamedNode, Reason]]:
         """Yield the nodes on DirectML with all their known departures at a target, by its number."""
         for node, reason in self.notes[target] if self.notes else ():
             yield self.nodes[node], self.reasons[reason]
+
+    def crossings_at(self, target: int) -> Iterator[Crossing]:
+        """Yield the values that cross between DirectML and the CPU at a target, by its number."""
+        return (self.crossings[number] for number in (self.crossed[target] if self.crossed else ()))
 
     def without(self, rule: str) -> PlacedModel:
         """Return the placements without a rule's findings on the model."""

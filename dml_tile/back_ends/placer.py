@@ -13,8 +13,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from dml_tile.back_ends.crossings import RESULTS_ON_CPU, crossings
 from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
 from dml_tile.back_ends.descriptions import KernelNode, described_node
@@ -31,7 +32,16 @@ from dml_tile.back_ends.kernels import (
     version_text,
 )
 from dml_tile.back_ends.known import known_departures
-from dml_tile.back_ends.placement import Edge, LoadedModel, ModelNode, NamedNode, PlacedModel, Placement, Reason
+from dml_tile.back_ends.placement import (
+    Crossing,
+    Edge,
+    LoadedModel,
+    ModelNode,
+    NamedNode,
+    PlacedModel,
+    Placement,
+    Reason,
+)
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.targets import Target
@@ -51,11 +61,14 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
     errors: list[tuple[int, ...]] = []
     columns: list[dict[NamedNode, tuple[int, int]]] = []
     known: list[list[tuple[NamedNode, int]]] = []
+    values: dict[Crossing, int] = {}
+    crossed: list[tuple[int, ...]] = []
     descriptions = _Descriptions(kernel_of)
     for model, deployment in zip(models, deployments, strict=True):
-        of_model, found = place(model, deployment)
+        of_model, found, of_values = place(model, deployment)
         release = deployment.release
         errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in of_model))
+        crossed.append(tuple(values.setdefault(each, len(values)) for each in of_values))
         named = [(NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), n, reason) for n, reason in found]
         on_directml = [each for each in named if each[2].placement is Placement.DIRECTML]
         described = {node: descriptions.number_of(whole, release) for node, whole, _ in on_directml}
@@ -71,7 +84,10 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
     )
     numbers = {node: i for i, node in enumerate(nodes)}
     notes = tuple(tuple((numbers[node], reason) for node, reason in each) for each in known)
-    return PlacedModel(nodes, tuple(reasons), tuple(errors), placed, descriptions.distinct, of_nodes, notes)
+    described_so = (descriptions.distinct, of_nodes)
+    return PlacedModel(
+        nodes, tuple(reasons), tuple(errors), placed, *described_so, notes, tuple(values), tuple(crossed)
+    )
 
 
 def _known(node: ModelNode, release: Version) -> Iterator[Reason]:
@@ -134,15 +150,23 @@ def _merged(columns: Iterable[Iterable[NamedNode]]) -> Iterator[NamedNode]:
         left += after[node]
 
 
-def place(model: LoadedModel, deployment: Deployment) -> tuple[list[Reason], list[tuple[ModelNode, Reason]]]:
-    """Return the model's errors, and the placement of each node, in the order of the file.
+class PlacedNodes(NamedTuple):
+    """The model's errors, the placement of each node, in the order of the file, and the values that cross."""
+
+    errors: list[Reason]
+    nodes: list[tuple[ModelNode, Reason]]
+    crossings: list[Crossing]
+
+
+def place(model: LoadedModel, deployment: Deployment) -> PlacedNodes:
+    """Return what placing finds of a model.
 
     Where a model is not loaded because of its IR version or its opsets, none of its nodes is placed.
     """
     target, release, difference = deployment
     refused = list(_limits(model, release))
     if refused:
-        return refused, [(node, refused[0]) for node in _all(model.nodes)]
+        return PlacedNodes(refused, [(node, refused[0]) for node in _all(model.nodes)], [])
     of_model = []
     for domain in model.unimported:
         named, opset = domain or "ai.onnx", limits_at(release).opsets[domain]
@@ -152,7 +176,9 @@ def place(model: LoadedModel, deployment: Deployment) -> tuple[list[Reason], lis
     if difference:
         of_model.append(Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", f"onnxruntime {difference}"))
     of_model += (fault for since, fault in model.faults if since <= release)
-    return of_model, list(_Placer(release, target).placed(model.nodes))
+    placer = _Placer(release, target)
+    placed = list(placer.placed(model.nodes))
+    return PlacedNodes(of_model, placed, list(placer.crossings(placed)))
 
 
 def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
@@ -228,8 +254,6 @@ _TYPES_SINCE: Final = {"double": (1, 10), "int4": (1, 20), "uint4": (1, 20)}
 MAX_SMALL_ELEMENTS: Final = 100
 """The most elements of an initialiser that a node on the CPU may read."""
 _STAYS_ON_DIRECTML: Final = ("float16", "bfloat16", "float8", "float4")
-_ON_CPU: Final = {("", "Shape"), ("", "Size"), ("", "SequenceLength")}
-"""Operators whose results DirectML's kernels leave in the CPU's memory."""
 _CONTROL_FLOW: Final = {("", "Loop"), ("", "Scan")}
 _THROWING: Final = dict.fromkeys((("", "RNN"), ("", "GRU"), ("", "LSTM")), "layout")
 """Attributes at which the CPU provider's kernels throw, unless they are 0."""
@@ -290,6 +314,10 @@ class _Placer:
             yield node, reason
             for graph in () if reason.placement is Placement.GONE else node.graphs:
                 yield from self.placed(graph)
+
+    def crossings(self, placed: Iterable[tuple[ModelNode, Reason]]) -> Iterator[Crossing]:
+        """Yield the values that cross between DirectML and the CPU, of nodes that were all placed before."""
+        return crossings(placed, lambda node: self._answer(node)[0], self._read)
 
     def _fused(
         self, nodes: Iterable[ModelNode], level: int, among: Set[ModelNode]
@@ -546,7 +574,7 @@ class _Placer:
             if kernel:
                 if follows and all(self._is_there(i, edge, kernel, there) for i, edge in enumerate(inputs)):
                     preferred.add(node)
-                stays_there = node in preferred or (node.domain, node.operator) in _ON_CPU
+                stays_there = node in preferred or (node.domain, node.operator) in RESULTS_ON_CPU
             if stays_there:
                 there.update(filter(None, node.outputs))
         return preferred

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from dml_tile.back_ends.back_end import BackEnd
 from dml_tile.back_ends.described_node import DescriptionOutcome
 from dml_tile.back_ends.kernels import version_text
-from dml_tile.back_ends.placement import NAMELESS, NamedNode, PlacedModel, Placement, Reason
+from dml_tile.back_ends.placement import NAMELESS, Crossing, NamedNode, PlacedModel, Placement, Reason
 from dml_tile.checks.described import Judged, judge
 from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.targets import Target, provider_release
@@ -193,6 +193,10 @@ class ModelNodes:
             if reason.placement is Placement.DIRECTML:
                 yield described
 
+    def crossings_at(self, target: int) -> Iterator[Crossing]:
+        """Yield the values that cross between DirectML and the CPU at a target; none without a device."""
+        yield from self.placed.crossings_at(target) if self.has_device[target] else ()
+
     def judged_of(self, target: int, described: int) -> Judged:
         """Return what a description, by its number, comes to at a target; -1 is that of a node that has none."""
         return self.judged[target][described] if described >= 0 else Judged(None)
@@ -285,6 +289,8 @@ PLACED: Final = {
 }
 """The placements in words, behind a number of nodes."""
 
+MEMORIES: Final = {Placement.DIRECTML: "DirectML", Placement.CPU: "the CPU"}
+"""The providers in whose memory a value is read, in words."""
 
 _VERDICTS: Final = {
     Verdict.ACCEPTED: "accepted",
@@ -310,5 +316,6 @@ def summary_of(nodes: ModelNodes, target: int) -> str:
         judged = [f"{verdicts[verdict]:,} {words}" for verdict, words in _VERDICTS.items() if verdicts[verdict]]
         is_judged = placement is Placement.DIRECTML and judged
         listed.append(f"{number} {PLACED[placement]}" + f" ({', '.join(judged)})" * bool(is_judged))
-    sentence = ", ".join(listed)
-    return f"{sentence}; it {outcome}" if outcome else sentence
+    crossing = len([*nodes.crossings_at(target)])
+    crosses = f"{plural(crossing, 'value')} cross{'es' * (crossing == 1)} between DirectML and the CPU"
+    return "; ".join([", ".join(listed), *[f"it {outcome}"] * bool(outcome), *[crosses] * bool(crossing)])

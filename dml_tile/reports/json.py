@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final, TypeAlias
 
-from dml_tile.back_ends.placement import Placement
+from dml_tile.back_ends.placement import Crossing, Placement
 from dml_tile.checks.placements import ModelNodes, with_places
 from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, CheckedFile, Result
+from dml_tile.directml.targets import Target
 from dml_tile.findings import OWN, Finding, Position, Severity
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.reports.bounds import bounded_finding
@@ -122,6 +124,16 @@ def placement_records(nodes: ModelNodes) -> Iterator[Json]:
         }
 
 
+def crossing_records(nodes: ModelNodes) -> Iterator[Json]:
+    """Yield the records of the values that cross between DirectML and the CPU, as many as there may be of one model."""
+    for target, (value, to) in islice(_crossings(nodes), MAX_NODES_OF_A_MODEL):
+        yield {"source": encodable(nodes.source), "target": target.name, "value": encodable(value), "to": to}
+
+
+def _crossings(nodes: ModelNodes) -> Iterator[tuple[Target, Crossing]]:
+    return ((target, each) for i, target in enumerate(nodes.targets) for each in nodes.crossings_at(i))
+
+
 def _model_errors(nodes: ModelNodes) -> Iterator[Json]:
     for each in nodes.counted:
         finding = bounded_finding(with_places(each, ()))  # each record has its target
@@ -137,6 +149,7 @@ def _of_nodes(nodes: ModelNodes) -> Json:
     return {
         "nodes": len({node.pointer for node in nodes.placed.nodes}),  # which may have versions of their own at a target
         "nodes_left_out": max(entries - MAX_NODES_OF_A_MODEL, 0),
+        "crossings_left_out": max(sum(1 for _ in _crossings(nodes)) - MAX_NODES_OF_A_MODEL, 0),
         "errors": [*_model_errors(nodes)],
     }
 
@@ -150,7 +163,8 @@ class JsonReport(Report):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        self._nodes: SpooledTemporaryFile[str] | None = None
+        self._spooled = defaultdict[str, SpooledTemporaryFile[str]](spool)
+        """Lists that are written behind all results, by their keys."""
         self._of_source: dict[str, Json] = {}
         self._write_json('{"version": 1, "results": [')
 
@@ -159,16 +173,17 @@ class JsonReport(Report):
             self._write_item(_text(result_record(result, self.options.fail_on)))
 
     def nodes(self, nodes: ModelNodes) -> None:
-        self._nodes = self._nodes or spool()  # until all results are written
-        for record in placement_records(nodes):
-            self._nodes.write(printable_json(f"{',' * bool(self._nodes.tell())}\n{_text(record)}"))
+        for key, records in ("nodes", placement_records(nodes)), ("crossings", crossing_records(nodes)):
+            spooled = self._spooled[key]
+            for record in records:
+                spooled.write(printable_json(f"{',' * bool(spooled.tell())}\n{_text(record)}"))
         self._of_source[nodes.source] = _of_nodes(nodes)
 
     def end(self, files: Sequence[CheckedFile]) -> None:
         self._write_json("\n]")
-        if self._nodes:
-            self._write_json(', "nodes": [')
-            write_spooled(self._nodes, self._write)
+        for key, spooled in self._spooled.items():
+            self._write_json(f', "{key}": [')
+            write_spooled(spooled, self._write)
             self._write_json("\n]")
         self._write_list("sources", self._sources(files))
         for key, keys in _KEYS.items():
@@ -209,7 +224,8 @@ class JsonReport(Report):
 class JsonLinesReport(Report):
     """Writes a result a line, and an error for each part that cannot be read, which has no verdict.
 
-    Of a model whose nodes were placed, a line for each node, then one for each error of the model, with its ``source``.
+    Of a model whose nodes were placed, a line for each node and each value that crosses, then one for each error of the
+    model, with its ``source``.
     """
 
     def item(self, results: Sequence[Result]) -> None:
@@ -217,7 +233,7 @@ class JsonLinesReport(Report):
             self._write_one(result_record(result, self.options.fail_on))
 
     def nodes(self, nodes: ModelNodes) -> None:
-        for record in placement_records(nodes):
+        for record in chain(placement_records(nodes), crossing_records(nodes)):
             self._write_one(record)
         for error in _model_errors(nodes):
             self._write_json(f"{json.dumps({'source': encodable(nodes.source), **error})}\n")

@@ -25,7 +25,7 @@ from dml_tile.text import MAX_IN_A_LINE, listed, plural, printable, printable_li
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dml_tile.back_ends.placement import NamedNode, Reason
+    from dml_tile.back_ends.placement import Crossing, NamedNode, Reason
     from dml_tile.checks.catalogue import ResultCode
     from dml_tile.checks.devices import DeviceOutput
     from dml_tile.checks.placements import ModelNodes
@@ -159,6 +159,12 @@ def _node_line(node: NamedNode, reason: Reason) -> Line:
     name = f" {node.name!r}" if node.name else ""
     text = f": {reason.why}" if reason.text else ""
     return Line(2, printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}"))
+
+
+def _crossing_line(crossing: Crossing) -> Line:
+    from dml_tile.checks.placements import MEMORIES
+
+    return Line(2, printable(f"value {crossing.value!r} crosses to {MEMORIES[crossing.to]}"))
 
 
 def _departure_lines(departure: Finding, nodes: ModelNodes) -> Iterator[Line]:
@@ -338,6 +344,7 @@ class TextReport(Report):
                 self._print([Line(0, (where, "bold"), f" at {nodes.label(i)}: {text}")])
             if self.options.is_verbose:
                 self._print(_node_line(node, reason) for node, reason, _ in nodes.told_at(i))
+                self._print(map(_crossing_line, nodes.crossings_at(i)))
         for departure in departures:
             self._print(_departure_lines(departure, nodes))
 

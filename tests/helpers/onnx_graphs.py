@@ -147,4 +147,4 @@ def placed(
     """Return what keeps a model from loading at a target, and its nodes with their placements."""
     made, at = deepcopy(made), deployed(Target.parse(target))
     overridable = prepare(made)
-    return place(scan(made, Path(folder or "", "model.onnx"), overridable, at.release).nodes, at)
+    return place(scan(made, Path(folder or "", "model.onnx"), overridable, at.release).nodes, at)[:2]

@@ -34,11 +34,10 @@ def read_descriptions(
     fix(sized.graph, known_shapes)
     models = (model, sized) if sized != model else (model,)
     placed = [place(scan(each, path, prepare(each), release).nodes, deployment) for each in models]
-    (errors, found), (_, sized_nodes) = placed[0], placed[-1]
-    yield from (unreadable("", error.text) for error in errors if error.placement is Placement.NONE)
-    kernels = {(node.pointer, node.operator): node.kernel for node, _ in sized_nodes}
-    for node, reason in found:
+    yield from (unreadable("", error.text) for error in placed[0].errors if error.placement is Placement.NONE)
+    kernels = {(node.pointer, node.operator): node.kernel for node, _ in placed[-1].nodes}
+    for node, reason in placed[0].nodes:
         kernel = kernels.get((node.pointer, node.operator)) or node.kernel
         if reason.placement is Placement.DIRECTML and kernel:
             yield described_node(node.pointer, node.name, kernel(release))
-    return replace(facts, nodes=len(found))
+    return replace(facts, nodes=len(placed[0].nodes))

@@ -61,9 +61,10 @@ def type_name(type_: TypeProto | None) -> str | None:
     return name and f"{word}({name})"
 
 
-def edge_of(value: Value) -> Edge:
-    """Return what placing takes of a value."""
-    return Edge(type_name(value.type), value.count if value.is_folded else None, is_initialiser=value.is_folded)
+def edge_of(value: Value, name: str) -> Edge:
+    """Return what placing takes of a value with a name."""
+    elements = value.count if value.is_folded else None
+    return Edge(type_name(value.type), elements, is_initialiser=value.is_folded, name=place(name))
 
 
 _MAX_ELEMENTS: Final = 64

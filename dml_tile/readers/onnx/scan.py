@@ -138,7 +138,7 @@ class GraphScan:
         for name, type_ in (declared or {}).items():
             scope[name] = Value(merged(scope.get(name, UNKNOWN).type, type_))
         for name, value in inputs.items():
-            edge = edge_of(value)
+            edge = edge_of(value, name)
             scope[name] = replace(value, edge=edge)
             edge.elements = elements_of(self.overridable[name]) if name in self.overridable else None
             edge.is_input, edge.is_initialiser = name not in self.overridable, name in self.overridable
@@ -366,7 +366,7 @@ class GraphScan:
         return types if knows_all else inferred(early)
 
     def _with_edge(self, name: str, value: Value) -> Value:
-        return replace(value, edge=self.outputs.get(name) or edge_of(value))
+        return replace(value, edge=self.outputs.get(name) or edge_of(value, name))
 
     def _tensor_value(self, tensor: TensorProto | SparseTensorProto) -> Value:
         elements = of_elements(tensor)

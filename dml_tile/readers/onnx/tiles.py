@@ -83,7 +83,7 @@ def read_nodes(
         models = dict.fromkeys(releases, loaded.nodes)
         if loaded.nodes.unimported or is_overloaded:  # each release takes opsets, or functions, of its own
             models = {each: scan(again := load(path), path, prepare(again), each).nodes for each in models}
-        placed = (placements_at(sized.nodes, each)[1] for each in deployments if is_sized)
+        placed = (placements_at(sized.nodes, each).nodes for each in deployments if is_sized)
         kernels = {(node.pointer, node.operator): node.kernel for each in placed for node, _ in each}
         yield placed_model(
             [models[each.release] for each in deployments],
