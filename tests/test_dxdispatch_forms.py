@@ -246,7 +246,7 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (dispatching(RELU | AS_GRAPH), (*CHECK, "--target", "2_0"), "error[DML-DXDISPATCH-dmlCompileType]"),
         (relu_of_400(AS_GRAPH), CHECK, ": accepted at 6_4; lowest level 2_1"),
         (relu_of_400({}), CHECK, ": accepted at 6_4; lowest level 1_0"),
-        (dispatching({"type": "hlsl"} | AS_GRAPH), (*CHECK, "--target", "2_0"), "one: elsewhere"),
+        (dispatching({"type": "hlsl"} | AS_GRAPH), (*CHECK, "--target", "2_0"), "one: elsewhere at 2_0\n  shader\n"),
     ],
     "any model below 2_1": [
         (model(), (*RUN, "--target", "2_0"), "error[DML-DXDISPATCH-IDMLDevice1]"),

@@ -221,6 +221,8 @@ def _entries_of(file: str, root: str) -> tuple[Entry, ...]:
         problem = error.strerror or str(error)
     except ValidationError as error:
         problem = problems_of(error, data, names=("version", "findings", *_KEYS))[0].text
+        if isinstance(data, dict) and "results" in data:
+            problem = "it is an output of `dml-tile check`; --write-baseline writes a baseline"
     except (ValueError, RecursionError) as error:
         problem = f"unreadable JSON: {error}"
     raise ConfigError(file, f"cannot be read as a baseline: {problem}")

@@ -28,11 +28,11 @@ INITIALIZED: Final = ("InputTensor",)
 
 TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")
 NO_OPERATORS: Final = {
-    "hlsl": "a shader was provided, which is no operator of DirectML",
-    "onnx": "an ONNX model was provided; its Tiles are checked in its own file",
-    "dmlserializedgraph": "a serialized graph was provided; its operators are not read",
+    "hlsl": ("shader", "a shader was provided, which is no operator of DirectML"),
+    "onnx": ("ONNX model", "an ONNX model was provided; check its own file"),
+    "dmlserializedgraph": ("serialized graph", "a serialized graph was provided; its operators are not read"),
 }
-"""The types of other dispatchables, in lower case: DxDispatch ignores the case of these."""
+"""What other dispatchables are, and what is said of them, by their types in lower case: DxDispatch ignores the case."""
 
 _NUMBERS_OF_TENSORS: Final = ("Sizes", "DimensionCount", "TotalTensorSizeInBytes", "GuaranteedBaseOffsetAlignment")
 _NAMES_OF_TENSORS: Final = ("Type", "DataType", "Flags")
@@ -106,15 +106,25 @@ class ModelPart:
         return _object(self.value)
 
     @property
-    def said_of_no_operator(self) -> str:
-        """The words on a dispatchable that is a shader or a model; empty for all other parts."""
+    def _no_operator(self) -> tuple[str, str]:
         named = operator_of(self.value) if self.kind == "dispatchable" else None
-        return NO_OPERATORS.get(named.lower(), "") if isinstance(named, str) else ""
+        return NO_OPERATORS.get(named.lower(), ("", "")) if isinstance(named, str) else ("", "")
+
+    @property
+    def said_of_no_operator(self) -> str:
+        """The words on a dispatchable that is a shader or a model, with its file; empty for all other parts."""
+        said, path = self._no_operator[1], self.fields.get("sourcePath")
+        return f"{said} ({shown(path)})" if said and isinstance(path, str) else said
+
+    @property
+    def what(self) -> str:
+        """What the part is: of a dispatchable that is no operator, which kind of other."""
+        return self._no_operator[0] or self.kind
 
     @property
     def is_operator(self) -> bool:
         """True for a dispatchable that is an operator, known or not."""
-        return self.kind == "dispatchable" and not self.said_of_no_operator
+        return self.kind == "dispatchable" and self._no_operator[0] == ""
 
     @property
     def listed_values(self) -> Iterator[tuple[str, Any]]:

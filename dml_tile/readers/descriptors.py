@@ -217,6 +217,8 @@ def _read_descriptor(data: Any, pointer: str, text: SourceText) -> ItemOrProblem
         return _read_capture(data, pointer, text)
     if is_dxdispatch_model(data):
         return unreadable(pointer, "a DxDispatch model was provided, which has to be the whole document")
+    if own := _own_file(data):
+        return unreadable(pointer, own)
     if "Nodes" in data or "nodes" in data:
         from dml_tile.descriptors.graph import GraphDesc
 
@@ -285,6 +287,15 @@ def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemO
     if is_of_device:
         return CapturedCall(part.pointer, part.subject, capture=capture, places=part.places, written=captured)
     return replace(part, capture=capture)
+
+
+def _own_file(data: dict[str, Any]) -> str:
+    """Return what an object that ``check`` itself wrote is, and what to do; empty for others."""
+    if "version" in data and isinstance(data.get("findings"), list):
+        return "is a baseline; --baseline names it, beside the files to check"
+    if ("version" in data and isinstance(data.get("results"), list)) or data.keys() >= {"source", "verdict", "target"}:
+        return "is an output of `dml-tile check`; check the files that it names again"
+    return ""
 
 
 def _no_descriptor_message(data: Any) -> str:

@@ -125,8 +125,8 @@ class Item:
 
     @property
     def part_kind(self) -> str:
-        """The kind of a part of a DxDispatch model without a descriptor, such as ``resource``; empty for others."""
-        return self.part.kind if self.part and (self.other is not None or not self.part.is_operator) else ""
+        """What a part of a DxDispatch model without a descriptor is, as ``resource``, ``shader``; empty for others."""
+        return self.part.what if self.part and (self.other is not None or not self.part.is_operator) else ""
 
     @property
     def all_fields(self) -> str:
