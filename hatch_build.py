@@ -14,11 +14,11 @@ _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?!https://)(?P<path>[^)
 def described(readme: str, source: str, version: str) -> str:
     """The README with links into the repository at ``source``, at the tag of a version.
 
-    Without a source, their text stays, and images go.
+    Without a source, or as long as OWNER is not filled in, their text stays, and images go.
     """
 
     def led_on(match: re.Match[str]) -> str:
-        if not source:
+        if not source or "/OWNER/" in source:
             return "" if match["image"] else match["text"]
         place = "raw" if match["image"] else "blob"
         return f"{match['image']}[{match['text']}]({source.rstrip('/')}/{place}/v{version}/{match['path']})"

@@ -15,7 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"  # pyproject.toml's; importlib.metadata takes longer to find it than Python to start
+__version__ = "0.2.0"  # pyproject.toml's; importlib.metadata takes longer to find it than Python to start
 
 _HOMES: dict[str, str] = {}
 with open(f"{__file__.rpartition('.')[0]}.pyi", encoding="utf-8") as _stub:  # noqa: PTH123  # pathlib takes long

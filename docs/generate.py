@@ -16,6 +16,7 @@ from typing import Final
 from unittest.mock import patch
 
 from dml_tile.readers.sandbox import parent
+from docs.generator.addresses import REPEATED_IN, with_addresses
 from docs.generator.api_page import api_page
 from docs.generator.claims_table import with_claims
 from docs.generator.cpp_fields import cpp_fields
@@ -57,6 +58,8 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             text = executed(path.read_text(encoding="utf-8"), Path(folder))
         path.write_text(with_claims(text), encoding="utf-8")
+    for path in map(DOCS.parent.joinpath, REPEATED_IN):
+        path.write_text(with_addresses(path.read_text(encoding="utf-8")), encoding="utf-8")
     with contextlib.chdir(DOCS.parent):
         write_images(DOCS / "images")
 

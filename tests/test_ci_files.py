@@ -18,6 +18,7 @@ import yaml
 from dml_tile.cli.config import Settings
 from dml_tile.readers.file_kinds import KINDS
 from dml_tile.reports.report import FORMATS
+from docs.generator.addresses import ADDRESS, REVISION, with_addresses
 from tests.helpers.check_files import INT64, TILE, write
 from tests.helpers.command_line import invoke
 from tests.helpers.pages import blocks_of
@@ -288,7 +289,7 @@ PINNED = r"[\w/-]+@[0-9a-f]{40} # v[\d.]+"
 def test_the_shown_workflow_is_pinned_keeps_no_credentials_and_fetches_large_files() -> None:
     (workflow,) = (block for block in SHOWN if "jobs:" in block)
     for action in re.findall(r"uses: (.*)", workflow):
-        assert re.fullmatch(PINNED, action) or action == "OWNER/dml_tile@REVISION"
+        assert re.fullmatch(PINNED, action) or action == f"{ADDRESS.removeprefix('https://github.com/')}@{REVISION}"
     checkout, *_ = yaml.safe_load(workflow)["jobs"]["directml"]["steps"]
     assert checkout["with"] == {"persist-credentials": False, "lfs": True}
 
@@ -366,14 +367,25 @@ def test_workflows_are_pinned_bounded_and_keep_no_credentials() -> None:
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize(("tag", "status"), [(f"v{PROJECT['project']['version']}", 0), ("v99.0", 1)])
-def test_a_release_is_tested_checked_and_has_the_version_of_its_tag(tag: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("tag", "owner", "status"),
+    [
+        (f"v{PROJECT['project']['version']}", "someone", 0),
+        (f"v{PROJECT['project']['version']}", "OWNER", 1),
+        ("v99.0", "someone", 1),
+    ],
+)
+def test_a_release_is_tested_checked_and_has_its_tag_s_version_and_an_address(
+    tag: str, owner: str, status: int
+) -> None:
     steps = yaml.safe_load(WORKFLOWS["release.yml"])["jobs"]["build"]["steps"]
     commands = [step.get("run", "") for step in steps]
     assert {"bash .ci/run", "python -m twine check --strict dist/*"} <= {*commands}
     (compare,) = (command for command in commands if "GITHUB_REF_NAME" in command)
     environment = os.environ | {"GITHUB_REF_NAME": tag}
-    done = subprocess.run(["bash", "-c", compare], cwd=ROOT, env=environment, check=False, capture_output=True)
+    address = f"https://github.com/{owner}/dml_tile"
+    write("pyproject.toml", with_addresses((ROOT / "pyproject.toml").read_text(), address, "v1"))
+    done = subprocess.run(["bash", "-c", compare], env=environment, check=False, capture_output=True)
     assert done.returncode == status
 
 

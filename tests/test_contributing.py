@@ -24,7 +24,10 @@ from tests.helpers.pages import blocks_of, commands_of
 from tests.helpers.paths import ROOT
 
 GUIDE: Final = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-COPIED: Final = ("dml_tile", "tests", "docs", "examples", "schemas", "pyproject.toml", "README.md", "CONTRIBUTING.md")
+COPIED: Final = (
+    *("dml_tile", "tests", "docs", "examples", "schemas", "pyproject.toml", "README.md", "CONTRIBUTING.md"),
+    *(".mkdocs.yml", "CITATION.cff"),
+)
 WRITTEN_BY_THE_STEPS: Final = ("dml_tile/rules/tile.py", "tests/helpers/rule_cases.py")
 
 _BLOCK: Final = re.compile(

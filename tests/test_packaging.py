@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 import dml_tile
+from docs.generator.addresses import ADDRESS, REPEATED_IN, REVISION, with_addresses
 from tests.helpers.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -36,8 +40,9 @@ def test_links_of_the_description_lead_into_the_repository() -> None:
     assert text.count("](") == README.count("](")
 
 
-def test_without_an_address_no_link_is_left() -> None:
-    text = description()
+@pytest.mark.parametrize("project", [{}, {"urls": {"Source": "https://github.com/OWNER/dml_tile"}}])
+def test_without_an_address_no_link_is_left(project: dict[str, Any]) -> None:
+    text = description(**project)
     assert not re.search(r"\]\((?!https://)", text)
     assert "![" not in text
     assert "pytest plugin" in text
@@ -82,12 +87,53 @@ def test_the_version_is_the_same_everywhere() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == version
     assert citation["license"] == PROJECT["project"]["license"]
-    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+    cmake = ROOT / "dml_tile" / "share" / "cmake" / "dml_tile" / "dml_tileConfigVersion.cmake"
+    assert f'set(PACKAGE_VERSION "{version}")' in cmake.read_text(), "dml_tileConfigVersion.cmake"
 
 
-def test_no_address_is_made_up() -> None:
-    """A publisher fills in the project's addresses and authors (CONTRIBUTING.md)."""
-    assert not {"authors", "maintainers", "urls"} & PROJECT["project"].keys()
+def test_the_changelog_begins_with_this_version_and_sorts_what_each_brings() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    versions = re.findall(r"^## (\d+\.\d+\.\d+) \((?:unreleased|\d{4}-\d\d-\d\d)\)$", text, re.MULTILINE)
+    assert versions == ["0.2.0", "0.1.0"] == [PROJECT["project"]["version"], "0.1.0"]
+    for section in text.split("\n## ")[1:]:
+        kinds = re.findall(r"^### (.+)$", section, re.MULTILINE)
+        assert kinds == [kind for kind in ("Added", "Changed", "Fixed") if kind in kinds], section[:20]
+    start = text.partition("## 0.2.0")[2].partition("###")[0]
+    assert re.findall(r"^(\d)\. ", start, re.MULTILINE) == [*"12345"]
+
+
+def test_no_author_is_made_up_and_all_addresses_are_pyproject_toml_s() -> None:
+    """A publisher fills in the project's address and authors (CONTRIBUTING.md)."""
+    assert not {"authors", "maintainers"} & PROJECT["project"].keys()
+    assert all(url.startswith(f"{ADDRESS}/") for url in PROJECT["project"]["urls"].values() if url != ADDRESS)
+    for name in ("action.yml", ".pre-commit-hooks.yaml"):
+        assert "stands in pyproject.toml, under [project.urls]" in (ROOT / name).read_text()
+
+
+@pytest.mark.parametrize("name", REPEATED_IN)
+def test_a_file_repeats_the_address_of_pyproject_toml(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert with_addresses(text) == text, "run `python -m docs.generate`"
+    filled = with_addresses(text, "https://github.com/someone/dml_tile", "v1.2.3")
+    assert filled != text
+    repeated = [line for line in filled.splitlines() if re.search("OWNER|REVISION", line)]
+    assert not [line for line in repeated if "# OWNER: " not in line]
+    assert with_addresses(filled) == text
+
+
+@pytest.mark.long
+def test_the_pages_are_built_as_a_site_whose_links_lead_on(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="pip install '.[docs]'")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", ".mkdocs.yml", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README"} == {
+        path.parent.name for path in tmp_path.glob("*/index.html")
+    }
+    assert f'href="{ADDRESS}/blob/{REVISION}/CONTRIBUTING.md"' in (tmp_path / "index.html").read_text("utf-8")
+    for page in tmp_path.rglob("*.html"):
+        assert 'href="../../' not in page.read_text("utf-8"), "links out of docs/ lead into the repository"
+        assert not re.search(r"<(script|link|img)[^>]* (src|href)=\"https?:", page.read_text("utf-8")), page
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)

@@ -50,7 +50,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_the_version_is_the_installed_one() -> None:
-    assert dml_tile.__version__ == version("dml-tile")
+    assert dml_tile.__version__ == version("dml-tile"), "pip install --no-deps -e . in this environment"
 
 
 def test_importing_the_package_imports_nothing_else() -> None:

@@ -1,5 +1,5 @@
 # find_package(dml_tile VERSION) takes this version, and any before it.
-set(PACKAGE_VERSION "0.1.0")
+set(PACKAGE_VERSION "0.2.0")
 if(NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
     set(PACKAGE_VERSION_COMPATIBLE TRUE)
 endif()
