@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dml_tile import POISON, OperatorDesc, TileOperatorDesc, evaluate, execute
+from dml_tile import POISON, Device, OperatorDesc, TileOperatorDesc, check, evaluate, execute
+from dml_tile.bindings.memory import Padding
 from dml_tile.errors import DmlError
 from dml_tile.simulation.calls import record_calls
 from tests.helpers.rule_cases import gather, gemm
@@ -107,10 +108,11 @@ def test_what_directml_does_not_write_is_0_or_stays() -> None:
 
 def test_raw_memory_is_read_and_written_by_strides_and_gaps_stay() -> None:
     strided = add(tensor(2), output=tensor(2, Strides=[2]))
-    for padding, gap in (("preserve", 7), ("poison", POISON)):
+    paddings: dict[Padding, int] = {"preserve": 7, "poison": POISON}
+    for padding, gap in paddings.items():
         output = np.full(16, 7, np.uint8)
         buffers = {"ATensor": ones(2), "BTensor": ones(2).tobytes(), "OutputTensor": output}
-        execute(strided, buffers, "6_4", "runtime", padding=padding)  # type: ignore[call-overload]
+        execute(strided, buffers, "6_4", "runtime", padding=padding)
         assert output[:12].view(F32)[[0, 2]].tolist() == [2, 2]
         assert (output[4:8].tolist(), output[12:].tolist()) == ([gap] * 4, [7] * 4)
     execute(strided, buffers, target="6_4", against="runtime")
@@ -226,6 +228,37 @@ def test_memory_and_work_are_bounded_before_anything_is_computed(
     given |= {name: np.zeros((1, 1, 1, 1), np.uint32) for name in given if name in types}
     with pytest.raises(DmlError, match="DML-EXECUTE-bound"):
         evaluate(desc, given)
+
+
+def test_what_the_runtime_refuses_is_not_executed_against_the_documentation() -> None:
+    fields = {"InputTensor": tensor(2, 3), "OutputTensor": tensor(2, 3), "Axis": 2, "Epsilon": 0, "P": 2}
+    desc = OperatorDesc(type="LP_NORMALIZATION", desc=fields)
+    assert check(desc, against="documentation") == ()
+    with pytest.raises(DmlError, match=r"less than InputTensor\.DimensionCount = 2 was expected"):
+        evaluate(desc, ones(2, 3), against="documentation")
+    device = Device(against="documentation", raise_on_removal=True)
+    with pytest.raises(DmlError, match=r"less than InputTensor\.DimensionCount = 2 was expected"):
+        device.execute(desc, ones(2, 3), ones(2, 3))
+
+
+def test_a_device_executes_operators_with_null_outputs() -> None:
+    window = {"Strides": [1, 1], "WindowSize": [1, 2], "StartPadding": [0, 0], "EndPadding": [0, 0]}
+    pool = {"InputTensor": tensor(1, 1, 1, 3), "OutputTensor": tensor(1, 1, 1, 2), "OutputIndicesTensor": None}
+    output = np.zeros(2, F32)
+    desc = OperatorDesc(type="MAX_POOLING2", desc=pool | window | {"Dilations": [1, 1]})
+    Device().execute(desc, {"InputTensor": np.array([1, 3, 2], F32), "OutputTensor": output})
+    assert output.tolist() == [3, 3]
+
+
+def test_an_exponent_beyond_int32_wraps_and_a_norm_of_0_is_executed() -> None:
+    powers = {"InputTensor": tensor(3, data_type="INT8"), "ExponentTensor": tensor(3, data_type="UINT32")}
+    desc = OperatorDesc(type="ELEMENT_WISE_POW", desc=powers | {"OutputTensor": tensor(3, data_type="INT8")})
+    exponents = np.array([2**31, 2**31 + 1, 3], np.uint32)
+    found = evaluate(desc, {"InputTensor": np.array([-1, -1, -2], np.int8), "ExponentTensor": exponents})
+    assert found["OutputTensor"].tolist() == [1, -1, -8]
+    window = {"Strides": [1, 1], "WindowSize": [1, 2], "StartPadding": [0, 0], "EndPadding": [0, 0], "P": 0}
+    pool = {"InputTensor": tensor(1, 1, 1, 2), "OutputTensor": tensor(1, 1, 1, 1)}
+    assert np.isinf(evaluate(OperatorDesc(type="LP_POOLING", desc=pool | window), ones(1, 1, 1, 2))["OutputTensor"])
 
 
 def test_a_convolution_along_other_dimensions_is_refused() -> None:

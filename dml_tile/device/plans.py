@@ -113,7 +113,7 @@ def _aliases(desc: OperatorDesc | TileOperatorDesc, target: Target) -> frozenset
         from dml_tile.execution.evaluation import prepared  # most devices execute tiles alone
 
         with suppress(DmlError):  # of an operator that is not executed
-            return prepared(desc, target).aliases
+            return prepared(desc, target, "runtime").aliases
     return frozenset()
 
 
@@ -251,16 +251,17 @@ def _execution(node: _Node, target: Target) -> Execution:
     assert isinstance(node.desc, OperatorDesc)
     assert isinstance(node.desc.desc, OperatorFields)
     inputs, outputs = tensors_of(node.desc.desc)
-    reads = {path: place for path, place in zip(inputs, node.reads, strict=True) if place is not None}
-    writes = dict(zip(outputs, node.writes, strict=True))
+    ends = inputs | outputs
+    reads = {path: place for path, place in zip(inputs, node.reads, strict=True) if place and ends[path] is not None}
+    writes = {path: places for path, places in zip(outputs, node.writes, strict=True) if ends[path] is not None}
 
     from dml_tile.execution.evaluation import prepared  # most devices execute tiles alone
 
     def run(regions: Regions) -> None:
-        operator = prepared(node.desc, target)
+        operator = prepared(node.desc, target, "runtime")
         operator.run(
-            {path: regions[place.slot][place.offset :] for path, place in reads.items() if inputs[path] is not None},
-            {path: [regions[slot][offset:] for slot, offset in places] for path, places in writes.items()},
+            {path: regions[place.slot][place.offset :] for path, place in reads.items()},
+            {path: [regions[place.slot][place.offset :] for place in places] for path, places in writes.items()},
         )
 
     return run

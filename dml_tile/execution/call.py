@@ -133,12 +133,7 @@ class ExecutedOperator:
 
     def require(self, *, memory: int = 0, steps: int = 0, loops: int = 0) -> None:
         """Raise DmlError for more bytes of an array, steps, or passes of a loop, than an operator may take."""
-        works = (
-            Work(self.name, memory, MAX_BYTES, "bytes of memory for one array"),
-            Work(self.name, steps + loops * STEPS_OF_A_LOOP, MAX_STEPS, "steps"),
-        )
-        for work in works:
-            self._refuse(work_is_bounded.findings(work, self.target))
+        require_bounded(self.name, self.target, memory=memory, steps=steps + loops * STEPS_OF_A_LOOP)
 
     def indices(self, name: str, size: int | Array, values: Array | None = None) -> Array:
         """Return a tensor of indices into a dimension, or into several that its last one counts, by their sizes.
@@ -149,9 +144,9 @@ class ExecutedOperator:
         given = self.raw[name] if values is None else values
         found: Array = given.astype(np.int64)
         least, most = (np.broadcast_to(limit, found.shape) for limit in (-size * (given.dtype.kind == "i"), size - 1))
-        for place in map(tuple, np.argwhere((found < least) | (found > most))[:1].tolist()):
+        for place in _first((found < least) | (found > most)):
             element = Element(name, place, found[place].item(), least[place].item(), most[place].item())
-            self._refuse(index_is_in_range.findings(element, self.target))
+            refuse(index_is_in_range.findings(element, self.target))
         return np.where(found < 0, found + size, found)
 
     def regions(self, scales: Sequence[float]) -> Array:
@@ -163,13 +158,28 @@ class ExecutedOperator:
 
     def require_finite(self, name: str, values: Array) -> None:
         """Raise DmlError with the first of some coordinates that is NaN or infinite."""
-        for place in map(tuple, np.argwhere(~np.isfinite(values))[:1].tolist()):
+        for place in _first(~np.isfinite(values)):
             element = Element(name, place, values[place].item())
-            self._refuse(region_is_finite.findings(element, self.target))
+            refuse(region_is_finite.findings(element, self.target))
 
-    def _refuse(self, findings: Iterable[Finding]) -> None:
-        if found := [*findings]:
-            raise DmlError(found)
+
+def require_bounded(operator: str, target: Target, *, memory: int = 0, steps: int = 0) -> None:
+    """Raise DmlError for more bytes of an array, or more steps, than an operator may take."""
+    if memory > MAX_BYTES or steps > MAX_STEPS:
+        of_memory = Work(operator, memory, MAX_BYTES, "bytes of memory for one array")
+        for work in (of_memory, Work(operator, steps, MAX_STEPS, "steps")):
+            refuse(work_is_bounded.findings(work, target))
+
+
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raise DmlError with the findings, if there are any."""
+    if found := [*findings]:
+        raise DmlError(found)
+
+
+def _first(found: Array) -> list[tuple[int, ...]]:
+    """Return the index of the first True, if there is any; that of all may take more memory than the array."""
+    return [tuple(map(int, np.unravel_index(found.argmax(), found.shape)))] if found.any() else []
 
 
 def widened(array: Any) -> Any:

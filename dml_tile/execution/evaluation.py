@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -34,7 +34,7 @@ from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import Field, operators
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError, require_instance
-from dml_tile.execution.call import Array, ExecutedOperator, Output, computed_dtype
+from dml_tile.execution.call import Array, ExecutedOperator, Output, computed_dtype, require_bounded
 from dml_tile.execution.operators.table import values_of
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import extent, packed_strides
@@ -109,7 +109,8 @@ class Tensor(NamedTuple):
         sizes = zip(self.shape, self.strides, array.shape, strict=False)
         if array.ndim != len(self.shape) or not all(n == size or (n == 1 and not step) for size, step, n in sizes):
             raise ValueError(f"{self.path} has the shape {array.shape}; {self.shape} was expected, the tensor's Sizes")
-        return np.broadcast_to(array.astype(computed_dtype(self.desc.data_type), copy=False), self.shape)
+        array = array.astype(computed_dtype(self.desc.data_type), copy=False)
+        return array if array.shape == self.shape else np.broadcast_to(array, self.shape)
 
 
 Tensors: TypeAlias = Tensor | list[Tensor] | None
@@ -120,7 +121,7 @@ def _each(tensors: Tensors) -> Sequence[Tensor]:
     return tensors if isinstance(tensors, list) else [] if tensors is None else [tensors]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExecutableOperator:
     """An operator that passed ``check`` at a target, ready to be executed any number of times."""
 
@@ -133,22 +134,27 @@ class ExecutableOperator:
         """Return the tensors of a field that are not null; none of a field that the operator does not have."""
         return _each(self.inputs.get(field, self.outputs.get(field)))
 
-    @property
+    @cached_property
     def read(self) -> list[Tensor]:
         """The tensors that are read."""
         return [*chain.from_iterable(map(_each, self.inputs.values()))]
 
-    @property
+    @cached_property
     def written(self) -> list[Tensor]:
         """The tensors that are written."""
         return [*chain.from_iterable(map(_each, self.outputs.values()))]
 
-    @property
+    @cached_property
     def aliases(self) -> frozenset[tuple[str, str]]:
         """The pairs of an output and an input that may be one range of memory: the page says so, the layouts agree."""
         named = [other for other in self.read if other.path in table_of(self.fields).in_place]
         pairs = ((output, other) for output in self.written for other in named)
         return frozenset((a.path, b.path) for a, b in pairs if a.layout == b.layout)
+
+    @cached_property
+    def _results(self) -> dict[str, Output | list[Output] | None]:
+        """What is computed, by field."""
+        return {name: _mapped(tensors, lambda tensor: tensor.output) for name, tensors in self.outputs.items()}
 
     def findings_of(self, memory: Mapping[str, Bytes]) -> Iterator[Finding]:
         """Yield the findings of buffers that are too small, and of outputs that overlap another tensor, by path."""
@@ -159,19 +165,15 @@ class ExecutableOperator:
                 yield from range_is_large_enough.findings(bound, self.target)
         for i, output in enumerate(self.written):
             for other in (*self.read, *self.written[:i]):
-                parts = memory[output.path], output.size_in_bytes, memory[other.path], other.size_in_bytes
-                starts = {each.__array_interface__["data"][0] for each in (parts[0], parts[2])}
-                is_alias = len(starts) == 1 and (output.path, other.path) in self.aliases
-                if not is_alias and parts_overlap(*parts):
-                    yield from output_is_apart.findings((output.path, other.path), self.target)
+                pair, (above, below) = (output.path, other.path), (memory[output.path], memory[other.path])
+                if not parts_overlap(above, output.size_in_bytes, below, other.size_in_bytes):
+                    continue
+                if pair not in self.aliases or above.ctypes.data != below.ctypes.data:
+                    yield from output_is_apart.findings(pair, self.target)
 
     def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs' elements for those of the inputs, all by field. Raises DmlError, as ``evaluate`` does."""
-        outputs = {name: _mapped(tensors, lambda tensor: tensor.output) for name, tensors in self.outputs.items()}
-        c = ExecutedOperator(self.fields, inputs, outputs, self.target)
-        for tensor in (*self.read, *self.written):
-            c.require(memory=prod(tensor.shape) * 8)  # places and doubles, for example, are computed of any type
-        return values_of(c)
+        return values_of(ExecutedOperator(self.fields, inputs, self._results, self.target))
 
     def run(
         self, reads: Mapping[str, Bytes], writes: Mapping[str, Sequence[Bytes]], padding: Padding = "preserve"
@@ -213,33 +215,39 @@ def _packed(nibbles: Array) -> Bytes:
     return pairs[:, 0] | pairs[:, 1] << np.uint8(4)
 
 
-@lru_cache(maxsize=256)
 def executable(
     call: str, desc: OperatorDesc | TileOperatorDesc, target: Target, against: Against
 ) -> ExecutableOperator:
-    """Return an operator that can be executed.
+    """Return an operator that can be executed. Raises what ``prepared`` raises, which is recorded as the call's."""
+    try:
+        return prepared(desc, target, against)
+    except DmlError as error:
+        record(call, target, desc, error.findings)
+        raise
 
-    Raises DmlError with the findings of ``check``, also for what the runtime takes only because it computes in 32 bits,
-    and what ``prepared`` raises.
+
+@lru_cache(maxsize=256)
+def prepared(desc: OperatorDesc | TileOperatorDesc, target: Target, against: Against) -> ExecutableOperator:
+    """Return an operator that passes ``check``, to be executed.
+
+    Raises DmlError with its findings, also for what the runtime refuses, or takes only because it computes in 32 bits,
+    and for an operator that no page describes, or whose tensors take too much memory.
     """
-    findings = refusals_of(desc, target, against)
-    if not findings and against == "runtime":
-        findings = why_never_executed(desc, target)
+    findings: Sequence[Finding] = refusals_of(desc, target, against)
+    if not findings and against != "both":
+        findings = refusals_of(desc, target, "runtime") or why_never_executed(desc, target)
     if findings:
-        record(call, target, desc, findings)
         raise DmlError(findings)
-    return prepared(desc, target)
-
-
-def prepared(desc: OperatorDesc | TileOperatorDesc, target: Target) -> ExecutableOperator:
-    """Return an operator that passed ``check``, to be executed. Raises DmlError for one whose values no page tells."""
     fields = _fields(tile_of(desc) or desc)
     if findings := [*operator_is_known.findings(fields, target)]:
         raise DmlError(findings)
     table, inputs, outputs = table_of(fields), dict[str, Tensors](), dict[str, Tensors]()
     for field in fields.operator.tensor_fields:
         (outputs if table.is_output(field.name) else inputs)[field.name] = _tensors(fields, field)
-    return ExecutableOperator(fields, target, inputs, outputs)
+    operator = ExecutableOperator(fields, target, inputs, outputs)
+    for tensor in (*operator.read, *operator.written):  # places and doubles, for example, are computed of any type
+        require_bounded(fields.operator.name, target, memory=prod(tensor.shape) * 8)
+    return operator
 
 
 def _fields(desc: OperatorDesc | TileOperatorDesc) -> OperatorFields:

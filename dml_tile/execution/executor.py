@@ -157,35 +157,27 @@ def execute(
 @overload
 def execute(
     desc: OperatorDesc,
-    input: Mapping[str, Any],
-    output: TargetLike | None = None,
-    target: Against = "both",
+    buffers: Mapping[str, Any],
+    target: TargetLike | None = None,
+    against: Against = "both",
     *,
     padding: Padding = "preserve",
 ) -> None: ...
 
 
-@overload
-def execute(
-    desc: OperatorDesc,
-    input: Mapping[str, Any],
-    *,
-    target: TargetLike | None = None,
-    against: Against = "both",
-    padding: Padding = "preserve",
-) -> None: ...
+def execute(desc: TileOperatorDesc | OperatorDesc, *buffers: Any, **options: Any) -> None:
+    """Tile ``input`` into ``output``, or execute any operator on the ``buffers`` of its tensors.
 
-
-def execute(
-    desc: TileOperatorDesc | OperatorDesc,
-    input: BufferLike | Mapping[str, Any],  # noqa: A002
-    output: BufferLike | TargetLike | None = None,
-    target: TargetLike | None = None,
-    against: Against = "both",
-    *,
-    padding: Padding = "preserve",
-) -> None:
-    """Tile ``input`` into ``output``, or execute any operator: ``execute(desc, {"ATensor": a, …}, target, against)``.
+        >>> from dml_tile import OperatorDesc, TileOperatorDesc
+        >>> output = bytearray(8)
+        >>> execute(TileOperatorDesc.from_input(data_type="UINT8", sizes=[4], repeats=[2]), b"tile", output)
+        >>> output
+        bytearray(b'tiletile')
+        >>> tensors = dict.fromkeys(["ATensor", "BTensor", "OutputTensor"], {"DataType": "UINT8", "Sizes": [4]})
+        >>> desc = OperatorDesc(type="ELEMENT_WISE_MAX", desc=tensors)
+        >>> execute(desc, {"ATensor": b"dash", "BTensor": b"best", "OutputTensor": output})
+        >>> output
+        bytearray(b'desttile')
 
     Buffers are any contiguous objects with the buffer protocol, read and written from byte 0. Those of an OperatorDesc
     are in one mapping, by field, in C's names or in snake_case: a list for an array of tensors, None, or nothing, for a
@@ -205,24 +197,30 @@ def execute(
     if type(desc) is OperatorDesc:  # isinstance of a pydantic model takes as long as a small tile
         from dml_tile.execution.evaluation import execute_operator  # most programs execute tiles alone
 
-        buffers = cast("Mapping[str, Any]", input)
-        if output is None:
-            execute_operator(desc, buffers, target, against, padding=padding)
-        else:  # the target stands third, and the contract fourth
-            contract = against if target is None else cast("Against", target)
-            execute_operator(desc, buffers, cast("TargetLike", output), contract, padding=padding)
-        return
+        execute_operator(desc, *buffers, **options)
+    else:
+        _execute_tile(cast("TileOperatorDesc", desc), *buffers, **options)
+
+
+def _execute_tile(
+    desc: TileOperatorDesc,
+    input: BufferLike,  # noqa: A002
+    output: BufferLike,
+    target: TargetLike | None = None,
+    against: Against = "both",
+    *,
+    padding: Padding = "preserve",
+) -> None:
     target = resolve(target)
     key = id(desc), id(target), against, padding
     kept = _compiled.get(key)
     if kept is None:
         require_instance(desc, TileOperatorDesc)
-        tile = cast("TileOperatorDesc", desc)
-        kept = _compile("execute", tile, target, against, padding), tile, target
+        kept = _compile("execute", desc, target, against, padding), desc, target
         if len(_compiled) >= _MAX_COMPILED:
             _compiled.clear()
         _compiled[key] = kept
-    kept[0].execute(input, output)  # type: ignore[arg-type]  # the overloads say which
+    kept[0].execute(input, output)
 
 
 _compiled: Final[dict[tuple[int, int, Against, Padding], tuple[CompiledTile, TileOperatorDesc, Target]]] = {}

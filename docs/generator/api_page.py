@@ -19,6 +19,7 @@ from docs.generator.sources import (
     Function,
     constants,
     definition,
+    overloads,
     public_names,
     signature,
     written,
@@ -157,7 +158,8 @@ def _entry(name: str, defined: Definition, described: object) -> Iterator[str]:
             yield from _class(defined, described)
         case _:
             decorators = [f"@{decorator}" for decorator in sorted(_decorators(defined))]
-            text = "\n".join([*decorators, f"def {signature(defined)}"])
+            functions = overloads(described.__module__, name) or [defined]
+            text = "\n".join([*decorators, "\n\n".join(f"def {signature(each)}" for each in functions)])
             yield from (*_code(text), _prose(_docstring(defined)), "")
 
 

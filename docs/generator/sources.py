@@ -75,6 +75,12 @@ def definition(module: str, name: str) -> Definition:
     raise LookupError(f"{module} defines no {name}")
 
 
+def overloads(module: str, name: str) -> list[Function]:
+    """The overloads of a function of a module, without the function itself."""
+    functions = [node for node in tree_of(module).body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return [each for each in functions if "overload" in map(written, each.decorator_list)]
+
+
 def constants(node: ast.Module | ast.ClassDef) -> Iterator[Constant]:
     """Yield the assignments of a module or a class, in order; fields without a value too."""
     for statement, following in zip(node.body, [*node.body[1:], None], strict=True):

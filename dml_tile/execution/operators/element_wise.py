@@ -98,7 +98,7 @@ def power(c: ExecutedOperator, x: Array, exponent: Array) -> Array:
         return functions.power(x, exponent)
     if exponent.dtype.kind == "f":
         return functions.power(as_float(x), exponent)
-    whole = np.power(x.astype(f"{x.dtype.kind}4"), np.maximum(exponent, 0).astype(f"{x.dtype.kind}4"))
+    whole = np.power(x.astype(np.uint32), np.maximum(exponent, 0).astype(np.uint32)).view(f"{x.dtype.kind}4")
     broken = saturated(np.power(x.astype(np.float64), exponent), x.dtype)
     return np.where(exponent < 0, broken, np.clip(whole, *c.out.limits))
 

@@ -118,9 +118,8 @@ def nonzero_coordinates(c: ExecutedOperator) -> tuple[Array, FirstRows]:
     """Return the number of elements other than 0, and a row of coordinates for each; further rows are not written."""
     output = c.outputs["OutputCoordinatesTensor"]
     assert isinstance(output, Output)
-    found = np.argwhere(c.x != 0)
-    rows = found[:, found.shape[1] - output.shape[-1] :]
-    return np.array(len(found), np.uint32), FirstRows(rows.reshape(*output.shape[:-2], *rows.shape))
+    rows = np.argwhere(of_last_dimensions(c.x, output.shape[-1]) != 0)
+    return np.array(len(rows), np.uint32), FirstRows(rows.reshape(*output.shape[:-2], *rows.shape))
 
 
 # padding and filling

@@ -50,7 +50,7 @@ def average_pooling_grad(c: ExecutedOperator) -> Array:
 def lp_pooling(c: ExecutedOperator) -> Array:
     x = c["InputTensor"]
     powers = windows_of(c, x.shape, c.out.shape).one_by_one(np.abs(x) ** c.P)
-    return added(powers) ** (1 / c.P)
+    return added(powers) ** (1 / np.float32(c.P))
 
 
 def most(c: ExecutedOperator, x: Array, out: Lengths, *, indices: bool = True) -> tuple[Array, Array]:
