@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.known import known
@@ -259,9 +259,9 @@ class Finding:
     would die. ``hresult`` is DirectML's; None if it accepts the descriptor, returns nothing, or the result is unknown.
     ``tries`` are the ways out.
 
-    A message about a file has a rule of ``OWN``, and no basis; ``path`` is then the JSON pointer of a part, and
-    ``position`` its position in the text, if known, and ``line`` the number of a line of JSON. ``about`` identifies a
-    message that names further parts.
+    A message about a file has a rule of ``OWN``, and no basis; ``source`` is the file's name, ``path`` the JSON pointer
+    of a part, ``position`` its position in the text, if known, and ``line`` the number of a line of JSON. ``about``
+    identifies a message that names further parts.
 
     A message about a model's nodes is about ``count`` of them, with one ``placement``, at ``targets``: those of one
     ``operator``, or of any if that is empty. The first has this ``path`` and ``name``. The count is 0 if it is about
@@ -277,6 +277,7 @@ class Finding:
     crash: bool = False
     url: str = ""
     tries: tuple[Try, ...] = ()
+    source: str = field(default="", compare=False)
     position: Position | None = field(default=None, compare=False)
     line: int | None = field(default=None, compare=False)
     about: str = field(default="", compare=False)
@@ -294,6 +295,11 @@ class Finding:
     def field(self) -> str:
         """The last part of the path: ``DataType`` of ``InputTensor.DataType``."""
         return self.path.rpartition(".")[2]
+
+    @property
+    def location(self) -> str:
+        """The part of a source that it is about, as messages name it."""
+        return location_of(self.source, self.path, self.position, self.line)
 
     @property
     def suggestion(self) -> str | None:
@@ -371,18 +377,20 @@ OWN: Final[dict[str, Rule[object]]] = {
 } | {rule.id: rule for rule in KNOWN.values() if rule.key == "nodes"}
 """The rules about unreadable files, notices, skipped files and node placements, and known departures of nodes."""
 
-Found: TypeAlias = tuple[str, Finding]
-"""A finding about a file or folder, behind its name."""
-
 
 def own_finding(
-    own_id: str, message: str, pointer: str = "", position: Position | None = None, suggestion: str | None = None
+    own_id: str,
+    message: str,
+    pointer: str = "",
+    position: Position | None = None,
+    suggestion: str | None = None,
+    source: str = "",
 ) -> Finding:
     """Return a finding of a rule of ``OWN``."""
     tries = (Try(suggestion),) if suggestion else ()
-    return Finding(own_id, pointer, message, OWN[own_id].usual_severity, tries=tries, position=position)
+    return Finding(own_id, pointer, message, OWN[own_id].usual_severity, tries=tries, source=source, position=position)
 
 
-def unreadable(pointer: str, message: str, position: Position | None = None) -> Finding:
+def unreadable(pointer: str, message: str, position: Position | None = None, source: str = "") -> Finding:
     """Return the finding about a part of a source that cannot be read."""
-    return own_finding(UNREADABLE, message, pointer, position)
+    return own_finding(UNREADABLE, message, pointer, position, source=source)

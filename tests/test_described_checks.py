@@ -118,7 +118,8 @@ def test_no_release_is_refused_for_the_level_of_an_operator_over_its_own_directm
     assert "3 nodes on DirectML (3 accepted)" in printed
 
 
-def test_the_descriptors_of_a_model_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_descriptors_of_a_model_are_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(placer, "MAX_DESCRIBED_BYTES", 300)
     path = save("a = Relu(x); b = Exp(a); c = Neg(b); d = Relu(c); y = Abs(d)", inputs=[typed("x", SHAPE)])
     part, *_ = read_nodes(Path(path), KnownShapes(), [deployed(Target.parse(NEW))])

@@ -171,7 +171,7 @@ def test_a_row_of_a_page_keeps_no_text_that_is_not_shown() -> None:
 
 def test_models_and_problems_are_bounded_too() -> None:
     many = MAX_ON_A_PAGE + 1
-    html = page([], [("a.json", unreadable("", "is bad"))] * many, [CheckedFile("a.onnx", is_model=True)] * many)
+    html = page([], [unreadable("", "is bad", source="a.json")] * many, [CheckedFile("a.onnx", is_model=True)] * many)
     assert len(rows(html, "models")) == len([*section(html, "not-read").iter("li")]) == MAX_ON_A_PAGE
     assert text_of(section(html, "models")).endswith("and 1 more model")
     assert text_of(section(html, "not-read")).endswith("and 1 more problem")
@@ -186,7 +186,7 @@ def test_a_name_in_the_syntax_of_templates_stays_text(form: str) -> None:
 # Markdown
 
 
-def summary(*tiles: Sequence[Result], problems: Sequence[tuple[str, Finding]] = ()) -> str:
+def summary(*tiles: Sequence[Result], problems: Sequence[Finding] = ()) -> str:
     return report_of("markdown", tiles, problems)
 
 
@@ -200,7 +200,7 @@ def test_notes_stand_in_markdown_below_a_tile_that_has_some() -> None:
 def test_a_long_list_in_markdown_is_cut_and_counted() -> None:
     many = markdown.MAX_IN_A_COMMENT + 2
     text = summary(
-        *[checked(WRONG)] * many, *[checked(SHORT)] * many, problems=[("a", unreadable("", "is bad"))] * many
+        *[checked(WRONG)] * many, *[checked(SHORT)] * many, problems=[unreadable("", "is bad", source="a")] * many
     )
     assert text.count("| ✕ refused") == text.count("| ✓ accepted") == markdown.MAX_IN_A_COMMENT
     assert "Not listed: 2 refused, 2 accepted.\n" in text

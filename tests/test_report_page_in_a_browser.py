@@ -77,7 +77,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         checked(WRONG, NEW, source="a.json"),
         checked(Item(f"/{HOSTILE}", WRONG.desc), NEW, source=HOSTILE),
     ]
-    problems = [(HOSTILE, unreadable("", HOSTILE))]
+    problems = [unreadable("", HOSTILE, source=HOSTILE)]
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(page(tiles, problems, [CheckedFile(HOSTILE, is_model=True)]), "utf-8")
     return path.as_uri()

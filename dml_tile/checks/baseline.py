@@ -19,7 +19,7 @@ from dml_tile.errors import ConfigError
 from dml_tile.files.paths import STANDARD_INPUT, ProjectPath, why_refused
 from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_regular, open_without_waiting, read_whole
-from dml_tile.findings import OLD_BASELINE_ENTRY, OWN, RUN_TIME, UNUSED_BASELINE_ENTRY, Finding, Found, own_finding
+from dml_tile.findings import OLD_BASELINE_ENTRY, OWN, RUN_TIME, UNUSED_BASELINE_ENTRY, Finding, own_finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.readers.sources import is_model_file
 from dml_tile.text import encodable, printable, printable_json
@@ -111,12 +111,12 @@ class Baseline:
 
     def notices(
         self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection, via: str
-    ) -> Iterator[Found]:
+    ) -> Iterator[Finding]:
         """Yield a notice of each entry without a reason, and of each that this run looked for and did not find."""
         for entry in sorted(self._old, key=_ORDER):
-            yield self._file, own_finding(OLD_BASELINE_ENTRY, f"has no reason, rewrite it: {entry}")
+            yield own_finding(OLD_BASELINE_ENTRY, f"has no reason, rewrite it: {entry}", source=self._file)
         for entry in sorted(self.looked_for(files, targets, selection, via) - self._occurring, key=_ORDER):
-            yield self._file, own_finding(UNUSED_BASELINE_ENTRY, f"no longer occurs: {entry}")
+            yield own_finding(UNUSED_BASELINE_ENTRY, f"no longer occurs: {entry}", source=self._file)
 
     def looked_for(
         self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection, via: str

@@ -26,7 +26,7 @@ from dml_tile.files.paths import (
 from dml_tile.files.patterns import OUTSIDE, Patterns
 from dml_tile.files.repository import list_root, path_from
 from dml_tile.files.whole import read_whole
-from dml_tile.findings import NOTHING_TO_CHECK, Finding, Found, own_finding, unreadable
+from dml_tile.findings import NOTHING_TO_CHECK, Finding, own_finding, unreadable
 from dml_tile.readers.descriptors import open_source
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.item import Item
@@ -123,7 +123,7 @@ class NamedFiles(NamedTuple):
     """The files to check, each once; the skipped ones; and the files of each name that has to hold something."""
 
     files: list[str]
-    passed_over: list[Found]
+    passed_over: list[Finding]
     of_names: dict[str, list[str]]
 
 
@@ -148,7 +148,7 @@ def files_named(
     """
     of_names: dict[str, list[str]] = {}
     files: dict[Hashable, str] = {}
-    over: dict[Hashable, Found] = {}
+    over: dict[Hashable, Finding] = {}
     walked: set[PurePath] = set()
     search = partial(expanded, walked=walked, ignores_none=ignores_none, leaves_out=exclusion.leaves_out, root=root)
     patterns = dict.fromkeys(filter(is_pattern, names))
@@ -167,7 +167,7 @@ def files_named(
             if refused := why_refused(match, root, may_be_special=is_argument):
                 complain(match, unreadable("", refused))
                 continue
-            passed: list[Found] = []
+            passed: list[Finding] = []
             try:
                 require_local(match)
                 found = list(search(match, pass_over=passed.append))
@@ -177,7 +177,7 @@ def files_named(
             has_to_hold = not (skips_others or isinstance(name, ProjectPath))
             if found and has_to_hold:
                 of_names.setdefault(name, []).extend(found)
-            elif has_to_hold and all(finding.message != EXCLUDED for _, finding in passed):
+            elif has_to_hold and all(finding.message != EXCLUDED for finding in passed):
                 complain(match, EMPTY_FOLDER)
             if found == [match] and skips_others and (skipped := why_skipped(match)):
                 found, passed = [], [skipped]
@@ -189,7 +189,7 @@ def files_named(
                 else:
                     passed.append(passing_over(file, unread))
             for found_over in passed:
-                over.setdefault(_identity(found_over[0]), found_over)
+                over.setdefault(_identity(found_over.source), found_over)
     passed_over = [one for identity, one in over.items() if identity not in files]
     return NamedFiles([*files.values()], passed_over, of_names)
 
@@ -228,7 +228,7 @@ def chosen_tiles(
     known_shapes: KnownShapes,
     pointer: str | None,
     complain: Complain,
-    pass_over: Callable[[Sequence[Found]], object],
+    pass_over: Callable[[Sequence[Finding]], object],
     via: BackEnd | None = None,
     target: Target | None = None,
     root: str = "",

@@ -23,35 +23,6 @@ _OF_SHAPES: Final = Reason(Placement.CPU, "ORT-CPU-preferred", "nodes compute sh
 """The one reason for all nodes that stay on the CPU since all that they need is there."""
 
 
-def departure_of(
-    reason: Reason,
-    operator: str = "",
-    nodes: Sequence[NamedNode] = (),
-    count: int = 0,
-    targets: tuple[str, ...] = (),
-    via: str = "",
-) -> Finding:
-    """Return the finding that a reason keeps nodes of one operator from DirectML, or without nodes, a model.
-
-    The operator is empty for a reason that is of any operator. The message is the reason alone; ``with_places`` says
-    more.
-    """
-    return Finding(
-        reason.rule,
-        nodes[0].pointer if nodes else "",
-        reason.why,
-        OWN[reason.rule].usual_severity,
-        tries=(Try(reason.suggestion),) if reason.suggestion else (),
-        about=f"{operator}{reason.joint or ': '}{reason.why}" if operator else reason.text,
-        operator=operator,
-        name=nodes[0].name if nodes else "",
-        placement=reason.placement,
-        count=count or len(nodes),
-        targets=targets,
-        via=via,
-    )
-
-
 def with_places(departure: Finding, targets: Sequence[str]) -> Finding:
     """Return a departure whose message has the operator, the number of nodes, the first of them, and these targets."""
     via = f" via {departure.via}" if departure.via else ""
@@ -139,16 +110,44 @@ class ModelNodes:
             else Counter()
             for i in range(len(self.targets))
         ]
-        via = self.via.name if self.via.release else ""
         found: dict[tuple[str, Reason], dict[str, list[NamedNode]]] = {}
         for i, target in enumerate(self.targets):
             for operator, reason, node in self._departing(i):
                 nodes = found.setdefault((operator, reason), {}).setdefault(target.name, [])
                 nodes += [node] if node else []
         self.departures = self.counted = [
-            departure_of(reason, operator, next(iter(at.values())), max(map(len, at.values())), tuple(at), via)
+            self._departure(reason, operator, next(iter(at.values())), max(map(len, at.values())), tuple(at))
             for (operator, reason), at in found.items()
         ]
+
+    def _departure(
+        self,
+        reason: Reason,
+        operator: str,
+        nodes: Sequence[NamedNode],
+        count: int = 1,
+        targets: tuple[str, ...] = (),
+    ) -> Finding:
+        """Return the finding that a reason keeps nodes of one operator from DirectML, or without nodes, the model.
+
+        The operator is empty for a reason that is of any operator. The message is the reason alone; ``with_places``
+        says more.
+        """
+        return Finding(
+            reason.rule,
+            nodes[0].pointer if nodes else "",
+            reason.why,
+            OWN[reason.rule].usual_severity,
+            tries=(Try(reason.suggestion),) if reason.suggestion else (),
+            source=self.source,
+            about=f"{operator}{reason.joint or ': '}{reason.why}" if operator else reason.text,
+            operator=operator,
+            name=nodes[0].name if nodes else "",
+            placement=reason.placement,
+            count=count if nodes else 0,
+            targets=targets,
+            via=self.via.name if self.via.release else "",
+        )
 
     def _departing(self, target: int) -> Iterator[tuple[str, Reason, NamedNode | None]]:
         """Yield what keeps the model from DirectML at a target, then its nodes, each with its operator."""
@@ -261,8 +260,8 @@ class ModelNodes:
             finding = own_finding(GONE, reason.text)
         else:
             is_of_model = number in self.placed.errors[0]
-            departure = departure_of(reason) if is_of_model else departure_of(reason, operator_name(named), [named])
-            finding = with_places(departure, ())
+            of_node = ("", ()) if is_of_model else (operator_name(named), [named])
+            finding = with_places(self._departure(reason, *of_node), ())
         return replace(item, departure=replace(finding, path="", url=OWN[finding.rule].url))
 
     @cached_property

@@ -128,7 +128,7 @@ class Questions(NamedTuple):
         for first, *others in problems.values():
             places = [f"line {other.line}" if other.line else other.path for other in others]
             also = f"; also at {listed(places)}" if others else ""
-            yield replace(first, message=first.message + also, about=first.message)
+            yield replace(first, message=first.message + also, about=first.message, source=file)
         checked.is_whole = not problems
         checked.facts = sources.new_facts()
         if checked.nodes:
@@ -136,7 +136,7 @@ class Questions(NamedTuple):
 
             yield from (with_places(each, each.targets) for each in checked.nodes.counted)
         for message in checked.facts.contradictions:
-            yield own_finding(CONTRADICTION, message)
+            yield own_finding(CONTRADICTION, message, source=file)
         yield checked
 
     def _placed(self, checked: CheckedFile, placed: PlacedModel) -> ModelNodes:

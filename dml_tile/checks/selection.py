@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from dml_tile.checks.files import NO_EXCLUSION, Exclusion
-from dml_tile.findings import UNUSED_IGNORE, Found, own_finding
+from dml_tile.findings import UNUSED_IGNORE, Finding, own_finding
 from dml_tile.text import nearest
 
 
@@ -82,7 +82,9 @@ class FileIgnores:
             )
         return self._known[key]
 
-    def notices(self, file: str, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool) -> Iterator[Found]:
+    def notices(
+        self, file: str, met: set[Suppression], patterns: frozenset[int], *, is_whole: bool
+    ) -> Iterator[Finding]:
         """Yield a notice for each rule that a settings file ignores in a matching file, and that suppresses nothing.
 
         ``met`` suppressed something. If the whole project was checked (``is_whole``), all patterns count.
@@ -91,4 +93,4 @@ class FileIgnores:
             for rule in rules:
                 if Suppression(rule, number) not in met and (is_whole or number in patterns):
                     message = f"per-file-ignores: {pattern!r}: {rule} silences nothing"
-                    yield file, own_finding(UNUSED_IGNORE, message)
+                    yield own_finding(UNUSED_IGNORE, message, source=file)

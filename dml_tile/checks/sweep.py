@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby, islice
 from multiprocessing import active_children, get_context, parent_process
@@ -87,7 +87,7 @@ def _checked_files(
     unread: list[CheckedFile] = []
 
     def complain(name: str, problem: Finding) -> None:
-        unread.append(CheckedFile(name, findings=(problem,), is_whole=False))
+        unread.append(CheckedFile(name, findings=(replace(problem, source=name),), is_whole=False))
 
     named, *_ = files_named(names, complain, via=check.via)
     files = [*named, *stored]
@@ -163,7 +163,7 @@ class Workers:
             if isinstance(error, (BrokenExecutor, CancelledError)) and not self.new:
                 raise BrokenExecutor(f"the executor gave up: {error}") from error
             checked = CheckedFile(str(file), is_model=is_model_file(file), is_whole=False)
-            return iter([(file, unreadable("", _cause_of_failure(error))), (file, checked)])
+            return iter([(file, unreadable("", _cause_of_failure(error), source=str(file))), (file, checked)])
 
 
 def _cause_of_failure(error: Exception) -> str:

@@ -25,7 +25,6 @@ from dml_tile.findings import (
     UNUSED_VIA,
     Against,
     Finding,
-    Found,
     Severity,
     apply_rules,
     bases_of,
@@ -171,7 +170,7 @@ def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> t
 
 def back_end_notices(
     via: BackEnd, targets: Iterable[Target], files: Iterable[CheckedFile], *, is_an_option: bool
-) -> Iterator[Found]:
+) -> Iterator[Finding]:
     """Yield a notice, at the first file of descriptors, that an option for a back end says nothing of these.
 
     Yield another, at the first model, of targets where Chromium may pass a graph to ONNX Runtime.
@@ -181,10 +180,10 @@ def back_end_notices(
     if names and is_an_option:
         others = f", as are those of {plural(len(names) - 1, 'more file')}" if len(names) > 1 else ""
         message = f"its descriptors are checked as DirectML gets them{others}; --via {via.name} is of models"
-        yield names[0], own_finding(UNUSED_VIA, message)
+        yield own_finding(UNUSED_VIA, message, source=names[0])
     open_at = [target.name for target in targets if via.name == CHROMIUM.name and may_use_onnx_runtime(target)]
     model = next((each.source for each in files if each.is_model), None)
     if open_at and model is not None:
         where = f"at {', '.join(open_at)}, where Chromium's feature WebNNOnnxRuntime is on"
         message = f"{where}, ONNX Runtime takes the graph, with a provider that is not known here"
-        yield model, own_finding(OTHER_RUNTIME, message)
+        yield own_finding(OTHER_RUNTIME, message, source=model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -36,7 +37,7 @@ from dml_tile.cli.options import CheckOptions, folder_of_links
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import repository_root
-from dml_tile.findings import CONTRADICTION, OWN, Finding, Found, Severity, unreadable
+from dml_tile.findings import CONTRADICTION, OWN, Finding, Severity, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.sources import EMPTY, EXCLUDED, is_left_out, is_model_file, passing_over
 from dml_tile.reports.bounds import bounded, bounded_finding, bounded_nodes
@@ -140,8 +141,8 @@ class CheckRun:
         self._target_names = [target.name for target in self.questions.targets]
         self._is_via_an_option = "via" in config.options and self.questions.via is not None
         self.status = ExitStatus(lets_findings_pass=bool(options.write_baseline))
-        self._passed_over: list[Found] = []
-        self._contradictions: list[Found] = []
+        self._passed_over: list[Finding] = []
+        self._contradictions: list[Finding] = []
         self._of_names: Mapping[str, Sequence[str]] = {}
         self._reports: Sequence[Report] = ()
         self._files: list[CheckedFile] = []
@@ -194,17 +195,17 @@ class CheckRun:
         if self._is_via_an_option and all(self._of_names.get(name) == [name] for name in self.names):
             require_models(config.settings.via or "", files)
         excluding = "--exclude" if "exclude" in config.options else f"exclude in {config.file}"
-        for name, finding in self._passed_over:
-            if finding.message == EXCLUDED and name in self.names:
-                complain(name, [unreadable("", f"is not checked; {excluding} leaves it out")])
+        for finding in self._passed_over:
+            if finding.message == EXCLUDED and finding.source in self.names:
+                complain(finding.source, [unreadable("", f"is not checked; {excluding} leaves it out")])
         if self.is_project:
             for number, pattern in enumerate(exclusion.patterns.lines):
                 if number not in exclusion.patterns.met:
                     complain("check", [unreadable("", f"{excluding}: {pattern!r} matches nothing")])
         if self.questions.is_strict:
-            for name, finding in self._passed_over:
-                if not is_left_out((name, finding)):
-                    self.status.complain(name, forbidden(finding.message))
+            for finding in self._passed_over:
+                if not is_left_out(finding):
+                    self.status.complain(finding.source, forbidden(finding.message))
             self._passed_over = [*filter(is_left_out, self._passed_over)]
         return files
 
@@ -226,23 +227,23 @@ class CheckRun:
             reports_in(self.formats, report_options) as self._reports,
         ):
             for found in self.status.problems:
-                self._report(*found)
+                self._report(found)
             events = workers.events(questions, files) if workers else checked_here(questions, files)
             for file, event in counted_files(events, len(files)):
                 self._take(file, event)
             self._take_notices()
             self._complain_of_empty_names()
             for found in self._passed_over:
-                self._report(*found)
+                self._report(found)
             for report in self._reports:
                 report.end(self._files)
 
-    def _report(self, name: str, finding: Finding) -> None:
+    def _report(self, finding: Finding) -> None:
         finding = bounded_finding(finding)
         for report in self._reports:
-            report.finding(name, finding)
+            report.finding(finding)
 
-    def _take_finding(self, name: str, finding: Finding) -> None:
+    def _take_finding(self, finding: Finding) -> None:
         """Take a finding about a file."""
         own = OWN[finding.rule]
         if own.is_selectable:
@@ -250,15 +251,15 @@ class CheckRun:
                 return
             self.status.count_findings(are_failing=not finding.passes(self.questions.fail_on))
         elif own.status == UNREADABLE:
-            self.status.complain(name, finding)
+            self.status.complain(finding.source, finding)
         elif own.id == CONTRADICTION:
-            self._contradictions.append((name, finding))
-        self._report(name, finding)
+            self._contradictions.append(finding)
+        self._report(finding)
 
     def _take(self, file: str, event: Event) -> None:
         match event:
             case Finding():
-                self._take_finding(file, event)
+                self._take_finding(event)
             case CheckedFile():
                 event.nodes = None  # the reports have what they list of these
                 self._files.append(event)
@@ -290,8 +291,8 @@ class CheckRun:
             read = [name_of(file) for file in files if not unread_through(file, self.questions.via)]
             is_complained_of = files == [name] and not read
             if empty.issuperset(read) and not is_complained_of:
-                self._take_finding(name_of(name), HOLDS_NOTHING)
-                self._passed_over = [found for found in self._passed_over if found[0] != name_of(name)]
+                self._take_finding(replace(HOLDS_NOTHING, source=name_of(name)))
+                self._passed_over = [found for found in self._passed_over if found.source != name_of(name)]
 
     def _take_notices(self) -> None:
         """Take the notices about settings and about the baseline."""
@@ -307,7 +308,7 @@ class CheckRun:
         if known:
             notices += known.notices(self._files, self._target_names, questions.selection, self._via)
         for found in notices:
-            self._take_finding(*found)
+            self._take_finding(found)
 
     def write_baseline(self, file: str) -> None:
         """Write the entries found, and the old ones that this run did not look for."""
@@ -329,10 +330,10 @@ class CheckRun:
         if not (options.quiet or shows_passed_over(self.formats)):
             count_passed_over(self._passed_over)
         if options.verbose:
-            for name, finding in self._passed_over:
-                complain(name, [unreadable("", f"skipped, {finding.message}")])
-        for source, finding in self._contradictions:
-            complain(source, [finding])
+            for finding in self._passed_over:
+                complain(finding.source, [unreadable("", f"skipped, {finding.message}")])
+        for finding in self._contradictions:
+            complain(finding.source, [finding])
         self._complain_of_unknown_names()
         has_operators = any(each.is_checked for each in files)
         by_option = "require_operators" in self.config.options

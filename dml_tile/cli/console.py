@@ -6,12 +6,13 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from types import FrameType
 from typing import Final, Literal, NoReturn
 
 import typer
 
-from dml_tile.findings import Finding, Found, location_of
+from dml_tile.findings import Finding
 
 FailOn = Literal["error", "warning", "note", "never"]
 
@@ -24,13 +25,13 @@ class ExitStatus:
 
     def __init__(self, *, lets_findings_pass: bool = False) -> None:
         self.code = CLEAN
-        self.problems: list[Found] = []
+        self.problems: list[Finding] = []
         self._code_of_findings = CLEAN if lets_findings_pass else FINDINGS
 
     def complain(self, source: str, problem: Finding) -> None:
         """Report on standard error a file that cannot be read or used."""
         complain(source, [problem])
-        self.problems.append((source, problem))
+        self.problems.append(replace(problem, source=source))
         self.code = UNREADABLE
 
     def count_findings(self, *, are_failing: bool = True) -> None:
@@ -44,11 +45,11 @@ def complain(source: str, problems: Sequence[Finding]) -> None:
     from dml_tile.text import printable
 
     for problem in map(bounded_finding, problems):
-        where = location_of(source, problem.path, problem.position, problem.line)
+        where = replace(problem, source=source).location
         print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
 
 
-def count_passed_over(ones: Sequence[Found]) -> None:
+def count_passed_over(ones: Sequence[Finding]) -> None:
     """Print on standard error how many files and folders are skipped, by reason, if any are."""
     if ones:
         from dml_tile.reports.wording import passed_over

@@ -14,7 +14,7 @@ from dml_tile.errors import InputError, input_error
 from dml_tile.files.links import GIT, followed, why_not_followed
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
-from dml_tile.findings import EXTERNAL_DATA, NOTHING_TO_CHECK, PASSED_OVER, Finding, Found, own_finding
+from dml_tile.findings import EXTERNAL_DATA, NOTHING_TO_CHECK, PASSED_OVER, Finding, own_finding
 from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import open_source, read_source
 from dml_tile.readers.file_kinds import FileKind, kind_of, why_unread
@@ -84,18 +84,17 @@ class StoredFile(str):
         return type(self), (self.opens,)
 
 
-def passing_over(name: str, reason: str) -> Found:
-    """Return the finding on a file that holds nothing to check, or on a folder that is not entered, and its name.
+def passing_over(name: str, reason: str) -> Finding:
+    """Return the finding on a file that holds nothing to check, or on a folder that is not entered.
 
     A folder's name has a slash at the end.
     """
-    return name, own_finding(PASSED_OVER, reason)
+    return own_finding(PASSED_OVER, reason, source=name)
 
 
-def is_left_out(passed_over: Found) -> bool:
+def is_left_out(passed_over: Finding) -> bool:
     """Return True for skipped folders, and for files that are not opened."""
-    name, finding = passed_over
-    return name.endswith("/") or finding.message in _LEFT_OUT
+    return passed_over.source.endswith("/") or passed_over.message in _LEFT_OUT
 
 
 def is_model_file(name: str) -> bool:
@@ -198,7 +197,7 @@ def expanded(
     *,
     ignores_none: bool = False,
     leaves_out: Callable[[str], bool] = lambda file: False,
-    pass_over: Callable[[Found], object] = lambda found: None,
+    pass_over: Callable[[Finding], object] = lambda found: None,
     root: str = "",
 ) -> Iterator[str]:
     """Yield a file itself; for a folder, files at any depth that may have tiles, ordered by name.
@@ -218,7 +217,7 @@ def expanded(
         yield name
 
 
-def why_skipped(name: str) -> Found | None:
+def why_skipped(name: str) -> Finding | None:
     """Return why a file would be skipped in a folder; None if it is read, or is no regular file."""
     file = Path(name)
     if not file.is_file():
@@ -236,7 +235,7 @@ class _Walk(NamedTuple):
     walked: set[PurePath]
     ignores_none: bool
     leaves_out: Callable[[str], bool]
-    pass_over: Callable[[Found], object]
+    pass_over: Callable[[Finding], object]
     root: str
 
     def files(self, folder: Path) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, starmap
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, Final
 from urllib.parse import quote
@@ -35,11 +35,11 @@ class RowReport(Report):
         for row in chain(rows_of(results), open_rows(results)):
             self._take(row)
 
-    def finding(self, source: str, finding: Finding) -> None:
+    def finding(self, finding: Finding) -> None:
         if OWN[finding.rule].key in self.taken:
-            self._take(row_of(source, finding))
+            self._take(row_of(finding))
         else:
-            super().finding(source, finding)
+            super().finding(finding)
 
     @abstractmethod
     def _take(self, row: FindingRow) -> None: ...
@@ -97,7 +97,7 @@ class LimitedReport(RowReport):
     def end(self, files: Sequence[CheckedFile]) -> None:
         """Write the rows, those of unreadable files first."""
         self._counts[Severity.ERROR] += len(self.problems)
-        self._kept[Severity.ERROR][:0] = starmap(row_of, self.problems[:MAX_SHOWN])
+        self._kept[Severity.ERROR][:0] = map(row_of, self.problems[:MAX_SHOWN])
         title = headline(files, self._counted, self.problems)
         for severity, kept in self._kept.items():
             if self._counts[severity] > MAX_SHOWN:
@@ -209,7 +209,7 @@ class SarifReport(RowReport):
         """Write the rules, the unreadable files, and contradictions of declared shapes."""
         notifications = [
             {"level": str(each.severity), "message": {"text": each.message}, "locations": self._locations(each)}
-            for each in starmap(row_of, self.problems + self.found["contradictions"])
+            for each in map(row_of, self.problems + self.found["contradictions"])
         ]
         if self._count > MAX_RESULTS:
             text = f"{self._count - MAX_RESULTS} results are left out: code scanning takes {MAX_RESULTS}"

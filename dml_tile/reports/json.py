@@ -35,12 +35,10 @@ _FINDING: Final = (
 _MODEL_ERROR: Final = ("target", "rule", "message", "severity", "suggestion")
 
 
-def record_of(
-    keys: Iterable[str], finding: Finding, source: str, position: Position | None = None, target: str = ""
-) -> Json:
+def record_of(keys: Iterable[str], finding: Finding, position: Position | None = None, target: str = "") -> Json:
     """Return these keys of a finding."""
     shown = {
-        "source": encodable(source),
+        "source": encodable(finding.source),
         "pointer": finding.path,
         "target": target,
         "rule": finding.rule,
@@ -90,9 +88,7 @@ def result_record(result: Result, fail_on: Severity | None) -> Json:
         "lowest_level": result.lowest_level.short if result.lowest_level else never,
         "unknown": [*map(str, item.unknown)],
         "not_looked_at": result.not_looked_at,
-        "findings": [
-            record_of(_FINDING, finding, item.source, item.position(finding.path)) for finding in result.findings
-        ],
+        "findings": [record_of(_FINDING, finding, item.position(finding.path)) for finding in result.findings],
         "via": item.via,
         "deselected": len(result.uncounted.get(NOT_SELECTED, ())),
         "times": item.times,
@@ -138,7 +134,7 @@ def _model_errors(nodes: ModelNodes) -> Iterator[Json]:
     for each in nodes.counted:
         finding = bounded_finding(with_places(each, ()))  # each record has its target
         if finding.severity is Severity.ERROR or not each.count:
-            yield from (record_of(_MODEL_ERROR, finding, nodes.source, target=target) for target in each.targets)
+            yield from (record_of(_MODEL_ERROR, finding, target=target) for target in each.targets)
 
 
 def _of_nodes(nodes: ModelNodes) -> Json:
@@ -188,14 +184,14 @@ class JsonReport(Report):
         self._write_list("sources", self._sources(files))
         for key, keys in _KEYS.items():
             if found := self.found[key]:
-                self._write_list(key, (record_of(keys, finding, source, finding.position) for source, finding in found))
+                self._write_list(key, (record_of(keys, finding, finding.position) for finding in found))
         self._write_json("}\n")
 
     def _sources(self, files: Sequence[CheckedFile]) -> Iterator[Json]:
-        passed_over = {source for source, _ in self.passed_over}
+        passed_over = {finding.source for finding in self.passed_over}
         contradictions: dict[str, list[str]] = {}
-        for source, finding in self.found["contradictions"]:
-            contradictions.setdefault(source, []).append(finding.message)
+        for finding in self.found["contradictions"]:
+            contradictions.setdefault(finding.source, []).append(finding.message)
         for each in files:
             if each.source not in passed_over:
                 yield {
@@ -205,9 +201,9 @@ class JsonReport(Report):
                     **self._of_source.get(each.source, {}),
                     "passed_over": "",
                 }
-        for source, finding in self.passed_over:
+        for finding in self.passed_over:
             yield {
-                "source": encodable(source),
+                "source": encodable(finding.source),
                 "operators": 0,
                 "contradictions": [],
                 "passed_over": finding.message,
@@ -238,9 +234,9 @@ class JsonLinesReport(Report):
         for error in _model_errors(nodes):
             self._write_json(f"{json.dumps({'source': encodable(nodes.source), **error})}\n")
 
-    def finding(self, source: str, finding: Finding) -> None:
+    def finding(self, finding: Finding) -> None:
         if keys := _KEYS.get(OWN[finding.rule].key):
-            self._write_one(record_of(keys, finding, source, finding.position))
+            self._write_one(record_of(keys, finding, finding.position))
 
     def _write_one(self, record: Json) -> None:
         self._write_json(f"{_text(record)}\n")

@@ -66,7 +66,7 @@ class JunitReport(Report):
                 text = _element("system-out", summary_of(nodes, i))
                 self._add_case(nodes.source, f"nodes at {target.label}", None, text, "")
 
-    def finding(self, source: str, finding: Finding) -> None:
+    def finding(self, finding: Finding) -> None:
         """Add an error for an unreadable file, and a test for a notice."""
         key, message = OWN[finding.rule].key, printable(finding.message)
         if key == "errors":
@@ -75,13 +75,13 @@ class JunitReport(Report):
             name = pointer or (f"reading: {short_name(reason)}" if finding.path else "reading")
         elif key in ("notices", "nodes"):
             # counts and targets stay out of the name, by which servers follow a test
-            name, text = f"{finding.rule}: {short_name(finding.about or message)}", row_of(source, finding).text
+            name, text = f"{finding.rule}: {short_name(finding.about or message)}", row_of(finding).text
             kind, outcome = "", _element("system-out", text)
             if not finding.passes(self.options.fail_on):
                 kind, outcome = "failures", _element("failure", text, type=finding.rule, message=message)
         else:
             return
-        self._add_case(source, name, finding.position, outcome, kind)
+        self._add_case(finding.source, name, finding.position, outcome, kind)
 
     def end(self, files: Sequence[CheckedFile]) -> None:
         self._finish_suite()

@@ -36,14 +36,14 @@ class MarkdownReport(OverviewReport):
         environment = templates(_escaped)
         environment.filters |= {"code": _code, "code_in_a_table": _code_in_a_table}
         placed = self.placed
-        departures = [(source, with_places(each, each.targets)) for source, each in placed.departures]
+        departures = [with_places(each, each.targets) for each in placed.departures]
         pieces = environment.get_template("markdown.md").generate(
             report=self,
             rows=self.rows,
             files=files,
             placed=placed,
-            worse=[each for each in departures if each[1].severity is not Severity.NOTE],
-            notes=[each for each in departures if each[1].severity is Severity.NOTE],
+            worse=[each for each in departures if each.severity is not Severity.NOTE],
+            notes=[each for each in departures if each.severity is Severity.NOTE],
             MAX_IN_A_COMMENT=MAX_IN_A_COMMENT,
         )
         for piece in pieces:

@@ -26,9 +26,9 @@ SIGNS: Final = dict(zip(wording.VERDICTS, "✕!!–→◑◐✓", strict=True))
 _MAX_FINDINGS: Final = 10
 
 
-def located(source: str, finding: Finding) -> str:
+def located(finding: Finding) -> str:
     """Return the part of a source that a finding is about, cut short."""
-    return clipped(location_of(source, finding.path, finding.position, finding.line))
+    return clipped(finding.location)
 
 
 class RowLowering(NamedTuple):
@@ -136,7 +136,7 @@ class PlacedModels:
         self.targets: Sequence[Target] = ()
         self.rows: list[tuple[str, list[tuple[str, dict[Placement, int]]]]] = []
         self._max_listed = max_listed
-        self._departures: dict[Severity, list[tuple[str, Finding]]] = {each: [] for each in Severity}
+        self._departures: dict[Severity, list[Finding]] = {each: [] for each in Severity}
 
     def add(self, source: str, nodes: ModelNodes) -> None:
         """Add a model, by the name that its row has."""
@@ -148,13 +148,13 @@ class PlacedModels:
         for departure in nodes.counted:
             listed = self._departures[departure.severity]
             if len(listed) < self._max_listed:
-                listed.append((source, departure))
+                listed.append(replace(departure, source=source))
             else:
                 self.left_out += 1
 
     @property
-    def departures(self) -> list[tuple[str, Finding]]:
-        """The listed kinds, each behind its model's name."""
+    def departures(self) -> list[Finding]:
+        """The listed kinds."""
         return [each for severity in sorted(Severity, reverse=True) for each in self._departures[severity]]
 
 
@@ -208,9 +208,10 @@ class OverviewReport(Report):
         """Count a model whose nodes were placed, and list it unless there are too many."""
         self.placed.add(clipped(self.options.path(nodes.source)), nodes)
 
-    def finding(self, source: str, finding: Finding) -> None:
+    def finding(self, finding: Finding) -> None:
         """Keep a finding about a file, with its path from the root on; skipped files are only counted."""
-        super().finding(source if finding.rule == PASSED_OVER else self.options.path(source), finding)
+        is_counted = finding.rule == PASSED_OVER
+        super().finding(finding if is_counted else replace(finding, source=self.options.path(finding.source)))
 
     @property
     def rows(self) -> list[OverviewRow]:

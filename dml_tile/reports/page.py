@@ -31,7 +31,7 @@ class PageReport(OverviewReport):
             files=files,
             rules_of_operators=sorted({rule for row in rows for rule in row.rules}),
             placed=placed,
-            rules_of_departures=sorted({finding.rule for _, finding in placed.departures}),
+            rules_of_departures=sorted({finding.rule for finding in placed.departures}),
             models=models,
             sections={
                 "Not read": len(self.problems),

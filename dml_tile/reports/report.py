@@ -13,7 +13,7 @@ from importlib import import_module
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from dml_tile.findings import OWN, Against, Finding, Found, Severity
+from dml_tile.findings import OWN, Against, Finding, Severity
 from dml_tile.text import encodable, printable_json
 
 if TYPE_CHECKING:  # the command line needs the names of formats only
@@ -76,7 +76,7 @@ class Report(ABC):
     def __init__(self, options: ReportOptions) -> None:
         self.options = options
         self._write = options.write
-        self.found: dict[str, list[Found]] = {own.key: [] for own in OWN.values()}
+        self.found: dict[str, list[Finding]] = {own.key: [] for own in OWN.values()}
         """The findings about files that the report keeps, by their keys in JSON."""
         self.problems, self.notices = self.found["errors"], self.found["notices"]
         self.passed_over = self.found["passed_over"]
@@ -97,13 +97,13 @@ class Report(ABC):
     def nodes(self, nodes: ModelNodes) -> None:  # noqa: B027  # most formats follow the findings about them
         """Take the placements of a model's nodes, before the findings about them."""
 
-    def finding(self, source: str, finding: Finding) -> None:
+    def finding(self, finding: Finding) -> None:
         """Take a finding about a file, with an id of ``OWN``; it comes after the file's results.
 
         Those about nodes, which the nodes have already, are not kept.
         """
         if (key := OWN[finding.rule].key) != "nodes":
-            self.found[key].append((source, finding))
+            self.found[key].append(finding)
 
     def end(self, files: Sequence[CheckedFile]) -> None:  # noqa: B027  # most line-by-line formats have no end
         """Write the end of the report, if it has one, after the last operator."""

@@ -80,7 +80,7 @@ class FindingRow:
         return hashlib.sha256(identity.encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
-def row_of(source: str, finding: Finding) -> FindingRow:
+def row_of(finding: Finding) -> FindingRow:
     """Return the row of a finding about a file."""
     key, paths, identity = OWN[finding.rule].key, (finding.path,) if finding.path else (), identity_of(finding)
     if key == "nodes":  # the message names the first node already
@@ -88,7 +88,7 @@ def row_of(source: str, finding: Finding) -> FindingRow:
     elif key == "notices":
         identity = (finding.message,)
     messages, tries = (finding.message,), (finding.tries,)
-    return FindingRow(finding, source, finding.path, finding.position, paths, messages, identity, tries)
+    return FindingRow(finding, finding.source, finding.path, finding.position, paths, messages, identity, tries)
 
 
 def identity_of(problem: Finding) -> tuple[str, ...]:

@@ -146,9 +146,9 @@ def _try_lines(suggestion: str | None) -> Iterator[Line]:
         yield Line(4, ("try: ", "green"), printable(suggestion))
 
 
-def notice_lines(source: str, notice: Finding) -> Iterator[Line]:
+def notice_lines(notice: Finding) -> Iterator[Line]:
     """Yield a notice as lines of text."""
-    where = printable_line_start(location_of(source, "", notice.position))
+    where = printable_line_start(location_of(notice.source, "", notice.position))
     yield Line(0, (where, "bold"), ": ", *_kind(notice), f" {printable(notice.message)}")
     yield from _try_lines(notice.suggestion)
 
@@ -319,15 +319,15 @@ class TextReport(Report):
             self._print(lines)
             shown = item.operator
 
-    def finding(self, source: str, finding: Finding) -> None:
+    def finding(self, finding: Finding) -> None:
         """Print a notice, of those with one id the first few."""
         key = OWN[finding.rule].key
         if key not in ("notices", "nodes"):
-            super().finding(source, finding)
+            super().finding(finding)
         elif key == "notices" and not (self.options.is_quiet and finding.passes(self.options.fail_on)):
             self._notices[finding.rule] += 1  # the lines of a model have the findings about its nodes
             if self._notices[finding.rule] <= MAX_IN_A_LINE:
-                self._print(notice_lines(source, finding))
+                self._print(notice_lines(finding))
 
     def nodes(self, nodes: ModelNodes) -> None:
         """Print a model's nodes by placement, target by target, each node if that is asked for; then the departures."""

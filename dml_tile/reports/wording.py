@@ -11,7 +11,7 @@ from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result
 from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
-from dml_tile.findings import NOT_RETURNED, NOTHING_TO_CHECK, UNEXPLAINED, Basis, Finding, Found, Rule, Severity
+from dml_tile.findings import NOT_RETURNED, NOTHING_TO_CHECK, UNEXPLAINED, Basis, Finding, Rule, Severity
 from dml_tile.rules.tile import operator_is_checked
 from dml_tile.text import plural
 
@@ -205,7 +205,7 @@ class VerdictCounts:
 
 
 def headline(
-    files: Sequence[CheckedFile], counted: VerdictCounts, problems: Sequence[Found], *, with_models: bool = True
+    files: Sequence[CheckedFile], counted: VerdictCounts, problems: Sequence[Finding], *, with_models: bool = True
 ) -> str:
     """Return the outcome in one line: models whose nodes were placed, what could not be read, then the operators."""
     models = [each.placed for each in files if each.placed]
@@ -225,18 +225,18 @@ def placed_models(files: Iterable[CheckedFile]) -> str:
     return f"{plural(len(models), 'model')} placed{fail}" if models else ""
 
 
-def unread_counts(problems: Sequence[Found]) -> list[tuple[int, str]]:
+def unread_counts(problems: Sequence[Finding]) -> list[tuple[int, str]]:
     """Return the numbers of files that could not be read whole, and of names that hold nothing, before their words."""
-    empty = len({source for source, problem in problems if problem.rule == NOTHING_TO_CHECK})
-    unread = len({source for source, problem in problems if problem.rule != NOTHING_TO_CHECK})
+    empty = len({problem.source for problem in problems if problem.rule == NOTHING_TO_CHECK})
+    unread = len({problem.source for problem in problems if problem.rule != NOTHING_TO_CHECK})
     counts = (unread, f"file{'' if unread == 1 else 's'} not read"), (empty, "with nothing to check")
     return [(number, words) for number, words in counts if number]
 
 
-def passed_over(ones: Sequence[Found]) -> str:
+def passed_over(ones: Sequence[Finding]) -> str:
     """Return the numbers of skipped files and of skipped folders, by reason."""
-    folders = Counter(finding.message for name, finding in ones if name.endswith("/"))
-    files = Counter(finding.message for name, finding in ones if not name.endswith("/"))
+    folders = Counter(finding.message for finding in ones if finding.source.endswith("/"))
+    files = Counter(finding.message for finding in ones if not finding.source.endswith("/"))
     kinds = (files, "file"), (folders, "folder")
     return "; ".join(
         f"{plural(reasons.total(), noun)} skipped: "

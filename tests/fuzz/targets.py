@@ -14,7 +14,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from io import StringIO
 from pathlib import Path
@@ -104,7 +104,7 @@ def _reported(form: str, source: str, parts: Iterable[Item | Finding]) -> str:
     summary = CheckedFile(source, is_model=False)
     for part in parts:
         if isinstance(part, Finding):
-            report.finding(source, part)
+            report.finding(replace(part, source=source))
             continue
         found = [*judged(source, part, _TARGETS, "both")]
         if not found:  # it stands for a whole model of which nothing is to say

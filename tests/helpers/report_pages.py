@@ -45,7 +45,7 @@ def checked(part: Item, *targets: Target, source: str = "a.json") -> list[Result
 def report_of(
     form: str,
     tiles: Iterable[Sequence[Result]],
-    problems: Sequence[tuple[str, Finding]] = (),
+    problems: Sequence[Finding] = (),
     models: Sequence[CheckedFile] = (),
     against: Against = "both",
     nodes: Iterable[ModelNodes] = (),
@@ -55,8 +55,8 @@ def report_of(
     report = FORMATS[form].report(ReportOptions(output.write, lambda: Console(file=output), against))
     for results_of_tile in tiles:
         report.item(results_of_tile)
-    for source, problem in problems:
-        report.finding(source, problem)
+    for problem in problems:
+        report.finding(problem)
     placed = list(nodes)
     for each in placed:
         report.nodes(each)
