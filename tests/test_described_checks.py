@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from dml_tile import PlacedModel, Target, check_model
-from dml_tile.back_ends import placer
+from dml_tile.back_ends import model_descriptions
 from dml_tile.back_ends.deployment import deployed
 from dml_tile.back_ends.described_node import DescriptionOutcome
 from dml_tile.checks.verdict import Verdict
@@ -61,6 +61,55 @@ CASES: Final[dict[str, tuple[str, dict[str, Any], str, str, str]]] = {
         NEW,
         "(1 refused); it does not load",
         "error[ORT-OPERATOR-provider] Transpose-13: ONNX Runtime's provider refuses it before DirectML is asked",
+    ),
+    "a vector on the right that another node makes": (
+        "v = Abs(w); y = MatMul(x, v)",
+        {"inputs": [typed("x", SHAPE), typed("w", [3])]},
+        NEW,
+        "(1 accepted, 1 refused); it does not load",
+        "error[ORT-OPERATOR-graph] MatMul-13: CompileGraph refuses it: the output has a TotalTensorSizeInBytes of 12",
+    ),
+    "a vector on the right that is an input": (
+        "y = MatMul(x, v)",
+        {"inputs": [typed("x", SHAPE), typed("v", [3])]},
+        NEW,
+        "(1 accepted); it loads",
+        "",
+    ),
+    "a vector on the right that is an initialiser": (
+        "y = MatMul(x, v)",
+        {"inputs": [typed("x", SHAPE)], "initializer": [tensor("v", [1.0] * 3, "float32")]},
+        NEW,
+        "(1 accepted); it loads",
+        "",
+    ),
+    "a vector on the right that the CPU makes": (
+        "v = RandomNormalLike(w); y = MatMul(x, v)",
+        {"inputs": [typed("x", SHAPE), typed("w", [3])]},
+        NEW,
+        "it loads; 1 value crosses between DirectML and the CPU",
+        "",
+    ),
+    "a constant that is a node of the graph": (
+        "y = Mul(x, two)",
+        {"initializer": [tensor("two", [2.0], "float32")]},
+        WINDOWS_11,
+        "(1 refused); it does not load",
+        "error[ORT-OPERATOR-graph] Mul-13: CompileGraph refuses it: DML_GRAPH_NODE_TYPE_CONSTANT needs",
+    ),
+    "a constant that the graph's input is": (
+        "y = Mul(x, two)",
+        {"initializer": [tensor("two", [2.0] * 3, "float32")]},
+        WINDOWS_11,
+        "(1 accepted); it loads",
+        "",
+    ),
+    "a constant beside sizes that are known at run time only": (
+        "y = Mul(x, two)",
+        {"initializer": [tensor("two", [2.0], "float32")], "inputs": [typed("x", ["N"])]},
+        WINDOWS_11,
+        "(1 known at run time only); it loads so far",
+        "",
     ),
     "a kernel that creates no operator": ("s = Shape(x); y = Size(x)", {}, NEW, "; it loads", ""),
 }
@@ -120,7 +169,7 @@ def test_no_release_is_refused_for_the_level_of_an_operator_over_its_own_directm
 
 def test_the_descriptors_of_a_model_are_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(placer, "MAX_DESCRIBED_BYTES", 300)
+    monkeypatch.setattr(model_descriptions, "MAX_DESCRIBED_BYTES", 300)
     path = save("a = Relu(x); b = Exp(a); c = Neg(b); d = Relu(c); y = Abs(d)", inputs=[typed("x", SHAPE)])
     part, *_ = read_nodes(Path(path), KnownShapes(), [deployed(Target.parse(NEW))])
     assert isinstance(part, PlacedModel)

@@ -21,7 +21,8 @@ class DescribedNode:
     """The operators that the provider creates of a node of a model: their names, and their DML_OPERATOR_DESCs.
 
     Of a node whose outcome is another than DESCRIBED, ``reason`` says why, ``operators`` are the names that are known
-    anyway, and there are no descriptors. ``pointer``, ``name`` and ``operator`` are ModelNode's.
+    anyway, and there are no descriptors. ``pointer``, ``name`` and ``operator`` are ModelNode's. ``graph`` is a
+    DML_GRAPH_DESC of what CompileGraph may refuse: the node's operators behind those that make its inputs otherwise.
     """
 
     pointer: str
@@ -31,6 +32,7 @@ class DescribedNode:
     reason: str = ""
     operators: tuple[str, ...] = ()
     descs: tuple[dict[str, Any], ...] = ()
+    graph: dict[str, Any] | None = None
 
     @property
     def label(self) -> str:

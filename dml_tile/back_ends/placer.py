@@ -10,15 +10,12 @@ onnxruntime/core/framework/fallback_cpu_capability.cc and DmlExecutionProvider/s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends.crossings import RESULTS_ON_CPU, crossings
 from dml_tile.back_ends.deployment import Deployment
-from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
-from dml_tile.back_ends.descriptions import KernelNode, described_node
 from dml_tile.back_ends.kernels import (
     Kernel,
     Kernels,
@@ -32,6 +29,7 @@ from dml_tile.back_ends.kernels import (
     version_text,
 )
 from dml_tile.back_ends.known import known_departures
+from dml_tile.back_ends.model_descriptions import KernelOf, ModelDescriptions
 from dml_tile.back_ends.placement import (
     Crossing,
     Edge,
@@ -46,14 +44,6 @@ from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.targets import Target
 
-MAX_DESCRIBED_BYTES: Final = 2**22
-"""The bytes of the distinct descriptors that are described of a model's nodes; further nodes are not described."""
-
-_TOO_MANY: Final = f"the descriptors of its model have more than {MAX_DESCRIBED_BYTES} bytes"
-
-KernelOf: TypeAlias = Callable[[ModelNode], Callable[[Version], KernelNode] | None]
-"""Returns what makes a node a kernel's, of the model with all sizes that are given."""
-
 
 def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment], kernel_of: KernelOf) -> PlacedModel:
     """Return the placements of a model's nodes, a target each, of which each has the model as its release loads it."""
@@ -63,7 +53,7 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
     known: list[list[tuple[NamedNode, int]]] = []
     values: dict[Crossing, int] = {}
     crossed: list[tuple[int, ...]] = []
-    descriptions = _Descriptions(kernel_of)
+    descriptions = ModelDescriptions(kernel_of)
     for model, deployment in zip(models, deployments, strict=True):
         of_model, found, of_values = place(model, deployment)
         release = deployment.release
@@ -71,9 +61,9 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
         crossed.append(tuple(values.setdefault(each, len(values)) for each in of_values))
         named = [(NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), n, reason) for n, reason in found]
         on_directml = [each for each in named if each[2].placement is Placement.DIRECTML]
-        described = {node: descriptions.number_of(whole, release) for node, whole, _ in on_directml}
+        described = descriptions.numbers_of(found, release)
         columns.append(
-            {node: (reasons.setdefault(reason, len(reasons)), described.get(node, -1)) for node, _, reason in named}
+            {node: (reasons.setdefault(reason, len(reasons)), described.get(n, -1)) for node, n, reason in named}
         )
         departures = ((node, each) for node, whole, _ in on_directml for each in _known(whole, release))
         known.append([(node, reasons.setdefault(each, len(reasons))) for node, each in departures])
@@ -94,44 +84,6 @@ def _known(node: ModelNode, release: Version) -> Iterator[Reason]:
     """Yield the known departures of a node on DirectML."""
     for rule, text, advice in known_departures(node, release):
         yield Reason(Placement.DIRECTML, rule, text, advice)
-
-
-class _Descriptions:
-    """The distinct descriptions of a model's nodes, by number."""
-
-    def __init__(self, kernel_of: KernelOf) -> None:
-        self._kernel_of = kernel_of
-        self._bytes = 0
-        self._numbers: dict[tuple[object, ...], int] = {}
-        self._of_nodes: dict[tuple[str, Version], int] = {}
-        self._found: list[DescribedNode] = []
-
-    @property
-    def distinct(self) -> tuple[DescribedNode, ...]:
-        return tuple(self._found)
-
-    def number_of(self, node: ModelNode, release: Version) -> int:
-        """Return the number of a node's description; -1 for a node that has no kernel's view."""
-        if (known := self._of_nodes.get((node.pointer, release))) is not None:
-            return known
-        kernel = self._kernel_of(node)
-        number = -1 if kernel is None else self._kept(described_node("", "", kernel(release)))
-        return self._of_nodes.setdefault((node.pointer, release), number)
-
-    def _kept(self, described: DescribedNode) -> int:
-        if described.outcome is DescriptionOutcome.AT_RUN_TIME:
-            described = replace(described, reason="")  # it names values
-        key = described.operator, described.outcome, described.reason, described.operators, json.dumps(described.descs)
-        if (number := self._numbers.get(key)) is None:
-            self._bytes += sum(map(len, (described.reason, *described.operators, key[-1])))
-            if self._bytes > MAX_DESCRIBED_BYTES:
-                described = replace(
-                    described, outcome=DescriptionOutcome.NOT_DESCRIBED, reason=_TOO_MANY, operators=(), descs=()
-                )
-                key = described.operator, described.outcome, _TOO_MANY, (), ""
-            number = self._numbers.setdefault(key, len(self._found))
-            self._found += [described] * (number == len(self._found))
-        return number
 
 
 def _merged(columns: Iterable[Iterable[NamedNode]]) -> Iterator[NamedNode]:

@@ -10,6 +10,7 @@ from dml_tile.back_ends.kernels import Version, version_text
 from dml_tile.back_ends.placement import Placement, Reason
 from dml_tile.checking import check
 from dml_tile.checks.verdict import Verdict, verdict_of
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import Target, directml_of_release
@@ -19,6 +20,7 @@ from dml_tile.rules.descriptor import not_looked_at
 LEVEL: Final = "ORT-OPERATOR-level"
 PROVIDER: Final = "ORT-OPERATOR-provider"
 DESCRIPTOR: Final = "ORT-OPERATOR-descriptor"
+GRAPH: Final = "ORT-OPERATOR-graph"
 AT_RUN_TIME: Final = "ORT-OPERATOR-run-time"
 NOT_DESCRIBED: Final = "ORT-OPERATOR-not-described"
 
@@ -63,6 +65,12 @@ def judge(described: DescribedNode, deployment: Deployment, against: Against) ->
             worst = verdict
             broken = next((each for each in findings if each.severity is Severity.ERROR), None)
             reason = _refusal(described, fields["Type"], broken) if broken else None
+    if described.graph and worst is not Verdict.REFUSED:
+        findings = check(GraphDesc.model_validate(described.graph), target, against)
+        if broken := next((each for each in findings if each.severity is Severity.ERROR), None):
+            advice = _advice(deployment.release) if any(each.ships for each in broken.tries) else None
+            why = f"CompileGraph refuses it: {broken.message} ({broken.rule})"
+            return Judged(Verdict.REFUSED, _reason(described, GRAPH, why, advice))
     return Judged(worst, reason)
 
 

@@ -1,7 +1,7 @@
 """The DirectML operators that ONNX Runtime's DirectML provider creates of a node that it takes, by release.
 
 describe()         their descriptors, in the provider's order
-described_node()   the same as a DescribedNode, which says why there are none, too
+described_node()   the same as a DescribedNode, which says why there are none, too; described_operators() has both
 operators_of()     the names of those that a node surely becomes, whatever its fields
 creators_of()      the nodes that become an operator, by release
 
@@ -41,7 +41,7 @@ from dml_tile.back_ends.descriptions.rows import FUSED_DOMAIN, ROWS, activation,
 
 __all__ = ["KnownAtRunTime", "NotDescribed", "OpenDescription", "ProviderRefusal"]
 __all__ += ["DESCRIPTIONS", "WITHOUT_OPERATORS", "Creator", "Described", "KernelNode", "creators_of", "describe"]
-__all__ += ["described_node", "operators_of"]
+__all__ += ["described_node", "described_operators", "operators_of"]
 
 WITHOUT_OPERATORS: Final = frozenset(
     (
@@ -125,13 +125,18 @@ _OUTCOMES: Final = {
 
 def described_node(pointer: str, name: str, node: KernelNode) -> DescribedNode:
     """Return what the provider creates of a node of a model."""
+    return described_operators(pointer, name, node)[0]
+
+
+def described_operators(pointer: str, name: str, node: KernelNode) -> tuple[DescribedNode, tuple[Described, ...]]:
+    """Return what ``described_node`` returns, and the operators with their tensors."""
     if node.is_grouped:
         reason = "it is of a quantised group, of which ONNX Runtime may make other nodes"
-        return DescribedNode(pointer, name, node.operator, DescriptionOutcome.NOT_DESCRIBED, reason)
+        return DescribedNode(pointer, name, node.operator, DescriptionOutcome.NOT_DESCRIBED, reason), ()
     try:
         made = describe(node)
     except (ProviderRefusal, OpenDescription) as error:
         known = error.operators if isinstance(error, OpenDescription) else ()
-        return DescribedNode(pointer, name, node.operator, _OUTCOMES[type(error)], str(error), known)
+        return DescribedNode(pointer, name, node.operator, _OUTCOMES[type(error)], str(error), known), ()
     names, descs = tuple(each.operator for each in made), tuple(each.desc for each in made)
-    return DescribedNode(pointer, name, node.operator, DescriptionOutcome.DESCRIBED, "", names, descs)
+    return DescribedNode(pointer, name, node.operator, DescriptionOutcome.DESCRIBED, "", names, descs), made

@@ -21,7 +21,7 @@ def uniform(node: KernelNode, made: Tensor | None, i: int) -> Tensor | None:
         return made
     values = node.elements(i)
     is_uniform = values.size > 1 and bool((values == values[0]).all())
-    return made._replace(strides=(0,) * len(made.sizes)) if is_uniform else made
+    return made._replace(strides=(0,) * len(made.sizes), is_owned=False) if is_uniform else made
 
 
 _BLOCKS_SINCE: Final = 21

@@ -1,0 +1,199 @@
+"""The descriptions of a model's nodes on DirectML, and the edges between them that CompileGraph may refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
+from dml_tile.back_ends.descriptions import KernelNode, described_operators
+from dml_tile.back_ends.descriptions.node import Input
+from dml_tile.back_ends.graphs import graph_desc, in_graph, member_of, numbered
+from dml_tile.back_ends.kernels import Version
+from dml_tile.back_ends.partitions import Part, Step, sure_edges
+from dml_tile.back_ends.placement import ModelNode, Placement, Reason
+
+MAX_DESCRIBED_BYTES: Final = 2**22
+"""The bytes of the distinct descriptors that are described of a model's nodes; further nodes are not described."""
+
+_TOO_MANY: Final = f"the descriptors of its model have more than {MAX_DESCRIBED_BYTES} bytes"
+
+KernelOf: TypeAlias = Callable[[ModelNode], Callable[[Version], KernelNode] | None]
+"""Returns what makes a node a kernel's, of the model with all sizes that are given."""
+
+PlacedNodes: TypeAlias = Sequence[tuple[ModelNode, Reason]]
+
+
+class _Ends(NamedTuple):
+    """The bytes that a node's operators read and write of values, by the place of each in its inputs and outputs."""
+
+    reads: tuple[tuple[int, int], ...]
+    writes: tuple[tuple[int, int], ...]
+
+
+class ModelDescriptions:
+    """The distinct descriptions of a model's nodes, by number."""
+
+    def __init__(self, kernel_of: KernelOf) -> None:
+        self._kernel_of = kernel_of
+        self._bytes = 0
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._of_nodes: dict[tuple[str, Version], tuple[int, _Ends | None]] = {}
+        self._of_signatures: dict[Hashable, tuple[int, _Ends | None]] = {}
+        self._found: list[DescribedNode] = []
+
+    @property
+    def distinct(self) -> tuple[DescribedNode, ...]:
+        """The descriptions, without places and names."""
+        return tuple(self._found)
+
+    def numbers_of(self, placed: PlacedNodes, release: Version) -> Mapping[ModelNode, int]:
+        """Return the numbers of the descriptions of the nodes on DirectML; -1 for one that has no kernel's view."""
+        has_graphs = may_have_graphs(placed)
+        on_directml = [node for node, reason in placed if reason.placement is Placement.DIRECTML]
+        described = {node: self._described(node, release, has_graphs) for node in on_directml}
+        numbers = {node: number for node, (number, _) in described.items()}
+        if has_graphs:
+            ends, read = {node: each for node, (_, each) in described.items()}, values_read(placed)
+            for maker, node, value in _unlike_edges(placed, ends, read):
+                graph = self._graph(maker, node, value, release, read)
+                numbers[node] = self._kept(replace(self._found[numbers[node]], graph=graph))
+        return numbers
+
+    def _described(self, node: ModelNode, release: Version, has_graphs: bool) -> tuple[int, _Ends | None]:
+        """Return the number of a node's description, and the ends of edges of one that is part of a graph."""
+        if (known := self._of_nodes.get((node.pointer, release))) is not None:
+            return known
+        kernel = self._kernel_of(node)
+        if kernel is None:
+            return -1, None
+        seen = numbered(in_graph(kernel(release), has_graphs))
+        signature = _signature(seen)
+        if signature not in self._of_signatures:
+            read = list[str]()
+            number, ends = self._new(_noting_reads(seen, read))
+            if signature is None or read:  # their elements decide
+                return self._of_nodes.setdefault((node.pointer, release), (number, ends))
+            self._of_signatures[signature] = number, ends
+        return self._of_nodes.setdefault((node.pointer, release), self._of_signatures[signature])
+
+    def _new(self, node: KernelNode) -> tuple[int, _Ends | None]:
+        described, made = described_operators("", "", node)
+        if not node.is_in_graph or described.outcome is not DescriptionOutcome.DESCRIBED:
+            return self._kept(described), None
+        member = member_of("", node, made, range(len(node.inputs) + len(node.outputs)))
+        if member.has_constants:
+            described = replace(described, graph=graph_desc([member]))
+        reads, writes = (dict.fromkeys(member.ends(are_outputs=side)) for side in (False, True))
+        from_outside = tuple(each for each in reads if each[0] < len(node.inputs))
+        return self._kept(described), _Ends(from_outside, tuple(writes))
+
+    def _graph(
+        self,
+        maker: ModelNode,
+        reader: ModelNode,
+        value: Hashable,
+        release: Version,
+        read: Mapping[Hashable, Hashable],
+    ) -> dict[str, object]:
+        """Return the graph of a node's operators behind the one that makes a value."""
+        members = []
+        for label, node in (("maker", maker), ("reader", reader)):
+            kernel = self._kernel_of(node)
+            assert kernel is not None
+            seen = numbered(in_graph(kernel(release), has_graphs=True))
+            values = [read.get(each, each) for each in (*node.inputs, *node.outputs)]
+            members.append(member_of(label, seen, described_operators("", "", seen)[1], values))
+        return graph_desc([members[0].making(value), members[1]])
+
+    def _kept(self, described: DescribedNode) -> int:
+        if described.outcome is DescriptionOutcome.AT_RUN_TIME:
+            described = replace(described, reason="")  # it names values
+        texts = json.dumps(described.descs), json.dumps(described.graph)
+        key = described.operator, described.outcome, described.reason, described.operators, *texts
+        if (number := self._numbers.get(key)) is None:
+            self._bytes += sum(map(len, (described.reason, *described.operators, *texts)))
+            if self._bytes > MAX_DESCRIBED_BYTES:
+                outcome = DescriptionOutcome.NOT_DESCRIBED
+                described = DescribedNode("", "", described.operator, outcome, _TOO_MANY)
+                key = described.operator, described.outcome, _TOO_MANY, (), "", ""
+            number = self._numbers.setdefault(key, len(self._found))
+            self._found += [described] * (number == len(self._found))
+        return number
+
+
+def _signature(node: KernelNode) -> Hashable:
+    """Return what decides a node's description but for the elements of its constants; None for one with a tensor."""
+    attributes = [(name, tuple(each) if isinstance(each, list) else each) for name, each in node.attributes.items()]
+    if any(isinstance(each, np.ndarray) for _, each in attributes):
+        return None
+    values = [each and (each.type, each.shape, each.is_constant, each.is_own) for each in (*node.inputs, *node.outputs)]
+    return (*node[:4], node.is_in_graph, node.is_grouped, len(node.inputs), tuple(values), tuple(attributes))
+
+
+def _noting_reads(node: KernelNode, read: list[str]) -> KernelNode:
+    """Return a node that notes the names of the constants whose elements are read."""
+
+    def elements(value: Input) -> NDArray[Any] | None:
+        read.append(value.name)
+        return value.elements()
+
+    inputs = [each and each._replace(elements=partial(elements, each)) for each in node.inputs]
+    return node._replace(inputs=inputs)
+
+
+def may_have_graphs(placed: PlacedNodes) -> bool:
+    """Return True if the provider may make graphs of a model's nodes: none of them has a body."""
+    return not any(node.graphs for node, _ in placed)
+
+
+def values_read(placed: PlacedNodes) -> dict[Hashable, Hashable]:
+    """Return the values that are read in place of those of nodes that are gone."""
+    read: dict[Hashable, Hashable] = {}
+    for node, reason in placed:
+        if node.gone and reason.placement is Placement.GONE:
+            read |= {value: read.get(kept, kept) for value, kept in zip(node.outputs, node.gone.kept, strict=False)}
+    return read
+
+
+def steps_of(placed: PlacedNodes, joining: Callable[[ModelNode], bool]) -> tuple[list[ModelNode], list[Step]]:
+    """Return the nodes that are not gone, and what becomes of each; ``joining`` nodes are part of graphs."""
+    read, nodes, steps = values_read(placed), [], []
+    for node, reason in placed:
+        if reason.placement is Placement.GONE:
+            continue
+        is_on_directml = reason.placement is Placement.DIRECTML
+        part = Part.JOINS if is_on_directml and joining(node) else Part.MAY_JOIN if is_on_directml else Part.APART
+        inputs = [read.get(value, value) for value in (*node.inputs, *node.implicit) if value]
+        nodes.append(node)
+        steps.append(Step(part, inputs, [value for value in node.outputs if value]))
+    return nodes, steps
+
+
+def _unlike_edges(
+    placed: PlacedNodes, ends: Mapping[ModelNode, _Ends | None], read: Mapping[Hashable, Hashable]
+) -> Iterator[tuple[ModelNode, ModelNode, Hashable]]:
+    """Yield the sure edges whose ends have tensors of other bytes: maker, reader and value."""
+    written = dict[Hashable, int]()
+    for node, each in ends.items():
+        for i, size in each.writes if each else ():
+            written[node.outputs[i - len(node.inputs)]] = size
+    unlike = {
+        (node, value)
+        for node, each in ends.items()
+        if each
+        for i, size in each.reads
+        if written.get(value := read.get(node.inputs[i], node.inputs[i]), size) != size
+    }
+    if not unlike:
+        return
+    nodes, steps = steps_of(placed, lambda node: ends.get(node) is not None)
+    for maker, reader, value in sure_edges(steps):
+        if (nodes[reader], value) in unlike:
+            yield nodes[maker], nodes[reader], value
