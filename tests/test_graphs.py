@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from dml_tile import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, CommandList, Device
 from dml_tile.checking import check
@@ -28,7 +29,6 @@ from dml_tile.descriptors.graph import (
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import plans
-from dml_tile.device.dispatchables import require_no_constants
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.source import python_text
@@ -41,7 +41,7 @@ from dml_tile.rules.descriptor import lowest_level, not_looked_at
 from tests.helpers.command_line import invoke
 from tests.helpers.compilers import COMPILERS, EACH_HEADERS, WARNINGS, compiled, needs_compiler
 from tests.helpers.descriptors import page_tile, row
-from tests.helpers.devices import NUMBERS, initialise, removing_rules, table
+from tests.helpers.devices import NUMBERS, floats, initialise, removing_rules, table
 from tests.helpers.played_lives import GRAPH_TILES, GRAPHS, graph_of
 from tests.recorder.devices import WrittenGraph
 from tests.test_editors import SCHEMAS
@@ -194,13 +194,75 @@ def test_an_edge_leads_from_a_constant_and_none_to_it(graph: GraphDesc, rule: st
     assert message in next(each.message for each in check(graph, "6_2") if each.rule == rule)
 
 
-def test_a_device_compiles_a_constant_and_does_not_execute_it() -> None:
-    compiled = Device("6_2").compile_graph(constant())
+def dispatched(graph: GraphDesc, inputs: Sequence[Any], size: int, against: Against = "both") -> NDArray[np.float32]:
+    """The graph's output after a dispatch."""
+    device = Device("6_4", against=against, raise_on_removal=True)
+    operator = device.compile_graph(graph)
+    initialise(device, [operator])
+    bindings, output = table(device, operator), Buffer(size)
+    bindings.bind_inputs([BufferBinding(Buffer.wrap(np.array(each))) for each in inputs])
+    if size:
+        bindings.bind_outputs([BufferBinding(output)])
+    if scratch := operator.get_binding_properties().temporary_resource_size:
+        bindings.bind_temporary_resource(BufferBinding(Buffer(scratch)))
+    device.create_command_recorder().record_dispatch(operator, bindings)
+    return floats(output)
+
+
+def test_a_device_executes_a_graph_with_constants() -> None:
+    data = np.arange(6, dtype=np.float32)
+    compiled = Device("6_2").compile_graph(constant(data=data))
     assert compiled.get_binding_properties().temporary_resource_size == 0
     with pytest.raises(DmlError, match="DML-GRAPH-Type"):
-        Device("6_1").compile_graph(constant())
-    with pytest.raises(NotImplementedError, match="a graph with a constant cannot be executed"):
-        require_no_constants(constant())
+        Device("6_1").compile_graph(constant(data=data))
+    longer = [*data.tobytes(), 0, 0]
+    for graph in (constant(data=data), constant(data=bytes(longer)), constant(None, data=data)):
+        assert dispatched(graph, [], 48).tolist() == np.tile(data.reshape(2, 3), (1, 2)).ravel().tolist()
+    tensor = {"DataType": "FLOAT32", "Sizes": [2, 3]}
+    add = OperatorDesc(type="ELEMENT_WISE_ADD", desc=dict.fromkeys(["ATensor", "BTensor", "OutputTensor"], tensor))
+    (node, _) = constant(data=data).nodes or ()
+    sums = TWO.replace(nodes=[node, add], input_edges=[INTO.replace(to_node_index=1, to_node_input_index=1)])
+    assert dispatched(sums, [np.ones(6, np.float32)], 24).tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_constant_of_four_bit_elements_is_executed() -> None:
+    tensors = {"InputTensor": {"DataType": "INT4", "Sizes": [3]}, "OutputTensor": {"DataType": "FLOAT32", "Sizes": [3]}}
+    scales = {"QuantizationType": "SCALE", "QuantizationTensors": [{"DataType": "FLOAT32", "Sizes": [1]}]}
+    desc = OperatorDesc(type="DEQUANTIZE", desc=tensors | scales)
+    nodes = [OperatorGraphNodeDesc(operator=None, type="CONSTANT", data=b"\xf1\x07"), desc]
+    graph = TWO.replace(nodes=nodes, input_edges=[INTO.replace(to_node_index=1, to_node_input_index=1)])
+    assert dispatched(graph, [np.array([2], np.float32)], 12).tolist() == [2, -2, 14]
+    short = graph.replace(nodes=[OperatorGraphNodeDesc(operator=None, type="CONSTANT", data=b"1"), desc])
+    assert [each.message for each in check(short, "6_4") if each.rule == "DML-GRAPH-DataSize"] == [
+        "the input reaches 2 bytes, but the constant has 1"
+    ]
+
+
+@pytest.mark.parametrize("against", get_args(Against))
+def test_a_constant_without_its_bytes_is_compiled_and_not_executed(against: Against) -> None:
+    with pytest.raises(DmlError, match=r"DML-EXECUTE-constant\] Nodes\[0\].Data: the constant's bytes are not given"):
+        dispatched(constant(), [], 48, against)
+    outputs = TWO.replace(nodes=[(constant(data=bytes(24)).nodes or ())[0]], intermediate_edges=[], input_edges=[])
+    with pytest.raises(DmlError, match=r"OutputEdges\[0\]: it leads from a constant"):
+        dispatched(outputs.replace(input_count=0, output_edges=[OUT.replace(from_node_index=0)]), [], 0, against)
+    for wrong in (constant(24, data=bytes(23)), constant(data_size=None, data=bytes(23))):
+        with pytest.raises(DmlError, match="23"):
+            dispatched(wrong, [], 48, against)
+
+
+def test_a_constant_s_bytes_are_base64_in_json() -> None:
+    node = OperatorGraphNodeDesc(operator=None, type="CONSTANT", data=bytearray(b"\xff\x00"))
+    assert (node.data, node.data_size) == (b"\xff\x00", 2)
+    text = node.model_dump_json(by_alias=True)
+    assert '"Data":"/wA=","DataSize":2' in text
+    assert OperatorGraphNodeDesc.model_validate_json(text) == node == eval(repr(node))
+    assert node.replace(data=b"abc").data_size == 3
+    for data in ("/wA", 7, "é"):
+        with pytest.raises(ValidationError, match="Input should be bytes, or their text in base64"):
+            node.replace(data=data)
+    with pytest.raises(ValidationError, match="NullData is true, but there are Data"):
+        node.replace(null_data=True)
+    assert node.replace(data=None).data_size is None
 
 
 def test_before_2_1_there_is_no_graph_to_compile() -> None:
@@ -480,9 +542,9 @@ def test_a_graph_in_memory_is_read_with_the_descriptors_of_its_operators() -> No
     assert read_graph_desc(written.desc, operators.__getitem__) == graph
     assert read_graph_desc(None, operators.__getitem__) is None
     assert ctypes.sizeof(DML_GRAPH_DESC) == 72
-    constant = OperatorGraphNodeDesc(operator=None, type="CONSTANT", data_size=4)
+    constant = OperatorGraphNodeDesc(operator=None, type="CONSTANT", data=b"data")
     other = OperatorGraphNodeDesc(operator=SECOND, type=7)
-    nodes = (None, constant, constant.replace(null_data=True), other)
+    nodes = (None, constant, constant.replace(data=None, data_size=4, null_data=True), other)
     rare = WrittenGraph(TWO.replace(nodes=nodes, node_count=4), [None, None, None, 0x2000])
     read = read_graph_desc(rare.desc, operators.__getitem__)
     assert read is not None

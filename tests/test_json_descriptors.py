@@ -226,7 +226,7 @@ def unknown(path: str, keys: str) -> str:
         ),
         (
             GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]},
-            unknown("Nodes[0].Foo", "Name, Type, Operator, DataSize, NullData)"),
+            unknown("Nodes[0].Foo", "Name, Type, Operator, Data, DataSize, NullData)"),
         ),
         (
             GRAPH | {"Nodes": [{"Operator": AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}}]},

@@ -34,7 +34,7 @@ _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
     (*graph.GRAPH_CALL_RULES, *graph.GRAPH_RULES, *graph.CONNECTION_RULES),
     (*dispatch.TABLE_RULES, *dispatch.TABLE_USE_RULES, *dispatch.DISPATCH_RULES),
     (*dispatch.EXECUTION_RULES, *dispatch.INITIALIZATION_RULES, *dispatch.PERSISTENCE_RULES),
-    (*execution.OPERATOR_RULES, *execution.WORK_RULES, *execution.ELEMENT_RULES),
+    (*execution.OPERATOR_RULES, *execution.WORK_RULES, *execution.CONSTANT_RULES, *execution.ELEMENT_RULES),
 )
 
 RULES: Final[dict[str, Rule[Any]]] = {rule.id: rule for rules in _RULES for rule in rules}

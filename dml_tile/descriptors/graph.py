@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
+from binascii import Error
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self, SupportsIndex, TypeAlias
 
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import Enumerator, Ordered, Struct, left_out
@@ -14,6 +16,9 @@ from dml_tile.descriptors.tile import UINT, UINT64, TileOperatorDesc
 from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
 from dml_tile.directml.operators import operator_named
 from dml_tile.text import plural
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 NODE_TYPE: Final = Enumerator(GraphNodeType.__members__, "DML_GRAPH_NODE_TYPE_")
 EDGE_TYPE: Final = Enumerator(GraphEdgeType.__members__, "DML_GRAPH_EDGE_TYPE_")
@@ -38,17 +43,39 @@ def _flattened(data: Any) -> Any:
     return {**{key: value for key, value in data.items() if key != "Desc"}, **data["Desc"]}
 
 
+class _Data:
+    """Annotation of bytes, which JSON has in base64."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        written = core_schema.plain_serializer_function_ser_schema(
+            lambda data: b64encode(data).decode(), when_used="json"
+        )
+        return core_schema.no_info_plain_validator_function(self._read, serialization=written)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "contentEncoding": "base64"}
+
+    @staticmethod
+    def _read(value: Any) -> bytes:
+        try:
+            return b64decode(value, validate=True) if isinstance(value, str) else memoryview(value).tobytes()
+        except (TypeError, ValueError, Error):
+            raise PydanticCustomError("bytes", "Input should be bytes, or their text in base64") from None
+
+
 class OperatorGraphNodeDesc(_GraphPart):
     """DML_OPERATOR_GRAPH_NODE_DESC: an operator of a graph, by its descriptor; None is a null pointer.
 
-    A node of type CONSTANT has the data_size of its DML_CONSTANT_DATA_GRAPH_NODE_DESC, and no operator.
+    A node of type CONSTANT has no operator, but the fields of DML_CONSTANT_DATA_GRAPH_NODE_DESC.
     """
 
     type: Annotated[GraphNodeType | int, NODE_TYPE] = Field(default=GraphNodeType.OPERATOR)
     operator: OperatorDesc | None
     """The descriptor of the IDMLOperator, or null."""
+    data: Annotated[bytes, _Data()] | None = None
+    """A constant's bytes, in JSON in base64; None where they are not known, as in a capture."""
     data_size: UINT64 | None = None
-    """The bytes of a constant's data."""
+    """The number of a constant's bytes, by default that of its data."""
     null_data: bool = False
     """True where a constant's Data is a null pointer."""
 
@@ -65,12 +92,24 @@ class OperatorGraphNodeDesc(_GraphPart):
                 raise PydanticCustomError("operator_key", "An operator's descriptor belongs under the key Operator")
         return data
 
+    @model_validator(mode="after")
+    def _work_out_what_is_left_out(self) -> Self:
+        if self.data is not None and self.null_data:
+            raise PydanticCustomError("null_data", "NullData is true, but there are Data")
+        if self.data_size is None:
+            self.__dict__.update(self._worked_out())
+        return self
+
+    def _worked_out(self) -> dict[str, Any]:
+        return {"data_size": None if self.data is None else len(self.data)}
+
     if TYPE_CHECKING:
 
         def __init__(
             self,
             *,
             operator: OperatorDesc | TileOperatorDesc | None,
+            data: Buffer | str | None = ...,
             data_size: SupportsIndex | None = ...,
             null_data: bool = ...,
             name: str | None = ...,

@@ -208,9 +208,9 @@ class Device:
         """Return a compiled operator of a graph, as IDMLDevice1::CompileGraph does.
 
         The nodes' operators are created from their descriptors, and executed one by one; recording the dispatch of a
-        graph with a constant raises NotImplementedError. Raises DmlError with every reason at once, about
-        operators, nodes, edges and flags. Raises ValueError for more than 65,536 inputs or outputs, which take memory
-        even if unused.
+        graph with a constant whose bytes are not given raises DmlError. Raises DmlError with every reason at once,
+        about operators, nodes, edges and flags. Raises ValueError for more than 65,536 inputs or outputs, which take
+        memory even if unused.
         """
         call = self._state.begin("CompileGraph")
         require_instance(graph, GraphDesc, NoneType)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from dml_tile.bindings.slots import INITIALIZER_OUTPUT, INITIALIZER_PERSISTENT, PERSISTENT, TEMPORARY, Slot
-from dml_tile.descriptors.graph import GraphDesc, is_constant
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.plans import BindingProperties, CompiledPlan
@@ -20,12 +20,6 @@ from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
 
 Slots: TypeAlias = Mapping[str, Sequence[Sequence[Slot]]]
 """The slots of each DML_BINDING_DESC that a binding table takes, by the method that binds it."""
-
-
-def require_no_constants(desc: OperatorDesc | TileOperatorDesc | GraphDesc | None) -> None:
-    """Raise NotImplementedError for a graph with a constant."""
-    if isinstance(desc, GraphDesc) and any(map(is_constant, desc.nodes or ())):
-        raise NotImplementedError("a graph with a constant cannot be executed: the descriptor does not have its data")
 
 
 class Operator:

@@ -13,21 +13,18 @@ from typing import Final
 
 from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.slots import BoundRange
-from dml_tile.descriptors.graph import Descriptor
-from dml_tile.device.dispatchables import (
-    CompiledOperator,
-    Dispatchable,
-    Operator,
-    OperatorInitializer,
-    require_no_constants,
-)
+from dml_tile.descriptors.graph import Descriptor, GraphDesc
+from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.state import DeviceState
 from dml_tile.device.table import BindingTable
 from dml_tile.directml.enums import CommandListType, ExecutionFlags
 from dml_tile.errors import require_instance, require_uint
-from dml_tile.findings import Finding
+from dml_tile.findings import Finding, apply_rules
 from dml_tile.rules.binding import OVERLAP_RULES, RANGE_RULES
+from dml_tile.rules.descriptor import findings_of
 from dml_tile.rules.dispatch import DISPATCH_RULES, EXECUTION_RULES, INITIALIZATION_RULES, PERSISTENCE_RULES, Dispatch
+from dml_tile.rules.execution import CONSTANT_RULES
+from dml_tile.rules.tile_findings import blocks_creation
 
 _CALL: Final = "RecordDispatch"
 _DESCRIPTORS_VOLATILE: Final = int(ExecutionFlags.DESCRIPTORS_VOLATILE)
@@ -211,6 +208,14 @@ def _may_write(
     return not findings and not overlaps
 
 
+def _why_not_executed(desc: Descriptor | None, state: DeviceState) -> list[Finding]:
+    """Return why a graph that was compiled is not executed: also what the runtime alone refuses of it."""
+    if not isinstance(desc, GraphDesc):
+        return []
+    refused = findings_of(desc, state.target, "runtime") if state.against == "documentation" else ()
+    return [*apply_rules(CONSTANT_RULES, desc, state.target), *filter(blocks_creation, refused)]
+
+
 class CommandRecorder:
     """IDMLCommandRecorder. It may be used from many threads, each with its own binding table and command list."""
 
@@ -231,8 +236,8 @@ class CommandRecorder:
         removes the device and writes nothing. If the device's ``against`` is ``"runtime"``, a dispatch that lacks
         bindings, or whose ranges overlap or exceed their buffers, goes unnoticed as in the runtime, and writes nothing.
         Raises DmlError where DirectML would crash, or if the device raises removals; MemoryError if a bound buffer does
-        not fit into memory; NotImplementedError for a graph with a constant; DmlError for an index out of range that an
-        executed operator meets, and for more work than docs/limits.md allows.
+        not fit into memory; DmlError for a graph that is not executed, for an index out of range
+        that an executed operator meets, and for more work than docs/limits.md allows.
         """
         state = self.state
         if isinstance(dispatchable, Operator):
@@ -264,7 +269,7 @@ class CommandRecorder:
             if isinstance(dispatchable, CompiledOperator)
             else OperatorsInitialization(state, dispatchable, bindings)
         )
-        require_no_constants(desc)
+        state.refuse(_CALL, _why_not_executed(desc, state), desc)
         if command_list is IMMEDIATE and not state.direct3d_device.removed_reason:
             recorded.execute(_CALL)
         elif missing := recorded.missing():

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate, chain
 from math import prod
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from dml_tile.bindings.memory import Bytes
+from dml_tile.bindings.memory import Bytes, byte_view
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Slot, SlotKind
-from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, IntermediateGraphEdge
+from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, IntermediateGraphEdge, is_constant
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, described
-from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, OWNED_BY_DML
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
@@ -28,7 +28,7 @@ from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.descriptor import why_never_executed
-from dml_tile.rules.graph import graph_view, order_of_nodes, output_of, sizes_of
+from dml_tile.rules.graph import bytes_of, graph_view, order_of_nodes, output_of, sizes_of
 from dml_tile.rules.operator_view import tensors_of
 
 DESCRIPTORS_OF_A_COPY: Final = 2
@@ -58,7 +58,7 @@ class CompiledPlan:
     """The properties of a compiled operator that follow from its descriptor and the target."""
 
     kernel: Execution | None
-    """None for a graph with constants, and if an output is undefined, as the runtime's in 32-bit arithmetic."""
+    """None if an output is undefined, as the runtime's in 32-bit arithmetic."""
     properties: BindingProperties
     input_slots: tuple[Slot, ...]
     output_slots: tuple[Slot, ...]
@@ -122,7 +122,7 @@ def _slots(tensors: Mapping[str, TensorDesc | None], kind: SlotKind) -> tuple[Sl
 
 
 def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
-    """Return the plan of a graph that breaks no rule; it is executed if no node is a constant.
+    """Return the plan of a graph that breaks no rule.
 
     Tensors between nodes lie side by side in the temporary resource; an output that is needed in several places is
     written to each. Raises ValueError for more than ``MAX_SLOTS`` inputs or outputs.
@@ -134,8 +134,8 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     live = view.live_nodes()
     order = [node for node in order_of_nodes(view) if node in live]
     input_edges = [edge for _, edge in view.inputs if edge.to_node_index in live]
-    # a node fed by a constant has no tensor to read from, and is not executed
-    edges = [edge for _, edge in view.intermediates if edge.to_node_index in live and view.produced(edge) is not None]
+    into_live = [edge for _, edge in view.intermediates if edge.to_node_index in live]
+    edges = [edge for edge in into_live if view.produced(edge) is not None]  # no tensor describes a constant
     consumers = defaultdict[int, list[BufferTensorDesc]](list)
     for edge in input_edges:
         consumers[edge.graph_input_index].append(_described(view.consumed(edge)))
@@ -154,6 +154,11 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     passed_on = {output_of(edge): _described(view.produced(edge)) for edge in edges}
     offsets, temporary = _side_by_side({key: each.total_tensor_size_in_bytes for key, each in passed_on.items()})
     sources = {_input_of(edge): _SlotOffset("TemporaryResource", offsets[output_of(edge)]) for edge in edges}
+    constants = dict[str, Bytes]()
+    for fed in into_live:
+        if is_constant(node := (graph.nodes or ())[fed.from_node_index]) and node is not None:
+            slot = f"Nodes[{fed.from_node_index}].Data"
+            sources[_input_of(fed)], constants[slot] = _SlotOffset(slot), byte_view(node.data or b"")[: node.data_size]
     for edge in input_edges:
         i = edge.graph_input_index
         place = ("PersistentResource", owned_offsets[i]) if i in owned_offsets else (f"Inputs[{i}]", 0)
@@ -175,9 +180,9 @@ def plan_of_graph(graph: GraphDesc, target: Target) -> CompiledPlan:
     ends = [view.operators[node].tensors or ((), ()) for node in order]
     all_of_them = [tensor for slots in ends for tensor in chain(*slots) if tensor is not None]
     turned = all_of_them * any(tensor.strides is not None for tensor in all_of_them)  # one may turn all
-    scratch = temporary + sum(_rounded(prod(sizes_of(tensor)) * ELEMENT_SIZES[tensor.data_type]) for tensor in turned)
+    scratch = temporary + sum(_rounded(bytes_of(prod(sizes_of(tensor)), tensor)) for tensor in turned)
     return CompiledPlan(
-        _kernel(nodes, target) if len(nodes) == len(order) else None,
+        _kernel(nodes, target, constants),
         BindingProperties(len(all_of_them) + DESCRIPTORS_OF_A_COPY * len(turned), scratch, persistent),
         inputs,
         outputs,
@@ -212,8 +217,11 @@ def _input_of(edge: InputGraphEdge | IntermediateGraphEdge) -> tuple[int, int]:
     return edge.to_node_index, edge.to_node_input_index
 
 
-def _kernel(nodes: Sequence[_Node], target: Target) -> Execution | None:
-    """Return the function that executes the nodes in their order; None if an output is undefined."""
+def _kernel(nodes: Sequence[_Node], target: Target, constants: Regions = MappingProxyType({})) -> Execution | None:
+    """Return the function that executes the nodes in their order; None if an output is undefined.
+
+    ``constants`` are the bytes of a graph's, by the slots that nodes read.
+    """
     if any(why_never_executed(node.desc, target) for node in nodes):
         return None
     steps = [
@@ -224,7 +232,7 @@ def _kernel(nodes: Sequence[_Node], target: Target) -> Execution | None:
 
     def run(regions: Regions) -> None:
         for step in steps:
-            step(regions)
+            step({**regions, **constants})
 
     return run
 

@@ -36,9 +36,7 @@ def cpp_text(desc: Descriptor | None, name: str) -> str:
 def _graph(graph: GraphDesc, name: str) -> Iterator[str]:
     for i, node in enumerate(graph.nodes or ()):
         if node is not None and node.type == GraphNodeType.CONSTANT:
-            raise ValueError(
-                f"Nodes[{i}] is a constant, whose data no descriptor here has; only tiles are written as C++"
-            )
+            raise ValueError(f"Nodes[{i}] is a constant; only tiles are written as C++")
         if node is not None and node.operator is not None:
             yield from _operator(node.operator, f"{name}_node{i}")
     fields = [str(graph.input_count), str(graph.output_count)]

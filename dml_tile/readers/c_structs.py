@@ -152,6 +152,9 @@ _Struct = TypeVar("_Struct", bound=Structure)
 MAX_TENSORS: Final = 2**16
 """The most entries of an array; DirectML's limits on JOIN and SPLIT are unknown."""
 
+MAX_DATA: Final = 2**26
+"""The most bytes of a constant that are read."""
+
 _MAX_DEPTH: Final = 3
 """The nesting of operators in fields of operators; DirectML takes 1 level."""
 
@@ -233,8 +236,9 @@ def read_graph_desc(source: CSource, operator_desc: Callable[[int], OperatorDesc
     """Return the DML_GRAPH_DESC, of 72 bytes, at ``source``; None for a null pointer.
 
     ``operator_desc`` returns the descriptor of the IDMLOperator at an address, since an IDMLOperator does not tell it.
-    A constant's data are not read; of another node or edge whose type is not its array's, the type alone is. Takes and
-    raises what ``read_operator_desc`` does, and what ``operator_desc`` raises; ValueError for a Name that is not UTF-8.
+    A constant's data are read up to MAX_DATA bytes. Of another node or edge whose type is not its array's, the type
+    alone is read. Takes and raises what ``read_operator_desc`` does, and what ``operator_desc`` raises; ValueError for
+    a Name that is not UTF-8.
     """
     graph = _structure(source, DML_GRAPH_DESC)
     if graph is None:
@@ -255,7 +259,9 @@ def _read_entry(
         if constant is None:
             return None
         name = constant.Name.decode() if constant.Name else None
-        data = {"DataSize": constant.DataSize, "NullData": not constant.Data}
+        data: dict[str, Any] = {"DataSize": constant.DataSize, "NullData": not constant.Data}
+        if constant.Data and constant.DataSize <= MAX_DATA:
+            data["Data"] = ctypes.string_at(constant.Data, constant.DataSize)
         return {"Type": entry.Type, "Operator": None, "Name": name, **data}
     part = GRAPH_PARTS[array.c_name]
     desc = _structure(entry.Desc, part)

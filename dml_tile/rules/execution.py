@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import isfinite, prod
 from typing import Final, NamedTuple
 
+from dml_tile.descriptors.graph import GraphDesc, is_constant
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.directml import pages
 from dml_tile.directml.targets import Target
@@ -34,6 +35,7 @@ class Element(NamedTuple):
 
 OPERATOR_RULES: Final = Rules[OperatorFields](url=pages.OPERATOR, hresult=None, basis=Basis.INFERRED)
 WORK_RULES: Final = Rules[Work](url=pages.OPERATOR, hresult=None, basis=Basis.INFERRED)
+CONSTANT_RULES: Final = Rules[GraphDesc](url=pages.GRAPH, hresult=None, basis=Basis.INFERRED)
 ELEMENT_RULES: Final = Rules[Element](url=pages.OPERATOR, hresult=None, basis=Basis.INFERRED)
 
 
@@ -90,6 +92,20 @@ def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violat
         and max(prod(fields[each].desc.sizes) for each in ("InputScaleTensor", "OutputScaleTensor")) > 1
     ):
         yield Violation("InputScaleTensor", f"{name} is executed with one scale for all elements")
+
+
+@CONSTANT_RULES.add("DML-EXECUTE-constant")
+def constants_are_known(graph: GraphDesc, target: Target) -> Iterator[Violation]:
+    """A constant of an executed graph has Data, which captures leave out, and leads to nodes alone, since no tensor
+    tells the size of an output.
+    """
+    nodes = (graph.nodes or ())[: graph.node_count]
+    for i, node in enumerate(nodes):
+        if is_constant(node) and node is not None and node.data is None:
+            yield Violation(f"Nodes[{i}].Data", "the constant's bytes are not given")
+    for i, edge in enumerate((graph.output_edges or ())[: graph.output_edge_count]):
+        if edge is not None and edge.from_node_index < len(nodes) and is_constant(nodes[edge.from_node_index]):
+            yield Violation(f"OutputEdges[{i}]", "it leads from a constant; no tensor tells the size of the output")
 
 
 def execution_findings(desc: OperatorDesc, target: Target) -> tuple[Finding, ...]:

@@ -23,7 +23,7 @@ from dml_tile.descriptors.graph import (
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml import pages
-from dml_tile.directml.data_types import ELEMENT_SIZES
+from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML, OperatorType
 from dml_tile.directml.levels import CONSTANT_NODES, LEVELS
 from dml_tile.directml.targets import Target
@@ -215,12 +215,17 @@ def _wrong_indices(graph: GraphDesc, edge: Any, operators: Sequence[NodeOperator
 
 def _room(tensor: BufferTensorDesc) -> int:
     """Return the bytes of all whole elements in TotalTensorSizeInBytes, rounded up to 4."""
-    size = ELEMENT_SIZES[tensor.data_type]
-    return round_up_4(tensor.total_tensor_size_in_bytes // size * size)
+    whole = tensor.total_tensor_size_in_bytes * 8 // TensorDataType(tensor.data_type).bits
+    return round_up_4(bytes_of(whole, tensor))
 
 
 def _extent(tensor: BufferTensorDesc) -> int:
-    return extent(sizes_of(tensor), tensor.strides) * ELEMENT_SIZES[tensor.data_type]
+    return bytes_of(extent(sizes_of(tensor), tensor.strides), tensor)
+
+
+def bytes_of(elements: int, tensor: BufferTensorDesc) -> int:
+    """Return the bytes of elements of a tensor's data type."""
+    return -(-elements * TensorDataType(tensor.data_type).bits // 8)
 
 
 def sizes_of(tensor: BufferTensorDesc) -> tuple[int, ...]:
@@ -290,6 +295,10 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
         if len(entries or ()) < expected:
             shown = "null was provided" if entries is None else f"{len(entries)} entries were provided"
             yield Violation(array.c_name, f"{shown}, but {expected} were expected")
+    for i, node in enumerate(entries_of(view.graph, "nodes")):
+        if node is not None and node.data is not None and len(node.data) < (node.data_size or 0):
+            message = f"{plural(len(node.data), 'byte')} were provided, but {node.data_size} were expected"
+            yield Violation(f"{_path('nodes', i)}.Data", message, basis=Basis.INFERRED)
 
 
 @GRAPH_RULES.add("DML-GRAPH-Desc-null")
@@ -453,8 +462,7 @@ def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
         reached, room = _extent(consumed), _room(produced)
         if reached <= room and alike[output] == leading[output] and target.level.runtime.compares_elements:
             elements = prod(sizes_of(produced))
-            reached = elements * ELEMENT_SIZES[consumed.data_type]
-            room = round_up_4(elements) * ELEMENT_SIZES[produced.data_type]
+            reached, room = bytes_of(elements, consumed), bytes_of(round_up_4(elements), produced)
         if room < reached:
             yield Violation(path, f"the input reaches {reached} bytes, but the output has {room}")
 

@@ -75,11 +75,34 @@ graph = GraphDesc(
 
 _EXECUTION: Final = """\
 import numpy as np
-from dml_tile import OperatorDesc, Target, evaluate
+from dml_tile import BindingTableDesc, Buffer, BufferBinding, Device, GraphDesc, IntermediateGraphEdge, OperatorDesc
+from dml_tile import OperatorGraphNodeDesc, OutputGraphEdge, Target, evaluate
 
 
 def tensor(*sizes, data_type="FLOAT32"):
     return {"DataType": data_type, "Sizes": sizes}
+
+
+constant = OperatorGraphNodeDesc(operator=None, type="CONSTANT", data=np.ones(3, np.float32), data_size=12)
+absolute = OperatorDesc(type="ELEMENT_WISE_ABS", desc={"InputTensor": tensor(3), "OutputTensor": tensor(3)})
+
+
+def dispatched(node):
+    graph = GraphDesc(
+        input_count=0,
+        output_count=1,
+        nodes=[node, absolute],
+        intermediate_edges=[IntermediateGraphEdge(from_node_index=0, to_node_index=1)],
+        output_edges=[OutputGraphEdge(from_node_index=1, graph_output_index=0)],
+    )
+    device = Device(raise_on_removal=True)
+    operator, output = device.compile_graph(graph), BufferBinding(Buffer(12))
+    recorder, initializer = device.create_command_recorder(), device.create_operator_initializer([operator])
+    recorder.record_dispatch(initializer, device.create_binding_table(BindingTableDesc(initializer)))
+    table = device.create_binding_table(BindingTableDesc(operator))
+    table.bind_outputs([output])
+    recorder.record_dispatch(operator, table)
+    return output.buffer
 
 
 def fill(size):
@@ -135,6 +158,7 @@ PREPARED: Final = {
 """The text before the examples of a family."""
 
 CALLS: Final = {
+    "DML-EXECUTE-constant": Calls("dispatched(constant.replace(data=None))", "dispatched(constant)"),
     "DML-EXECUTE-operator": Calls(
         'evaluate(roi_align_grad("MAX", tensor(1, 1, 2, 2)), gradients)',
         'evaluate(roi_align_grad("AVERAGE"), gradients)',

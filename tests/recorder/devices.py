@@ -189,10 +189,11 @@ class WrittenGraph:
         fields = entry.model_dump(by_alias=True, exclude={*OperatorGraphNodeDesc.model_fields})
         desc: Structure = GRAPH_PARTS[array](**fields, **({"Operator": operator} if array == "Nodes" else {}))
         if array == "Nodes" and is_constant(entry):
-            data = create_string_buffer(entry.data_size or 0)
+            size = entry.data_size or 0
+            data = create_string_buffer((entry.data or b"")[:size], size)
             self._kept.append(data)
             address = None if entry.null_data else addressof(data)
-            desc = DML_CONSTANT_DATA_GRAPH_NODE_DESC(address, entry.data_size or 0, None)
+            desc = DML_CONSTANT_DATA_GRAPH_NODE_DESC(address, size, None)
         self._kept.append(desc)
         return DML_GRAPH_NODE_DESC(entry.type, addressof(desc))
 
