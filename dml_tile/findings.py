@@ -366,16 +366,15 @@ def _own_rule(rule_id: str, severity: Severity, status: int, key: str, says: str
 _OWN_IDS: Final = json.loads(Path(__file__).with_name("own_ids.json").read_text("utf-8"))
 
 KNOWN: Final[dict[str, Rule[object]]] = {
-    row.id: _own_rule(row.id, Severity.NOTE, 1, "nodes" if row.nodes else "results", row.says, row.url)
-    for row in known().values()
+    row.id: _own_rule(row.id, Severity.NOTE, 1, "nodes", row.says, row.url) for row in known().values()
 }
 """That DirectML, or ONNX Runtime's provider, treats something as documented, for each known departure."""
 
 OWN: Final[dict[str, Rule[object]]] = {
     own_id: _own_rule(own_id, Severity[severity.upper()], status, key, says, _OWN_IDS["pages"].get(page, ""))
     for own_id, severity, status, key, page, says in _OWN_IDS["ids"]
-} | {rule.id: rule for rule in KNOWN.values() if rule.key == "nodes"}
-"""The rules about unreadable files, notices, skipped files and node placements, and known departures of nodes."""
+} | KNOWN
+"""The rules about unreadable files, notices, skipped files and node placements, and known departures."""
 
 
 def own_finding(

@@ -20,11 +20,17 @@ from tests.helpers.paths import ROOT
 NEWEST: Final = "onnxruntime-directml-1.24.4"
 
 
-def notes(folder: Path, graph: str, opset: int, target: str) -> set[str]:
-    """The known departures in a model of one graph, in the syntax of onnx's parser; read in this process."""
+def written(folder: Path, graph: str, opset: int) -> Path:
+    """A model of one graph, in the syntax of onnx's parser."""
     text = f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]> g {graph}'
     file = folder / "model.onnx"
     file.write_bytes(parser.parse_model(text).SerializeToString())
+    return file
+
+
+def notes(folder: Path, graph: str, opset: int, target: str) -> set[str]:
+    """The known departures in a model, read in this process."""
+    file = written(folder, graph, opset)
     parts = read_nodes(file, KnownShapes(), [deployed(Target.parse(target))])
     placed = next(each for each in parts if isinstance(each, PlacedModel))
     return {reason.rule for _, reason in placed.notes_at(0)}
@@ -254,3 +260,60 @@ def test_all_formats_have_the_note_of_a_node() -> None:
     arguments = "check", str(ROOT / "tests/data/roi_align_10.onnx"), "--via", "ort", "-t", NEWEST
     for form in ("json", "sarif", "html", "markdown", "junit", "concise"):
         assert "ORT-KNOWN-roi-align-10" in invoke(*arguments, "--format", form).stdout, form
+
+
+def grouped(*groups: int) -> str:
+    """Convolutions of 8 channels, one for each number of groups."""
+    weights = ", ".join(f"float[8,{8 // number},3,3] w{i}" for i, number in enumerate(groups))
+    outputs = ", ".join(f"float[1,8,6,6] y{i}" for i, _ in enumerate(groups))
+    nodes = " ".join(f"y{i} = Conv<group = {number}>(x, w{i})" for i, number in enumerate(groups))
+    return f"(float[1,8,8,8] x, {weights}) => ({outputs}) {{ {nodes} }}"
+
+
+def printed(folder: Path, graph: str, *arguments: str, opset: int = 13) -> str:
+    return invoke("check", str(written(folder, graph, opset)), "--via", "ort", *arguments).stdout
+
+
+GROUPED: Final = "note[DML-KNOWN-grouped-convolution] Conv-11: CONVOLUTION: DirectML 1.8.0 may compute it wrongly"
+
+
+@pytest.mark.parametrize("target", ["windows-11-22h2", "directml-1.8", "onnxruntime-directml-1.11.1"])
+def test_the_operators_of_a_node_have_the_notes_of_the_targets_directml(tmp_path: Path, target: str) -> None:
+    found = printed(tmp_path, grouped(4), "-t", f"{target},directml-1.8.2,windows-11-24h2")
+    assert f"{GROUPED} (certain parameters, since 1.7.0, fixed in 1.8.2) (node 0, at {target})\n" in found
+    assert "    try: ship DirectML 1.8.2 or later, or use ONNX Runtime 1.12 or later\n" in found
+    assert found.count("DML-KNOWN") == 1
+    assert "DML-KNOWN" not in printed(tmp_path, grouped(1), "-t", target)
+
+
+def test_the_notes_on_operators_are_one_line_a_kind(tmp_path: Path) -> None:
+    found = printed(tmp_path, grouped(2, 4, 1, 8), "-t", "windows-11-22h2")
+    assert f"{GROUPED} (certain parameters, since 1.7.0, fixed in 1.8.2) (3 nodes, first node 0)\n" in found
+    assert found.count("DML-KNOWN") == 1
+
+
+@pytest.mark.parametrize("sizes", ["2", "n"])
+def test_the_operators_of_a_node_are_in_a_graph(tmp_path: Path, sizes: str) -> None:
+    cast = unary("Cast", f"float[{sizes}]", "<to = 6>", f"int32[{sizes}]")
+    note = "note[DML-KNOWN-elided-casts] Cast-13: CAST: DirectML 1.12.0 may take the cast out of the compiled graph"
+    assert note in printed(tmp_path, cast, "-t", "onnxruntime-directml-1.15.1")
+    assert "DML-KNOWN" not in printed(tmp_path, cast, "-t", "onnxruntime-directml-1.16.3")
+    half = unary("Relu", f"float[{sizes}]", "", f"float[{sizes}]")
+    assert "DML-KNOWN" not in printed(tmp_path, half, "-t", "onnxruntime-directml-1.15.1")
+
+
+def test_a_node_whose_operators_are_refused_has_no_note(tmp_path: Path) -> None:
+    nine = "(float[1,1,1,1,1,1,1,1,2] x) => (int32[1,1,1,1,1,1,1,1,2] y) { y = Cast<to = 6>(x) }"
+    found = printed(tmp_path, nine, "-t", "onnxruntime-directml-1.15.1")
+    assert "1 refused" in found
+    assert "DML-KNOWN" not in found
+
+
+def test_the_notes_on_operators_of_nodes_are_selected_and_counted_as_others(tmp_path: Path) -> None:
+    arguments = "check", str(written(tmp_path, grouped(4), 13)), "--via", "ort", "-t", "windows-11-22h2"
+    assert invoke(*arguments).exit_code == 0
+    assert invoke(*arguments, "--fail-on", "note").exit_code == 1
+    assert invoke(*arguments, "--fail-on", "note", "--ignore", "DML-KNOWN").exit_code == 0
+    assert invoke(*arguments, "--fail-on", "note", "--ignore", "ORT-KNOWN").exit_code == 1
+    for form in ("json", "jsonl", "sarif", "html", "markdown", "junit", "concise", "github", "gitlab"):
+        assert "DML-KNOWN-grouped-convolution" in invoke(*arguments, "--format", form).stdout, form

@@ -16,6 +16,7 @@ from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import Target, directml_of_release
 from dml_tile.findings import Against, Finding, Severity
 from dml_tile.rules.descriptor import not_looked_at
+from dml_tile.rules.known import known_in_graph
 
 LEVEL: Final = "ORT-OPERATOR-level"
 PROVIDER: Final = "ORT-OPERATOR-provider"
@@ -36,14 +37,28 @@ class Judged(NamedTuple):
     """The verdict on a node's operators at a target, the worst of them, and the reason that is reported.
 
     The verdict is None for a node that is not described, and "so far" where its fields are known at run time only.
+    ``notes`` are the known departures of operators that are not refused.
     """
 
     verdict: Verdict | None
     reason: Reason | None = None
+    notes: tuple[Reason, ...] = ()
 
 
 def judge(described: DescribedNode, deployment: Deployment, against: Against) -> Judged:
     """Return the verdict on the operators of a node on DirectML."""
+    judged = _judged(described, deployment, against)
+    if judged.verdict is Verdict.REFUSED:
+        return judged
+    descs = map(OperatorDesc.model_validate, described.descs)
+    notes = (
+        _reason(described, finding.rule, finding.about, finding.suggestion)
+        for finding in known_in_graph(described.operators, descs, deployment.target)
+    )
+    return judged._replace(notes=tuple(dict.fromkeys(notes)))
+
+
+def _judged(described: DescribedNode, deployment: Deployment, against: Against) -> Judged:
     target = deployment.target
     if described.outcome is DescriptionOutcome.REFUSED:
         why = f"ONNX Runtime's provider refuses it before DirectML is asked: {described.reason}"

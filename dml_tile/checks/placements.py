@@ -168,7 +168,7 @@ class ModelNodes:
                 yield operator_name(node), reason, node
             elif described >= 0 and not is_tile(node) and (refusal := self.judged[target][described].reason):
                 yield operator_name(node), refusal, node
-
+            yield from ((operator_name(node), note, node) for note in self.judged_of(target, described).notes)
         yield from ((operator_name(node), reason, node) for node, reason in self.placed.notes_at(target))
 
     def at(self, target: int) -> Iterator[tuple[NamedNode, Reason, int]]:
@@ -182,9 +182,11 @@ class ModelNodes:
         """Yield what ``at`` yields; of a node on DirectML, with the reason that is told of it, the worst first."""
         known = dict(reversed([*self.placed.notes_at(target)]))
         for node, reason, described in self.at(target):
-            of_operators = self.judged_of(target, described).reason if self.has_device[target] else None
-            is_on_directml = reason.placement is Placement.DIRECTML
-            yield node, (of_operators or known.get(node) or reason) if is_on_directml else reason, described
+            told = reason
+            if reason.placement is Placement.DIRECTML:
+                judged = self.judged_of(target, described) if self.has_device[target] else Judged(None)
+                told = judged.reason or known.get(node) or next(iter(judged.notes), reason)
+            yield node, told, described
 
     def _on_directml(self, target: int) -> Iterator[int]:
         """Yield the number of the description of each node on DirectML at a target."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from dml_tile.findings import NO_OPERATOR, NOT_RETURNED, OWN, UNEXPLAINED, Finding, Severity
+from dml_tile.findings import KNOWN, NO_OPERATOR, NOT_RETURNED, OWN, UNEXPLAINED, Finding, Severity
 from dml_tile.rules.tile import operator_is_checked
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _VERDICTS_WITHOUT_DIRECTML: Final = {
     # these rules leave nothing for DirectML to judge
     operator_is_checked.id: Verdict.NOT_CHECKED,
     NO_OPERATOR: Verdict.ELSEWHERE,
-    **{own.id: Verdict.ELSEWHERE for own in OWN.values() if own.key == "nodes"},
+    **{own.id: Verdict.ELSEWHERE for own in OWN.values() if own.key == "nodes" and own.id not in KNOWN},
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,18 @@ def known_departures(desc: Descriptor, target: Target) -> Iterator[Finding]:
         yield from _of_graph(desc, target)
     elif isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
         yield from _of_operator(desc.desc, target)
+
+
+def known_in_graph(names: Iterable[str], descs: Iterable[OperatorDesc], target: Target) -> Iterator[Finding]:
+    """Yield a note for each known departure of operators that a back end creates, and connects in a way of its own.
+
+    What a finding is ``about`` is the operator without values. Without descriptors, those that hold of any fields.
+    """
+    described = [desc.desc for desc in descs if isinstance(desc.desc, OperatorFields)]
+    for fields in described:
+        yield from _of_operator(fields, target, {})
+    rows = ((row, name) for name in names for row in known_of(name) if row.where == "1" and row.holds_at(target))
+    yield from (_note(row, name, "", target) for row, name in rows if not described)
 
 
 def _of_operator(
@@ -72,5 +84,7 @@ def _value(name: str, op: OperatorView, graph: Mapping[str, Any]) -> Any:
 def _note(row: Known, operator: str, shown: str, target: Target) -> Finding:
     release = target.directml
     library = f"DirectML {'.'.join(map(str, release))}" if release else f"DirectML at {target.feature_level.short}"
-    message = f"{operator}{shown}: {row.told_of(library)}"
-    return Finding(row.id, "", message, Severity.NOTE, url=row.url, tries=tuple(map(Try, row.tries)))
+    told, tries = row.told_of(library), tuple(map(Try, row.tries))
+    return Finding(
+        row.id, "", f"{operator}{shown}: {told}", Severity.NOTE, url=row.url, tries=tries, about=f"{operator}: {told}"
+    )
