@@ -57,12 +57,12 @@ def test_a_model_has_a_bar_and_the_numbers_of_its_nodes_at_each_target(check: Ca
     html = check("a.onnx", "--via", "ort", "-t", f"{OLDER},{NEW},2_0", "--format", "html").stdout
     assert texts(section(html, "nodes"), ".//thead//th") == ["Model", f"{OLDER} (6_3)", f"{NEW} (6_4)", "2_0"]
     assert rows(html, "nodes") == [
-        ["a.onnx", "does not load3 with no provider", "loads2 on DirectML1 on the CPU", "no device"]
+        ["a.onnx", "does not load3 with no provider", "loads2 on DirectML2 accepted1 on the CPU", "no device"]
     ]
     bars = [[bar.attrib["width"] for bar in svg.iter("rect")] for svg in section(html, "nodes").iter("svg")]
-    assert bars == [["3"], ["2", "1"]]
+    assert bars == [["3"], ["2", "1", "2"]]
     markdown = check("a.onnx", "--via", "ort", "-t", f"{NEW},2_0", "--format", "markdown").stdout
-    assert "| `a.onnx` | loads: 2 on DirectML, 1 on the CPU | no device |" in markdown
+    assert "| `a.onnx` | loads: 2 on DirectML (2 accepted), 1 on the CPU | no device |" in markdown
     notes = markdown.partition("<details><summary>1 note</summary>\n\n")[2].partition("\n\n</details>\n")[0]
     assert notes.startswith("- note ORT-CPU-unregistered in `a.onnx`")
     assert 'id="notices"' not in html
@@ -80,8 +80,32 @@ def test_below_stand_the_kinds_of_departure_the_errors_first_and_filters(check: 
     why = "note ORT-CPU-unregistered no release registers Det"
     assert note == ["Det-22", "1", "on the CPU", why, "0", f"{NEW} (6_4)"]
     chosen_by = [body.attrib for body in kinds.iter("tbody")]
-    assert chosen_by[1] == {"data-verdicts": f"cpu|cpu at {NEW} (6_4)", "data-rules": "ORT-CPU-unregistered"}
+    assert chosen_by[1] == {
+        "data-verdicts": f"on the CPU|on the CPU at {NEW} (6_4)",
+        "data-rules": "ORT-CPU-unregistered",
+    }
     assert texts(kinds, ".//fieldset/label") == ["all", "on the CPU", "with no provider"]
+
+
+def test_a_bar_parts_the_nodes_on_directml_by_the_verdicts_on_their_operators(check: Call) -> None:
+    inputs = [typed("x", [2, 3]), typed("u", ["N", 3]), typed("v", [3, 3])]
+    save("a = Softmax(x); b = Relu(x); c = Relu(u); d = Det(v); y = Sum(a, b, c, d)", inputs=inputs)
+    html = check("a.onnx", "--via", "ort", "-t", f"windows-11-23h2,{NEW}", "--format", "html").stdout
+    old, new = section(html, "nodes").iter("svg")
+    assert [(bar.attrib["class"], bar.attrib["x"], bar.attrib["width"]) for bar in old.iter("rect")] == [
+        ("directml", "0", "4"),
+        ("cpu", "4", "1"),
+        ("accepted-there", "0", "1"),
+        ("known-at-run-time-only-there", "1", "2"),
+        ("refused-there", "3", "1"),
+    ]
+    assert [bar.attrib["width"] for bar in new.iter("rect")] == ["4", "1", "2", "2"]
+    kinds = section(html, "departures-from-directml")
+    refused, *_ = kinds.iter("tbody")
+    label = "windows-11-23h2 (5_0)"
+    assert refused.attrib["data-verdicts"] == f"on DirectML, refused|on DirectML, refused at {label}"
+    chosen_by = ["all", "on DirectML, known at run time only", "on DirectML, refused", "on the CPU"]
+    assert texts(kinds, ".//fieldset/label") == chosen_by
 
 
 def test_a_hundred_thousand_nodes_make_a_page_of_kinds_that_is_short() -> None:

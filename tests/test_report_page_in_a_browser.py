@@ -13,6 +13,7 @@ import pytest
 from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 
+from dml_tile import check_model
 from dml_tile.back_ends.placement import NamedNode, Placement, Reason
 from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.targets import Target
@@ -21,6 +22,7 @@ from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports.levels import levels_html
 from tests.helpers.packages import npm_file
+from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page, placed_model
 
 if TYPE_CHECKING:
@@ -307,10 +309,14 @@ def pages(report: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
     ]
     placed = [placed_model(nodes, NEW, Target.parse("onnxruntime-directml-1.24"), OLD, source=HOSTILE)] * 2
     (folder / "nodes.html").write_text(page([], nodes=placed), "utf-8")
-    return {"report": report} | {name: (folder / f"{name}.html").as_uri() for name in ("levels", "nodes")}
+    described = check_model(EXAMPLES / "models" / "classifier.onnx", "windows-11-23h2", via="ort").nodes
+    assert described
+    (folder / "described.html").write_text(page([], nodes=[described]), "utf-8")
+    names = ("levels", "nodes", "described")
+    return {"report": report} | {name: (folder / f"{name}.html").as_uri() for name in names}
 
 
-@pytest.mark.parametrize("kind", ["report", "levels", "nodes"])
+@pytest.mark.parametrize("kind", ["report", "levels", "nodes", "described"])
 def test_each_page_has_a_dark_theme_and_one_main_heading(opened: Chrome, pages: dict[str, str], kind: str) -> None:
     opened.get(pages[kind])
     background = "return getComputedStyle(document.body).backgroundColor"
@@ -323,7 +329,7 @@ def test_each_page_has_a_dark_theme_and_one_main_heading(opened: Chrome, pages: 
 @pytest.mark.skipif(AXE is None, reason="needs npm's axe-core in a folder that the variable NODE_PATH names")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("kind", ["report", "levels", "nodes"])
+@pytest.mark.parametrize("kind", ["report", "levels", "nodes", "described"])
 def test_axe_finds_nothing(opened: Chrome, pages: dict[str, str], kind: str, width: int, theme: str) -> None:
     assert AXE
     set_theme(opened, theme)
@@ -356,9 +362,35 @@ def test_the_nodes_fit_the_window_and_bars_their_numbers(opened: Chrome, pages: 
     assert opened.execute_script("return document.documentElement.scrollWidth") <= width
     lengths = "return [...document.querySelector('.bar').children].map(one => one.getBoundingClientRect().width)"
     found: list[float] = opened.execute_script(lengths)
-    assert len(found) == 5
+    assert len(found) == 5 + 1, "the placements, and the node on DirectML, accepted"
     assert max(found) - min(found) < 1 < min(found)
     assert opened.title == "Operators on DirectML: 2 models placed, 2 not loading at some target"
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_a_second_bar_parts_the_nodes_on_directml_by_their_verdicts(
+    opened: Chrome, pages: dict[str, str], width: int
+) -> None:
+    set_width(opened, width)
+    opened.get(pages["described"])
+    assert opened.execute_script("return document.documentElement.scrollWidth") <= width
+    found: list[list[float]] = opened.execute_script(
+        "return [...document.querySelector('.bar').children].map(one => one.getBoundingClientRect())"
+        ".map(({left, width, top}) => [left, width, top])"
+    )
+    on_directml, on_the_cpu, *judged = found
+    assert sum(width for _, width, _ in judged) == pytest.approx(on_directml[1], abs=1)
+    assert judged[0][0] == pytest.approx(on_directml[0], abs=1)
+    assert all(top > on_the_cpu[2] for _, _, top in judged)
+    fills = "return [...document.querySelectorAll('.bar rect')].map(one => getComputedStyle(one).fill)"
+    assert "rgb(0, 0, 0)" not in opened.execute_script(fills), "each has a colour"
+
+
+def test_refused_operators_are_chosen(opened: Chrome, pages: dict[str, str]) -> None:
+    opened.get(pages["described"])
+    opened.find_element(By.CSS_SELECTOR, "#node-filters input[value='on DirectML, refused']").click()
+    cells = opened.find_elements(By.CSS_SELECTOR, "#departures-from-directml tbody th")
+    assert [cell.text.split()[0] for cell in cells if cell.is_displayed()] == ["Softmax-13"]
 
 
 def test_departures_are_chosen_by_text_placement_target_and_rule(opened: Chrome, pages: dict[str, str]) -> None:
@@ -372,7 +404,7 @@ def test_departures_are_chosen_by_text_placement_target_and_rule(opened: Chrome,
         return sorted({cell.text.split()[0] for cell in cells if cell.is_displayed()})
 
     assert operators() == ["Op1-1", "Op2-1", "Op3-1", "the"]
-    form.find_element(By.CSS_SELECTOR, "input[value=cpu]").click()
+    form.find_element(By.CSS_SELECTOR, "input[value='on the CPU']").click()
     assert operators() == ["Op1-1"]
     Select(form.find_element(By.NAME, "target")).select_by_value("windows-10-2004 (2_0)")
     assert operators() == []

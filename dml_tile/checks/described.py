@@ -25,6 +25,13 @@ GRAPH: Final = "ORT-OPERATOR-graph"
 AT_RUN_TIME: Final = "ORT-OPERATOR-run-time"
 NOT_DESCRIBED: Final = "ORT-OPERATOR-not-described"
 
+VERDICTS: Final = {
+    **dict.fromkeys((LEVEL, PROVIDER, DESCRIPTOR), Verdict.REFUSED),
+    AT_RUN_TIME: Verdict.ACCEPTED_SO_FAR,
+    NOT_DESCRIBED: None,
+}
+"""The verdicts on nodes, by the rule of the reason that is reported."""
+
 _BESIDE_ITSELF: Final = (1, 21)
 """The first release that loads the DirectML beside onnxruntime.dll; earlier ones look beside the executable."""
 

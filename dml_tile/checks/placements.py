@@ -293,7 +293,7 @@ PLACED: Final = {
 MEMORIES: Final = {Placement.DIRECTML: "DirectML", Placement.CPU: "the CPU"}
 """The providers in whose memory a value is read, in words."""
 
-_VERDICTS: Final = {
+JUDGED: Final = {
     Verdict.ACCEPTED: "accepted",
     Verdict.ACCEPTED_SO_FAR: "known at run time only",
     Verdict.ACCEPTED_IN_PART: "accepted in part",
@@ -314,7 +314,7 @@ def summary_of(nodes: ModelNodes, target: int) -> str:
     listed = []
     for placement in there:
         number = plural(counts[placement], "node") if placement == there[0] else f"{counts[placement]:,}"
-        judged = [f"{verdicts[verdict]:,} {words}" for verdict, words in _VERDICTS.items() if verdicts[verdict]]
+        judged = [f"{verdicts[verdict]:,} {words}" for verdict, words in JUDGED.items() if verdicts[verdict]]
         is_judged = placement is Placement.DIRECTML and judged
         listed.append(f"{number} {PLACED[placement]}" + f" ({', '.join(judged)})" * bool(is_judged))
     crossing = len([*nodes.crossings_at(target)])

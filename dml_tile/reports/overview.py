@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
 from dml_tile.back_ends.placement import Placement
-from dml_tile.checks.placements import PLACED, ModelNodes
+from dml_tile.checks.described import VERDICTS
+from dml_tile.checks.placements import JUDGED, PLACED, ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
@@ -124,6 +125,24 @@ def _lowering_of(result: Result) -> Lowering | None:
     return None
 
 
+class PlacedCell(NamedTuple):
+    """Whether a model loads at a target, in words, and the numbers of its nodes by placement, as ``PLACED`` has it.
+
+    The ``outcome`` is empty if that is not known; without a device there are no numbers. ``judged`` are the numbers of
+    nodes on DirectML by the verdicts on their operators, in words.
+    """
+
+    outcome: str
+    counts: dict[Placement, int]
+    judged: dict[str, int]
+
+
+def fate_of(departure: Finding) -> str:
+    """Return where a departure's nodes are, and on DirectML the verdict that it gives, in words."""
+    placed = PLACED[Placement(departure.placement)]
+    return f"{placed}, {JUDGED[VERDICTS[departure.rule]]}" if departure.rule in VERDICTS else placed
+
+
 class PlacedModels:
     """The models whose nodes ONNX Runtime placed, and the kinds of departure of them, the worst first.
 
@@ -134,7 +153,7 @@ class PlacedModels:
     def __init__(self, max_listed: int) -> None:
         self.count = self.left_out = self.known = 0
         self.targets: Sequence[Target] = ()
-        self.rows: list[tuple[str, list[tuple[str, dict[Placement, int]]]]] = []
+        self.rows: list[tuple[str, list[PlacedCell]]] = []
         self._max_listed = max_listed
         self._departures: dict[Severity, list[Finding]] = {each: [] for each in Severity}
 
@@ -153,19 +172,25 @@ class PlacedModels:
                 self.left_out += 1
 
     @property
+    def fates(self) -> list[str]:
+        """Where the nodes of the listed kinds are, in words, those of DirectML's first."""
+        there = {fate_of(departure) for departure in self.departures}
+        every = (
+            f"{placed}{more}" for placed in PLACED.values() for more in ("", *(f", {each}" for each in JUDGED.values()))
+        )
+        return [fate for fate in every if fate in there]
+
+    @property
     def departures(self) -> list[Finding]:
         """The listed kinds."""
         return [each for severity in sorted(Severity, reverse=True) for each in self._departures[severity]]
 
 
-def _placed_cells(nodes: ModelNodes) -> Iterator[tuple[str, dict[Placement, int]]]:
-    """Yield whether a model loads at each target, in words, and the numbers of its nodes by placement.
-
-    The words are empty if that is not known; without a device there are no numbers.
-    """
-    for i, numbers in enumerate(nodes.counts):
+def _placed_cells(nodes: ModelNodes) -> Iterator[PlacedCell]:
+    for i, (numbers, verdicts) in enumerate(zip(nodes.counts, nodes.verdicts, strict=True)):
         counts = {placement: count for placement in PLACED if (count := numbers[placement])}
-        yield nodes.outcome(i), counts if nodes.has_device[i] else {}
+        judged = {words: count for verdict, words in JUDGED.items() if (count := verdicts[verdict])}
+        yield PlacedCell(nodes.outcome(i), counts if nodes.has_device[i] else {}, judged)
 
 
 class OverviewReport(Report):

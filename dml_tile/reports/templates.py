@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from dml_tile.checks.placements import PLACED
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import clipped
-from dml_tile.reports.overview import SIGNS, located
+from dml_tile.reports.overview import SIGNS, fate_of, located
 from dml_tile.text import plural
 
 
@@ -34,6 +34,7 @@ def templates(finalize: Callable[[object], object] | None = None) -> Environment
         "PLACED": PLACED,
         "SIGNS": SIGNS,
         "clipped": clipped,
+        "fate_of": fate_of,
         "located": located,
         "plural": plural,
         "urlsplit": urlsplit,
