@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dml_tile import OperatorDesc, data_type_of, evaluate
 
 ort = pytest.importorskip("onnxruntime")
-pytestmark = pytest.mark.exhaustive
+pytestmark = pytest.mark.long
 
 Array = NDArray[Any]
 SEEDS: Final = range(20)
@@ -72,14 +72,15 @@ class Drawn:
 @pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD"])
 def test_convolutions(seed: int, direction: str) -> None:
     drawn = Drawn(seed)
-    groups, batch = drawn.number(1, 3), drawn.number(1, 2)
+    groups, batch, count = drawn.number(1, 3), drawn.number(1, 2), drawn.number(1, 3)
     channels, filters = groups * drawn.number(1, 3), drawn.number(1, 3)
-    size, steps, spread = drawn.numbers(1, 3), drawn.numbers(1, 3), drawn.numbers(1, 2)
-    start, end = drawn.numbers(0, 2), drawn.numbers(0, 2)
-    x = drawn.array(batch, channels, *drawn.numbers(6, 9))
+    size, steps, spread = drawn.numbers(1, 3, count), drawn.numbers(1, 3, count), drawn.numbers(1, 2, count)
+    start, end = drawn.numbers(0, 2, count), drawn.numbers(0, 2, count)
+    x = drawn.array(batch, channels, *drawn.numbers(6, 9, count))
     is_forward = direction == "FORWARD"
     w = drawn.array(*((groups * filters, channels // groups) if is_forward else (channels, filters)), *size)
-    bias, extra = drawn.array(groups * filters), [0, 0] if is_forward else [drawn.number(0, steps[0] - 1), 0]
+    added = 0 if is_forward else drawn.number(0, steps[0] - 1)
+    bias, extra = drawn.array(groups * filters), [added, *[0] * (count - 1)]
     attributes: dict[str, Any] = {"strides": steps, "dilations": spread, "pads": start + end, "group": groups}
     if not is_forward:
         attributes["output_padding"] = extra
@@ -89,9 +90,9 @@ def test_convolutions(seed: int, direction: str) -> None:
         pytest.skip("no output is left")
     fields: dict[str, Any] = {"Mode": "CROSS_CORRELATION", "Direction": direction, "GroupCount": groups}
     fields |= {"Strides": steps, "Dilations": spread, "StartPadding": start, "EndPadding": end, "OutputPadding": extra}
-    inputs = {"InputTensor": x, "FilterTensor": w, "BiasTensor": bias.reshape(1, -1, 1, 1)}
+    inputs = {"InputTensor": x, "FilterTensor": w, "BiasTensor": bias.reshape(1, -1, *[1] * count)}
     (mine,) = ours("CONVOLUTION", inputs, {"OutputTensor": other}, **fields)
-    inside = (..., slice(other.shape[2] - extra[0]), slice(None))  # DirectML writes 0 where OutputPadding is
+    inside = (slice(None), slice(None), slice(other.shape[2] - added))  # DirectML writes 0 where OutputPadding is
     close([mine[inside]], [other[inside]])
 
 
@@ -135,6 +136,58 @@ def test_normalisations(seed: int) -> None:
     other = theirs("LRN", [x], size=3, alpha=0.5, beta=0.75, bias=1.5)
     fields = {"CrossChannel": True, "LocalSize": 3, "Alpha": 0.5, "Beta": 0.75, "Bias": 1.5}
     close(ours("LOCAL_RESPONSE_NORMALIZATION", {"InputTensor": x}, {"OutputTensor": other[0]}, **fields), other)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_products(seed: int) -> None:
+    drawn = Drawn(seed)
+    rows, inner, columns = drawn.numbers(1, 40, 3)
+    is_first, is_second = (bool(drawn.number(0, 1)) for _ in range(2))
+    a = drawn.array(*((inner, rows) if is_first else (rows, inner)))
+    b = drawn.array(*((columns, inner) if is_second else (inner, columns)))
+    addend, (alpha, beta) = drawn.array(rows, columns), drawn.array(2).tolist()
+    attributes = {"transA": int(is_first), "transB": int(is_second), "alpha": alpha, "beta": beta}
+    other = theirs("Gemm", [a, b, addend], **attributes)
+    fields: dict[str, Any] = {"TransA": int(is_first), "TransB": int(is_second), "Alpha": alpha, "Beta": beta}
+    inputs = {"ATensor": a, "BTensor": b, "CTensor": addend}
+    close(ours("GEMM", inputs, {"OutputTensor": other[0]}, **fields), other)
+    batches = drawn.numbers(1, 3)
+    a, b = drawn.array(*batches, rows, inner), drawn.array(*batches, inner, columns)
+    other = theirs("MatMul", [a, b])
+    fields = {"TransA": 0, "TransB": 0, "Alpha": 1, "Beta": 0}
+    close(ours("GEMM", {"ATensor": a, "BTensor": b}, {"OutputTensor": other[0]}, **fields), other)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("mode", ["NEAREST_NEIGHBOR", "LINEAR"])
+def test_resampling(seed: int, mode: str) -> None:
+    drawn = Drawn(seed)
+    x = drawn.array(*drawn.numbers(1, 3), *drawn.numbers(2, 7))
+    scales = np.array([1, 1, *drawn.rng.choice([0.5, 0.75, 1, 1.5, 2, 3], 2)], np.float32)
+    offset = drawn.rng.choice([0, 0.5])  # asymmetric, or from half a pixel
+    attributes: dict[str, Any] = {"mode": "nearest" if mode == "NEAREST_NEIGHBOR" else "linear"}
+    attributes |= {"coordinate_transformation_mode": "half_pixel" if offset else "asymmetric"}
+    other = theirs("Resize", [x, None, scales], **attributes, nearest_mode="round_prefer_ceil")
+    offsets = {"InputPixelOffsets": [offset] * 4, "OutputPixelOffsets": [-offset] * 4}
+    fields: dict[str, Any] = offsets | {"InterpolationMode": mode, "Scales": scales.tolist()}
+    close(ours("RESAMPLE1", {"InputTensor": x}, {"OutputTensor": other[0]}, **fields), other)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_averages_of_regions(seed: int) -> None:
+    """onnxruntime takes the maximum of weighted elements, DirectML that of samples."""
+    drawn = Drawn(seed)
+    x, count = drawn.array(2, 2, *drawn.numbers(4, 8)), drawn.number(1, 3)
+    corners = drawn.rng.uniform(0, 3, (count, 2)).astype(np.float32)
+    regions = np.concatenate([corners, corners + drawn.rng.uniform(0.5, 4, (count, 2))], 1, dtype=np.float32)
+    images, (height, width), samples = drawn.rng.integers(0, 2, count), drawn.numbers(1, 3), drawn.number(1, 3)
+    attributes: dict[str, Any] = {"output_height": height, "output_width": width, "sampling_ratio": samples}
+    other = theirs("RoiAlign", [x, regions, images], **attributes, coordinate_transformation_mode="half_pixel")
+    fields: dict[str, Any] = {"ReductionFunction": "AVERAGE", "InterpolationMode": "LINEAR", "OutOfBoundsInputValue": 0}
+    fields |= {"SpatialScaleX": 1, "SpatialScaleY": 1, "InputPixelOffset": 0.5, "OutputPixelOffset": -0.5}
+    fields |= dict.fromkeys(("MinimumSamplesPerOutput", "MaximumSamplesPerOutput"), samples)
+    inputs = {"InputTensor": x, "ROITensor": regions, "BatchIndicesTensor": images.astype(np.uint32)}
+    close(ours("ROI_ALIGN1", inputs, {"OutputTensor": other[0]}, **fields, AlignRegionsToCorners=False), other)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
