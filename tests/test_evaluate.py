@@ -79,6 +79,10 @@ def test_an_array_broadcasts_along_strides_of_0() -> None:
         (RELU, np.ones(2), "InputTensor holds float64; float32 was expected"),
         (RELU, {"Input": ones(2)}, "'Input' is no tensor of ACTIVATION_RELU; did you mean InputTensor"),
         (RELU, {"InputTensor": None}, "InputTensor is not given; an array was expected"),
+        (RELU, [1, 2], "InputTensor is of type list; an array of float32 was expected"),
+        (RELU, {0: ones(2)}, "0 is no tensor of ACTIVATION_RELU; it has InputTensor"),
+        (RELU, {"InputTensor": ones(2), "input_tensor": ones(2)}, "InputTensor was provided twice"),
+        (RELU, {"OutputTensor": ones(2)}, "OutputTensor is an output, which is returned"),
         (add(tensor(1)), ones(1), "ELEMENT_WISE_ADD has ATensor, BTensor; a mapping of names was expected"),
         (gemm(), {"ATensor": ones(2, 2), "BTensor": ones(2, 2), "CTensor": ones(2, 2)}, "CTensor is null"),
     ],
@@ -137,6 +141,8 @@ def test_elements_of_four_bits_are_one_value_each_or_two_in_a_byte() -> None:
     packed = bytearray(4)
     execute(QUANTIZE, {"InputTensor": given, "QuantizationTensors": scales, "OutputTensor": packed})
     assert packed == bytes([0x81, 0xF7, 0, 0])
+    with pytest.raises(TypeError, match="OutputTensor holds int4, an element a byte; DirectML's memory has two"):
+        execute(QUANTIZE, {"InputTensor": given, "QuantizationTensors": scales, "OutputTensor": out})
 
 
 @pytest.mark.parametrize("window", [2**20, 2**31])

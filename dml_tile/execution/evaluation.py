@@ -101,7 +101,10 @@ class Tensor(NamedTuple):
 
         Raises TypeError and ValueError, with the field, for others.
         """
-        array, expected = as_array(given), dtype_of(self.desc.data_type)
+        expected = dtype_of(self.desc.data_type)
+        if not hasattr(given, "__array__") and not hasattr(given, "__dlpack__"):
+            raise TypeError(f"{self.path} is of type {type(given).__name__}; an array of {expected} was expected")
+        array = as_array(given)
         if array.dtype == np.bool_ and expected == np.uint8:
             array = array.view(np.uint8)
         if array.dtype != expected:
@@ -312,7 +315,7 @@ def by_field(fields: OperatorFields, tensors: Mapping[str, Any], given: Mapping[
     Raises TypeError for a name that is no tensor's, and for a lone value where there are several tensors.
     """
     needed = [name for name, tensor in tensors.items() if tensor is not None]
-    names = {fields.attributes[name]: name for name in tensors} | {name: name for name in tensors}
+    names = {spelled: name for name in fields.operator.tensors for spelled in (fields.attributes[name], name)}
     if None in given and len(needed) != 1:
         raise TypeError(
             f"{fields.operator.name} has {', '.join(needed) or 'no tensors'}; a mapping of names was expected"
@@ -321,9 +324,10 @@ def by_field(fields: OperatorFields, tensors: Mapping[str, Any], given: Mapping[
     for key, value in given.items():
         name = needed[0] if key is None else names.get(key)
         if name is None:
-            raise TypeError(
-                f"{key!r} is no tensor of {fields.operator.name}; {did_you_mean(str(key), tensors, ', '.join(tensors))}"
-            )
+            meant = did_you_mean(str(key), tensors, f"it has {', '.join(tensors)}")
+            raise TypeError(f"{key!r} is no tensor of {fields.operator.name}; {meant}")
+        if name not in tensors or name in found:
+            raise TypeError(f"{name} {'was provided twice' if name in found else 'is an output, which is returned'}")
         found[name] = value
     return found
 

@@ -199,10 +199,10 @@ def execute(desc: TileOperatorDesc | OperatorDesc, *buffers: Any, **options: Any
 
         execute_operator(desc, *buffers, **options)
     else:
-        _execute_tile(cast("TileOperatorDesc", desc), *buffers, **options)
+        execute_tile(cast("TileOperatorDesc", desc), *buffers, **options)
 
 
-def _execute_tile(
+def execute_tile(
     desc: TileOperatorDesc,
     input: BufferLike,  # noqa: A002
     output: BufferLike,
