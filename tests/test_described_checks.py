@@ -12,10 +12,13 @@ from dml_tile import PlacedModel, Target, check_model
 from dml_tile.back_ends import model_descriptions
 from dml_tile.back_ends.deployment import deployed
 from dml_tile.back_ends.described_node import DescriptionOutcome
+from dml_tile.back_ends.descriptions import described_node
+from dml_tile.checks.described import Judged, judge
 from dml_tile.checks.verdict import Verdict
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.command_line import Call
+from tests.helpers.kernel_nodes import kernel_node
 from tests.helpers.onnx_graphs import tensor, typed
 from tests.helpers.paths import EXAMPLES
 from tests.test_model_nodes import save
@@ -123,6 +126,73 @@ def test_a_node_is_judged_by_the_operators_that_its_provider_creates(check: Call
     assert first.endswith(summary), result.stdout
     assert any(line.startswith(f"  {finding}") for line in others) or not finding, result.stdout
     assert (result.exit_code == 1) == finding.startswith("error"), result.stdout
+
+
+F16_SCALES: Final = "float16[]= uint8[]="
+NEVER_TAKEN: Final = {
+    # nodes that the provider takes, and the operator whose descriptor DirectML refuses
+    "GatherElements-13 axis=1: float32[3,4] int64[2,2] -> float32[2,2]": "GATHER_ELEMENTS",
+    "ScatterElements-16 axis=1: float32[3,4] int64[2,2] float32[2,2] -> float32[3,4]": "SCATTER",
+    "Pow-13: int32[2,3] int32[]=2 -> int32[2,3]": "ELEMENT_WISE_CONSTANT_POW",
+    "ReduceMean-18: int32[2,3] int64[1]=1 -> int32[2,1]": "REDUCE",
+    "ReduceL2-18: int32[2,3] int64[1]=1 -> int32[2,1]": "REDUCE",
+    "ReduceLogSum-18: int32[2,3] int64[1]=1 -> int32[2,1]": "REDUCE",
+    "ReduceLogSumExp-18: int32[2,3] int64[1]=1 -> int32[2,1]": "REDUCE",
+    "MatMul-13: float32[2,2,2,2,3] float32[2,2,2,3,4] -> float32[2,2,2,2,4]": "GEMM",
+    "MatMulInteger-10: uint8[2,2,2,2,3] uint8[2,2,2,3,4] -> int32[2,2,2,2,4]": "MATRIX_MULTIPLY_INTEGER",
+    "ConvInteger-10: uint8[1,1,3,3,3] uint8[1,1,1,1,1] -> int32[1,1,3,3,3]": "CONVOLUTION_INTEGER",
+    "QLinearMatMul-10: uint8[2,2,2,2,3] float32[]= uint8[]= uint8[2,2,2,3,4] float32[]= uint8[]= float32[]= uint8[]= "
+    "-> uint8[2,2,2,2,4]": "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
+    f"QLinearMatMul-21: uint8[2,3] {F16_SCALES} uint8[3,4] {F16_SCALES} {F16_SCALES} -> uint8[2,4]": (
+        "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
+    ),
+    "Resize-13: float32[2,2,2,2,2] _ float32[5]=2,2,2,2,2 -> float32[4,4,4,4,4]": "RESAMPLE3",
+}
+TAKEN: Final = [
+    "GatherElements-13 axis=1: float32[3,4] int64[3,2] -> float32[3,2]",
+    "Pow-13: int32[2,3] int32[2,3] -> int32[2,3]",
+    "Pow-13: float32[2,3] float32[]=2 -> float32[2,3]",
+    "ReduceMean-18: float32[2,3] int64[1]=1 -> float32[2,1]",
+    "ReduceSum-13: int32[2,3] int64[1]=1 -> int32[2,1]",
+    "MatMul-13: float32[2,2,2,3] float32[2,2,3,4] -> float32[2,2,2,4]",
+    "Resize-13: float32[1,2,2,2,2] _ float32[5]=1,2,2,2,2 -> float32[1,4,4,4,4]",
+]
+OF_TRANSFORMERS: Final = [
+    # nodes that the provider's own checks refuse
+    "GroupQueryAttention-1 num_heads=2 kv_num_heads=2: float32[1,4,96] _ _ _ _ int32[1] int32[1]=4 -> float32[1,4,32]",
+    "MultiHeadAttention-1 num_heads=2: float32[2,4,8] float32[2,4,8] float32[2,4,8] _ _ float32[1,2,4,4] -> float32[2,4,8]",
+    "SkipLayerNormalization-1: float32[2,4,2,8] float32[2,4,2,8] float32[8]= -> float32[2,4,2,8]",
+    "BiasAdd-1: float32[2,4,8] float32[8]= float32[1,4,8] -> float32[2,4,8]",
+    "GroupNorm-1 groups=3: float32[2,4,4,8] float32[8]= float32[8]= -> float32[2,4,4,8]",
+    "MatMulNBits-1 N=8 K=32 bits=4 block_size=32: float32[2,32] uint8[8,1,16] float32[8] _ _ float32[8] -> float32[2,8]",
+    "RotaryEmbedding-1: float32[1,4,32] int64[1,4] float32[8,8]= float32[8,16]= -> float32[1,4,32]",
+    "QLinearSigmoid-1: uint8[2,4] float32[1]= uint8[1]= float32[1]= uint8[1]= -> uint8[2,4]",
+    "FusedMatMul-1 transBatchA=1: float32[2,4] float32[4,3] -> float32[2,3]",
+    "DynamicQuantizeMatMul-1: float32[4] uint8[4,3] float32[1]= uint8[1]= -> float32[3]",
+]
+
+
+def judged(text: str) -> Judged:
+    return judge(described_node("", "", kernel_node(text)), deployed(Target.parse(NEW)), "runtime")
+
+
+@pytest.mark.parametrize("text", NEVER_TAKEN)
+def test_a_node_that_directml_takes_in_no_release_is_refused(text: str) -> None:
+    reason = judged(text).reason
+    assert reason, text
+    assert (reason.rule, reason.why.partition(":")[0]) == ("ORT-OPERATOR-descriptor", NEVER_TAKEN[text])
+
+
+@pytest.mark.parametrize("text", TAKEN)
+def test_a_node_beside_those_is_accepted(text: str) -> None:
+    assert judged(text) == (Verdict.ACCEPTED, None)
+
+
+@pytest.mark.parametrize("text", OF_TRANSFORMERS)
+def test_a_node_of_a_transformer_is_refused_by_the_provider(text: str) -> None:
+    reason = judged(f"com.microsoft:{text}").reason
+    assert reason, text
+    assert reason.rule == "ORT-OPERATOR-provider"
 
 
 @pytest.mark.parametrize(

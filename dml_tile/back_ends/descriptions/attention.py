@@ -51,7 +51,7 @@ def _multi_head(node: KernelNode) -> Descriptions:
         *(("past", node.shape(i), [batch, heads, past, head]) for i in pasts),
     ]
     for name, shape, wanted in shapes:
-        require(shape is None or shape == wanted, f"a {name} of {shape}; {wanted} is taken")
+        require(shape is None or shape == wanted, f"{name} of {shape}; {wanted} is taken")
     mask, kind = _multi_head_mask(node, batch, heads, length, own_length, total)
     past_tensors = {field: _own(node, i) for field, i in zip(("PastKeyTensor", "PastValueTensor"), pasts, strict=False)}
     tensors = {
