@@ -14,11 +14,16 @@ import pytest
 from typer.testing import Result
 
 import dml_tile
+from dml_tile.back_ends.descriptions import describe
+from dml_tile.back_ends.graphs import graph_desc, member_of, numbered
+from dml_tile.checking import check
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.source import LanguageName, python_text, source_text
+from dml_tile.findings import Severity
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
 from dml_tile.readers.descriptors import read_document, read_source
 from dml_tile.readers.item import Item
@@ -27,7 +32,10 @@ from tests.helpers.check_files import GATHER, TILE
 from tests.helpers.command_line import invoke
 from tests.helpers.compilers import COMPILERS, WARNINGS, compiled, needs_compiler, stand_in_headers
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, row
+from tests.helpers.kernel_nodes import kernel_node
+from tests.helpers.onnx_graphs import tensor
 from tests.helpers.paths import EXAMPLES
+from tests.test_model_nodes import save
 
 HOSTILE: dict[str, OperatorDesc | TileOperatorDesc | None] = {
     "tile": GOOD,
@@ -252,7 +260,7 @@ GRAPH = {"InputCount": 1, "OutputCount": 1}
         ("--lang cpp model.onnx", None, "`dml-tile lower --format cpp` builds the tiles of models"),
         ("a.json", None, "--lang"),
         ("--lang rust a.json", None, "--format': 'rust' is not one of 'cpp', 'json', 'python'."),
-        ("--lang cpp --target 2_0 -", TILE, "targets and sizes are for --via ort"),
+        ("--lang cpp --target 2_0 -", TILE, "targets, sizes and --graph are for --via ort"),
         ("--lang cpp", None, "FILE"),
     ],
 )
@@ -308,6 +316,34 @@ def test_emit_prints_the_operators_of_a_model_as_lines_that_check_reads(tmp_path
     checked = invoke("check", str(tmp_path / "model.jsonl"), "-t", "windows-11-23h2,6_4")
     assert f"{len(lines)} operators: 1 refused" in checked.stdout
     assert "Softmax 'softmax'" in checked.stdout
+
+
+def test_emit_prints_the_graphs_of_a_model_that_check_reads(tmp_path: Path) -> None:
+    text = "a = Abs(x); n = RandomNormalLike(a); b = Softmax(a); c = Mul(b, half); y = Add(c, n); z = NonZero(y)"
+    half = tensor("half", [0.5], "float32")
+    path = save(text, str(tmp_path / "a.onnx"), initializer=[half])
+    result = invoke("emit", path, "--via", "ort", "--lang", "json", "--graph")
+    first, second = [GraphDesc.model_validate_json(line) for line in result.stdout.splitlines()]
+    names = [[node.name for node in graph.nodes or () if node] for graph in (first, second)]
+    assert names == [["0 Abs", "2 Softmax", "3 Mul", "3 Mul input 1"], ["4 Add"]]
+    assert (first.input_count, first.output_count, second.input_count) == (1, 2, 2), "others read Abs and Mul"
+    assert (result.exit_code, "#5: NonZero is not described: its kernel is part of no graph" in result.stderr) == (
+        1,
+        True,
+    )
+    (tmp_path / "graphs.jsonl").write_text(result.stdout)
+    checked = invoke("check", str(tmp_path / "graphs.jsonl"), "-t", "onnxruntime-directml-1.24.4,6_1")
+    assert "2 operators: 1 refused" in checked.stdout
+    assert "Nodes[3].Type: DML_GRAPH_NODE_TYPE_CONSTANT needs DML_FEATURE_LEVEL_6_2" in checked.stdout
+
+
+def test_a_kernel_of_several_operators_is_a_graph_of_them() -> None:
+    described = "com.microsoft:QuickGelu-1 alpha=1.5: float32[2,3] -> float32[2,3]"
+    node = numbered(kernel_node(described))
+    graph = GraphDesc.model_validate(graph_desc([member_of("gelu", node, describe(node), ["x", "y"])]))
+    edges = [(each.from_node_index, each.to_node_index) for each in graph.intermediate_edges or () if each]
+    assert (graph.node_count, graph.input_count, graph.output_count, len(edges)) == (3, 1, 1, 2)
+    assert not [each for each in check(graph, "6_4") if each.severity is Severity.ERROR]
 
 
 def test_emit_says_why_a_model_or_a_node_has_no_operators() -> None:

@@ -211,7 +211,7 @@ def graph_desc(members: Sequence[Member], kept: Container[Hashable] | None = Non
                 start = {"FromNodeIndex": numbers[maker[0]], "FromNodeOutputIndex": maker[1]}
             elif data_size := member.constant_bytes(tensor):
                 start = {"FromNodeIndex": len(nodes), "FromNodeOutputIndex": 0}
-                name = tensor.of if member.label else None
+                name = f"{member.label} {tensor.of}" if member.label else None
                 nodes.append({"Type": "CONSTANT", "Operator": None, "DataSize": data_size, "Name": name})
             else:
                 number_of_input = inputs.setdefault(member.value(tensor), len(inputs))

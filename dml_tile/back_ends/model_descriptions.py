@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -16,7 +16,7 @@ from dml_tile.back_ends.descriptions import KernelNode, described_operators
 from dml_tile.back_ends.descriptions.node import Input
 from dml_tile.back_ends.graphs import graph_desc, in_graph, member_of, numbered
 from dml_tile.back_ends.kernels import Version
-from dml_tile.back_ends.partitions import Part, Step, sure_edges
+from dml_tile.back_ends.partitions import Part, Step, partitions, sure_edges
 from dml_tile.back_ends.placement import ModelNode, Placement, Reason
 
 MAX_DESCRIBED_BYTES: Final = 2**22
@@ -174,6 +174,38 @@ def steps_of(placed: PlacedNodes, joining: Callable[[ModelNode], bool]) -> tuple
         nodes.append(node)
         steps.append(Step(part, inputs, [value for value in node.outputs if value]))
     return nodes, steps
+
+
+def described_graphs(
+    placed: PlacedNodes, seen: Mapping[ModelNode, KernelNode], results: Set[Hashable]
+) -> Iterator[DescribedNode]:
+    """Yield the graphs that the provider compiles, and the nodes on DirectML that are part of none.
+
+    ``seen`` are the nodes on DirectML as kernels see them, ``results`` the model's outputs.
+    """
+    described = {node: described_operators(node.pointer, node.name, each)[0] for node, each in seen.items()}
+    is_described = {node: each.outcome is DescriptionOutcome.DESCRIBED for node, each in described.items()}
+    ordered = sorted(placed, key=lambda pair: pair[0].parts > 0)  # a fused node comes behind all others
+    nodes, steps = steps_of(ordered, lambda node: is_described.get(node, False) and seen[node].is_in_graph)
+    found, read = partitions(steps), values_read(placed)
+    numbers = {i: number for number, each in enumerate(found) for i in each}
+    made = {value: numbers.get(i) for i, step in enumerate(steps) for value in step.outputs}
+    kept = {read.get(value, value) for value in results}
+    kept |= {value for i, step in enumerate(steps) for value in step.inputs if made.get(value) != numbers.get(i, -1)}
+    for each in found:
+        first, members = described[nodes[each[0]]], []
+        for node in (nodes[i] for i in each):
+            member = numbered(seen[node])
+            operators = described_operators("", "", member)[1]
+            values = [read.get(value, value) for value in (*node.inputs, *node.outputs)]
+            members.append(member_of(described[node].label, member, operators, values))
+        graph = graph_desc(members, kept)
+        yield DescribedNode(first.pointer, first.name, first.operator, first.outcome, graph=graph)
+    for i, node in enumerate(nodes):
+        if node in described and i not in numbers:
+            alone, reason = described[node], "its kernel is part of no graph"
+            left_out = replace(alone, outcome=DescriptionOutcome.NOT_DESCRIBED, reason=reason, descs=())
+            yield left_out if alone.descs else alone
 
 
 def _unlike_edges(

@@ -268,6 +268,9 @@ def emit(
         help="ort, or a release such as ort-1.20: print what ONNX Runtime's DirectML provider creates of a model, as "
         "JSON lines.",
     ),
+    graph: bool = typer.Option(
+        False, "--graph", help="With --via ort: print the graphs that the provider compiles of nodes of known sizes."
+    ),
     targets: options.TargetsOption = None,
     dim: options.DimsOption = None,
     input_shape: options.InputShapesOption = None,
@@ -291,9 +294,9 @@ def emit(
         back_end = config.back_end([target])
         if language != "json" or not back_end or not back_end.places_nodes:
             raise typer.BadParameter("`--via ort --lang json` describes a model; there is no other", param_hint="--via")
-        raise typer.Exit(_emit_nodes(file, back_end.deployed(target), config.known_shapes()))
-    if targets or dim or input_shape:
-        raise typer.BadParameter("targets and sizes are for --via ort", param_hint="--via")
+        raise typer.Exit(_emit_nodes(file, back_end.deployed(target), config.known_shapes(), as_graphs=graph))
+    if targets or dim or input_shape or graph:
+        raise typer.BadParameter("targets, sizes and --graph are for --via ort", param_hint="--via")
     if is_model_file(file):
         ways = "`dml-tile lower --format cpp` builds the tiles of models, `--via ort --lang json` describes their nodes"
         complain(file, [unreadable("", f"emit reads JSON; {ways}")])
@@ -318,15 +321,16 @@ def emit(
     raise typer.Exit(FINDINGS if left_out else CLEAN)
 
 
-def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes) -> int:
+def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes, *, as_graphs: bool) -> int:
     """Print the operators that ONNX Runtime's DirectML provider creates of a model, a line each; return the status.
 
-    A label is a node's place in the model, its operator and its name.
+    A label, and the name of an operator in a graph, is a node's place in the model, its operator and its name.
     """
     from pydantic import ValidationError
 
     from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
     from dml_tile.checks.files import unknown_names
+    from dml_tile.descriptors.graph import GraphDesc
     from dml_tile.descriptors.operator import OperatorDesc
     from dml_tile.readers.file_kinds import kind_of
     from dml_tile.readers.sandbox.parent import ModelReader
@@ -335,7 +339,7 @@ def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes) ->
     if kind is None or kind.reader != "ONNX":
         complain(file, [unreadable("", "--via ort takes ONNX models (*.onnx)")])
         return UNREADABLE
-    with closing(ModelReader(known_shapes, [deployment], describes=True)) as reader:
+    with closing(ModelReader(known_shapes, [deployment], describes=True, as_graphs=as_graphs)) as reader:
         parts, facts = reader.parts(Path(file)), reader.new_facts()
     problems = [part for part in parts if isinstance(part, Finding)]
     complain(file, problems)
@@ -349,6 +353,7 @@ def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes) ->
         assert isinstance(node, DescribedNode)
         try:
             descs = [OperatorDesc.model_validate(desc) for desc in node.descs]
+            graphs = [GraphDesc.model_validate(node.graph)] if node.graph else []
         except ValidationError as error:
             left_out.append(
                 unreadable(
@@ -360,6 +365,8 @@ def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes) ->
             described = desc.model_dump(mode="json", by_alias=True)
             line = {"dml_tile_capture": 1, "hresult": None, "label": node.label, "operator": described}
             print_text(f"{json.dumps(line)}\n")
+        for made in graphs:
+            print_text(f"{made.model_dump_json(by_alias=True)}\n")
         if node.outcome is not DescriptionOutcome.DESCRIBED:
             left_out.append(unreadable(node.pointer, node.why_left_out))
     complain(file, left_out)

@@ -10,6 +10,8 @@ from pathlib import Path
 from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.back_ends.descriptions import described_node
+from dml_tile.back_ends.graphs import in_graph
+from dml_tile.back_ends.model_descriptions import described_graphs, may_have_graphs
 from dml_tile.back_ends.placement import Placement
 from dml_tile.back_ends.placer import place
 from dml_tile.findings import Finding, unreadable
@@ -20,10 +22,11 @@ from dml_tile.readers.onnx.tiles import prepare, scan
 
 
 def read_descriptions(
-    path: Path, known_shapes: KnownShapes, deployment: Deployment
+    path: Path, known_shapes: KnownShapes, deployment: Deployment, *, as_graphs: bool = False
 ) -> Generator[DescribedNode | Finding, None, ModelFacts]:
     """Yield what a release's DirectML provider creates of each node that it takes, in the order of the file.
 
+    With ``as_graphs``, the graphs that it compiles come instead of the nodes in them.
     Yields a Finding for what keeps the model from loading. Known shapes, the return value and errors are those of
     ``read_nodes``.
     """
@@ -33,11 +36,20 @@ def read_descriptions(
     sized = deepcopy(model)
     fix(sized.graph, known_shapes)
     models = (model, sized) if sized != model else (model,)
-    placed = [place(scan(each, path, prepare(each), release).nodes, deployment) for each in models]
+    scanned = [scan(each, path, prepare(each), release) for each in models]
+    placed = [place(each.nodes, deployment) for each in scanned]
     yield from (unreadable("", error.text) for error in placed[0].errors if error.placement is Placement.NONE)
     kernels = {(node.pointer, node.operator): node.kernel for node, _ in placed[-1].nodes}
-    for node, reason in placed[0].nodes:
-        kernel = kernels.get((node.pointer, node.operator)) or node.kernel
-        if reason.placement is Placement.DIRECTML and kernel:
-            yield described_node(node.pointer, node.name, kernel(release))
-    return replace(facts, nodes=len(placed[0].nodes))
+    nodes = placed[0].nodes
+    described = (
+        (node, kernels.get((node.pointer, node.operator)) or node.kernel)
+        for node, reason in nodes
+        if reason.placement is Placement.DIRECTML
+    )
+    seen = {node: in_graph(kernel(release), may_have_graphs(nodes)) for node, kernel in described if kernel}
+    if as_graphs:
+        results = {scanned[0].graph.values[value.name].edge for value in models[0].graph.output}
+        yield from described_graphs(nodes, seen, results)
+    else:
+        yield from (described_node(node.pointer, node.name, each) for node, each in seen.items())
+    return replace(facts, nodes=len(nodes))

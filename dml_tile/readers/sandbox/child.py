@@ -50,7 +50,7 @@ class Order:
     """Asks for a file to be read by a reader (ONNX or OpenVINO), within bounds in seconds and bytes of memory.
 
     ``deployments`` are the releases of ONNX Runtime that place an ONNX model's nodes. With ``describes``, the answer is
-    what the DirectML provider of the only one creates of them.
+    what the DirectML provider of the only one creates of them; ``as_graphs``, as the graphs that it compiles.
     """
 
     path: str
@@ -60,6 +60,7 @@ class Order:
     memory: int
     deployments: tuple[Deployment, ...] = ()
     describes: bool = False
+    as_graphs: bool = False
 
     @property
     def places_nodes(self) -> bool:
@@ -170,7 +171,9 @@ def answer(order: Order) -> Iterator[Part | ModelFacts]:
         if order.describes:
             from dml_tile.readers.onnx.described import read_descriptions
 
-            facts = yield from read_descriptions(Path(order.path), order.known_shapes, *order.deployments)
+            facts = yield from read_descriptions(
+                Path(order.path), order.known_shapes, *order.deployments, as_graphs=order.as_graphs
+            )
         elif order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes
 

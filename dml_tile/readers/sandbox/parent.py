@@ -56,8 +56,8 @@ class ModelReader:
     """Reads models one after the other in a child process, which is started when needed and ends with ``close``.
 
     ``deployments`` are the releases of ONNX Runtime that place the nodes of an ONNX model; with ``describes``, what the
-    DirectML provider of the only one creates of them is read instead of Tiles. ``seconds`` and ``memory``, in bytes,
-    bound the reading of each file. ``command`` starts the child.
+    DirectML provider of the only one creates of them is read instead of Tiles, ``as_graphs`` if it compiles them.
+    ``seconds`` and ``memory``, in bytes, bound the reading of each file. ``command`` starts the child.
     """
 
     known_shapes: KnownShapes
@@ -66,6 +66,7 @@ class ModelReader:
     memory: int = MAX_MEMORY_BYTES
     command: Sequence[str] = _COMMAND
     describes: bool = False
+    as_graphs: bool = False
     _facts: ModelFacts = field(default=ModelFacts(), init=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _is_reading: bool = field(default=False, init=False)
@@ -96,9 +97,8 @@ class ModelReader:
         kind = kind_of(path.name)
         assert kind is not None
         bounds, deployments = (self.seconds, self.memory), tuple(self.deployments)
-        order = Order(
-            str(path.absolute()), str(kind.reader), self.known_shapes, *bounds, deployments, describes=self.describes
-        )
+        asked = {"describes": self.describes, "as_graphs": self.as_graphs}
+        order = Order(str(path.absolute()), str(kind.reader), self.known_shapes, *bounds, deployments, **asked)
         parts: list[Part] = []
         end: ModelFacts | str = "interrupted"
         try:
