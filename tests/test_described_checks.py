@@ -11,7 +11,7 @@ import pytest
 from dml_tile import PlacedModel, Target, check_model
 from dml_tile.back_ends import model_descriptions
 from dml_tile.back_ends.deployment import deployed
-from dml_tile.back_ends.described_node import DescriptionOutcome
+from dml_tile.back_ends.described_node import DescriptionOutcome, NodePlace
 from dml_tile.back_ends.descriptions import described_node
 from dml_tile.checks.described import Judged, judge
 from dml_tile.checks.verdict import Verdict
@@ -173,7 +173,7 @@ OF_TRANSFORMERS: Final = [
 
 
 def judged(text: str) -> Judged:
-    return judge(described_node("", "", kernel_node(text)), deployed(Target.parse(NEW)), "runtime")
+    return judge(described_node(NodePlace(""), kernel_node(text)), deployed(Target.parse(NEW)), "runtime")
 
 
 @pytest.mark.parametrize("text", NEVER_TAKEN)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from dml_tile import check
-from dml_tile.back_ends.described_node import DescriptionOutcome
+from dml_tile.back_ends.described_node import DescriptionOutcome, NodePlace
 from dml_tile.back_ends.descriptions import (
     DESCRIPTIONS,
     KnownAtRunTime,
@@ -194,7 +194,7 @@ REFUSED: Final = [
 def test_the_provider_refuses_a_node_before_directml_is_asked(text: str) -> None:
     with pytest.raises(ProviderRefusal):
         describe(kernel_node(text))
-    assert described_node("0", "", kernel_node(text)).outcome is DescriptionOutcome.REFUSED
+    assert described_node(NodePlace("0"), kernel_node(text)).outcome is DescriptionOutcome.REFUSED
 
 
 @pytest.mark.parametrize(

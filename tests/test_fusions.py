@@ -8,6 +8,7 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from dml_tile.back_ends import placer
+from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.descriptions import described_node
 from dml_tile.back_ends.kernels import cpu_kernels, releases, version_of, version_text
 from tests.helpers.onnx_graphs import model, placements, tensor, typed
@@ -35,8 +36,10 @@ def made(nodes: str, opset: int) -> ModelProto:
 def fused(found: ModelProto, release: str) -> list[str]:
     """Return the fused nodes that are there at a release, with the names of their outputs."""
     nodes = [node for node, why in placements(found, f"onnxruntime-directml-{release}.0") if why.placement != "gone"]
-    outputs = {node.pointer: found.graph.node[int(node.pointer)].output[0] for node in nodes}
-    return sorted(f"{node.operator} {outputs[node.pointer]}" for node in nodes if node.operator in FUSED)
+    outputs = {node.place.pointer: found.graph.node[int(node.place.pointer)].output[0] for node in nodes}
+    return sorted(
+        f"{node.place.operator} {outputs[node.place.pointer]}" for node in nodes if node.place.operator in FUSED
+    )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['opset']}: {row['nodes'][:40]}")
@@ -72,10 +75,12 @@ def test_a_fused_node_is_placed_by_its_own_kernel_where_its_parts_are_on_directm
     there = [(node, why) for node, why in kept if why.placement != "gone"]
     if len(there) == 1:
         ((node, why),) = there
-        assert f"{why.placement} {node.domain}{'.' if node.domain else ''}{node.operator}-{node.version}" == expected
-        assert node.pointer == kept[-1][0].pointer
+        place = node.place
+        domain = f"{place.domain}." if place.domain else ""
+        assert f"{why.placement} {domain}{place.operator}-{place.version}" == expected
+        assert place.pointer == kept[-1][0].place.pointer
         gone = {why.text for _, why in kept[:-1]}
-        assert gone == {f"it is part of {node.operator}-{node.version} at {node.pointer}; onnxruntime fuses them"}
+        assert gone == {f"it is part of {place.operator}-{place.version} at {place.pointer}; onnxruntime fuses them"}
     else:
         counts = {each: sum(why.placement == each for _, why in there) for each in ("directml", "cpu")}
         assert ", ".join(f"{count} {each}" for each, count in counts.items() if count) == expected
@@ -83,7 +88,7 @@ def test_a_fused_node_is_placed_by_its_own_kernel_where_its_parts_are_on_directm
 
 def test_a_gelu_that_directml_lacks_is_on_the_cpu_and_says_which_opset_keeps_it_on_directml() -> None:
     *_, (node, why) = placements(made(GELU, 20), "onnxruntime-directml-1.24.4")
-    assert (node.operator, why.placement, why.rule) == ("Gelu", "cpu", "ORT-CPU-unregistered")
+    assert (node.place.operator, why.placement, why.rule) == ("Gelu", "cpu", "ORT-CPU-unregistered")
     assert why.suggestion == "export at opset 19 or below"
     assert "which onnxruntime fuses from 5 nodes at opset 20 and above" in why.text
 
@@ -92,7 +97,7 @@ def test_a_transpose_that_others_use_stays() -> None:
     nodes = "n = Neg(x); t = Transpose<perm=[0, 2, 1]>(n); y = MatMul(x, t)"
     for more, kinds in (("", ["Neg", "FusedMatMul"]), ("; w = Abs(t)", ["Neg", "Transpose", "FusedMatMul", "Abs"])):
         found = placements(made(nodes + more, 13), "onnxruntime-directml-1.24.4")
-        assert [node.operator for node, why in found if why.placement == "directml"] == kinds
+        assert [node.place.operator for node, why in found if why.placement == "directml"] == kinds
 
 
 @pytest.mark.parametrize(
@@ -115,7 +120,7 @@ def test_a_fused_node_is_described_with_the_attributes_of_the_fusion(
     assert node.kernel
     kernel = node.kernel(version_of(release))
     assert kernel.attributes == pytest.approx(attributes)
-    assert described_node("", "", kernel).operators == operators
+    assert described_node(NodePlace(""), kernel).operators == operators
 
 
 @pytest.mark.parametrize(
@@ -131,7 +136,7 @@ def test_a_quantised_group_is_not_described_where_onnxruntime_may_fuse_it(operat
         found = model(f"{nodes}; {end}", inputs=given, initializer=kept, opset=13, ir_version=7)
         for release in (each for each in releases() if (1, 14) <= each <= LAST):
             placed = placements(found, f"onnxruntime-directml-{version_text(release)}.0")
-            ((node, _),) = (each for each in placed if each[0].operator == operator)
+            ((node, _),) = (each for each in placed if each[0].place.operator == operator)
             assert node.kernel
-            is_named = "quantised group" in described_node("", "", node.kernel(release)).reason
+            is_named = "quantised group" in described_node(NodePlace(""), node.kernel(release)).reason
             assert is_named == (is_group and version_of(first) <= release <= version_of(last)), release

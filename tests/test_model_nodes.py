@@ -18,7 +18,8 @@ from onnx import TensorProto, helper
 
 from dml_tile import check_model
 from dml_tile.back_ends import back_end_named
-from dml_tile.back_ends.placement import NamedNode, PlacedModel, Placement, Reason
+from dml_tile.back_ends.described_node import NodePlace
+from dml_tile.back_ends.placement import PlacedModel, Placement, Reason
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.sweep import sweep
 from dml_tile.directml.targets import Target
@@ -52,7 +53,7 @@ def test_a_tile_s_targets_are_found_without_a_walk_over_all_reasons_of_its_model
             raise AssertionError("each Tile would cost as much as the model has reasons")
 
     reasons = (Reason(Placement.DIRECTML), Reason(Placement.CPU, "ORT-CPU-query", "pads[0] is -1"))
-    named = [NamedNode(pointer, "", "", "Tile", 13) for pointer in "01"]
+    named = [NodePlace(pointer, "", "", "Tile", 13) for pointer in "01"]
     old, new = map(Target.parse, (OLD, NEW))
     placed = PlacedModel((named[0], named[1]), reasons, ((), ()), ((0, 1), (0, -1)), (), ((-1, -1),) * 2)
     nodes = ModelNodes("a.onnx", (old, new), placed, back_end_named("ort"))

@@ -668,7 +668,10 @@ def test_an_unknown_attribute_of_a_layer_normalization_is_loaded() -> None:
 
 def test_nodes_are_placed_in_the_order_in_which_they_can_run_and_keep_their_places() -> None:
     made = of_nodes("y = Tile(h, r); h = Cast<to=10>(x); r = [1, 2]; z = Neg(y)")
-    found = [(each.pointer, each.operator, str(reason.placement)) for each, reason in placements(made, target("1.24"))]
+    found = [
+        (each.place.pointer, each.place.operator, str(reason.placement))
+        for each, reason in placements(made, target("1.24"))
+    ]
     assert sorted(found) == [
         ("0", "Tile", "directml"),
         ("1", "Cast", "directml"),
@@ -677,7 +680,7 @@ def test_nodes_are_placed_in_the_order_in_which_they_can_run_and_keep_their_plac
     ]
     assert [pointer for pointer, _, _ in found].index("0") > [pointer for pointer, _, _ in found].index("1")
     in_order = [
-        node.pointer for node, _ in placements(of_nodes("a = Neg(x); b = Abs(x); y = Add(a, b)"), target("1.24"))
+        node.place.pointer for node, _ in placements(of_nodes("a = Neg(x); b = Abs(x); y = Add(a, b)"), target("1.24"))
     ]
     assert in_order == ["0", "1", "2"]
 
@@ -699,7 +702,7 @@ def test_a_constant_is_its_first_attribute() -> None:
 
 def test_loop_and_scan_are_the_cpu_providers_and_the_nodes_inside_are_placed_like_others() -> None:
     made, _, _ = REASONS["ORT-CPU-control-flow"]
-    found = {node.pointer: reason for node, reason in placements(made, target("1.24"))}
+    found = {node.place.pointer: reason for node, reason in placements(made, target("1.24"))}
     assert [found[each].placement for each in ("0", "0/body/0", "0/body/1")] == ["cpu", "directml", "directml"]
     assert found["0"].rule == "ORT-CPU-control-flow"
 
@@ -709,7 +712,7 @@ def test_a_sequence_stays_one_in_a_loop_whose_other_values_grow() -> None:
     grown = "c = Identity(d) b = Concat<axis=0>(a, a) t = SequenceInsert(s, a)"
     loop = f"e = SequenceEmpty(); n = 3; go = true; o, p = Loop(n, go, x, e)<{body} {{ {grown} }}>"
     made = of_nodes(f"{loop}; y = SequenceLength(p)", inputs=[typed("x", [2])], opset=17)
-    found = {node.operator: reason.placement for node, reason in placements(made, target("1.24"))}
+    found = {node.place.operator: reason.placement for node, reason in placements(made, target("1.24"))}
     assert (found["SequenceInsert"], found["SequenceLength"]) == ("directml", "directml")
 
 
@@ -776,7 +779,7 @@ def test_float16_that_nobody_takes_is_cast_for_the_cpu_but_not_bfloat16() -> Non
 
 def test_a_node_that_nobody_takes_is_replaced_by_the_nodes_of_its_function() -> None:
     found = [
-        (node.pointer, node.operator, reason.placement)
+        (node.place.pointer, node.place.operator, reason.placement)
         for node, reason in placements(of("HardSwish", F, opset=14), target("1.24"))
     ]
     assert [each for each in found if each[2] != "gone"] == [
@@ -805,11 +808,11 @@ def test_equal_constants_are_one_but_not_in_a_subgraph(axes: tuple[str, str], *,
     text = f"r = Relu(x) u = Unsqueeze(r, {axes[0]}) v = Unsqueeze(r, {axes[1]}) y = Add(u, v)"
     fields: dict[str, Any] = {"initializer": [tensor("a", [0]), tensor("b", [0])]}
     own = placements(of_nodes(*computed(text), inputs=[typed("x", ["N"])], **fields), target("1.24"))
-    assert [each.placement for node, each in own if node.operator == "Unsqueeze"] == ["directml", "gone"]
+    assert [each.placement for node, each in own if node.place.operator == "Unsqueeze"] == ["directml", "gone"]
     branch = f"then_branch = g () => (y) {{ {text} }}, else_branch = h () => (w) {{ w = Unsqueeze(x, a) }}"
     inputs = [typed("x", ["N"]), typed("c", [], BOOL)]
     inside = placements(of_nodes(f"z = If (c) <{branch}>", inputs=inputs, **fields), target("1.24"))
-    found = [each.placement for node, each in inside if node.pointer in ("0/then_branch/1", "0/then_branch/2")]
+    found = [each.placement for node, each in inside if node.place.pointer in ("0/then_branch/1", "0/then_branch/2")]
     assert found == ["directml", "gone" if gone else "directml"]
 
 
@@ -817,7 +820,7 @@ def test_the_nodes_of_a_models_own_function_are_placed_one_by_one() -> None:
     made = of_nodes(
         "y = own.Twice(x)", functions=[function("Twice (a) => (b) { n = Neg(a) b = Tile(n, a) }")], domains={"own": 1}
     )
-    assert [node.pointer for node, _ in placements(made, target("1.24"))] == ["0/Twice/0", "0/Twice/1"]
+    assert [node.place.pointer for node, _ in placements(made, target("1.24"))] == ["0/Twice/0", "0/Twice/1"]
 
 
 FOLDS: Final = "Fold (a) => (b) { i = Identity(a) c = Constant<value = float {2.0}>() d = Exp(c) b = Mul(i, d) }"
@@ -851,7 +854,7 @@ def test_calls_run_the_last_overload_of_a_function_before_1_27() -> None:
         ("onnxruntime-windowsml-1.30.0", ["Neg", "Exp"], []),
     ):
         errors, found = placed(made, name)
-        assert ([each.operator for each, _ in found], [each.rule for each in errors]) == (operators, rules)
+        assert ([each.place.operator for each, _ in found], [each.rule for each in errors]) == (operators, rules)
     del made.graph.node[0]
     made.graph.node[0].input[0] = "x"
     assert placed(made, target("1.24"))[0] == []  # the last overload is the one that is called
@@ -862,7 +865,7 @@ def test_functions_of_operators_are_optimised_up_to_1_11_only() -> None:
         "y = SoftmaxCrossEntropyLoss(x, t)", inputs=[typed("x", [2, 4, 3]), typed("t", [2, 3], I64)], opset=13
     )
     for release, word in (("1.11", "gone"), ("1.12", "cpu"), ("1.13", "cpu"), ("1.24", "directml")):
-        found = {node.operator: reason.placement for node, reason in placements(made, target(release))}
+        found = {node.place.operator: reason.placement for node, reason in placements(made, target(release))}
         assert (found["Shape"], found["Constant"]) == (word, "gone")
 
 
@@ -916,7 +919,7 @@ def test_nodes_that_do_nothing_or_repeat_are_gone_as_in_the_wheels(
         made.graph.output.append(helper.make_empty_tensor_value_info("w"))
     for release in (each for each, limits in releases().items() if limits.opsets[""] >= opset):
         found = placements(made, target(version_text(release)))
-        names = [made.graph.node[int(each.pointer)].output[0] for each, why in found if why.placement == "gone"]
+        names = [made.graph.node[int(each.place.pointer)].output[0] for each, why in found if why.placement == "gone"]
         is_gone = since is not None and release >= kernels.version_of(since)
         assert sorted(names) == (gone.split() if is_gone else []), release
 
@@ -954,7 +957,7 @@ def test_a_function_is_expanded_before_its_float16_is_cast() -> None:
     """The CPU provider has Gelu of float32; DirectML has none, but the nodes of its function in float16."""
     assert words(of("Gelu", F, opset=20), target("1.24")) == ["cpu"]
     found = placements(of("Gelu", H, opset=20), target("1.24"))
-    assert {node.operator for node, _ in found} > {"Erf", "Mul"}
+    assert {node.place.operator for node, _ in found} > {"Erf", "Mul"}
     assert {reason.placement for _, reason in found} == {"directml", "gone"}
 
 
@@ -1027,7 +1030,7 @@ def test_functions_of_operators_come_to_a_number_of_nodes_together(monkeypatch: 
 def test_a_function_in_the_standard_domain_does_not_hide_the_operator() -> None:
     twice = onnx.parser.parse_function('<domain: "", opset_import: ["": 13]> Tile (a, b) => (c) { c = Neg(a) }')
     made = of_nodes("y = Tile(x, r)", functions=[twice], initializer=[tensor("r", [1, 2])])
-    assert [node.operator for node, _ in placements(made, target("1.24"))] == ["Tile"]
+    assert [node.place.operator for node, _ in placements(made, target("1.24"))] == ["Tile"]
 
 
 def test_shape_arithmetic_stays_on_the_cpu_from_1_14_until_float16_or_another_value_joins() -> None:
@@ -1086,7 +1089,7 @@ def test_a_domain_that_is_not_imported_has_the_newest_opset_of_the_release(case:
     for release in map(version_text, releases()):
         placement = changes.pop(release, placement)
         of_model, ((found, reason),) = placed(made, target(release))
-        assert f"{found.version}-{reason.placement}" == placement, release
+        assert f"{found.place.version}-{reason.placement}" == placement, release
         assert [each.rule for each in of_model] == ["ORT-MODEL-implied-opset"] * case.startswith("no import")
         for each in of_model:
             newest = f"{limits_at(kernels.version_of(release)).opsets[domain]} of {domain or 'ai.onnx'}"
@@ -1162,4 +1165,7 @@ def test_external_data_that_a_node_uses_and_that_are_missing_are_a_warning(
 
 def test_named_nodes_keep_the_names_of_the_file() -> None:
     made = of_nodes(*computed("[first] a = Neg(x); y = Abs(a)"))
-    assert [(node.pointer, node.name) for node, _ in placements(made, target("1.24"))] == [("0", "first"), ("1", "")]
+    assert [(node.place.pointer, node.place.name) for node, _ in placements(made, target("1.24"))] == [
+        ("0", "first"),
+        ("1", ""),
+    ]

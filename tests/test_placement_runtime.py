@@ -106,7 +106,9 @@ def test_each_operator_without_a_kernel_and_each_limit_of_onnxs_node_models_is_f
     others = {}
     for name, message in run(LOAD, tmp_path).items():
         errors, nodes = placed(models[name], f"onnxruntime-directml-{RELEASE}")
-        without = {(node.operator, node.version) for node, reason in nodes if reason.placement is Placement.NONE}
+        without = {
+            (node.place.operator, node.place.version) for node, reason in nodes if reason.placement is Placement.NONE
+        }
         throwing = [reason for _, reason in nodes if reason.rule == "ORT-NODE-kernel"]
         if lacking := re.search(r"Could not find an implementation for (\w+)\((\d+)\)", message):
             assert (lacking[1], int(lacking[2])) in without, name

@@ -9,7 +9,8 @@ from typing import Final
 
 import pytest
 
-from dml_tile.back_ends.placement import NamedNode, Placement, Reason
+from dml_tile.back_ends.described_node import NodePlace
+from dml_tile.back_ends.placement import Placement, Reason
 from dml_tile.checks.placements import ModelNodes
 from dml_tile.directml.targets import Target
 from dml_tile.readers.sandbox.parent import ModelReader
@@ -26,11 +27,11 @@ ON_DIRECTML: Final = Reason(Placement.DIRECTML)
 
 def departing(count: int, kinds: int = 1, name: str = "") -> ModelNodes:
     """Return a model with one node on DirectML, and others of so many operators on the CPU, at two targets."""
-    nodes = [(NamedNode("0", "", "", "Relu", 14), ON_DIRECTML)]
+    nodes = [(NodePlace("0", "", "", "Relu", 14), ON_DIRECTML)]
     operators = [f"Op{i}{name}" for i in range(kinds)]
     reasons = [Reason(Placement.CPU, "ORT-CPU-unregistered", f"{each}-1: no release has it") for each in operators]
     nodes += [
-        (NamedNode(str(i), f"{name}{i}", "", operators[i % kinds], 1), reasons[i % kinds]) for i in range(1, count)
+        (NodePlace(str(i), f"{name}{i}", "", operators[i % kinds], 1), reasons[i % kinds]) for i in range(1, count)
     ]
     return placed_model(nodes, Target.parse(OLDER), Target.parse(NEW))
 

@@ -14,7 +14,8 @@ from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 
 from dml_tile import check_model
-from dml_tile.back_ends.placement import NamedNode, Placement, Reason
+from dml_tile.back_ends.described_node import NodePlace
+from dml_tile.back_ends.placement import Placement, Reason
 from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.targets import Target
 from dml_tile.findings import unreadable
@@ -304,7 +305,7 @@ def pages(report: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
         Placement.GONE: "",
     }
     nodes = [
-        (NamedNode(str(i), HOSTILE, "", f"Op{i}", 1), Reason(placement, rule, rule and HOSTILE, "export anew"))
+        (NodePlace(str(i), HOSTILE, "", f"Op{i}", 1), Reason(placement, rule, rule and HOSTILE, "export anew"))
         for i, (placement, rule) in enumerate(fates.items())
     ]
     placed = [placed_model(nodes, NEW, Target.parse("onnxruntime-directml-1.24"), OLD, source=HOSTILE)] * 2

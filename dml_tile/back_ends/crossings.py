@@ -39,7 +39,7 @@ def crossings(
             if edge:
                 is_there = kernel and i not in kernel.cpu_inputs
                 memories.setdefault(edge, set()).add(Placement.DIRECTML if is_there else Placement.CPU)
-        is_there = kernel and (node.domain, node.operator) not in RESULTS_ON_CPU
+        is_there = kernel and (node.place.domain, node.place.operator) not in RESULTS_ON_CPU
         made |= dict.fromkeys(filter(None, node.outputs), Placement.DIRECTML if is_there else Placement.CPU)
     for edge, where in memories.items():
         is_on_both = len(where) > 1 and edge.is_input

@@ -1,10 +1,26 @@
-"""A node of a model as ONNX Runtime's DirectML provider describes it, as it travels between processes."""
+"""A node of a model, and what ONNX Runtime's DirectML provider creates of it, as they travel between processes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class NodePlace(NamedTuple):
+    """A node of a model, by which its placement, its descriptors and findings about it are known.
+
+    ``pointer`` is its place by numbers and names: ``3``, ``3/then_branch/0``, ``5/FUNCTION/0``. ``version`` is the
+    opset that introduced its operator; 0 if it has none. ``function`` names the kind of function whose body it is in:
+    "model" for the model's own, "onnx" for an operator's, or neither.
+    """
+
+    pointer: str
+    name: str = ""
+    domain: str = ""
+    operator: str = ""
+    version: int = 0
+    function: str = ""
 
 
 class DescriptionOutcome(StrEnum):
@@ -21,13 +37,11 @@ class DescribedNode:
     """The operators that the provider creates of a node of a model: their names, and their DML_OPERATOR_DESCs.
 
     Of a node whose outcome is another than DESCRIBED, ``reason`` says why, ``operators`` are the names that are known
-    anyway, and there are no descriptors. ``pointer``, ``name`` and ``operator`` are ModelNode's. ``graph`` is a
+    anyway, and there are no descriptors. ``graph`` is a
     DML_GRAPH_DESC of what CompileGraph may refuse: the node's operators behind those that make its inputs otherwise.
     """
 
-    pointer: str
-    name: str
-    operator: str
+    place: NodePlace
     outcome: DescriptionOutcome
     reason: str = ""
     operators: tuple[str, ...] = ()
@@ -37,10 +51,11 @@ class DescribedNode:
     @property
     def label(self) -> str:
         """The node's place, operator and name, in short."""
-        return " ".join(filter(None, (self.pointer, self.operator, self.name and repr(self.name))))
+        place = self.place
+        return " ".join(filter(None, (place.pointer, place.operator, place.name and repr(place.name))))
 
     @property
     def why_left_out(self) -> str:
         """Why there are no descriptors, and the operators that are known."""
         known = f"; it creates {', '.join(self.operators)}" if self.operators else ""
-        return f"{self.operator} is {self.outcome}: {self.reason}{known}"
+        return f"{self.place.operator} is {self.outcome}: {self.reason}{known}"

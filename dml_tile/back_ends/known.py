@@ -22,7 +22,7 @@ def looked_at(domain: str, operator: str) -> frozenset[str]:
 
 def known_departures(node: ModelNode, release: Version) -> Iterator[tuple[str, str, str]]:
     """Yield the ids of the known departures of a node on DirectML, each with what happens and what to try, in words."""
-    for row in known_of_nodes().get(_named(node.domain, node.operator), ()):
+    for row in known_of_nodes().get(_named(node.place.domain, node.place.operator), ()):
         is_asked = row.is_in(release) and any(_is_of(each, node) for each in row.nodes)
         if is_asked and is_met(row.where, partial(_value, node=node)):
             yield row.id, row.told_of(f"onnxruntime {version_text(release)}"), ", or ".join(row.tries)
@@ -35,9 +35,9 @@ def _named(domain: str, operator: str) -> str:
 def _is_of(named: str, node: ModelNode) -> bool:
     """Return True for a node whose operator and version a row names: any, one, or one and later."""
     operator, _, version = named.partition("-")
-    is_version = not version or node.version == int(version.rstrip("+"))
-    return operator == _named(node.domain, node.operator) and (
-        is_version or (version.endswith("+") and node.version > int(version[:-1]))
+    is_version = not version or node.place.version == int(version.rstrip("+"))
+    return operator == _named(node.place.domain, node.place.operator) and (
+        is_version or (version.endswith("+") and node.place.version > int(version[:-1]))
     )
 
 
@@ -61,8 +61,8 @@ def _value(name: str, node: ModelNode) -> Any:
 
 _FACTS: Any = {
     "Inputs": lambda node: [facts.sizes for facts in node.facts()[0] if facts],
-    "Operator": lambda node: node.operator,
+    "Operator": lambda node: node.place.operator,
     "Outputs": lambda node: [facts.sizes for facts in node.facts()[1] if facts],
     "Types": lambda node: [edge.type for edge in node.inputs if edge],
-    "Version": lambda node: node.version,
+    "Version": lambda node: node.place.version,
 }

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
+from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome, NodePlace
 from dml_tile.back_ends.descriptions import KernelNode, described_operators
 from dml_tile.back_ends.descriptions.node import Input
 from dml_tile.back_ends.graphs import graph_desc, in_graph, member_of, numbered
@@ -68,7 +68,7 @@ class ModelDescriptions:
 
     def _described(self, node: ModelNode, release: Version, has_graphs: bool) -> tuple[int, _Ends | None]:
         """Return the number of a node's description, and the ends of edges of one that is part of a graph."""
-        if (known := self._of_nodes.get((node.pointer, release))) is not None:
+        if (known := self._of_nodes.get((node.place.pointer, release))) is not None:
             return known
         kernel = self._kernel_of(node)
         if kernel is None:
@@ -79,12 +79,12 @@ class ModelDescriptions:
             read = list[str]()
             number, ends = self._new(_noting_reads(seen, read))
             if signature is None or read:  # their elements decide
-                return self._of_nodes.setdefault((node.pointer, release), (number, ends))
+                return self._of_nodes.setdefault((node.place.pointer, release), (number, ends))
             self._of_signatures[signature] = number, ends
-        return self._of_nodes.setdefault((node.pointer, release), self._of_signatures[signature])
+        return self._of_nodes.setdefault((node.place.pointer, release), self._of_signatures[signature])
 
     def _new(self, node: KernelNode) -> tuple[int, _Ends | None]:
-        described, made = described_operators("", "", node)
+        described, made = described_operators(NodePlace(""), node)
         if not node.is_in_graph or described.outcome is not DescriptionOutcome.DESCRIBED:
             return self._kept(described), None
         member = member_of("", node, made, range(len(node.inputs) + len(node.outputs)))
@@ -109,20 +109,21 @@ class ModelDescriptions:
             assert kernel is not None
             seen = numbered(in_graph(kernel(release), has_graphs=True))
             values = [read.get(each, each) for each in (*node.inputs, *node.outputs)]
-            members.append(member_of(label, seen, described_operators("", "", seen)[1], values))
+            members.append(member_of(label, seen, described_operators(NodePlace(""), seen)[1], values))
         return graph_desc([members[0].making(value), members[1]])
 
     def _kept(self, described: DescribedNode) -> int:
         if described.outcome is DescriptionOutcome.AT_RUN_TIME:
             described = replace(described, reason="")  # it names values
         texts = json.dumps(described.descs), json.dumps(described.graph)
-        key = described.operator, described.outcome, described.reason, described.operators, *texts
+        operator = described.place.operator
+        key = operator, described.outcome, described.reason, described.operators, *texts
         if (number := self._numbers.get(key)) is None:
             self._bytes += sum(map(len, (described.reason, *described.operators, *texts)))
             if self._bytes > MAX_DESCRIBED_BYTES:
                 outcome = DescriptionOutcome.NOT_DESCRIBED
-                described = DescribedNode("", "", described.operator, outcome, _TOO_MANY)
-                key = described.operator, described.outcome, _TOO_MANY, (), "", ""
+                described = DescribedNode(described.place, outcome, _TOO_MANY)
+                key = operator, outcome, _TOO_MANY, (), "", ""
             number = self._numbers.setdefault(key, len(self._found))
             self._found += [described] * (number == len(self._found))
         return number
@@ -183,7 +184,7 @@ def described_graphs(
 
     ``seen`` are the nodes on DirectML as kernels see them, ``results`` the model's outputs.
     """
-    described = {node: described_operators(node.pointer, node.name, each)[0] for node, each in seen.items()}
+    described = {node: described_operators(node.place, each)[0] for node, each in seen.items()}
     is_described = {node: each.outcome is DescriptionOutcome.DESCRIBED for node, each in described.items()}
     ordered = sorted(placed, key=lambda pair: pair[0].parts > 0)  # a fused node comes behind all others
     nodes, steps = steps_of(ordered, lambda node: is_described.get(node, False) and seen[node].is_in_graph)
@@ -196,11 +197,11 @@ def described_graphs(
         first, members = described[nodes[each[0]]], []
         for node in (nodes[i] for i in each):
             member = numbered(seen[node])
-            operators = described_operators("", "", member)[1]
+            operators = described_operators(NodePlace(""), member)[1]
             values = [read.get(value, value) for value in (*node.inputs, *node.outputs)]
             members.append(member_of(described[node].label, member, operators, values))
         graph = graph_desc(members, kept)
-        yield DescribedNode(first.pointer, first.name, first.operator, first.outcome, graph=graph)
+        yield DescribedNode(first.place, first.outcome, graph=graph)
     for i, node in enumerate(nodes):
         if node in described and i not in numbers:
             alone, reason = described[node], "its kernel is part of no graph"

@@ -17,6 +17,7 @@ import numpy as np
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
 from dml_tile.back_ends.deployment import Deployment
+from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.descriptions import describe
 from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
@@ -44,7 +45,7 @@ def _provider_tile(request: Request, deployment: Deployment) -> BackEndResult:
         return BackEndResult(Outcome.REFUSED, reason=text)
     version = 6 if request.dialect is ONNX_TILE_6 else 13
     value = Edge(_ONNX_NAMES.get(request.onnx_type, request.onnx_type))
-    tile = ModelNode("0", "", "", "Tile", version, (value, Edge("int64")), (value,), _FORMALS)
+    tile = ModelNode(NodePlace("0", "", "", "Tile", version), (value, Edge("int64")), (value,), _FORMALS)
     ((_, reason),) = place(LoadedModel(0, {"": version}, [tile]), deployment).nodes
     if reason.placement is not Placement.DIRECTML:
         outcome = Outcome.REFUSED if reason.placement is Placement.NONE else Outcome.ELSEWHERE

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from dml_tile.back_ends.described_node import DescribedNode
+from dml_tile.back_ends.described_node import DescribedNode, NodePlace
 from dml_tile.back_ends.kernels import Version
 from dml_tile.findings import OWN
 
@@ -129,22 +129,15 @@ class Fusion(NamedTuple):
 class ModelNode:
     """A node of a model, or of the body of one of its functions.
 
-    ``pointer`` is its place by numbers and names: ``3``, ``3/then_branch/0``, ``5/FUNCTION/0``. ``version`` is the
-    opset that introduced its operator; 0 if it has none, as ``fault`` says. ``implicit`` are the values from outside
-    that its ``graphs`` use. ``body`` returns the nodes that may replace it, None if they depend on a type that is not
-    known; it is None for a node that nothing replaces. ``introduced`` is the first version of its operator; ``fits``
-    tells whether an older opset has the operator with the node's attributes and their values. ``function`` names the
-    kind of function whose body it is in: "model" for the model's own, "onnx" for an operator's, or neither.
-    ``fusions`` are those of which it is the last part, of which the first that applies is made; of a node that is made
-    so, ``parts`` is their number. ``facts`` returns those of its
-    inputs and outputs.
+    ``implicit`` are the values from outside that its ``graphs`` use. ``body`` returns the nodes that may replace it,
+    None if they depend on a type that is not known; it is None for a node that nothing replaces. ``introduced`` is the
+    first version of its operator; ``fits`` tells whether an older opset has the operator with the node's attributes and
+    their values. ``fault`` says why its operator is unknown, or no session has it. ``fusions`` are those of which it is
+    the last part, of which the first that applies is made; of a node that is made so, ``parts`` is their number.
+    ``facts`` returns those of its inputs and outputs.
     """
 
-    pointer: str
-    name: str
-    domain: str
-    operator: str
-    version: int
+    place: NodePlace
     inputs: tuple[Edge | None, ...]
     outputs: tuple[Edge | None, ...]
     formals: Formals
@@ -155,7 +148,6 @@ class ModelNode:
     introduced: int = 1
     fits: Callable[[int], bool] = lambda version: True
     gone: Gone | None = None
-    function: str = ""
     fault: Reason | None = None
     kernel: Callable[[Version], KernelNode] | None = None
     fusions: tuple[Fusion, ...] = ()
@@ -180,16 +172,6 @@ class LoadedModel:
     unused: tuple[str, ...] = ()
 
 
-class NamedNode(NamedTuple):
-    """A node as reports name it; the fields are ModelNode's."""
-
-    pointer: str
-    name: str
-    domain: str
-    operator: str
-    version: int
-
-
 @dataclass(frozen=True, slots=True)
 class PlacedModel:
     """The placements of a model's nodes at several targets.
@@ -201,7 +183,7 @@ class PlacedModel:
     ``crossings`` are those that occur of values; ``crossed`` has their numbers, a target each, one for each value.
     """
 
-    nodes: tuple[NamedNode, ...]
+    nodes: tuple[NodePlace, ...]
     reasons: tuple[Reason, ...]
     errors: tuple[tuple[int, ...], ...]
     placed: tuple[tuple[int, ...], ...]
@@ -235,7 +217,7 @@ class PlacedModel:
         if any(number not in numbers for each in self.crossed for number in each):
             raise ValueError("a number is that of no crossing")
 
-    def notes_at(self, target: int) -> Iterator[tuple[NamedNode, Reason]]:
+    def notes_at(self, target: int) -> Iterator[tuple[NodePlace, Reason]]:
         """Yield the nodes on DirectML with all their known departures at a target, by its number."""
         for node, reason in self.notes[target] if self.notes else ():
             yield self.nodes[node], self.reasons[reason]
@@ -249,7 +231,7 @@ class PlacedModel:
         errors = (tuple(i for i in at if self.reasons[i].rule != rule) for at in self.errors)
         return replace(self, errors=tuple(errors))
 
-    def at(self, target: int) -> Iterator[tuple[NamedNode, Reason]]:
+    def at(self, target: int) -> Iterator[tuple[NodePlace, Reason]]:
         """Yield the nodes with their placements at a target, by its number."""
         for node, reason in zip(self.nodes, self.placed[target], strict=True):
             if reason >= 0:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends.crossings import RESULTS_ON_CPU, crossings
 from dml_tile.back_ends.deployment import Deployment
+from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.kernels import (
     Kernel,
     Kernels,
@@ -35,7 +36,6 @@ from dml_tile.back_ends.placement import (
     Edge,
     LoadedModel,
     ModelNode,
-    NamedNode,
     PlacedModel,
     Placement,
     Reason,
@@ -49,8 +49,8 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
     """Return the placements of a model's nodes, a target each, of which each has the model as its release loads it."""
     reasons: dict[Reason, int] = {}
     errors: list[tuple[int, ...]] = []
-    columns: list[dict[NamedNode, tuple[int, int]]] = []
-    known: list[list[tuple[NamedNode, int]]] = []
+    columns: list[dict[NodePlace, tuple[int, int]]] = []
+    known: list[list[tuple[NodePlace, int]]] = []
     values: dict[Crossing, int] = {}
     crossed: list[tuple[int, ...]] = []
     descriptions = ModelDescriptions(kernel_of)
@@ -59,7 +59,7 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
         release = deployment.release
         errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in of_model))
         crossed.append(tuple(values.setdefault(each, len(values)) for each in of_values))
-        named = [(NamedNode(n.pointer, n.name, n.domain, n.operator, n.version), n, reason) for n, reason in found]
+        named = [(node.place, node, reason) for node, reason in found]
         on_directml = [each for each in named if each[2].placement is Placement.DIRECTML]
         described = descriptions.numbers_of(found, release)
         columns.append(
@@ -86,9 +86,9 @@ def _known(node: ModelNode, release: Version) -> Iterator[Reason]:
         yield Reason(Placement.DIRECTML, rule, text, advice)
 
 
-def _merged(columns: Iterable[Iterable[NamedNode]]) -> Iterator[NamedNode]:
+def _merged(columns: Iterable[Iterable[NodePlace]]) -> Iterator[NodePlace]:
     """Yield the nodes of several targets once each, those of each target in its order."""
-    after: dict[NamedNode | None, list[NamedNode]] = {None: []}
+    after: dict[NodePlace | None, list[NodePlace]] = {None: []}
     for column in columns:
         before = None
         for node in column:
@@ -167,7 +167,7 @@ def _limits(model: LoadedModel, release: Version) -> Iterator[Reason]:
 
 def _older_opset(model: LoadedModel, opset: int, most: int) -> str | None:
     """Return the advice on a model of an opset above the most that a release loads; None if no release loads it."""
-    if all(node.domain or node.fits(most) for node in _all(model.nodes)):
+    if all(node.place.domain or node.fits(most) for node in _all(model.nodes)):
         return _exported_at(most)
     later = next((release for release in releases().values() if release.opsets[""] >= opset), None)
     return later and f"use onnxruntime {version_text(later.version)} or later"
@@ -280,10 +280,10 @@ class _Placer:
             for fusion in node.fusions:
                 is_made = fusion.level == level and fusion.since <= self._release <= fusion.to
                 if is_made and among >= {*fusion.parts} and fused.keys().isdisjoint(fusion.parts):
-                    made = fusion.node
-                    text = f"it is part of {made.operator}-{made.version} at {made.pointer}; onnxruntime fuses them"
+                    at = fusion.node.place
+                    text = f"it is part of {at.operator}-{at.version} at {at.pointer}; onnxruntime fuses them"
                     fused |= dict.fromkeys((*fusion.dropped, *fusion.parts), Reason(Placement.GONE, why=text))
-                    fused[node] = made
+                    fused[node] = fusion.node
         return fused
 
     def _claimed(
@@ -330,13 +330,13 @@ class _Placer:
         self, node: ModelNode, body: Sequence[ModelNode]
     ) -> Iterator[tuple[ModelNode, Kernel | None, Reason]]:
         """Yield the nodes that replace one, as ``_claimed`` does."""
-        is_several = sum(each.operator != "Constant" for each in body) > 1
+        is_several = sum(each.place.operator != "Constant" for each in body) > 1
         if node in self._in_bodies and is_several and self._release >= _UNSORTED_SINCE:
             why = (
                 "has no kernel, and onnxruntime does not sort the nodes that replace it here: the session does not load"
             )
             advice = "export its parts in its place"
-            yield node, None, Reason(Placement.NONE, "ORT-NODE-no-kernel", why, advice, node.operator, " ")
+            yield node, None, Reason(Placement.NONE, "ORT-NODE-no-kernel", why, advice, node.place.operator, " ")
             return
         self._in_bodies.update(inner for each in body for graph in each.graphs for inner in graph)
         yield from self._claimed(body)
@@ -346,7 +346,7 @@ class _Placer:
         gone = node.gone
         if gone is None:
             return ""
-        is_optimised = self._is_optimised(node) or node.operator == "Constant"
+        is_optimised = self._is_optimised(node) or node.place.operator == "Constant"
         is_computed = not gone.is_computed or (
             self._computed.isdisjoint(node.inputs) and cpu_provider_has(node, self._release)
         )
@@ -360,7 +360,7 @@ class _Placer:
         return self._kept.get(edge, edge)
 
     def _is_optimised(self, node: ModelNode) -> bool:
-        first, last = _NOT_OPTIMISED.get(node.function, ((0, 0), (0, 0)))
+        first, last = _NOT_OPTIMISED.get(node.place.function, ((0, 0), (0, 0)))
         return not first <= self._release <= last
 
     def _query(self, node: ModelNode, query: str) -> Reason | None:
@@ -381,7 +381,7 @@ class _Placer:
         types = tuple(
             tuple(edge.type if edge else "" for edge in edges) for edges in (node.inputs, node.outputs, node.implicit)
         )
-        key = (node.domain, node.operator, node.version, types, strided)
+        key = (node.place.domain, node.place.operator, node.place.version, types, strided)
         if key not in self._answers:
             self._answers[key] = *self._kernel(node), self._why_not_on_cpu(node)
         return self._answers[key]
@@ -399,14 +399,14 @@ class _Placer:
 
     def _unregistered(self, node: ModelNode) -> Reason:
         """Return the reason why the release has no kernel for the node's version."""
-        operator, name = (node.domain, node.operator), f"{node.operator}-{node.version}"
+        operator, name = (node.place.domain, node.place.operator), f"{node.place.operator}-{node.place.version}"
         kernels = self._directml.get(operator, ())
         if operator in _CONTROL_FLOW:
-            return Reason(Placement.CPU, "ORT-CPU-control-flow", f"{node.operator} is always the CPU provider's")
+            return Reason(Placement.CPU, "ORT-CPU-control-flow", f"{node.place.operator} is always the CPU provider's")
         first = first_registration(*operator)
         ways = list(filter(None, [self._later(directml_kernels, node)]))
         if first is None:
-            text = f"no release registers {node.operator}"
+            text = f"no release registers {node.place.operator}"
             if node.parts:
                 text = f"{text}, which onnxruntime fuses from {node.parts} nodes at opset {node.introduced} and above"
             if node.parts and node.introduced > 1:
@@ -415,15 +415,16 @@ class _Placer:
                 ways.append(f"export at opset {node.introduced - 1} or below: the exporter then writes its parts")
         elif not kernels:
             since = version_text(first)
-            text = f"not registered in onnxruntime {version_text(self._release)}; {node.operator} is from {since} on"
+            text = f"not registered in onnxruntime {version_text(self._release)}; {operator[1]} is from {since} on"
         else:
             versions = sorted({kernel.since for kernel in kernels})
             text = f"registered at {', '.join(map(str, versions))}"
-            below = [version for version in versions if version < node.version]
+            below = [version for version in versions if version < node.place.version]
             nearest = (below[-1:] or versions)[-1 if below else 0]
-            may_take = self._kernel(replace(node, version=nearest))[1].placement in _MAY_BE_DIRECTML
-            if may_take and not node.domain and (not below or node.fits(nearest)):
-                others = sorted((known_versions(*operator) | {node.version}) - {*versions})
+            _, there = self._kernel(replace(node, place=node.place._replace(version=nearest)))
+            may_take = there.placement in _MAY_BE_DIRECTML
+            if may_take and not node.place.domain and (not below or node.fits(nearest)):
+                others = sorted((known_versions(*operator) | {node.place.version}) - {*versions})
                 end = next((each - 1 for each in others if each > nearest), None)
                 ways.append(_exported_at(end) if below and end else _converted_to(nearest, end))
         rule = "ORT-CPU-version" if kernels else "ORT-CPU-unregistered"
@@ -483,7 +484,7 @@ class _Placer:
     def _on_cpu(self, node: ModelNode, reason: Reason, lacking: Reason | None) -> Reason:
         """Return the placement of a node that DirectML does not take, for this reason."""
         if lacking is None:
-            attribute = _THROWING.get((node.domain, node.operator), "")
+            attribute = _THROWING.get((node.place.domain, node.place.operator), "")
             if not node.attributes.get(attribute):
                 return reason
             text = f"the CPU provider's kernel throws where {attribute} is set, and the session does not load"
@@ -526,7 +527,7 @@ class _Placer:
             if kernel:
                 if follows and all(self._is_there(i, edge, kernel, there) for i, edge in enumerate(inputs)):
                     preferred.add(node)
-                stays_there = node in preferred or (node.domain, node.operator) in RESULTS_ON_CPU
+                stays_there = node in preferred or (node.place.domain, node.place.operator) in RESULTS_ON_CPU
             if stays_there:
                 there.update(filter(None, node.outputs))
         return preferred
@@ -547,10 +548,10 @@ def cpu_provider_has(node: ModelNode, release: Version) -> bool:
 
 def _fitting(node: ModelNode, table: Kernels) -> tuple[Kernel | None, Reason | None]:
     """Return a provider's kernel for a node's version and types; else why none fits, None if there is none at all."""
-    kernels = table.get((node.domain, node.operator), ())
+    kernels = table.get((node.place.domain, node.place.operator), ())
     mismatches = []
     for kernel in kernels:
-        if kernel.since <= node.version <= kernel.to:
+        if kernel.since <= node.place.version <= kernel.to:
             mismatch = _mismatch(node, kernel)
             if mismatch is None:
                 return kernel, None
@@ -564,7 +565,7 @@ def _mismatch(node: ModelNode, kernel: Kernel) -> Reason | None:
 
     A constraint names a type variable, or else a value. The first value of it that is there counts.
     """
-    name, unknown = f"{node.operator}-{node.version}", None
+    name, unknown = f"{node.place.operator}-{node.place.version}", None
     if kernel.throws:
         text = f"has no type {next(iter(kernel.types))}, which its registration names"
         text = f"{text}: the look-up throws, and the session does not load"

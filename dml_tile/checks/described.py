@@ -116,4 +116,4 @@ def _advice(release: Version) -> str:
 
 
 def _reason(described: DescribedNode, rule: str, why: str, suggestion: str | None = None) -> Reason:
-    return Reason(Placement.DIRECTML, rule, why, suggestion, described.operator, ": ")
+    return Reason(Placement.DIRECTML, rule, why, suggestion, described.place.operator, ": ")

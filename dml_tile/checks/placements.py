@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from dml_tile.back_ends.back_end import BackEnd
-from dml_tile.back_ends.described_node import DescriptionOutcome
+from dml_tile.back_ends.described_node import DescriptionOutcome, NodePlace
 from dml_tile.back_ends.kernels import version_text
-from dml_tile.back_ends.placement import NAMELESS, Crossing, NamedNode, PlacedModel, Placement, Reason
+from dml_tile.back_ends.placement import NAMELESS, Crossing, PlacedModel, Placement, Reason
 from dml_tile.checks.described import Judged, judge
 from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.targets import Target, provider_release
@@ -37,12 +37,12 @@ def with_places(departure: Finding, targets: Sequence[str]) -> Finding:
     return replace(departure, message=f"{text} ({', '.join(where)})" if where else text)
 
 
-def is_tile(node: NamedNode) -> bool:
+def is_tile(node: NodePlace) -> bool:
     """Return True for ONNX's Tile, which has results of its own."""
     return (node.domain, node.operator) == ("", "Tile")
 
 
-def operator_name(node: NamedNode) -> str:
+def operator_name(node: NodePlace) -> str:
     """Return a node's operator with its domain and version: ``Conv-22``, ``com.microsoft.Gelu-1``."""
     domain = f"{node.domain}." if node.domain else ""
     return f"{domain}{node.operator or NAMELESS}{f'-{node.version}' if node.version else ''}"
@@ -110,7 +110,7 @@ class ModelNodes:
             else Counter()
             for i in range(len(self.targets))
         ]
-        found: dict[tuple[str, Reason], dict[str, list[NamedNode]]] = {}
+        found: dict[tuple[str, Reason], dict[str, list[NodePlace]]] = {}
         for i, target in enumerate(self.targets):
             for operator, reason, node in self._departing(i):
                 nodes = found.setdefault((operator, reason), {}).setdefault(target.name, [])
@@ -124,7 +124,7 @@ class ModelNodes:
         self,
         reason: Reason,
         operator: str,
-        nodes: Sequence[NamedNode],
+        nodes: Sequence[NodePlace],
         count: int = 1,
         targets: tuple[str, ...] = (),
     ) -> Finding:
@@ -149,7 +149,7 @@ class ModelNodes:
             via=self.via.name if self.via.release else "",
         )
 
-    def _departing(self, target: int) -> Iterator[tuple[str, Reason, NamedNode | None]]:
+    def _departing(self, target: int) -> Iterator[tuple[str, Reason, NodePlace | None]]:
         """Yield what keeps the model from DirectML at a target, then its nodes, each with its operator."""
         of_model = [self.placed.reasons[number] for number in self.placed.errors[target]]
         yield from (("", reason, None) for reason in of_model)
@@ -171,14 +171,14 @@ class ModelNodes:
             yield from ((operator_name(node), note, node) for note in self.judged_of(target, described).notes)
         yield from ((operator_name(node), reason, node) for node, reason in self.placed.notes_at(target))
 
-    def at(self, target: int) -> Iterator[tuple[NamedNode, Reason, int]]:
+    def at(self, target: int) -> Iterator[tuple[NodePlace, Reason, int]]:
         """Yield the nodes with their placements at a target, and the numbers of their descriptions; -1 for none."""
         columns = self.placed.nodes, self.placed.placed[target], self.placed.described[target]
         for node, reason, described in zip(*columns, strict=True):
             if reason >= 0:
                 yield node, self.placed.reasons[reason], described
 
-    def told_at(self, target: int) -> Iterator[tuple[NamedNode, Reason, int]]:
+    def told_at(self, target: int) -> Iterator[tuple[NodePlace, Reason, int]]:
         """Yield what ``at`` yields; of a node on DirectML, with the reason that is told of it, the worst first."""
         known = dict(reversed([*self.placed.notes_at(target)]))
         for node, reason, described in self.at(target):

@@ -357,7 +357,8 @@ def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes, *,
         except ValidationError as error:
             left_out.append(
                 unreadable(
-                    node.pointer, f"{node.operator} is {DescriptionOutcome.NOT_DESCRIBED}: {error.errors()[0]['msg']}"
+                    node.place.pointer,
+                    f"{node.place.operator} is {DescriptionOutcome.NOT_DESCRIBED}: {error.errors()[0]['msg']}",
                 )
             )
             continue
@@ -368,7 +369,7 @@ def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes, *,
         for made in graphs:
             print_text(f"{made.model_dump_json(by_alias=True)}\n")
         if node.outcome is not DescriptionOutcome.DESCRIBED:
-            left_out.append(unreadable(node.pointer, node.why_left_out))
+            left_out.append(unreadable(node.place.pointer, node.why_left_out))
     complain(file, left_out)
     return FINDINGS if left_out else CLEAN
 

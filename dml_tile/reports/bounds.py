@@ -18,7 +18,8 @@ from dml_tile.findings import Finding, Try, suggestion_of
 from dml_tile.text import MAX_NAME, abridged, plural, printable, short_name, shortened
 
 if TYPE_CHECKING:
-    from dml_tile.back_ends.placement import NamedNode, Reason
+    from dml_tile.back_ends.described_node import NodePlace
+    from dml_tile.back_ends.placement import Reason
     from dml_tile.checks.placements import ModelNodes
     from dml_tile.readers.model_tile import UnknownField
 
@@ -54,7 +55,7 @@ def bounded(results: Sequence[Result]) -> Sequence[Result]:
 def bounded_nodes(nodes: ModelNodes) -> ModelNodes:
     """Return a model's nodes as reports have them."""
     placed = nodes.placed
-    texts = chain(chain.from_iterable(node[:-1] for node in placed.nodes), (reason.text for reason in placed.reasons))
+    texts = chain(chain.from_iterable(node[:4] for node in placed.nodes), (reason.text for reason in placed.reasons))
     if max(map(len, texts), default=0) <= MAX_NAME:
         return nodes
     shown = copy(nodes)
@@ -64,8 +65,8 @@ def bounded_nodes(nodes: ModelNodes) -> ModelNodes:
     return shown
 
 
-def _bounded_node(node: NamedNode) -> NamedNode:
-    pointer, name, domain, operator, _ = (short_name(str(each)) for each in node)
+def _bounded_node(node: NodePlace) -> NodePlace:
+    pointer, name, domain, operator = map(short_name, node[:4])
     return node._replace(pointer=pointer, name=name, domain=domain, operator=operator)
 
 

@@ -25,7 +25,8 @@ from dml_tile.text import MAX_IN_A_LINE, listed, plural, printable, printable_li
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dml_tile.back_ends.placement import Crossing, NamedNode, Reason
+    from dml_tile.back_ends.described_node import NodePlace
+    from dml_tile.back_ends.placement import Crossing, Reason
     from dml_tile.checks.catalogue import ResultCode
     from dml_tile.checks.devices import DeviceOutput
     from dml_tile.checks.placements import ModelNodes
@@ -153,7 +154,7 @@ def notice_lines(notice: Finding) -> Iterator[Line]:
     yield from _try_lines(notice.suggestion)
 
 
-def _node_line(node: NamedNode, reason: Reason) -> Line:
+def _node_line(node: NodePlace, reason: Reason) -> Line:
     from dml_tile.checks.placements import operator_name
 
     name = f" {node.name!r}" if node.name else ""

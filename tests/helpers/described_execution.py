@@ -156,7 +156,7 @@ def placements(model: ModelProto) -> list[Placement]:
     made = ModelProto()
     made.CopyFrom(model)
     nodes = scan(made, Path("model.onnx"), prepare(made), deployed(TARGET).release).nodes
-    placed = {node.pointer: reason.placement for node, reason in place(nodes, deployed(TARGET)).nodes}
+    placed = {node.place.pointer: reason.placement for node, reason in place(nodes, deployed(TARGET)).nodes}
     return [placed.get(str(i), Placement.NONE) for i in range(len(model.graph.node))]
 
 

@@ -11,7 +11,8 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from rich.console import Console
 
 from dml_tile.back_ends import back_end_named
-from dml_tile.back_ends.placement import NamedNode, PlacedModel, Reason
+from dml_tile.back_ends.described_node import NodePlace
+from dml_tile.back_ends.placement import PlacedModel, Reason
 from dml_tile.checks.judging import judged
 from dml_tile.checks.lowerings import with_lowering_suggested
 from dml_tile.checks.placements import ModelNodes, outcome_of
@@ -64,7 +65,7 @@ def report_of(
     return output.getvalue()
 
 
-def placed_model(nodes: Sequence[tuple[NamedNode, Reason]], *targets: Target, source: str = "a.onnx") -> ModelNodes:
+def placed_model(nodes: Sequence[tuple[NodePlace, Reason]], *targets: Target, source: str = "a.onnx") -> ModelNodes:
     """Return a model whose nodes have the same placements at all targets."""
     named, reasons = zip(*nodes, strict=True)
     every = tuple(dict.fromkeys(reasons))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
+from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome, NodePlace
 from dml_tile.back_ends.descriptions.activations import ACTIVATIONS
 from dml_tile.back_ends.descriptions.attention import ATTENTION
 from dml_tile.back_ends.descriptions.convolutions import CONVOLUTIONS
@@ -123,20 +123,21 @@ _OUTCOMES: Final = {
 }
 
 
-def described_node(pointer: str, name: str, node: KernelNode) -> DescribedNode:
+def described_node(place: NodePlace, node: KernelNode) -> DescribedNode:
     """Return what the provider creates of a node of a model."""
-    return described_operators(pointer, name, node)[0]
+    return described_operators(place, node)[0]
 
 
-def described_operators(pointer: str, name: str, node: KernelNode) -> tuple[DescribedNode, tuple[Described, ...]]:
+def described_operators(place: NodePlace, node: KernelNode) -> tuple[DescribedNode, tuple[Described, ...]]:
     """Return what ``described_node`` returns, and the operators with their tensors."""
+    place = place._replace(operator=node.operator)
     if node.is_grouped:
         reason = "it is of a quantised group, of which ONNX Runtime may make other nodes"
-        return DescribedNode(pointer, name, node.operator, DescriptionOutcome.NOT_DESCRIBED, reason), ()
+        return DescribedNode(place, DescriptionOutcome.NOT_DESCRIBED, reason), ()
     try:
         made = describe(node)
     except (ProviderRefusal, OpenDescription) as error:
         known = error.operators if isinstance(error, OpenDescription) else ()
-        return DescribedNode(pointer, name, node.operator, _OUTCOMES[type(error)], str(error), known), ()
+        return DescribedNode(place, _OUTCOMES[type(error)], str(error), known), ()
     names, descs = tuple(each.operator for each in made), tuple(each.desc for each in made)
-    return DescribedNode(pointer, name, node.operator, DescriptionOutcome.DESCRIBED, "", names, descs), made
+    return DescribedNode(place, DescriptionOutcome.DESCRIBED, "", names, descs), made

@@ -39,10 +39,10 @@ def read_descriptions(
     scanned = [scan(each, path, prepare(each), release) for each in models]
     placed = [place(each.nodes, deployment) for each in scanned]
     yield from (unreadable("", error.text) for error in placed[0].errors if error.placement is Placement.NONE)
-    kernels = {(node.pointer, node.operator): node.kernel for node, _ in placed[-1].nodes}
+    kernels = {(node.place.pointer, node.place.operator): node.kernel for node, _ in placed[-1].nodes}
     nodes = placed[0].nodes
     described = (
-        (node, kernels.get((node.pointer, node.operator)) or node.kernel)
+        (node, kernels.get((node.place.pointer, node.place.operator)) or node.kernel)
         for node, reason in nodes
         if reason.placement is Placement.DIRECTML
     )
@@ -51,5 +51,5 @@ def read_descriptions(
         results = {scanned[0].graph.values[value.name].edge for value in models[0].graph.output}
         yield from described_graphs(nodes, seen, results)
     else:
-        yield from (described_node(node.pointer, node.name, each) for node, each in seen.items())
+        yield from (described_node(node.place, each) for node, each in seen.items())
     return replace(facts, nodes=len(nodes))

@@ -16,6 +16,7 @@ from typing import Final
 
 from onnx import TypeProto
 
+from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.kernels import releases
 from dml_tile.back_ends.placement import Edge, Gone, ModelNode
 from dml_tile.back_ends.placer import cpu_provider_has
@@ -56,7 +57,7 @@ def is_folded(node: Node, operator: Resolved, types: Mapping[str, TypeProto], us
     if not all(value.is_folded for value in sources):
         return False
     computed = ModelNode(
-        *("", "", node.domain, node.type, operator.version),
+        NodePlace("", "", node.domain, node.type, operator.version),
         tuple(value.edge if value.is_folded else None for value in node.inputs),
         tuple(Edge(type_name(types.get(name))) if name else None for name in node.proto.output),
         operator.formals,

@@ -12,11 +12,12 @@ from typing import Final, TypeAlias
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
+from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.kernels import Version, version_text
 from dml_tile.back_ends.placement import NAMELESS, Placement, Reason
 from dml_tile.errors import input_error
 from dml_tile.readers.onnx.file import nodes, subgraphs
-from dml_tile.readers.onnx.nodes import NodePlace, NodeTable, default_opset, place
+from dml_tile.readers.onnx.nodes import NodeTable, default_opset, place
 from dml_tile.readers.onnx.operators import is_operator
 from dml_tile.readers.onnx.removals import ANY
 
@@ -94,7 +95,7 @@ class Inliner:
     def _find_faults(self, nodes: Sequence[NodeProto], imports: _Imports, where: NodePlace) -> None:
         """Find faults of nodes as the file has them, as measured with wheels of 1.9 to 1.24."""
         nodes = [node for node in nodes if not self.table.place_of(node)]  # others were seen where their call stands
-        is_function, domains = where.is_of_function, {entry.domain for entry in imports}
+        is_function, domains = where.function, {entry.domain for entry in imports}
         names = Counter(node.name for node in nodes if node.op_type != "Constant")
         for node in nodes:
             function, is_constant = self._called(node), node.op_type == "Constant"
@@ -167,7 +168,7 @@ class Inliner:
         body = GraphProto(node=function.node)
         self._spend(call.name, nodes=len(passed_on))
         called = self.table.place_of(call) or _IN_NOTHING
-        where = NodePlace(f"{place(called.pointer, function.name)}/", is_of_function=True)
+        where = NodePlace(f"{place(called.pointer, function.name)}/", function="model")
         self._find_faults(body.node, function.opset_import, where)
         self._adapt(body, values, attributes, where, call.name)
         for i, (name, given) in enumerate(passed_on, len(function.node)):

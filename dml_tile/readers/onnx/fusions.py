@@ -269,9 +269,7 @@ def _fusion(match: Match, row: _Row, opset: int, since: Version, to: Version) ->
 
     made = replace(
         last,
-        domain=row.domain,
-        operator=match.operator,
-        version=operator.version,
+        place=last.place._replace(domain=row.domain, operator=match.operator, version=operator.version),
         inputs=tuple(node.placed.inputs[i] for node, i in match.inputs),
         formals=operator.formals,
         attributes={},

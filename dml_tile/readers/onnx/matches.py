@@ -90,7 +90,7 @@ class Graph:
 
 def is_kind(node: Node, kind: str) -> bool:
     first, last = _VERSIONS.get(kind, (0, 1000))
-    return node.kind == kind and first <= node.placed.version <= last
+    return node.kind == kind and first <= node.placed.place.version <= last
 
 
 def is_number(value: Value, *numbers: float) -> bool:

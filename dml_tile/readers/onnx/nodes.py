@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnx import AttributeProto, NodeProto, OperatorSetIdProto, defs
 
+from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.placement import NAMELESS, ModelNode
 from dml_tile.readers.model_tile import ValueOrigin
 from dml_tile.readers.onnx.values import Value
@@ -100,17 +101,6 @@ def schema_of(domain: str, type_: str, opset: int) -> defs.OpSchema | None:
 def default_opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
     """Return the version of onnx's own operators that is imported."""
     return next((entry.version for entry in imports if entry.domain in ("", "ai.onnx")), None)
-
-
-class NodePlace(NamedTuple):
-    """The place of a node by numbers and names, such as ``5/FUNCTION/0``, and its name in the file.
-
-    ``is_of_function`` is True for a node of a model's function, or in a graph inside one.
-    """
-
-    pointer: str
-    name: str = ""
-    is_of_function: bool = False
 
 
 class NodeTable:

@@ -149,7 +149,7 @@ def _equal(nodes: Sequence[Node], uses: Uses, ends: dict[Node, Gone], is_subgrap
         same = first.setdefault((node.type, node.opset, *inputs, len(node.proto.output), attributes), node)
         if same is not node and not is_output:
             since = max(_sinces(node, same, uses), default=ANY)
-            yield node, Gone(f"it computes what {same.placed.pointer} does", since, kept=same.placed.outputs)
+            yield node, Gone(f"it computes what {same.placed.place.pointer} does", since, kept=same.placed.outputs)
             uses.forget(node)
             for name, other in zip(node.proto.output, same.proto.output, strict=True):
                 uses.replace(name, other, since, is_equal=True)
@@ -204,7 +204,7 @@ def _is_cast_to_its_type(node: Node, i: int, uses: Uses) -> bool:
 
 def _is_cast_for_shapes(node: Node, i: int, uses: Uses) -> bool:
     (name,) = node.outputs
-    return 13 <= node.placed.version < 21 and uses.counts[name] == uses.shapes[name] > 0
+    return 13 <= node.placed.place.version < 21 and uses.counts[name] == uses.shapes[name] > 0
 
 
 def _expands_nothing(node: Node, i: int, uses: Uses) -> bool:
@@ -220,7 +220,7 @@ def _expands_nothing(node: Node, i: int, uses: Uses) -> bool:
 def _slices_nothing(node: Node, i: int, uses: Uses) -> bool:
     given = zip(node.proto.input, node.inputs, strict=True)
     arguments = [value.constant for name, value in given if name][1:]
-    if node.placed.version < 10:
+    if node.placed.place.version < 10:
         arguments = [np.array(node.attributes[name].ints) for name in ("starts", "ends")]
     if len(arguments) < 2 or any(each is None for each in arguments):
         return False
@@ -231,7 +231,9 @@ def _slices_nothing(node: Node, i: int, uses: Uses) -> bool:
 
 def _drops_for_inference(node: Node, i: int, uses: Uses) -> bool:
     """Return True for a Dropout without a used mask, which onnxruntime takes to drop nothing."""
-    return i == 0 and node.placed.version < 22 and not any(map(uses.counts.get, filter(None, node.proto.output[1:])))
+    return (
+        i == 0 and node.placed.place.version < 22 and not any(map(uses.counts.get, filter(None, node.proto.output[1:])))
+    )
 
 
 def _is_neutral(number: int, operands: Collection[int], node: Node, i: int, uses: Uses) -> bool:
@@ -295,7 +297,7 @@ def _inner_pair(node: Node, uses: Uses) -> Node | None:
 def _fused_shapes(nodes: Iterable[Node], uses: Uses) -> Iterator[tuple[Node, Gone]]:
     """Yield the Concats that make a Reshape's shape, where onnxruntime writes 0 for sizes that it keeps, and one -1."""
     for node in nodes:
-        keeps_zeros = node.kind == "Reshape" and node.placed.version < 19 and not node.attributes["allowzero"].i
+        keeps_zeros = node.kind == "Reshape" and node.placed.place.version < 19 and not node.attributes["allowzero"].i
         if not keeps_zeros or len(node.inputs) < 2 or node.inputs[1].is_folded:
             continue
         data, shape = (uses.root(name) for name in node.proto.input[:2])

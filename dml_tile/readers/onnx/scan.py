@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from onnx import GraphProto, ModelProto, SparseTensorProto, TensorProto, TypeProto, helper
 
+from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.placement import Edge, Gone, ModelNode, Placement, Reason
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
@@ -25,7 +26,7 @@ from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.fusions import note_fusions
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
 from dml_tile.readers.onnx.kernels import kernel_node
-from dml_tile.readers.onnx.nodes import Node, NodePlace, place
+from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.operators import (
     Resolved,
     attributes_of,
@@ -74,7 +75,7 @@ class GraphScan:
     """Remembers a model's values as far as they are known.
 
     ``imports`` are the opsets of other domains than onnx's own, ``overridable`` the defaults of inputs.
-    In the nodes of an operator's ``function``, which has the meaning of ModelNode's, ``outputs`` are the operator's.
+    In the nodes of an operator's ``function``, which has the meaning of NodePlace's, ``outputs`` are the operator's.
     """
 
     tensors: Tensors
@@ -173,7 +174,7 @@ class GraphScan:
             tiles += [tile for each in graphs for tile in each.tiles]
             if node.kind == "Tile":
                 tiles.append((place(where, node.proto.name), node))
-        if not any(node.placed.fault and node.placed.version for node in nodes):  # else it does not load
+        if not any(node.placed.fault and node.placed.place.version for node in nodes):  # else it does not load
             drop(nodes, uses, is_subgraph=bool(where))
             note_quantised_tiles(nodes, uses)
             note_transposed_tiles(nodes, uses)
@@ -223,7 +224,12 @@ class GraphScan:
         where = self.inliner.table.place_of(node.proto) or NodePlace("")
         inputs = zip(node.proto.input, node.inputs, strict=True)
         placed = ModelNode(
-            *(where.pointer, where.name, node.domain, node.type, operator.version),
+            where._replace(
+                domain=node.domain,
+                operator=node.type,
+                version=operator.version,
+                function=self.function or where.function,
+            ),
             tuple(each.edge or Edge() if name else None for name, each in inputs),
             tuple(node.outputs[name].edge if name else None for name in node.proto.output),
             operator.formals,
@@ -232,7 +238,6 @@ class GraphScan:
             tuple(each.nodes for each in graphs),
             introduced=operator.introduced,
             fits=partial(fits, node),
-            function=self.function or ("model" if where.is_of_function else ""),
             fault=operator.fault,
             facts=partial(facts_of, node),
         )

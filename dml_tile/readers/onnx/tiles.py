@@ -84,11 +84,11 @@ def read_nodes(
         if loaded.nodes.unimported or is_overloaded:  # each release takes opsets, or functions, of its own
             models = {each: scan(again := load(path), path, prepare(again), each).nodes for each in models}
         placed = (placements_at(sized.nodes, each).nodes for each in deployments if is_sized)
-        kernels = {(node.pointer, node.operator): node.kernel for each in placed for node, _ in each}
+        kernels = {(node.place.pointer, node.place.operator): node.kernel for each in placed for node, _ in each}
         yield placed_model(
             [models[each.release] for each in deployments],
             deployments,
-            lambda node: kernels.get((node.pointer, node.operator)) or node.kernel,
+            lambda node: kernels.get((node.place.pointer, node.place.operator)) or node.kernel,
         )
     yield from sized.scan.wrong_data.values()
     for (pointer, node), (_, unsized_node) in zip(sized.graph.tiles, loaded.graph.tiles, strict=True):
@@ -100,7 +100,7 @@ def read_nodes(
                 emptied=_is_empty(tile) and not _is_empty(before),
                 inputs=tuple(map(place, node.proto.input)),
                 output=place(*node.proto.output[:1]),
-                place=node.placed.pointer,
+                place=node.placed.place.pointer,
                 quantised=node.quantised,
                 transposed=node.transposed,
             )
