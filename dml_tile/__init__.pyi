@@ -4,6 +4,7 @@ from dml_tile.back_ends.described_node import DescribedNode as DescribedNode
 from dml_tile.back_ends.described_node import DescriptionOutcome as DescriptionOutcome
 from dml_tile.back_ends.described_node import NodePlace as NodePlace
 from dml_tile.back_ends.placement import Crossing as Crossing
+from dml_tile.back_ends.placement import OpsetAdvice as OpsetAdvice
 from dml_tile.back_ends.placement import PlacedModel as PlacedModel
 from dml_tile.back_ends.placement import Placement as Placement
 from dml_tile.back_ends.placement import Reason as Reason

@@ -78,6 +78,14 @@ class Crossing(NamedTuple):
     to: Placement
 
 
+class OpsetAdvice(NamedTuple):
+    """An opset at which no node's version keeps it from DirectML, and how many of the nodes would be there."""
+
+    opset: int
+    on_directml: int
+    nodes: int
+
+
 class Facts(NamedTuple):
     """The sizes of a value, None where one or all are unknown, and its elements, if it is a small constant."""
 
@@ -131,10 +139,10 @@ class ModelNode:
 
     ``implicit`` are the values from outside that its ``graphs`` use. ``body`` returns the nodes that may replace it,
     None if they depend on a type that is not known; it is None for a node that nothing replaces. ``introduced`` is the
-    first version of its operator; ``fits`` tells whether an older opset has the operator with the node's attributes and
-    their values. ``fault`` says why its operator is unknown, or no session has it. ``fusions`` are those of which it is
-    the last part, of which the first that applies is made; of a node that is made so, ``parts`` is their number.
-    ``facts`` returns those of its inputs and outputs.
+    first version of its operator; ``fits`` tells whether an older version has the node's attributes and their values;
+    ``version_at`` returns the operator's version at an opset, 0 if that lacks it. ``fault`` says why its operator is
+    unknown, or no session has it. ``fusions`` are those of which it is the last part, of which the first that applies
+    is made; of a node that is made so, ``parts`` is their number. ``facts`` returns those of its inputs and outputs.
     """
 
     place: NodePlace
@@ -147,6 +155,7 @@ class ModelNode:
     body: Callable[[], Sequence[ModelNode] | None] | None = None
     introduced: int = 1
     fits: Callable[[int], bool] = lambda version: True
+    version_at: Callable[[int], int] = lambda opset: 0
     gone: Gone | None = None
     fault: Reason | None = None
     kernel: Callable[[Version], KernelNode] | None = None
@@ -181,6 +190,7 @@ class PlacedModel:
     a node on DirectML and a known departure, each by its number. ``descriptions`` are those that occur of nodes on
     DirectML, without places and names; ``described`` has the number of each node's, a target each, -1 for none.
     ``crossings`` are those that occur of values; ``crossed`` has their numbers, a target each, one for each value.
+    ``opsets`` has the advice on the opset, a target each, None where there is none.
     """
 
     nodes: tuple[NodePlace, ...]
@@ -192,6 +202,7 @@ class PlacedModel:
     notes: tuple[tuple[tuple[int, int], ...], ...] = ()
     crossings: tuple[Crossing, ...] = ()
     crossed: tuple[tuple[int, ...], ...] = ()
+    opsets: tuple[OpsetAdvice | None, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a number of no reason, a rule that is none of nodes, and a node too many or few."""
@@ -225,6 +236,10 @@ class PlacedModel:
     def crossings_at(self, target: int) -> Iterator[Crossing]:
         """Yield the values that cross between DirectML and the CPU at a target, by its number."""
         return (self.crossings[number] for number in (self.crossed[target] if self.crossed else ()))
+
+    def opset_at(self, target: int) -> OpsetAdvice | None:
+        """Return the advice on the opset at a target, by its number; None where there is none."""
+        return self.opsets[target] if self.opsets else None
 
     def without(self, rule: str) -> PlacedModel:
         """Return the placements without a rule's findings on the model."""

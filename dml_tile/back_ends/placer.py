@@ -31,11 +31,13 @@ from dml_tile.back_ends.kernels import (
 )
 from dml_tile.back_ends.known import known_departures
 from dml_tile.back_ends.model_descriptions import KernelOf, ModelDescriptions
+from dml_tile.back_ends.opsets import opset_advice
 from dml_tile.back_ends.placement import (
     Crossing,
     Edge,
     LoadedModel,
     ModelNode,
+    OpsetAdvice,
     PlacedModel,
     Placement,
     Reason,
@@ -53,11 +55,13 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
     known: list[list[tuple[NodePlace, int]]] = []
     values: dict[Crossing, int] = {}
     crossed: list[tuple[int, ...]] = []
+    opsets: list[OpsetAdvice | None] = []
     descriptions = ModelDescriptions(kernel_of)
     for model, deployment in zip(models, deployments, strict=True):
         of_model, found, of_values = place(model, deployment)
         release = deployment.release
         errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in of_model))
+        opsets.append(opset_advice(model, found, deployment, lambda *exported: place(*exported).nodes))
         crossed.append(tuple(values.setdefault(each, len(values)) for each in of_values))
         named = [(node.place, node, reason) for node, reason in found]
         on_directml = [each for each in named if each[2].placement is Placement.DIRECTML]
@@ -75,9 +79,8 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
     numbers = {node: i for i, node in enumerate(nodes)}
     notes = tuple(tuple((numbers[node], reason) for node, reason in each) for each in known)
     described_so = (descriptions.distinct, of_nodes)
-    return PlacedModel(
-        nodes, tuple(reasons), tuple(errors), placed, *described_so, notes, tuple(values), tuple(crossed)
-    )
+    by_target = (tuple(crossed), tuple(opsets))
+    return PlacedModel(nodes, tuple(reasons), tuple(errors), placed, *described_so, notes, tuple(values), *by_target)
 
 
 def _known(node: ModelNode, release: Version) -> Iterator[Reason]:

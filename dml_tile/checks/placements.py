@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from dml_tile.back_ends.back_end import BackEnd
 from dml_tile.back_ends.described_node import DescriptionOutcome, NodePlace
 from dml_tile.back_ends.kernels import version_text
-from dml_tile.back_ends.placement import NAMELESS, Crossing, PlacedModel, Placement, Reason
+from dml_tile.back_ends.placement import NAMELESS, Crossing, OpsetAdvice, PlacedModel, Placement, Reason
 from dml_tile.checks.described import Judged, judge
 from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.targets import Target, provider_release
@@ -198,6 +198,10 @@ class ModelNodes:
         """Yield the values that cross between DirectML and the CPU at a target; none without a device."""
         yield from self.placed.crossings_at(target) if self.has_device[target] else ()
 
+    def opset_at(self, target: int) -> OpsetAdvice | None:
+        """Return the advice on the opset at a target; None without a device."""
+        return self.placed.opset_at(target) if self.has_device[target] else None
+
     def judged_of(self, target: int, described: int) -> Judged:
         """Return what a description, by its number, comes to at a target; -1 is that of a node that has none."""
         return self.judged[target][described] if described >= 0 else Judged(None)
@@ -319,4 +323,8 @@ def summary_of(nodes: ModelNodes, target: int) -> str:
         listed.append(f"{number} {PLACED[placement]}" + f" ({', '.join(judged)})" * bool(is_judged))
     crossing = len([*nodes.crossings_at(target)])
     crosses = f"{plural(crossing, 'value')} cross{'es' * (crossing == 1)} between DirectML and the CPU"
-    return "; ".join([", ".join(listed), *[f"it {outcome}"] * bool(outcome), *[crosses] * bool(crossing)])
+    advice = nodes.opset_at(target)
+    opset = []
+    if advice:
+        opset = [f"exported at opset {advice.opset}, {advice.on_directml:,} of {advice.nodes:,} would be on DirectML"]
+    return "; ".join([", ".join(listed), *[f"it {outcome}"] * bool(outcome), *[crosses] * bool(crossing), *opset])

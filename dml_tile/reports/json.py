@@ -146,6 +146,11 @@ def _of_nodes(nodes: ModelNodes) -> Json:
         "nodes": len({node.pointer for node in nodes.placed.nodes}),  # which may have versions of their own at a target
         "nodes_left_out": max(entries - MAX_NODES_OF_A_MODEL, 0),
         "crossings_left_out": max(sum(1 for _ in _crossings(nodes)) - MAX_NODES_OF_A_MODEL, 0),
+        "opsets": [
+            {"target": target.name, **advice._asdict()}
+            for i, target in enumerate(nodes.targets)
+            if (advice := nodes.opset_at(i))
+        ],
         "errors": [*_model_errors(nodes)],
     }
 

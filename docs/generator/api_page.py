@@ -93,7 +93,7 @@ MODULES: Final = (
 MADE_BY_OTHERS: Final = {
     *("BindingTable", "BoundTile", "CommandRecorder", "CompiledOperator", "Operator", "OperatorFields"),
     *("Crossing", "Item", "ModelNodes", "ModelResults", "NodePlace", "OperatorInitializer", "PlacedModel"),
-    *("DescribedNode", "Judged", "Reason", "Result"),
+    *("DescribedNode", "Judged", "OpsetAdvice", "Reason", "Result"),
 }
 """Classes that are made by calls of others, not by their own."""
 

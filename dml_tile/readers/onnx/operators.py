@@ -261,6 +261,12 @@ def fits(node: Node, version: int) -> bool:
     return True
 
 
+def version_at(domain: str, operator: str, opset: int) -> int:
+    """Return the version of an operator at an opset of its domain; 0 if that lacks it, or is newer than onnx."""
+    found = resolved(domain, operator, opset)
+    return 0 if found.fault else found.version
+
+
 def types_by_formals(node: Node, formals: Formals) -> dict[str, TypeProto]:
     """Return the outputs' types, without sizes, as far as the operator's inputs and outputs share variables."""
     variables: dict[str, TypeProto] = {}

@@ -37,6 +37,7 @@ from dml_tile.readers.onnx.operators import (
     function_of,
     operator_of,
     types_by_formals,
+    version_at,
 )
 from dml_tile.readers.onnx.origins import with_origins
 from dml_tile.readers.onnx.quantised_groups import note_quantised_groups
@@ -238,6 +239,7 @@ class GraphScan:
             tuple(each.nodes for each in graphs),
             introduced=operator.introduced,
             fits=partial(fits, node),
+            version_at=partial(version_at, node.domain, node.type),
             fault=operator.fault,
             facts=partial(facts_of, node),
         )

@@ -1,0 +1,90 @@
+"""The opset of onnx's own operators at which none of a model's nodes is kept from DirectML by its version.
+
+Kernels of DirectML take single versions of an operator, so the ways out of several nodes may exclude each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from dml_tile.back_ends.deployment import Deployment
+from dml_tile.back_ends.kernels import Version, directml_kernels, limits_at
+from dml_tile.back_ends.placement import LoadedModel, ModelNode, OpsetAdvice, Placement, Reason
+
+_FIRST: Final = 7
+"""The oldest opset that is looked at: the oldest of which ONNX Runtime says that it takes models."""
+_VERSION: Final = "ORT-CPU-version"
+
+PlacedAt = Callable[[LoadedModel, Deployment], Sequence[tuple[ModelNode, Reason]]]
+"""Returns the placements of a model's nodes."""
+
+
+def opset_advice(
+    model: LoadedModel, placed: Sequence[tuple[ModelNode, Reason]], deployment: Deployment, place: PlacedAt
+) -> OpsetAdvice | None:
+    """Return the opset that serves all nodes which their versions keep from DirectML, and how many are there then.
+
+    None if fewer than two kinds of nodes have a way out, if no opset serves all, has each operator and fits its
+    attributes, or if no more nodes are on DirectML then. The newest is taken; the operators are the same.
+    """
+    kinds = {(reason.operator, reason) for _, reason in placed if reason.rule == _VERSION and reason.suggestion}
+    opset = _opset_of_all(model, deployment.release) if len(kinds) > 1 else None
+    if opset is None:
+        return None
+    there = [reason.placement for _, reason in place(_exported(model, opset), deployment)]
+    now, then = (
+        sum(placement is Placement.DIRECTML for placement in each)
+        for each in ((reason.placement for _, reason in placed), there)
+    )
+    return OpsetAdvice(opset, then, len(there) - there.count(Placement.GONE)) if then > now else None
+
+
+def _opset_of_all(model: LoadedModel, release: Version) -> int | None:
+    """Return the newest opset that a release loads, at which it has a kernel for each node of which it has kernels."""
+    kernels, nodes = directml_kernels(release), [*_each(model.nodes)]
+
+    def is_taken(node: ModelNode, opset: int) -> bool:
+        version, registered = node.version_at(opset), kernels.get(("", node.place.operator))
+        has_kernel = not registered or any(kernel.since == version for kernel in registered)
+        return bool(version) and has_kernel and (version >= node.place.version or node.fits(version))
+
+    opsets = range(limits_at(release).opsets[""], _FIRST - 1, -1)
+    return next((opset for opset in opsets if all(is_taken(node, opset) for node in nodes)), None)
+
+
+def _each(nodes: Sequence[ModelNode]) -> Iterator[ModelNode]:
+    """Yield the nodes of onnx's own operators that run, at any depth."""
+    for node in nodes:
+        if node.gone is None:
+            if not node.place.domain:
+                yield node
+            for graph in node.graphs:
+                yield from _each(graph)
+
+
+def _exported(model: LoadedModel, opset: int) -> LoadedModel:
+    """Return a model with the same operators at another opset."""
+    return replace(model, nodes=_at(model.nodes, opset), opsets={**model.opsets, "": opset})
+
+
+def _at(nodes: Sequence[ModelNode], opset: int) -> list[ModelNode]:
+    """Return the nodes of a graph at an opset, with the fusions that are made of operators which it has."""
+    found = {node: _node_at(node, opset) for node in nodes}
+    for node, made in found.items():
+        made.fusions = tuple(
+            fusion._replace(
+                parts=tuple(found[part] for part in fusion.parts),
+                dropped=tuple(found[each] for each in fusion.dropped),
+            )
+            for fusion in node.fusions
+            if fusion.node.place.domain or fusion.node.introduced <= opset
+        )
+    return [*found.values()]
+
+
+def _node_at(node: ModelNode, opset: int) -> ModelNode:
+    version = 0 if node.place.domain else node.version_at(opset)
+    place = node.place._replace(version=version or node.place.version)
+    return replace(node, place=place, graphs=tuple(_at(graph, opset) for graph in node.graphs), fusions=())
