@@ -81,33 +81,34 @@ class Baseline:
 
     def with_known(self, result: Result) -> Result:
         """Return the result without the baseline's findings; the verdict stays."""
+        item = result.item
+        place = result.target.name, item.source, item.identity, item.via
         return result.without(
-            IN_BASELINE, lambda finding: bool(self.entries & _entries(result, [finding], self._folder))
+            IN_BASELINE,
+            lambda finding: _may_be_known(finding) and _entry(self._folder, finding, *place) in self.entries,
         )
 
-    def known_departures(self, nodes: ModelNodes) -> set[tuple[str, str, str, str]]:
-        """Return the known departures of a model, or of its nodes, from DirectML, by kind and target."""
-        known, old = set(), set[Entry]()
-        for operator, rule, reason, target in _departures(nodes.departures):
-            entry = _node_entry(self._folder, nodes, operator, rule, reason, target)
-            without = entry.model_copy(update={"reason": ""})
-            if entry not in self.entries:
-                if without in old or without not in self.entries:
-                    continue
-                old.add(without)
-            known.add((operator, rule, reason, target))
-        return known
+    def known_departures(self, departures: Iterable[Finding]) -> Iterator[tuple[Finding, tuple[str, ...]]]:
+        """Yield departures of a model, or of its nodes, from DirectML, each with the targets where it is known.
+
+        An entry without a reason lets one reason pass.
+        """
+        passed, old = set[Entry](), set[Entry]()
+        for departure in departures:
+            entries = {name: _entry(self._folder, *_place(departure, name)) for name in departure.targets}
+            for entry in entries.values():
+                without = entry.model_copy(update={"reason": ""})
+                if entry not in self.entries and without in self.entries and without not in old:
+                    old.add(without)
+                    passed.add(entry)
+            yield departure, tuple(name for name, entry in entries.items() if entry in self.entries or entry in passed)
 
     def note(self, found: Sequence[Result] | ModelNodes) -> None:
         """Remember which entries occur; ``with_known`` may have been called in another process."""
-        if isinstance(found, Sequence):
-            for result in found:
-                self._occurring |= _entries(result, result.uncounted.get(IN_BASELINE, ()), self._folder)
-        else:
-            entries = {_node_entry(self._folder, found, *known) for known in found.known}
-            old = {entry.model_copy(update={"reason": ""}) for entry in entries - self.entries}
-            self._occurring |= entries | old
-            self._old |= old
+        entries = _entries(self._folder, found, are_known=True)
+        old = {entry.model_copy(update={"reason": ""}) for entry in entries - self.entries}
+        self._occurring |= entries | old
+        self._old |= old
 
     def notices(
         self, files: Iterable[CheckedFile], targets: Collection[str], selection: Selection, via: str
@@ -144,10 +145,7 @@ def written_before(file: str) -> Baseline:
 
 def new_entries(found: Sequence[Result] | ModelNodes, file: str) -> set[Entry]:
     """Return the entries for the findings of a tile, or a model's nodes, in a baseline that is written to ``file``."""
-    folder = str(Path(file).parent)
-    if isinstance(found, Sequence):
-        return set[Entry]().union(*(_entries(each, (*each.findings, *each.notes), folder) for each in found))
-    return {_node_entry(folder, found, *departure) for departure in _departures(found.counted)}
+    return _entries(str(Path(file).parent), found, are_known=False)
 
 
 def baseline_text(entries: Iterable[Entry]) -> str:
@@ -166,32 +164,41 @@ _KEYS: Final = tuple(Entry.model_fields)
 _ORDER: Final = attrgetter(*_KEYS)
 
 
-def _entries(result: Result, findings: Iterable[Finding], folder: str) -> set[Entry]:
-    """Return the entries of findings that a baseline may have."""
-    item, target = result.item, result.target.name
-    return {
-        _entry(folder, item.source, item.identity, target, finding.rule, item.via, finding.path)
-        for finding in findings
-        if finding.rule not in OWN or finding.rule == RUN_TIME or OWN[finding.rule].key == "nodes"
-    }
+def _entries(folder: str, found: Sequence[Result] | ModelNodes, *, are_known: bool) -> set[Entry]:
+    """Return the entries of the findings that the baseline has, or of those that count."""
+    if isinstance(found, Sequence):
+        placed = (
+            (finding, result.target.name, result.item.source, result.item.identity, result.item.via)
+            for result in found
+            for finding in (result.uncounted.get(IN_BASELINE, ()) if are_known else (*result.findings, *result.notes))
+        )
+    else:
+        departures = found.known if are_known else found.counted
+        placed = (_place(each, target) for each in departures for target in each.targets)
+    return {_entry(folder, *each) for each in placed if _may_be_known(each[0])}
 
 
-def _departures(departures: Iterable[Finding]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the kind and the target of departures, target by target."""
-    for each in departures:
-        yield from ((each.operator, each.rule, each.message, target) for target in each.targets)
+def _place(departure: Finding, target: str) -> tuple[Finding, str, str, str, str]:
+    """Return what the entry of a departure has, at a target."""
+    return departure, target, departure.source, departure.operator, departure.via
 
 
-def _node_entry(folder: str, nodes: ModelNodes, operator: str, rule: str, reason: str, target: str) -> Entry:
-    return _entry(folder, nodes.source, operator, target, rule, nodes.via.name, reason=encodable(reason))
+def _may_be_known(finding: Finding) -> bool:
+    """Return True for findings on descriptors and nodes, and on fields known at run time only."""
+    return finding.rule not in OWN or finding.rule == RUN_TIME or OWN[finding.rule].key == "nodes"
 
 
-def _entry(
-    folder: str, source: str, operator: str, target: str, rule: str, via: str, field: str = "", *, reason: str = ""
-) -> Entry:
-    path, operator = _relative_path(source, folder), encodable(operator)
+def _entry(folder: str, finding: Finding, target: str, source: str, operator: str, via: str) -> Entry:
+    is_of_nodes = finding.rule in OWN and OWN[finding.rule].key == "nodes"
+    field, reason = ("", encodable(finding.message)) if is_of_nodes else (finding.path, "")
     return Entry(
-        source=path, operator=operator, target=target, rule=rule, field=field, reason=reason, via=_release(via)
+        source=_relative_path(source, folder),
+        operator=encodable(operator),
+        target=target,
+        rule=finding.rule,
+        field=field,
+        reason=reason,
+        via=_release(via),
     )
 
 

@@ -74,7 +74,7 @@ class ModelNodes:
     """The placements of a model's nodes at the targets of a check; ``counts`` are the numbers of nodes by placement.
 
     ``departures`` keep the model, and nodes of it, from DirectML; those of the model come first. Those that count are
-    ``counted``, at the targets where they do; the baseline has ``known`` ones, by kind and target.
+    ``counted``, at the targets where they do; the baseline has the ``known`` ones, at theirs.
     """
 
     source: str
@@ -83,7 +83,7 @@ class ModelNodes:
     via: BackEnd
     max_cpu_nodes: int | None = None
     against: Against = "runtime"
-    known: set[tuple[str, str, str, str]] = field(default_factory=set)
+    known: list[Finding] = field(default_factory=list)
     has_device: list[bool] = field(init=False)
     """Whether ONNX Runtime creates a device, a target each."""
     counts: list[Counter[Placement]] = field(init=False)
@@ -205,6 +205,11 @@ class ModelNodes:
     def judged_of(self, target: int, described: int) -> Judged:
         """Return what a description, by its number, comes to at a target; -1 is that of a node that has none."""
         return self.judged[target][described] if described >= 0 else Judged(None)
+
+    def known_kinds(self, *targets: str) -> int:
+        """Return the number of the kinds of departure that the baseline has, at one of some targets."""
+        known = (each for each in self.known if not {*targets}.isdisjoint(each.targets))
+        return len({(each.operator, each.rule, each.message) for each in known})
 
     def allows_cpu_nodes(self, target: int) -> bool:
         """Return True if a setting allows the nodes on the CPU at a target."""

@@ -149,9 +149,10 @@ class Questions(NamedTuple):
         nodes = ModelNodes(checked.source, tuple(self.targets), placed, self.via, self.max_cpu_nodes, against)
         allowed = {target.name for i, target in enumerate(self.targets) if nodes.allows_cpu_nodes(i)}
         counted = []
-        nodes.known = self.baseline.known_departures(nodes) if self.baseline else set()
-        for each in nodes.departures:
-            at = {name for name in each.targets if (each.operator, each.rule, each.message, name) not in nodes.known}
+        departures = ((each, ()) for each in nodes.departures)
+        for each, known in self.baseline.known_departures(nodes.departures) if self.baseline else departures:
+            nodes.known += [replace(each, targets=known)] if known else []
+            at = {*each.targets}.difference(known)
             if each.placement == Placement.CPU and each.severity is Severity.NOTE:
                 at -= allowed
             if not self._leaves_out(each.rule, checked) and at:

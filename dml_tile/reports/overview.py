@@ -161,7 +161,7 @@ class PlacedModels:
         """Add a model, by the name that its row has."""
         self.count += 1
         self.targets = nodes.targets
-        self.known += len({kind[:3] for kind in nodes.known})
+        self.known += nodes.known_kinds(*(target.name for target in nodes.targets))
         if len(self.rows) < self._max_listed:
             self.rows.append((source, [*_placed_cells(nodes)]))
         for departure in nodes.counted:

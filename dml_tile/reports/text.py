@@ -147,11 +147,12 @@ def _try_lines(suggestion: str | None) -> Iterator[Line]:
         yield Line(4, ("try: ", "green"), printable(suggestion))
 
 
-def notice_lines(notice: Finding) -> Iterator[Line]:
-    """Yield a notice as lines of text."""
-    where = printable_line_start(location_of(notice.source, "", notice.position))
-    yield Line(0, (where, "bold"), ": ", *_kind(notice), f" {printable(notice.message)}")
-    yield from _try_lines(notice.suggestion)
+def own_lines(finding: Finding, *, is_below_source: bool = False) -> Iterator[Line]:
+    """Yield a finding of the package's own as lines of text: behind its place, or below the lines of its source."""
+    where = printable_line_start(location_of(finding.source, "", finding.position))
+    placed: tuple[Part, ...] = () if is_below_source else ((where, "bold"), ": ")
+    yield Line(2 if is_below_source else 0, *placed, *_kind(finding), f" {printable(finding.message)}")
+    yield from _try_lines(finding.suggestion)
 
 
 def _node_line(node: NodePlace, reason: Reason) -> Line:
@@ -166,16 +167,6 @@ def _crossing_line(crossing: Crossing) -> Line:
     from dml_tile.checks.placements import MEMORIES
 
     return Line(2, printable(f"value {crossing.value!r} crosses to {MEMORIES[crossing.to]}"))
-
-
-def _departure_lines(departure: Finding, nodes: ModelNodes) -> Iterator[Line]:
-    """Yield a kind of departure; its targets where they are not all."""
-    from dml_tile.checks.placements import with_places
-
-    targets = departure.targets if len(departure.targets) < len(nodes.targets) else ()
-    finding = bounded_finding(with_places(departure, targets))
-    yield Line(2, *_kind(finding), f" {printable(finding.message)}")
-    yield from _try_lines(finding.suggestion)
 
 
 def rule_lines(rule: Rule[Any]) -> Iterator[Line]:
@@ -328,18 +319,18 @@ class TextReport(Report):
         elif key == "notices" and not (self.options.is_quiet and finding.passes(self.options.fail_on)):
             self._notices[finding.rule] += 1  # the lines of a model have the findings about its nodes
             if self._notices[finding.rule] <= MAX_IN_A_LINE:
-                self._print(notice_lines(finding))
+                self._print(own_lines(finding))
 
     def nodes(self, nodes: ModelNodes) -> None:
         """Print a model's nodes by placement, target by target, each node if that is asked for; then the departures."""
-        from dml_tile.checks.placements import summary_of
+        from dml_tile.checks.placements import summary_of, with_places
 
         is_quiet, fail_on = self.options.is_quiet, self.options.fail_on
         departures = [each for each in nodes.counted if not (is_quiet and each.passes(fail_on))]
         for i, target in enumerate(nodes.targets):
             self._targets[target.name] = target
             if departures or not is_quiet:
-                known = sum(name == target.name for *_, name in nodes.known)
+                known = nodes.known_kinds(target.name)
                 remark = f"; {plural(known, 'finding')} {IN_BASELINE}" if known else ""
                 where, text = printable_line_start(nodes.source), f"{summary_of(nodes, i)}{remark}"
                 self._print([Line(0, (where, "bold"), f" at {nodes.label(i)}: {text}")])
@@ -347,7 +338,9 @@ class TextReport(Report):
                 self._print(_node_line(node, reason) for node, reason, _ in nodes.told_at(i))
                 self._print(map(_crossing_line, nodes.crossings_at(i)))
         for departure in departures:
-            self._print(_departure_lines(departure, nodes))
+            targets = departure.targets if len(departure.targets) < len(nodes.targets) else ()
+            shown = bounded_finding(with_places(departure, targets))
+            self._print(own_lines(shown, is_below_source=True))
 
     def end(self, files: Sequence[CheckedFile]) -> None:
         """Print the notes, then the summary: the counts, and the models that have tiles."""
