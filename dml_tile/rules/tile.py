@@ -70,9 +70,7 @@ def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target
     "DML-OPERATOR-not-a-tile", basis=Basis.DOCUMENTED | Basis.INFERRED, hresult=None, severity=Severity.NOTE
 )
 def operator_is_checked(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    """The operator must be declared in DirectML.h; to execute or lower it, it must be Tile. DirectML may
-    accept others.
-    """
+    """The operator must be declared in DirectML.h; to lower it, it must be Tile. DirectML may accept others."""
     if operator and operator.type in _PRIVATE_TYPES and operator.desc is not None:
         yield Violation("Type", f"{operator_name(int(operator.type))} is private to DirectML; it is not checked")
 
