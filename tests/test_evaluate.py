@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import numpy as np
@@ -265,6 +266,26 @@ def test_an_exponent_beyond_int32_wraps_and_a_norm_of_0_is_executed() -> None:
     window = {"Strides": [1, 1], "WindowSize": [1, 2], "StartPadding": [0, 0], "EndPadding": [0, 0], "P": 0}
     pool = {"InputTensor": tensor(1, 1, 1, 2), "OutputTensor": tensor(1, 1, 1, 1)}
     assert np.isinf(evaluate(OperatorDesc(type="LP_POOLING", desc=pool | window), ones(1, 1, 1, 2))["OutputTensor"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts", "output", "path"),
+    [
+        ("SCALE", [], [4, 3], "QuantizationTensorCount: 0 was provided"),
+        ("NONE", [[1, 1]], [4, 3], "QuantizationTensorCount: 1 was provided"),
+        ("SCALE", [[1, 1], [1, 1]], [4, 3], "QuantizationTensorCount: 2 was provided"),
+        ("SCALE", [[3, 1]], [4, 3], "QuantizationTensors[0].Sizes: {3,1} was provided"),
+        ("SCALE", [[2, 6]], [4, 3], "QuantizationTensors[0].Sizes: {2,6} was provided; sizes that divide {4,3}"),
+        ("SCALE", [[2, 3]], [4, 4], "OutputTensor.Sizes: {4,4} was provided; {4,3} is executed"),
+    ],
+)
+def test_a_quantisation_of_other_blocks_is_refused(kind: str, parts: list[Any], output: list[int], path: str) -> None:
+    """`check` accepts them, since the page leaves sizes and counts open."""
+    tensors = {"QuantizationTensors": [tensor(*sizes) for sizes in parts], "QuantizationType": kind}
+    fields = {"InputTensor": tensor(4, 3), "OutputTensor": tensor(*output, data_type="INT8"), **tensors}
+    desc = OperatorDesc(type="QUANTIZE", desc=fields)
+    with pytest.raises(DmlError, match=re.escape(f"DML-EXECUTE-operator] {path}")):
+        evaluate(desc, {"InputTensor": ones(4, 3)}, against="runtime")
 
 
 def test_a_convolution_along_other_dimensions_is_refused() -> None:

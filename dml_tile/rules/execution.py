@@ -8,10 +8,12 @@ from typing import Final, NamedTuple
 
 from dml_tile.descriptors.graph import GraphDesc, is_constant
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
+from dml_tile.descriptors.tile import array_text
 from dml_tile.directml import pages
 from dml_tile.directml.targets import Target
 from dml_tile.directml.values import values
 from dml_tile.findings import Basis, Finding, Rules, Violation, apply_rules
+from dml_tile.rules.graph import sizes_of
 
 
 class Work(NamedTuple):
@@ -70,7 +72,8 @@ def region_is_finite(element: Element, target: Target) -> Iterator[Violation]:
 def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violation]:
     """Microsoft's pages tell, or a measurement showed, what an executed operator computes: not MULTIHEAD_ATTENTION1, an
     unknown MaskType, ROI_ALIGN_GRAD of MAX or with OutputROIGradientTensor, several scales of a pooling, a
-    convolution whose DimensionCount is not that of its tensors minus 2, nor a window of no elements.
+    convolution whose DimensionCount is not that of its tensors minus 2, a window of no elements, nor a
+    quantisation whose tensors are not one or two that divide the input's Sizes.
     """
     name = fields.operator.name
     if name not in values():
@@ -79,19 +82,39 @@ def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violat
         yield Violation("ReductionFunction", f"{name} is executed for AVERAGE, with OutputGradientTensor only")
     elif 0 in (fields.get("WindowSize") or ()):
         yield Violation("WindowSize", "0 was provided; windows of at least one element are executed")
-    elif (
-        "FilterTensor" in fields.values and fields["DimensionCount"] != fields["FilterTensor"].desc.dimension_count - 2
-    ):
-        dimensions = fields["FilterTensor"].desc.dimension_count
-        message = f"{fields['DimensionCount']} was provided; {dimensions - 2} is executed, of tensors of {dimensions}"
-        yield Violation("DimensionCount", message)
+    elif "FilterTensor" in fields.values:
+        yield from _other_dimensions(fields["DimensionCount"], fields["FilterTensor"].desc.dimension_count)
     elif name == "MULTIHEAD_ATTENTION" and fields["MaskType"] > BOOLEAN:
         yield Violation("MaskType", f"{fields['MaskType']} was provided; one that DirectML documents is executed")
-    elif (
-        name == "QUANTIZED_LINEAR_AVERAGE_POOLING"
-        and max(prod(fields[each].desc.sizes) for each in ("InputScaleTensor", "OutputScaleTensor")) > 1
+    elif name == "QUANTIZED_LINEAR_AVERAGE_POOLING" and any(
+        prod(sizes_of(fields[each].desc)) > 1 for each in ("InputScaleTensor", "OutputScaleTensor")
     ):
         yield Violation("InputScaleTensor", f"{name} is executed with one scale for all elements")
+    elif "QuantizationTensors" in fields.values:
+        yield from _other_blocks(fields)
+
+
+def _other_dimensions(count: int, dimensions: int) -> Iterator[Violation]:
+    """Yield the violation of a convolution along other dimensions than its tensors have."""
+    if count != dimensions - 2:
+        message = f"{count} was provided; {dimensions - 2} is executed, of tensors of {dimensions}"
+        yield Violation("DimensionCount", message)
+
+
+def _other_blocks(fields: OperatorFields) -> Iterator[Violation]:
+    """Yield the violations of a quantisation: its tensors, and Sizes that are not blocks of the input's."""
+    kind, count = fields["QuantizationType"], fields["QuantizationTensorCount"]
+    if count != kind or not kind:
+        message = f"{count} was provided; one tensor for SCALE, two for SCALE_ZERO_POINT are executed"
+        yield Violation("QuantizationTensorCount", message)
+    whole, written = (sizes_of(fields[name].desc) for name in ("InputTensor", "OutputTensor"))
+    if written != whole:
+        yield Violation("OutputTensor.Sizes", f"{array_text(written)} was provided; {array_text(whole)} is executed")
+    for i, tensor in enumerate(fields["QuantizationTensors"][:count]):
+        part = sizes_of(tensor.desc)
+        if any(size % each for size, each in zip(whole, part, strict=True)):
+            message = f"{array_text(part)} was provided; sizes that divide {array_text(whole)} are executed"
+            yield Violation(f"QuantizationTensors[{i}].Sizes", message)
 
 
 @CONSTANT_RULES.add("DML-EXECUTE-constant")
