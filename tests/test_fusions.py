@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 
 from dml_tile.back_ends import placer
 from dml_tile.back_ends.described_node import NodePlace
@@ -121,22 +121,3 @@ def test_a_fused_node_is_described_with_the_attributes_of_the_fusion(
     kernel = node.kernel(version_of(release))
     assert kernel.attributes == pytest.approx(attributes)
     assert described_node(NodePlace(""), kernel).operators == operators
-
-
-@pytest.mark.parametrize(
-    ("operator", "first", "last"),
-    [("Conv", "1.17", "1.30"), ("MatMul", "1.18", "1.30"), ("Sigmoid", "1.21", "1.30"), ("Softmax", "1.21", "1.23")],
-)
-def test_a_quantised_group_is_not_described_where_onnxruntime_may_fuse_it(operator: str, first: str, last: str) -> None:
-    inputs = ", b" if operator in ("Conv", "MatMul") else ""
-    nodes = f"a = DequantizeLinear(q, s, z); b = DequantizeLinear(r, s, z); c = {operator}(a{inputs})"
-    given = [typed("q", [1, 2, 4, 4], TensorProto.UINT8)]
-    kept = [tensor("r", [[[[1] * 4] * 4] * 2] * 2, "uint8"), tensor("s", 0.5, "float32"), tensor("z", 3, "uint8")]
-    for end, is_group in (("y = QuantizeLinear(c, s, z)", True), ("y = Neg(c)", operator == "MatMul")):
-        found = model(f"{nodes}; {end}", inputs=given, initializer=kept, opset=13, ir_version=7)
-        for release in (each for each in releases() if (1, 14) <= each <= LAST):
-            placed = placements(found, f"onnxruntime-directml-{version_text(release)}.0")
-            ((node, _),) = (each for each in placed if each[0].place.operator == operator)
-            assert node.kernel
-            is_named = "quantised group" in described_node(NodePlace(""), node.kernel(release)).reason
-            assert is_named == (is_group and version_of(first) <= release <= version_of(last)), release

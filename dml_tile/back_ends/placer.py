@@ -282,6 +282,8 @@ class _Placer:
         for node in nodes:
             for fusion in node.fusions:
                 is_made = fusion.level == level and fusion.since <= self._release <= fusion.to
+                if is_made and level > 1:  # which makes no node that another provider would have to take
+                    is_made = self._answer(fusion.node)[1].placement is Placement.DIRECTML
                 if is_made and among >= {*fusion.parts} and fused.keys().isdisjoint(fusion.parts):
                     at = fusion.node.place
                     text = f"it is part of {at.operator}-{at.version} at {at.pointer}; onnxruntime fuses them"

@@ -37,7 +37,7 @@ from dml_tile.readers.onnx.operators import resolved
 from dml_tile.readers.onnx.products import products
 from dml_tile.readers.onnx.removals import Uses
 
-_MICROSOFT: Final = "com.microsoft"
+MICROSOFT: Final = "com.microsoft"
 
 
 class _Row(NamedTuple):
@@ -53,18 +53,18 @@ class _Row(NamedTuple):
 _ROWS: Final = {
     "Gelu": (
         _Row("", 1, (1, 20), opsets=(20, 1000)),
-        _Row(_MICROSOFT, 2, (1, 20), opsets=(7, 19)),
-        _Row(_MICROSOFT, 2, (1, 14), (1, 19)),
+        _Row(MICROSOFT, 2, (1, 20), opsets=(7, 19)),
+        _Row(MICROSOFT, 2, (1, 14), (1, 19)),
     ),
     "LayerNormalization": (
         _Row("", 1, (1, 20), opsets=(17, 1000)),
         _Row("", 2, (1, 20), opsets=(7, 16)),
         _Row("", 2, (1, 14), (1, 19)),
     ),
-    "BiasGelu": (_Row(_MICROSOFT, 2, (1, 14)),),
-    "QuickGelu": (_Row(_MICROSOFT, 2, (1, 15)),),
-    "FastGelu": (_Row(_MICROSOFT, 2, (1, 18)),),
-    "FusedMatMul": (_Row(_MICROSOFT, 2, (1, 14)),),
+    "BiasGelu": (_Row(MICROSOFT, 2, (1, 14)),),
+    "QuickGelu": (_Row(MICROSOFT, 2, (1, 15)),),
+    "FastGelu": (_Row(MICROSOFT, 2, (1, 18)),),
+    "FusedMatMul": (_Row(MICROSOFT, 2, (1, 14)),),
 }
 
 
@@ -112,9 +112,9 @@ def _biased(
 
 def _microsoft_gelu(graph: Graph, node: Node) -> Iterator[Match]:
     """Com.microsoft's own GELUs, of which those with a bias are fused."""
-    if node.kind == f"{_MICROSOFT}.Gelu":
+    if node.kind == f"{MICROSOFT}.Gelu":
         yield from _biased(graph, "BiasGelu", [node], node, 0)
-    elif node.kind == f"{_MICROSOFT}.FastGelu" and len(node.proto.input) == 1:
+    elif node.kind == f"{MICROSOFT}.FastGelu" and len(node.proto.input) == 1:
         yield from _biased(graph, "FastGelu", [node], node, 0)
 
 
@@ -249,30 +249,37 @@ def note_fusions(nodes: Sequence[Node], uses: Uses, opset: int | None) -> None:
             for row in _ROWS[match.operator]:
                 since, to = max(row.since, match.since), min(row.to, match.to)
                 if row.opsets[0] <= opset <= row.opsets[1] and since <= to:
-                    last.placed.fusions += (_fusion(match, row, opset, since, to),)
+                    made = match._replace(since=since, to=to)
+                    last.placed.fusions += (fusion_of(made, row.domain, row.level, opset),)
 
 
-def _fusion(match: Match, row: _Row, opset: int, since: Version, to: Version) -> Fusion:
-    operator = resolved(row.domain, match.operator, 1 if row.domain else opset)
+def fusion_of(match: Match, domain: str, level: int, opset: int) -> Fusion:
+    """Return the fusion of a match, whose operator is of a domain, at a level."""
+    operator = resolved(domain, match.operator, 1 if domain else opset)
     last = match.parts[-1].placed
+    makers, base = match.makers or match.parts[-1:], match.base and match.base.placed
 
     def kernel(release: Version) -> KernelNode:
         kernels = {node: node.placed.kernel for node in (*match.parts, *(node for node, _ in match.inputs))}
         seen = {node: make(release) for node, make in kernels.items() if make}
+        own = seen[match.base].attributes if match.base else {}
         return seen[match.parts[-1]]._replace(
-            domain=row.domain,
+            domain=domain,
             operator=match.operator,
             since=operator.version,
             inputs=[seen[node].inputs[i] for node, i in match.inputs],
-            attributes=match.attributes,
+            outputs=[each for node in makers for each in seen[node].outputs],
+            attributes={**own, **match.attributes},
+            is_grouped=False,
         )
 
     made = replace(
         last,
-        place=last.place._replace(domain=row.domain, operator=match.operator, version=operator.version),
+        place=last.place._replace(domain=domain, operator=match.operator, version=operator.version),
         inputs=tuple(node.placed.inputs[i] for node, i in match.inputs),
+        outputs=tuple(each for node in makers for each in node.placed.outputs),
         formals=operator.formals,
-        attributes={},
+        attributes=base.attributes if base else {},
         body=None,
         introduced=operator.introduced,
         kernel=kernel if last.kernel else None,
@@ -280,4 +287,4 @@ def _fusion(match: Match, row: _Row, opset: int, since: Version, to: Version) ->
         parts=len(match.parts),
     )
     gone = tuple(node.placed for node in match.dropped)
-    return Fusion(made, tuple(node.placed for node in match.parts), row.level, since, to, gone)
+    return Fusion(made, tuple(node.placed for node in match.parts), level, match.since, match.to, gone)

@@ -22,7 +22,8 @@ _VERSIONS: Final = {"Cast": (9, 19), "MatMul": (9, 13)}
 class Match(NamedTuple):
     """Nodes that make one ``operator``: the last computes its output; ``inputs`` are nodes and numbers of theirs.
 
-    ``dropped`` are nodes of any provider that nothing uses then, ``attributes`` those that are not defaults.
+    ``dropped`` are nodes of any provider that nothing uses then, ``attributes`` those that are not defaults. A ``base``
+    is a node whose own attributes it keeps; ``makers`` compute its outputs, where there are several.
     """
 
     operator: str
@@ -32,6 +33,8 @@ class Match(NamedTuple):
     to: Version = EVER
     dropped: Sequence[Node] = ()
     attributes: Mapping[str, Any] = {}
+    base: Node | None = None
+    makers: Sequence[Node] = ()
 
 
 class Graph:
@@ -55,6 +58,10 @@ class Graph:
         """Return the nodes that use a node's only output, once for each use; none if the graph or one in it does."""
         name = next(iter(node.outputs), "")
         return [] if len(node.outputs) != 1 or name in self._uses.kept else self.users_of(name)
+
+    def is_result(self, name: str) -> bool:
+        """Return True for an output of the graph, and a value that a graph in it uses."""
+        return name in self._uses.kept
 
     def users_of(self, name: str) -> list[Node]:
         """Return the nodes that use a value, once for each use."""

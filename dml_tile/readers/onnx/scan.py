@@ -180,7 +180,7 @@ class GraphScan:
             note_quantised_tiles(nodes, uses)
             note_transposed_tiles(nodes, uses)
             note_fusions(nodes, uses, self.inliner.table.opset)
-            note_quantised_groups(nodes, uses)
+            note_quantised_groups(nodes, uses, self.inliner.table.opset)
         if not skipped:
             defaults = () if where else self.overridable.values()
             self._note_lacking(each for each in (*graph.initializer, *defaults) if each.name in used_names)
