@@ -292,6 +292,11 @@ class Finding:
         return f"[{self.rule}] {self.text}"
 
     @property
+    def key(self) -> str:
+        """The key in JSON of a message about a file; a rule of DirectML's refuses an operator of a model's nodes."""
+        return OWN[self.rule].key if self.rule in OWN else "nodes"
+
+    @property
     def field(self) -> str:
         """The last part of the path: ``DataType`` of ``InputTensor.DataType``."""
         return self.path.rpartition(".")[2]

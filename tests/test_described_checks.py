@@ -26,64 +26,74 @@ from tests.test_model_nodes import save
 WINDOWS_11: Final = "windows-11-23h2"
 NEW: Final = "onnxruntime-directml-1.24.4"
 SHAPE: Final = [2, 3]
+OF_RANK_5: Final = "GEMM: ATensor.DimensionCount: a dimension count of 5 was provided, but 2 to 4 was expected"
+OF_RANK_9: Final = "ONNX Runtime's provider refuses it before DirectML is asked: 9 dimensions; at most 8 are taken"
+OF_GRAPH: Final = (
+    "CompileGraph refuses it: the output has a TotalTensorSizeInBytes of 12, the input of 4 "
+    "(DML-GRAPH-TotalTensorSizeInBytes)"
+)
+OF_CONSTANT: Final = (
+    f"CompileGraph refuses it: DML_GRAPH_NODE_TYPE_CONSTANT needs DML_FEATURE_LEVEL_6_2; {WINDOWS_11} has 5_0 "
+    "(DML-GRAPH-Type)"
+)
 
 CASES: Final[dict[str, tuple[str, dict[str, Any], str, str, str]]] = {
     # a model, its fields, a target, the end of its summary, and its finding
-    "an operator that the target has": ("y = Softmax(x)", {}, NEW, "(1 accepted); it loads", ""),
+    "an operator that the target has": ("y = Softmax(x)", {}, NEW, ": 1 accepted; it loads", ""),
     "an operator that the target lacks": (
         "y = Softmax(x)",
         {},
         WINDOWS_11,
-        "(1 refused); it does not load",
-        "error[ORT-OPERATOR-level] Softmax-13: it needs ACTIVATION_SOFTMAX1 (5_1), which the target's DirectML lacks",
+        ": 1 refused; the session fails: Softmax-13 needs ACTIVATION_SOFTMAX1 (5_1)",
+        "error[ORT-OPERATOR-level] Softmax-13 needs ACTIVATION_SOFTMAX1 (5_1) (node 0)",
     ),
     "an operator that a run lacks": (
         "y = Softmax(x)",
         {"inputs": [typed("x", ["N", 3])]},
         WINDOWS_11,
-        "(1 refused); it loads; running it fails",
-        "error[ORT-OPERATOR-level] Softmax-13",
+        ": 1 refused; it loads; running fails: Softmax-13 needs ACTIVATION_SOFTMAX1 (5_1)",
+        "error[ORT-OPERATOR-level] Softmax-13 needs ACTIVATION_SOFTMAX1 (5_1) (node 0)",
     ),
     "sizes that are known at run time only": (
         "y = Softmax(x)",
         {"inputs": [typed("x", ["N", 3])]},
         NEW,
-        "(1 known at run time only); it loads so far",
+        ": 1 known at run time only; it loads so far",
         "note[ORT-OPERATOR-run-time] Softmax-13: its fields are known at run time only; it creates ACTIVATION_SOFTMAX1",
     ),
     "a descriptor that DirectML refuses": (
         "y = MatMul(x, x)",
         {"inputs": [typed("x", [1, 1, 2, 2, 2])]},
         NEW,
-        "(1 refused); it does not load",
-        "error[ORT-OPERATOR-descriptor] MatMul-13: GEMM: ATensor.DimensionCount: a dimension count of 5 was provided",
+        f": 1 refused; the session fails: MatMul-13: {OF_RANK_5}",
+        f"error[DML-OPERATOR-DimensionCount] MatMul-13: {OF_RANK_5} (node 0)",
     ),
     "dimensions that the provider refuses": (
         "y = Transpose(x)",
         {"inputs": [typed("x", [1] * 8 + [2])]},
         NEW,
-        "(1 refused); it does not load",
-        "error[ORT-OPERATOR-provider] Transpose-13: ONNX Runtime's provider refuses it before DirectML is asked",
+        f": 1 refused; the session fails: Transpose-13: {OF_RANK_9}",
+        f"error[ORT-OPERATOR-provider] Transpose-13: {OF_RANK_9} (node 0)",
     ),
     "a vector on the right that another node makes": (
         "v = Abs(w); y = MatMul(x, v)",
         {"inputs": [typed("x", SHAPE), typed("w", [3])]},
         NEW,
-        "(1 accepted, 1 refused); it does not load",
-        "error[ORT-OPERATOR-graph] MatMul-13: CompileGraph refuses it: the output has a TotalTensorSizeInBytes of 12",
+        f": 1 accepted, 1 refused; the session fails: MatMul-13: {OF_GRAPH}",
+        f"error[ORT-OPERATOR-graph] MatMul-13: {OF_GRAPH} (node 1)",
     ),
     "a vector on the right that is an input": (
         "y = MatMul(x, v)",
         {"inputs": [typed("x", SHAPE), typed("v", [3])]},
         NEW,
-        "(1 accepted); it loads",
+        ": 1 accepted; it loads",
         "",
     ),
     "a vector on the right that is an initialiser": (
         "y = MatMul(x, v)",
         {"inputs": [typed("x", SHAPE)], "initializer": [tensor("v", [1.0] * 3, "float32")]},
         NEW,
-        "(1 accepted); it loads",
+        ": 1 accepted; it loads",
         "",
     ),
     "a vector on the right that the CPU makes": (
@@ -97,21 +107,21 @@ CASES: Final[dict[str, tuple[str, dict[str, Any], str, str, str]]] = {
         "y = Mul(x, two)",
         {"initializer": [tensor("two", [2.0], "float32")]},
         WINDOWS_11,
-        "(1 refused); it does not load",
-        "error[ORT-OPERATOR-graph] Mul-13: CompileGraph refuses it: DML_GRAPH_NODE_TYPE_CONSTANT needs",
+        f": 1 refused; the session fails: Mul-13: {OF_CONSTANT}",
+        f"error[ORT-OPERATOR-graph] Mul-13: {OF_CONSTANT} (node 0)",
     ),
     "a constant that the graph's input is": (
         "y = Mul(x, two)",
         {"initializer": [tensor("two", [2.0] * 3, "float32")]},
         WINDOWS_11,
-        "(1 accepted); it loads",
+        ": 1 accepted; it loads",
         "",
     ),
     "a constant beside sizes that are known at run time only": (
         "y = Mul(x, two)",
         {"initializer": [tensor("two", [2.0], "float32")], "inputs": [typed("x", ["N"])]},
         WINDOWS_11,
-        "(1 known at run time only); it loads so far",
+        ": 1 known at run time only; it loads so far",
         "",
     ),
     "a kernel that creates no operator": ("s = Shape(x); y = Size(x)", {}, NEW, "; it loads", ""),
@@ -180,7 +190,8 @@ def judged(text: str) -> Judged:
 def test_a_node_that_directml_takes_in_no_release_is_refused(text: str) -> None:
     reason = judged(text).reason
     assert reason, text
-    assert (reason.rule, reason.why.partition(":")[0]) == ("ORT-OPERATOR-descriptor", NEVER_TAKEN[text])
+    assert reason.rule.startswith("DML-OPERATOR-")
+    assert reason.why.partition(":")[0] == NEVER_TAKEN[text]
 
 
 @pytest.mark.parametrize("text", TAKEN)
@@ -208,12 +219,50 @@ def test_the_way_out_names_the_directml_that_the_release_was_built_with(check: C
     assert "1.8.0 or later" not in printed
 
 
-def test_the_example_says_what_fails_on_windows_11(check: Call) -> None:
-    printed = check(str(EXAMPLES / "models/classifier.onnx"), "--via", "ort", "-t", WINDOWS_11).stdout
-    assert "it loads; running it fails; 3 values cross between DirectML and the CPU; exported" in printed
-    assert "(node 8 'softmax'" in printed
-    fixed = check(str(EXAMPLES / "models/classifier.onnx"), "--via", "ort", "-t", WINDOWS_11, "--dim", "batch=1").stdout
-    assert "; it does not load; " in fixed, "a node of known shapes fails the session"
+def test_the_example_says_what_fails_on_windows_11_and_what_to_ship(check: Call) -> None:
+    failure, shipped = "Softmax-13 'softmax' needs ACTIVATION_SOFTMAX1 (5_1)", "ship DirectML 1.15.4, as in "
+    options = str(EXAMPLES / "models/classifier.onnx"), "--via", "ort", "-t", WINDOWS_11
+    printed = check(*options).stdout
+    assert f"; it loads; running fails: {failure}; 3 values cross" in printed
+    assert f"  error[ORT-OPERATOR-level] {failure} (node 8)\n    try: {shipped}" in printed
+    fixed = check(*options, "--dim", "batch=1").stdout
+    assert f"; the session fails: {failure}; 3 values cross" in fixed, "a node of known shapes fails the session"
+
+
+def test_nodes_that_are_not_described_leave_open_whether_the_model_loads(check: Call) -> None:
+    path = save("a = STFT(x, s); y = Relu(a)", inputs=[typed("x", [1, 8, 1])], initializer=[tensor("s", 2)], opset=17)
+    printed = check(path, "--via", "ort-1.20", "-t", "6_4").stdout
+    assert (
+        ": 1 known at run time only, 1 not described; every node has a provider; 1 node on DirectML is not described\n"
+        in printed
+    )
+    assert "note[ORT-OPERATOR-not-described] STFT-17" in printed
+
+
+def test_a_refusal_has_the_id_of_directml_s_rule(check: Call) -> None:
+    path = save("a = MatMul(x, x); y = MatMul(a, a)", inputs=[typed("x", [1, 1, 2, 2, 2])])
+    options, rule = (path, "--via", "ort", "-t", NEW), "DML-OPERATOR-DimensionCount"
+    assert f"error[{rule}] MatMul-13: GEMM: ATensor.DimensionCount: a dimension count of 5" in check(*options).stdout
+    assert check(*options, "--ignore", rule).exit_code == 0
+    (result,) = json.loads(check(*options, "--format", "sarif").stdout)["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == (rule, "error")
+    assert "(2 nodes, first node 0, at " in result["message"]["text"]
+    (source,) = json.loads(check(*options, "--format", "json").stdout)["sources"]
+    assert [error["rule"] for error in source["errors"]] == [rule]
+    assert check(*options, "--fail-on", "error", "--format", "junit").stdout.count("<failure") == 1
+
+
+def test_refusals_of_one_field_are_one_kind_whatever_the_sizes(check: Call) -> None:
+    sizes = {"a": [1, 1, 2, 2, 2], "b": [1, 1, 1, 3, 3, 3]}
+    path = save("c = MatMul(a, a); y = MatMul(b, b)", inputs=[typed(name, each) for name, each in sizes.items()])
+    options = path, "--via", "ort", "-t", NEW
+    printed = check(*options).stdout
+    assert printed.count("error[") == 1
+    assert "a dimension count of 5 was provided, but 2 to 4 was expected (2 nodes, first node 0)" in printed
+    assert check(*options, "--write-baseline", "b.json").exit_code == 0
+    (entry,) = json.loads(Path("b.json").read_text())["findings"]
+    assert entry["reason"].startswith("GEMM: ATensor.DimensionCount: a dimension count of … was provided")
+    assert check(*options, "--baseline", "b.json").exit_code == 0
 
 
 def test_json_and_python_have_the_operators_and_the_verdict_of_each_node(check: Call) -> None:
@@ -234,7 +283,7 @@ def test_no_release_is_refused_for_the_level_of_an_operator_over_its_own_directm
     text = "a = Softmax(x); b = LayerNormalization(a, w); y = Resize(b, none, scales)"
     path = save(text.replace("none", ""), inputs=[typed("x", SHAPE)], initializer=weights, opset=17)
     printed = check(path, "--via", "ort", "-t", f"onnxruntime-directml-{release}").stdout
-    assert "3 nodes on DirectML (3 accepted)" in printed
+    assert "3 nodes on DirectML: 3 accepted; it loads" in printed
 
 
 def test_the_descriptors_of_a_model_are_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

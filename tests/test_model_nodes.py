@@ -21,6 +21,7 @@ from dml_tile.back_ends import back_end_named
 from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.placement import PlacedModel, Placement, Reason
 from dml_tile.checks.placements import ModelNodes
+from dml_tile.checks.sessions import Session, session_at
 from dml_tile.checks.sweep import sweep
 from dml_tile.directml.targets import Target
 from dml_tile.readers.item import item_of
@@ -139,7 +140,7 @@ def test_text_has_a_summary_and_a_line_a_kind_and_each_node_where_it_is_asked_fo
     save("a = Det(x); b = Det(x); c = Relu(a); y = Add(b, c)", inputs=[typed("x", [2, 3, 3])], opset=22)
     printed = check("a.onnx", "--via", "ort", "-t", NEW).stdout
     assert f"a.onnx at {NEW} (6_4): 2 nodes on DirectML, 2 on the CPU; it loads\n" not in printed  # b is a's equal
-    assert f"a.onnx at {NEW} (6_4): 2 nodes on DirectML (2 accepted), 1 on the CPU, 1 gone before; it loads;" in printed
+    assert f"a.onnx at {NEW} (6_4): 2 nodes on DirectML: 2 accepted; 1 on the CPU, 1 gone before; it loads;" in printed
     departure = "  note[ORT-CPU-unregistered] Det-22: no release registers Det (node 0)\n"
     assert f"; 1 value crosses between DirectML and the CPU\n{departure}" in printed
     each = check("a.onnx", "--via", "ort", "-t", NEW, "--verbose").stdout
@@ -196,7 +197,7 @@ def test_a_model_that_loads_is_a_passed_test_at_each_target_where_it_does(check:
     passed, failed = ElementTree.fromstring(printed).iter("testcase")
     assert (passed.attrib["name"], passed.findtext("system-out")) == (
         f"nodes at {NEW} (6_4)",
-        "1 node on DirectML (1 accepted); it loads",
+        "1 node on DirectML: 1 accepted; it loads",
     )
     assert "ORT-MODEL-opset" in failed.attrib["name"]
 
@@ -362,7 +363,7 @@ def test_python_has_the_same(tmp_path: Path) -> None:
     onnx.save(made, path)
     (swept,) = sweep([path], [NEW], via="ort")
     assert swept.nodes is not None
-    assert swept.nodes.outcome(0) == "loads"
+    assert session_at(swept.nodes, 0) is Session.LOADS
     assert check_model(made, NEW).nodes is None
 
 

@@ -154,6 +154,52 @@ def test_a_baseline_of_no_release_is_that_of_ort(check: Call) -> None:
     assert check(*options, "ort-1.24", "--baseline", "b.json").exit_code == 1
 
 
+def test_windows_10_has_a_device_for_old_releases_and_no_interface_for_graphs(check: Call) -> None:
+    fixed, windows_10 = save("y = Relu(x)", inputs=[typed("x", SHAPE)]), ("-t", "windows-10-22h2")
+    missing = "windows-10-22h2 has no IDMLDevice1, with which ONNX Runtime's provider compiles nodes of known sizes"
+    printed = check(fixed, "--via", "ort-1.12", *windows_10).stdout
+    assert f": 1 accepted; the session fails: {missing} (E_NOINTERFACE 0x80004002)\n" in printed
+    assert "  error[ORT-MODEL-interface] " in printed
+    assert "    try: ship DirectML 1.9.0, as in onnxruntime-directml 1.12, beside the executable\n" in printed
+    assert "887A0004" not in printed
+    save("y = Relu(x)", "open.onnx", inputs=[typed("x", ["N", 3])])
+    assert "; it loads so far\n" in check("open.onnx", "--via", "ort-1.12", *windows_10).stdout
+    assert "no device" in check(fixed, "--via", "ort-1.14", *windows_10).stdout
+    assert "; it loads\n" in check(fixed, "--via", "ort-1.12", "-t", "2_1").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "expected"),
+    [
+        (
+            "ort-1.12 -t windows-10-22h2",
+            1,
+            "  QueryInterface returns E_NOINTERFACE 0x80004002: windows-10-22h2 has no IDMLDevice1, with which ONNX",
+        ),
+        (
+            "ort-1.20 -t windows-11-23h2",
+            0,
+            "  a device comes from DirectML 1.8.0 on; 1.20 was built with 1.15.2, which has all of its operators\n",
+        ),
+        ("ort-1.20 -t 4_1", 1, "  try: ship DirectML 1.15.2, as in onnxruntime-directml 1.20, beside the executable; "),
+        (
+            "ort -t windows-10-22h2",
+            1,
+            "  try: ship DirectML 1.15.4, as in onnxruntime-directml 1.24, beside onnxruntime",
+        ),
+        ("ort-1.26 -t 4_1", 1, "  try: ship DirectML 1.15.4, as in onnxruntime-node 1.26, beside onnxruntime.dll; "),
+        ("ort-1.12 -t directml-1.4.0", 0, "  a device comes from DirectML 1.1.0 on; 1.12 was built with 1.9.0, which "),
+    ],
+)
+def test_device_says_what_a_device_and_what_the_operators_need(
+    call: Call, options: str, status: int, expected: str
+) -> None:
+    result = call("device", "--via", *options.split())
+    assert result.exit_code == status
+    assert expected in result.stdout
+    assert "1.8.0 or later" not in result.stdout
+
+
 def test_emit_writes_the_operators_of_the_release(call: Call) -> None:
     written = call("emit", resized(), "--lang", "json", "--via", "ort-1.18", "-t", WINDOWS_11).stdout
     assert "DML_OPERATOR_RESAMPLE2" in written

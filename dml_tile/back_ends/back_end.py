@@ -61,8 +61,8 @@ class BackEnd:
     device_page: str
     device_level: Callable[[Deployment], FeatureLevel]
     """The lowest level of a device of the release."""
-    advice: str | None = None
-    """The suggestion for targets at which it creates no device."""
+    advice: Callable[[Deployment], str] | None = None
+    """Returns the suggestion for targets whose DirectML is too old for the release; None: nothing can be shipped."""
     places_nodes: bool = False
     """True for ONNX Runtime, which optimises a model's graph, and of which it is known where it places each node."""
 
@@ -100,7 +100,8 @@ class BackEnd:
         target = resolve(target)
         if not self.creates_a_device(target):
             reason = f"{self.needs(target)}; the target is {target.label}"
-            return BackEndResult(Outcome.REFUSED, "", reason, self.advice, url=self.device_page)
+            advice = self.advice and self.advice(self.deployed(target))
+            return BackEndResult(Outcome.REFUSED, "", reason, advice, url=self.device_page)
         return self.convert(request, self.deployed(target))
 
 

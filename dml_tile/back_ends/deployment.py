@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dml_tile.back_ends.kernels import difference_of, releases, version_of, version_text
-from dml_tile.directml.targets import NEWEST_PROVIDER, Target, provider_release
+from dml_tile.directml.targets import NEWEST_PROVIDER, Target, package_of, provider_release
 
 
 class Deployment(NamedTuple):
@@ -31,6 +31,26 @@ def deployed(target: Target, release: str = "") -> Deployment:
         advice = "name the Windows or the DirectML over which it runs"
         raise ValueError(f"{target.name} is a package of another release than {release}; {advice}")
     return Deployment(target, version, difference or own)
+
+
+_BESIDE_ITSELF: Final = (1, 21)
+"""The first release that loads the DirectML beside onnxruntime.dll; earlier ones look beside the executable."""
+
+
+NO_GRAPHS: Final = "{} has no IDMLDevice1, with which ONNX Runtime's provider compiles nodes of known sizes"
+"""Why sessions fail over a target's DirectML below 2_1, which has a device for releases up to 1.13.
+
+onnxruntime/core/providers/dml/DmlExecutionProvider/src/FusedGraphKernel.cpp asks for the interface.
+"""
+
+
+def shipped(deployment: Deployment) -> str:
+    """Return the advice to ship the DirectML that a release was built with, where its loader looks."""
+    package = package_of(deployment.release)
+    where = "onnxruntime.dll" if deployment.release >= _BESIDE_ITSELF else "the executable"
+    return (
+        f"ship DirectML {package.directml}, as in {package.package} {version_text(deployment.release)}, beside {where}"
+    )
 
 
 def known_release(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
-from dml_tile.back_ends.deployment import Deployment
+from dml_tile.back_ends.deployment import Deployment, shipped
 from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.descriptions import describe
 from dml_tile.back_ends.descriptions.node import Input, KernelNode
@@ -82,8 +82,7 @@ ORT: Final = BackEnd(
     _provider_tile,
     "https://github.com/microsoft/onnxruntime/pull/14172",
     _device_level,
-    advice="ship DirectML 1.8.0 or later beside the executable, or onnxruntime-directml, whose wheel brings one: take "
-    "onnxruntime-directml-VERSION as the target",
+    advice=shipped,
     places_nodes=True,
 )
 

@@ -189,8 +189,11 @@ def _may_be_known(finding: Finding) -> bool:
 
 
 def _entry(folder: str, finding: Finding, target: str, source: str, operator: str, via: str) -> Entry:
-    is_of_nodes = finding.rule in OWN and OWN[finding.rule].key == "nodes"
-    field, reason = ("", encodable(finding.message)) if is_of_nodes else (finding.path, "")
+    field, reason = finding.path, ""
+    if finding.placement:
+        from dml_tile.checks.placements import reason_kind  # of models only
+
+        field, reason = "", encodable(reason_kind(finding.rule, finding.message))
     return Entry(
         source=_relative_path(source, folder),
         operator=encodable(operator),

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from dml_tile.back_ends.deployment import Deployment
+from dml_tile.back_ends.deployment import Deployment, shipped
 from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
-from dml_tile.back_ends.kernels import Version, version_text
 from dml_tile.back_ends.placement import Placement, Reason
 from dml_tile.checking import check
 from dml_tile.checks.verdict import Verdict, verdict_of
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.operators import operator_named
-from dml_tile.directml.targets import Target, directml_of_release
+from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding, Severity
 from dml_tile.rules.descriptor import not_looked_at
 from dml_tile.rules.known import known_in_graph
 
 LEVEL: Final = "ORT-OPERATOR-level"
 PROVIDER: Final = "ORT-OPERATOR-provider"
-DESCRIPTOR: Final = "ORT-OPERATOR-descriptor"
 GRAPH: Final = "ORT-OPERATOR-graph"
 AT_RUN_TIME: Final = "ORT-OPERATOR-run-time"
 NOT_DESCRIBED: Final = "ORT-OPERATOR-not-described"
 
-VERDICTS: Final = {
-    **dict.fromkeys((LEVEL, PROVIDER, DESCRIPTOR), Verdict.REFUSED),
-    AT_RUN_TIME: Verdict.ACCEPTED_SO_FAR,
-    NOT_DESCRIBED: None,
-}
-"""The verdicts on nodes, by the rule of the reason that is reported."""
-
-_BESIDE_ITSELF: Final = (1, 21)
-"""The first release that loads the DirectML beside onnxruntime.dll; earlier ones look beside the executable."""
-
+VERDICTS: Final = {AT_RUN_TIME: Verdict.ACCEPTED_SO_FAR, NOT_DESCRIBED: None}
+"""The verdicts on nodes that are not refused, by the rule of the reason that is reported."""
 
 RANKS: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
 """Verdicts by how bad they are."""
@@ -71,7 +61,7 @@ def _judged(described: DescribedNode, deployment: Deployment, against: Against) 
         why = f"ONNX Runtime's provider refuses it before DirectML is asked: {described.reason}"
         return Judged(Verdict.REFUSED, _reason(described, PROVIDER, why))
     if lacking := _lacking(described.operators, target):
-        return Judged(Verdict.REFUSED, _reason(described, LEVEL, lacking, _advice(deployment.release)))
+        return Judged(Verdict.REFUSED, _reason(described, LEVEL, lacking, shipped(deployment), " "))
     if described.outcome is not DescriptionOutcome.DESCRIBED:
         known = f"; it creates {', '.join(described.operators)}" if described.operators else ""
         if described.outcome is DescriptionOutcome.AT_RUN_TIME:
@@ -87,10 +77,10 @@ def _judged(described: DescribedNode, deployment: Deployment, against: Against) 
             worst = verdict
             broken = next((each for each in findings if each.severity is Severity.ERROR), None)
             reason = _refusal(described, fields["Type"], broken) if broken else None
-    if described.graph and worst is not Verdict.REFUSED:
+    if described.graph and target.level.has_graphs and worst is not Verdict.REFUSED:
         findings = check(GraphDesc.model_validate(described.graph), target, against)
         if broken := next((each for each in findings if each.severity is Severity.ERROR), None):
-            advice = _advice(deployment.release) if any(each.ships for each in broken.tries) else None
+            advice = shipped(deployment) if any(each.ships for each in broken.tries) else None
             why = f"CompileGraph refuses it: {broken.message} ({broken.rule})"
             return Judged(Verdict.REFUSED, _reason(described, GRAPH, why, advice))
     return Judged(worst, reason)
@@ -98,22 +88,16 @@ def _judged(described: DescribedNode, deployment: Deployment, against: Against) 
 
 def _refusal(described: DescribedNode, operator: str, finding: Finding) -> Reason:
     path = f"{finding.path}: " if finding.path else ""
-    why = f"{operator}: {path}{finding.message} ({finding.rule})"
-    return _reason(described, DESCRIPTOR, why)  # nobody can mend what the provider writes
+    why = f"{operator}: {path}{finding.message}"
+    return _reason(described, finding.rule, why)  # nobody can mend what the provider writes
 
 
 def _lacking(names: tuple[str, ...], target: Target) -> str:
-    """Return the operators that a target's DirectML lacks, with their levels; empty if it has all."""
+    """Return that a node needs operators that a target's DirectML lacks, with their levels; empty if it has all."""
     needed = {name: found.level for name in names if (found := operator_named(name))}
     lacking = [f"{name} ({level.short})" for name, level in needed.items() if level > target.feature_level]
-    return f"it needs {', '.join(lacking)}, which the target's DirectML lacks" if lacking else ""
+    return f"needs {', '.join(lacking)}" if lacking else ""
 
 
-def _advice(release: Version) -> str:
-    where = "onnxruntime.dll" if release >= _BESIDE_ITSELF else "the executable"
-    shipped = f"onnxruntime-directml {version_text(release)}"
-    return f"ship DirectML {directml_of_release(release)}, as in {shipped}, beside {where}"
-
-
-def _reason(described: DescribedNode, rule: str, why: str, suggestion: str | None = None) -> Reason:
-    return Reason(Placement.DIRECTML, rule, why, suggestion, described.place.operator, ": ")
+def _reason(described: DescribedNode, rule: str, why: str, suggestion: str | None = None, joint: str = ": ") -> Reason:
+    return Reason(Placement.DIRECTML, rule, why, suggestion, described.place.operator, joint)

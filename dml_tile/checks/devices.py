@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from pydantic import Field
 
 from dml_tile.back_ends import BackEnd
+from dml_tile.back_ends.deployment import NO_GRAPHS
+from dml_tile.back_ends.kernels import version_text
 from dml_tile.directml.enums import HRESULT
-from dml_tile.directml.targets import DIRECTML_VERSIONS, WINDOWS_RELEASES, Target, oldest_windows, packaged_directml
+from dml_tile.directml.targets import (
+    DIRECTML_VERSIONS,
+    WINDOWS_RELEASES,
+    Target,
+    oldest_windows,
+    package_of,
+    packaged_directml,
+)
 from dml_tile.findings import apply_rules
 from dml_tile.input_errors import Record
 from dml_tile.rules.device import EXPORT_RULES, Creation
-from dml_tile.rules.tile import upgrade_advice
-
-_LOADED: Final = "if DirectML.dll of Microsoft.AI.DirectML is not beside the executable, that of Windows is loaded"
 
 
 class DeviceOutput(Record):
@@ -27,12 +31,16 @@ class DeviceOutput(Record):
     """The DirectML that is asked for the device, and where it comes from."""
     via: str
     """The back end that asks for the device; empty for an application itself."""
+    release: str | None
+    """The release of ONNX Runtime that runs there; null without one."""
     created: bool
-    """Whether the device comes into being."""
+    """Whether the device comes into being, with the interfaces that its owner needs."""
     needed: str | None
     """The lowest feature level that is taken; null if any is."""
+    built_with: str | None
+    """The DirectML that the release was built with, which has all operators that it creates; null without a release."""
     hresult: str | None
-    """The error of DMLCreateDevice1; null if it succeeds, or if DirectML does not have it."""
+    """The error of DMLCreateDevice1 or QueryInterface; null if both succeed, or if DirectML has no DMLCreateDevice1."""
     reason: str | None
     """Why no device comes into being; null if one does."""
     ship: str | None
@@ -45,24 +53,34 @@ class DeviceOutput(Record):
 
 def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
     """Return whether a target has a device; an application without a back end needs no feature level."""
-    reason = ship = None
-    if via and not via.creates_a_device(target):
-        without = apply_rules(EXPORT_RULES, Creation(0, via.minimum_level(target)), target)
-        reason = next((finding.message for finding in without), via.needs(target))
-        ship = _what_to_ship(via, target)
+    hresult, reason = _refusal(target, via) if via else (None, None)
+    deployment = via.deployed(target) if via and via.places_nodes else None
     return DeviceOutput(
         target=target.name,
         feature_level=target.feature_level.short,
         directml=directml_of(target),
         via=via.name if via else "",
+        release=version_text(deployment.release) if deployment else None,
         created=not reason,
         needed=via.minimum_level(target).short if via else None,
-        hresult=HRESULT.DXGI_ERROR_UNSUPPORTED.hex if reason and target.level.exports_create_device1 else None,
+        built_with=package_of(deployment.release).directml if deployment else None,
+        hresult=hresult.hex if hresult else None,
         reason=reason,
-        ship=ship,
+        ship=_what_to_ship(via, target) if via and reason else None,
         url=via.device_page if via else None,
         note=target.note,
     )
+
+
+def _refusal(target: Target, via: BackEnd) -> tuple[HRESULT | None, str | None]:
+    """Return the error that a back end gets in place of a device, if it is one of DirectML's, and why."""
+    if not via.creates_a_device(target):
+        without = apply_rules(EXPORT_RULES, Creation(0, via.minimum_level(target)), target)
+        returned = HRESULT.DXGI_ERROR_UNSUPPORTED if target.level.exports_create_device1 else None
+        return returned, next((finding.message for finding in without), via.needs(target))
+    if via.places_nodes and not target.level.has_graphs:
+        return HRESULT.E_NOINTERFACE, NO_GRAPHS.format(target.name)
+    return None, None
 
 
 def directml_of(target: Target) -> str:
@@ -82,4 +100,4 @@ def _what_to_ship(via: BackEnd, target: Target) -> str:
     needed = via.minimum_level(target)
     if via.advice is None:
         return f"nothing, since a page brings no DirectML: {oldest_windows(needed)} and later have it in the box"
-    return f"{upgrade_advice(needed)}; {_LOADED}"
+    return f"{via.advice(via.deployed(target))}; without one there, that of Windows is loaded"

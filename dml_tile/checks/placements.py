@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,13 +10,15 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from dml_tile.back_ends.back_end import BackEnd
+from dml_tile.back_ends.deployment import NO_GRAPHS
 from dml_tile.back_ends.described_node import DescriptionOutcome, NodePlace
 from dml_tile.back_ends.kernels import version_text
 from dml_tile.back_ends.placement import NAMELESS, Crossing, OpsetAdvice, PlacedModel, Placement, Reason
 from dml_tile.checks.described import Judged, judge
 from dml_tile.checks.verdict import Verdict
+from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, provider_release
-from dml_tile.findings import EXTERNAL_DATA, GONE, OWN, Against, Finding, Severity, Try, own_finding
+from dml_tile.findings import GONE, OWN, Against, Finding, Severity, Try, own_finding
 from dml_tile.readers.item import Item
 from dml_tile.text import plural
 
@@ -23,11 +26,26 @@ _OF_SHAPES: Final = Reason(Placement.CPU, "ORT-CPU-preferred", "nodes compute sh
 """The one reason for all nodes that stay on the CPU since all that they need is there."""
 
 
+def reason_kind(rule: str, message: str) -> str:
+    """Return what identifies a reason: its words, those of DirectML's rules without sizes, which differ by layer."""
+    return message if rule in OWN else _SIZES.sub("…", message)
+
+
+_SIZES: Final = re.compile(r"\{[^{}]*\}|[0-9]+")
+"""Numbers in a message, and arrays of them."""
+
+
 def with_places(departure: Finding, targets: Sequence[str]) -> Finding:
     """Return a departure whose message has the operator, the number of nodes, the first of them, and these targets."""
     via = f" via {departure.via}" if departure.via else ""
-    text, where = departure.about, [f"at {', '.join(targets)}{via}"] if targets else []
+    where = [f"at {', '.join(targets)}{via}"] if targets else []
+    operator, text = departure.operator, departure.about
+    if departure.rule not in OWN:
+        text = f"{operator}: {departure.message}"
     name = f" {departure.name!r}" if departure.name else ""
+    is_refused = departure.placement == Placement.DIRECTML and departure.severity is Severity.ERROR
+    if is_refused and departure.count == 1:
+        text, name = f"{operator}{name}{text.removeprefix(operator)}", ""
     nodes = f"node {departure.path}{name}"
     if departure.count and (departure.rule, departure.operator) == (_OF_SHAPES.rule, ""):
         verb, they = ("computes", "it") if departure.count == 1 else ("compute", "they")
@@ -46,6 +64,11 @@ def operator_name(node: NodePlace) -> str:
     """Return a node's operator with its domain and version: ``Conv-22``, ``com.microsoft.Gelu-1``."""
     domain = f"{node.domain}." if node.domain else ""
     return f"{domain}{node.operator or NAMELESS}{f'-{node.version}' if node.version else ''}"
+
+
+def named(node: NodePlace) -> str:
+    """Return a node's operator with its name: ``Softmax-13 'softmax'``."""
+    return f"{operator_name(node)} {node.name!r}" if node.name else operator_name(node)
 
 
 def against_of_nodes(against: Against) -> Against:
@@ -111,9 +134,12 @@ class ModelNodes:
             for i in range(len(self.targets))
         ]
         found: dict[tuple[str, Reason], dict[str, list[NodePlace]]] = {}
+        firsts: dict[tuple[str, Reason], Reason] = {}
         for i, target in enumerate(self.targets):
             for operator, reason, node in self._departing(i):
-                nodes = found.setdefault((operator, reason), {}).setdefault(target.name, [])
+                kind = operator, reason._replace(why=reason_kind(reason.rule, reason.why))
+                first = firsts.setdefault(kind, reason)
+                nodes = found.setdefault((operator, first), {}).setdefault(target.name, [])
                 nodes += [node] if node else []
         self.departures = self.counted = [
             self._departure(reason, operator, next(iter(at.values())), max(map(len, at.values())), tuple(at))
@@ -131,16 +157,19 @@ class ModelNodes:
         """Return the finding that a reason keeps nodes of one operator from DirectML, or without nodes, the model.
 
         The operator is empty for a reason that is of any operator. The message is the reason alone; ``with_places``
-        says more.
+        says more. A rule of DirectML's is one that refuses an operator of the nodes.
         """
+        own = OWN.get(reason.rule)
         return Finding(
             reason.rule,
             nodes[0].pointer if nodes else "",
             reason.why,
-            OWN[reason.rule].usual_severity,
+            own.usual_severity if own else Severity.ERROR,
             tries=(Try(reason.suggestion),) if reason.suggestion else (),
             source=self.source,
-            about=f"{operator}{reason.joint or ': '}{reason.why}" if operator else reason.text,
+            about=f"{operator}{reason.joint or ': '}{reason_kind(reason.rule, reason.why)}"
+            if operator
+            else reason.text,
             operator=operator,
             name=nodes[0].name if nodes else "",
             placement=reason.placement,
@@ -155,8 +184,10 @@ class ModelNodes:
         yield from (("", reason, None) for reason in of_model)
         if not self.has_device[target]:
             needs = self.via.needs(self.targets[target])
-            yield "", Reason(Placement.NONE, "ORT-MODEL-device", needs, self.via.advice), None
+            yield "", Reason(Placement.NONE, "ORT-MODEL-device", needs, self._advice(target)), None
             return
+        if lacking := self.lacks_graphs(target):
+            yield "", Reason(Placement.NONE, "ORT-MODEL-interface", lacking, self._advice(target)), None
         if not self.allows_cpu_nodes(target) and self.max_cpu_nodes is not None:
             on_cpu = self.counts[target][Placement.CPU]
             text = f"{on_cpu} nodes are on the CPU; max-cpu-nodes allows {self.max_cpu_nodes}"
@@ -170,6 +201,9 @@ class ModelNodes:
                 yield operator_name(node), refusal, node
             yield from ((operator_name(node), note, node) for note in self.judged_of(target, described).notes)
         yield from ((operator_name(node), reason, node) for node, reason in self.placed.notes_at(target))
+
+    def _advice(self, target: int) -> str | None:
+        return self.via.advice and self.via.advice(self.via.deployed(self.targets[target]))
 
     def at(self, target: int) -> Iterator[tuple[NodePlace, Reason, int]]:
         """Yield the nodes with their placements at a target, and the numbers of their descriptions; -1 for none."""
@@ -220,30 +254,15 @@ class ModelNodes:
         named, release = self.targets[target], self.via.deployed(self.targets[target]).release
         return named.label if provider_release(named.name) else f"{named.label} via ort-{version_text(release)}"
 
-    def outcome(self, target: int) -> str:
-        """Return whether the model has a device at a target, loads there and runs, in words.
-
-        Empty if that is not known: a node's operators are not known, or accepted in part.
-        """
-        if not self.has_device[target]:
-            return "no device"
-        numbers = {*self.placed.errors[target], *self.placed.placed[target]} - {-1}
-        rules = {self.placed.reasons[number].rule for number in numbers}
-        if EXTERNAL_DATA in rules or any(OWN[rule].usual_severity is Severity.ERROR for rule in rules if rule):
-            return "does not load"
-        refused = [
-            self.placed.descriptions[number].outcome
-            for number in {*self._on_directml(target)}
-            if self.judged_of(target, number).verdict is Verdict.REFUSED
-        ]
-        if any(outcome is not DescriptionOutcome.AT_RUN_TIME for outcome in refused):
-            return "does not load"
-        if refused:
-            return "loads; running it fails"
-        verdicts = self.verdicts[target]
-        if self.counts[target][Placement.UNKNOWN] or verdicts[None] or verdicts[Verdict.ACCEPTED_IN_PART]:
+    def lacks_graphs(self, target: int) -> str:
+        """Return why a target's DirectML compiles no graph of nodes that are created with the session; else nothing."""
+        if not self.has_device[target] or self.targets[target].level.has_graphs:
             return ""
-        return "loads so far" if verdicts[Verdict.ACCEPTED_SO_FAR] else "loads"
+        numbers = {number for number in self._on_directml(target) if number >= 0}
+        described = (self.placed.descriptions[number] for number in numbers)
+        if not any(each.operators and each.outcome is DescriptionOutcome.DESCRIBED for each in described):
+            return ""
+        return f"{NO_GRAPHS.format(self.targets[target].name)} ({HRESULT.E_NOINTERFACE})"
 
     def targets_of(self, item: Item) -> Sequence[Target]:
         """Return the targets at which an item has results: of a Tile, those at which DirectML is asked for it."""
@@ -280,16 +299,6 @@ class ModelNodes:
         return {node.pointer: i for i, node in enumerate(self.placed.nodes) if node.operator == "Tile"}
 
 
-def outcome_of(nodes: ModelNodes) -> PlacedSummary:
-    """Return the outcome of a model whose nodes were placed, in short."""
-    loads = all(nodes.outcome(i) in LOADS for i, _ in enumerate(nodes.targets))
-    return PlacedSummary(len(nodes.placed.nodes), loads, bool(nodes.counted), bool(nodes.known))
-
-
-LOADS: Final = ("", "loads", "loads so far")
-"""The outcomes of a model that is not known to fail."""
-
-
 PLACED: Final = {
     Placement.DIRECTML: "on DirectML",
     Placement.CPU: "on the CPU",
@@ -301,35 +310,3 @@ PLACED: Final = {
 
 MEMORIES: Final = {Placement.DIRECTML: "DirectML", Placement.CPU: "the CPU"}
 """The providers in whose memory a value is read, in words."""
-
-JUDGED: Final = {
-    Verdict.ACCEPTED: "accepted",
-    Verdict.ACCEPTED_SO_FAR: "known at run time only",
-    Verdict.ACCEPTED_IN_PART: "accepted in part",
-    Verdict.UNDOCUMENTED: "undocumented",
-    Verdict.REFUSED: "refused",
-    None: "not described",
-}
-"""The verdicts on nodes on DirectML in words, behind a number of nodes."""
-
-
-def summary_of(nodes: ModelNodes, target: int) -> str:
-    """Return the placements at a target, and the verdicts on the nodes on DirectML, in one sentence."""
-    outcome = nodes.outcome(target)
-    if not nodes.has_device[target]:
-        return outcome
-    counts, verdicts = nodes.counts[target], nodes.verdicts[target]
-    there = [placement for placement in PLACED if counts[placement]] or [Placement.DIRECTML]
-    listed = []
-    for placement in there:
-        number = plural(counts[placement], "node") if placement == there[0] else f"{counts[placement]:,}"
-        judged = [f"{verdicts[verdict]:,} {words}" for verdict, words in JUDGED.items() if verdicts[verdict]]
-        is_judged = placement is Placement.DIRECTML and judged
-        listed.append(f"{number} {PLACED[placement]}" + f" ({', '.join(judged)})" * bool(is_judged))
-    crossing = len([*nodes.crossings_at(target)])
-    crosses = f"{plural(crossing, 'value')} cross{'es' * (crossing == 1)} between DirectML and the CPU"
-    advice = nodes.opset_at(target)
-    opset = []
-    if advice:
-        opset = [f"exported at opset {advice.opset}, {advice.on_directml:,} of {advice.nodes:,} would be on DirectML"]
-    return "; ".join([", ".join(listed), *[f"it {outcome}"] * bool(outcome), *[crosses] * bool(crossing), *opset])

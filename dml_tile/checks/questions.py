@@ -142,7 +142,8 @@ class Questions(NamedTuple):
     def _placed(self, checked: CheckedFile, placed: PlacedModel) -> ModelNodes:
         """Return the placements of a model's nodes, with the departures that count, and the level of a device."""
         from dml_tile.back_ends.placement import Placement
-        from dml_tile.checks.placements import ModelNodes, against_of_nodes, outcome_of
+        from dml_tile.checks.placements import ModelNodes, against_of_nodes
+        from dml_tile.checks.sessions import placed_summary
 
         assert self.via, "it placed the nodes"
         against = against_of_nodes(self.against)
@@ -158,7 +159,7 @@ class Questions(NamedTuple):
             if not self._leaves_out(each.rule, checked) and at:
                 counted.append(replace(each, targets=tuple(name for name in each.targets if name in at)))
         nodes.counted = counted
-        checked.nodes, checked.placed = nodes, outcome_of(nodes)
+        checked.nodes, checked.placed = nodes, placed_summary(nodes)
         checked.lowest_level = max(map(self.via.minimum_level, self.targets))
         return nodes
 

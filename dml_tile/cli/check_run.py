@@ -245,8 +245,8 @@ class CheckRun:
 
     def _take_finding(self, finding: Finding) -> None:
         """Take a finding about a file."""
-        own = OWN[finding.rule]
-        if own.is_selectable:
+        own = OWN.get(finding.rule)
+        if own is None or own.is_selectable:  # DirectML's rules are those that refuse operators of a model's nodes
             if not self.questions.selection.takes(finding.rule):
                 return
             self.status.count_findings(are_failing=not finding.passes(self.questions.fail_on))

@@ -248,6 +248,11 @@ TargetLike = Target | FeatureLevel | str | int
 """The types that ``Target.parse`` takes."""
 
 
+def first_directml(level: FeatureLevel) -> str:
+    """Return the first widespread release of DirectML with a level."""
+    return next(f"{row.version}.0" for row in DIRECTML_VERSIONS if row.level >= level and not row.remark)
+
+
 @cache
 def oldest_windows(level: FeatureLevel) -> str | None:
     """Return the oldest Windows release whose DirectML has a feature level, or None if no release has it yet.
@@ -396,14 +401,13 @@ def provider_release(name: str) -> tuple[int, int] | None:
     return (int(parts[2]), int(parts[3])) if parts and parts[1] in _PROVIDERS else None
 
 
-def directml_of_release(release: tuple[int, int]) -> str:
-    """Return the version of the DirectML in onnxruntime-directml of a release; later ones have the newest's."""
-    versions = {
-        _numbers(row.last)[:2]: row.directml
+def package_of(release: tuple[int, int]) -> Packaged:
+    """Return the first package with ONNX Runtime's DirectML provider of a release, and a DirectML."""
+    return next(
+        row
         for row in PACKAGES
-        if row.package == "onnxruntime-directml" and row.directml is not None
-    }
-    return versions[min(max(release, min(versions)), max(versions))]
+        if row.package in _PROVIDERS and row.directml and _numbers(row.first)[:2] <= release <= _numbers(row.last)[:2]
+    )
 
 
 def _numbers(version: str) -> tuple[int, ...]:

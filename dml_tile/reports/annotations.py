@@ -36,7 +36,7 @@ class RowReport(Report):
             self._take(row)
 
     def finding(self, finding: Finding) -> None:
-        if OWN[finding.rule].key in self.taken:
+        if finding.key in self.taken:
             self._take(row_of(finding))
         else:
             super().finding(finding)

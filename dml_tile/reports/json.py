@@ -13,7 +13,7 @@ from dml_tile.back_ends.placement import Crossing, Placement
 from dml_tile.checks.placements import ModelNodes, with_places
 from dml_tile.checks.result import IN_BASELINE, NOT_SELECTED, CheckedFile, Result
 from dml_tile.directml.targets import Target
-from dml_tile.findings import OWN, Finding, Position, Severity
+from dml_tile.findings import Finding, Position, Severity
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.report import Report, ReportOptions, spool, write_spooled
@@ -240,7 +240,7 @@ class JsonLinesReport(Report):
             self._write_json(f"{json.dumps({'source': encodable(nodes.source), **error})}\n")
 
     def finding(self, finding: Finding) -> None:
-        if keys := _KEYS.get(OWN[finding.rule].key):
+        if keys := _KEYS.get(finding.key):
             self._write_one(record_of(keys, finding, finding.position))
 
     def _write_one(self, record: Json) -> None:

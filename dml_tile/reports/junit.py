@@ -13,10 +13,11 @@ from operator import attrgetter
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from dml_tile.checks.placements import LOADS, ModelNodes, summary_of
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import CheckedFile, Result
+from dml_tile.checks.sessions import session_at, summary_of
 from dml_tile.checks.verdict import NOT_FOR_DIRECTML
-from dml_tile.findings import OWN, RUN_TIME, Finding, Position
+from dml_tile.findings import RUN_TIME, Finding, Position
 from dml_tile.reports.report import Report, ReportOptions, spool, write_spooled
 from dml_tile.reports.rows import identity_of, row_of
 from dml_tile.reports.text import result_lines
@@ -62,13 +63,13 @@ class JunitReport(Report):
     def nodes(self, nodes: ModelNodes) -> None:
         """Add a passed test for each target at which the model is not known to fail."""
         for i, target in enumerate(nodes.targets):
-            if nodes.outcome(i) in LOADS:
+            if not session_at(nodes, i).fails:
                 text = _element("system-out", summary_of(nodes, i))
                 self._add_case(nodes.source, f"nodes at {target.label}", None, text, "")
 
     def finding(self, finding: Finding) -> None:
         """Add an error for an unreadable file, and a test for a notice."""
-        key, message = OWN[finding.rule].key, printable(finding.message)
+        key, message = finding.key, printable(finding.message)
         if key == "errors":
             kind, outcome = "errors", _element("error", printable(finding.text), type=finding.rule, message=message)
             pointer, reason = identity_of(finding)

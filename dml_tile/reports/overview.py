@@ -10,8 +10,10 @@ from typing import ClassVar, Final, NamedTuple
 
 from dml_tile.back_ends.placement import Placement
 from dml_tile.checks.described import VERDICTS
-from dml_tile.checks.placements import JUDGED, PLACED, ModelNodes
+from dml_tile.checks.placements import PLACED, ModelNodes
 from dml_tile.checks.result import Result, lowest_level_at_all
+from dml_tile.checks.sessions import JUDGED, session_at
+from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import PASSED_OVER, Finding, Severity, Try, location_of
@@ -140,6 +142,8 @@ class PlacedCell(NamedTuple):
 def fate_of(departure: Finding) -> str:
     """Return where a departure's nodes are, and on DirectML the verdict that it gives, in words."""
     placed = PLACED[Placement(departure.placement)]
+    if departure.placement == Placement.DIRECTML and departure.severity is Severity.ERROR:
+        return f"{placed}, {JUDGED[Verdict.REFUSED]}"
     return f"{placed}, {JUDGED[VERDICTS[departure.rule]]}" if departure.rule in VERDICTS else placed
 
 
@@ -190,7 +194,7 @@ def _placed_cells(nodes: ModelNodes) -> Iterator[PlacedCell]:
     for i, (numbers, verdicts) in enumerate(zip(nodes.counts, nodes.verdicts, strict=True)):
         counts = {placement: count for placement in PLACED if (count := numbers[placement])}
         judged = {words: count for verdict, words in JUDGED.items() if (count := verdicts[verdict])}
-        yield PlacedCell(nodes.outcome(i), counts if nodes.has_device[i] else {}, judged)
+        yield PlacedCell(session_at(nodes, i), counts if nodes.has_device[i] else {}, judged)
 
 
 class OverviewReport(Report):

@@ -102,7 +102,7 @@ class Report(ABC):
 
         Those about nodes, which the nodes have already, are not kept.
         """
-        if (key := OWN[finding.rule].key) != "nodes":
+        if (key := finding.key) != "nodes":
             self.found[key].append(finding)
 
     def end(self, files: Sequence[CheckedFile]) -> None:  # noqa: B027  # most line-by-line formats have no end

@@ -11,7 +11,7 @@ from typing import Final
 
 from dml_tile.checks.result import Result, alike
 from dml_tile.checks.verdict import Verdict
-from dml_tile.findings import OWN, Basis, Finding, Position, Severity, Try, suggestion_of
+from dml_tile.findings import Basis, Finding, Position, Severity, Try, suggestion_of
 from dml_tile.reports.wording import what_is_open
 from dml_tile.text import printable
 
@@ -82,7 +82,7 @@ class FindingRow:
 
 def row_of(finding: Finding) -> FindingRow:
     """Return the row of a finding about a file."""
-    key, paths, identity = OWN[finding.rule].key, (finding.path,) if finding.path else (), identity_of(finding)
+    key, paths, identity = finding.key, (finding.path,) if finding.path else (), identity_of(finding)
     if key == "nodes":  # the message names the first node already
         paths, identity = (), (finding.about,)
     elif key == "notices":

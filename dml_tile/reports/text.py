@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from dml_tile.checks.files import unread_through, what_takes_nodes
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, alike
 from dml_tile.checks.verdict import Verdict, verdict_of
-from dml_tile.directml.enums import HRESULT
+from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.known import known
-from dml_tile.directml.targets import Target, oldest_windows
-from dml_tile.findings import OWN, Against, Finding, Position, Rule, Severity, location_of
+from dml_tile.directml.targets import Target, first_directml, oldest_windows
+from dml_tile.findings import Against, Finding, Position, Rule, Severity, location_of
 from dml_tile.reports import wording
 from dml_tile.reports.bounds import bounded_finding
 from dml_tile.reports.lines import AnyConsole, Line, Part, has_width, print_lines
@@ -199,6 +199,13 @@ def result_code_lines(code: ResultCode) -> Iterator[Line]:
     yield Line(2, (code.url, "blue"))
 
 
+_RETURNS: Final = {
+    HRESULT.DXGI_ERROR_UNSUPPORTED.hex: f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: ",
+    HRESULT.E_NOINTERFACE.hex: f"QueryInterface returns {HRESULT.E_NOINTERFACE}: ",
+}
+"""What returns the error in place of a device, in words."""
+
+
 def device_lines(answer: DeviceOutput) -> Iterator[Line]:
     """Yield whether a device comes into being at a target as lines of text, for ``device``."""
     is_a_level = answer.target.partition("+")[0] == answer.feature_level
@@ -208,9 +215,11 @@ def device_lines(answer: DeviceOutput) -> Iterator[Line]:
     yield Line(2, answer.directml)
     if answer.note:
         yield Line(2, (f"note: {answer.note}", "dim"))
+    if answer.release and answer.needed:
+        since = f"a device comes from DirectML {first_directml(FeatureLevel.parse(answer.needed))} on"
+        yield Line(2, f"{since}; {answer.release} was built with {answer.built_with}, which has all of its operators")
     if answer.reason:
-        returned = f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: " if answer.hresult else ""
-        yield Line(2, f"{returned}{answer.reason}")
+        yield Line(2, f"{_RETURNS.get(answer.hresult or '', '')}{answer.reason}")
         yield Line(2, (answer.url or "", "blue"))
         yield Line(2, ("try: ", "green"), answer.ship or "")
 
@@ -313,7 +322,7 @@ class TextReport(Report):
 
     def finding(self, finding: Finding) -> None:
         """Print a notice, of those with one id the first few."""
-        key = OWN[finding.rule].key
+        key = finding.key
         if key not in ("notices", "nodes"):
             super().finding(finding)
         elif key == "notices" and not (self.options.is_quiet and finding.passes(self.options.fail_on)):
@@ -323,7 +332,8 @@ class TextReport(Report):
 
     def nodes(self, nodes: ModelNodes) -> None:
         """Print a model's nodes by placement, target by target, each node if that is asked for; then the departures."""
-        from dml_tile.checks.placements import summary_of, with_places
+        from dml_tile.checks.placements import with_places
+        from dml_tile.checks.sessions import summary_of
 
         is_quiet, fail_on = self.options.is_quiet, self.options.fail_on
         departures = [each for each in nodes.counted if not (is_quiet and each.passes(fail_on))]

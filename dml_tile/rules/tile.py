@@ -12,7 +12,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, UINT_MAX, FeatureLevel
 from dml_tile.directml.operator_table import operator_table
 from dml_tile.directml.operators import operator_name, operators
-from dml_tile.directml.targets import DIRECTML_VERSIONS, Target, tile_rows
+from dml_tile.directml.targets import Target, first_directml, tile_rows
 from dml_tile.findings import BOTH, Basis, Edit, Rules, Severity, Try, Violation, set_to
 from dml_tile.rules.tensor import TensorView, counted
 from dml_tile.text import braced, counts_text
@@ -325,5 +325,4 @@ def level_needed(what: str, since: FeatureLevel, target: Target) -> str:
 
 def upgrade_advice(since: FeatureLevel) -> str:
     """Return the suggestion to ship the library that brings a level."""
-    release = next(row for row in DIRECTML_VERSIONS if row.level >= since and not row.remark)
-    return f"ship DirectML {release.version}.0 or later with the application"
+    return f"ship DirectML {first_directml(since)} or later with the application"

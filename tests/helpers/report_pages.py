@@ -15,8 +15,9 @@ from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.placement import PlacedModel, Reason
 from dml_tile.checks.judging import judged
 from dml_tile.checks.lowerings import with_lowering_suggested
-from dml_tile.checks.placements import ModelNodes, outcome_of
+from dml_tile.checks.placements import ModelNodes
 from dml_tile.checks.result import CheckedFile, Result
+from dml_tile.checks.sessions import placed_summary
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding
 from dml_tile.readers.item import Item
@@ -61,7 +62,7 @@ def report_of(
     placed = list(nodes)
     for each in placed:
         report.nodes(each)
-    report.end([*models, *(CheckedFile(each.source, is_model=True, placed=outcome_of(each)) for each in placed)])
+    report.end([*models, *(CheckedFile(each.source, is_model=True, placed=placed_summary(each)) for each in placed)])
     return output.getvalue()
 
 
