@@ -240,7 +240,7 @@ def operator_schema() -> Schema:
         by_tensors.setdefault(tuple(_required(operator, tensors=True)), []).append(_is_type_of(operator))
     tensors = [_chosen({"anyOf": types}, {"required": [*names]}, {}) for names, types in by_tensors.items()]
     return {
-        "description": OperatorDesc.__doc__,
+        "description": inspect.getdoc(OperatorDesc),  # Python 3.13 removes indents itself
         "type": "object",
         "properties": {},
         "allOf": [ref("OperatorDesc"), *tensors],
