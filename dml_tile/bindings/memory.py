@@ -90,11 +90,13 @@ def element_dtype(buffer: BufferLike, name: str = "array") -> np.dtype[Any] | No
 
 def require_data_type(dtype: np.dtype[Any] | None, data_type: int, name: str) -> None:
     """Raise TypeError unless a dtype from ``element_dtype`` is the tensor's; raw memory fits any tensor."""
-    wanted, is_carried = DTYPES.get(data_type), dtype is not None and CARRIERS.get(dtype.name) == data_type
-    if dtype is None or dtype is wanted or (is_carried and wanted is not None):
+    wanted = DTYPES.get(data_type)
+    if dtype is None or dtype is wanted:
         return
-    if is_carried:
-        raise TypeError(f"{name} holds {dtype}, an element a byte; DirectML's memory has two in a byte: pass bytes")
+    if CARRIERS.get(dtype.name) == data_type:
+        if wanted is None:
+            raise TypeError(f"{name} holds {dtype}, an element a byte; DirectML's memory has two in a byte: pass bytes")
+        return
     cast_to = f"pass {name}.astype(np.{wanted})" if wanted is not None else "pass what the descriptor describes"
     raise TypeError(
         f"{name} holds {dtype}, but the tensor's DataType is {TensorDataType(data_type).name}; {cast_to}, or the bytes "

@@ -352,7 +352,10 @@ def _new(tensors: Tensors, values: Any) -> Any:
         return [_new(tensor, each) for tensor, each in zip(tensors, values, strict=True)]
     if tensors is None:
         return None
-    found = np.zeros(tensors.shape, dtype_of(tensors.desc.data_type))
+    dtype = dtype_of(tensors.desc.data_type)
+    if values.shape == tensors.shape:
+        return np.array(values, dtype, order="C")
+    found = np.zeros(tensors.shape, dtype)
     found[tuple(map(slice, values.shape))] = values
     return found
 
