@@ -28,12 +28,14 @@ _BLOCKS_SINCE: Final = 21
 """The opset of the versions with blocks."""
 _AXES_SINCE: Final = (1, 25)
 """The release from which on the versions with blocks read axis; before, scales lie along the last dimension."""
+_AXIS_IF_NEEDED_SINCE: Final = (1, 12)
+"""The release from which on the axis is looked at only for scales of one dimension, and is 0 where there is none."""
 _SIGNED: Final = {TensorDataType.INT4, TensorDataType.INT8}
 
 
 def _quantize(node: KernelNode) -> Descriptions:
     """Describe QuantizeLinear and DequantizeLinear; block_size is never read."""
-    if node.release < (1, 12):
+    if node.release < (1, 11):
         raise NotDescribed("how older releases lay out scales")
     if node.since >= _BLOCKS_SINCE:
         return _quantize_by_blocks(node)
@@ -45,10 +47,14 @@ def _quantize(node: KernelNode) -> Descriptions:
 def _along_axis(node: KernelNode, i: int) -> Tensor:
     """Return the tensor of a scale or zero point of the output's shape; one of one dimension lies along axis."""
     own, shape = node.shape(i), node.output_shape()
-    if len(own) == 1 and own != shape:
-        axis = node.attribute("axis", 0)
-        axis += len(shape) if axis < 0 else 0
+    is_along_axis = len(own) == 1 and own != shape
+    axis = node.attribute("axis", 0)
+    axis += len(shape) if axis < 0 else 0
+    if is_along_axis or node.release < _AXIS_IF_NEEDED_SINCE:
         require(0 <= axis < len(shape), f"axis {axis} of {len(shape)} dimensions")
+    if is_along_axis:
+        has_axis = "axis" in node.attributes or node.release >= _AXIS_IF_NEEDED_SINCE
+        require(has_axis, "no axis, without which onnxruntime 1.11 takes single elements only")
         is_taken = own[0] == shape[axis] or (own[0] == 1 and node.release >= (1, 17))
         require(is_taken, f"{own[0]} scales or zero points along an axis of {shape[axis]}")
         own = [1] * axis + own + [1] * (len(shape) - 1 - axis)
