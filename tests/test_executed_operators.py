@@ -20,7 +20,7 @@ from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import operators
 from dml_tile.directml.targets import Target
 from dml_tile.directml.values import Values, values
-from dml_tile.execution.evaluation import Tensor, prepared
+from dml_tile.execution.evaluation import TensorArgument, prepared
 from dml_tile.execution.operators.fused import kernel_of
 from dml_tile.execution.operators.table import KERNELS
 from dml_tile.rules.operator_view import table_of
@@ -36,7 +36,7 @@ FLOAT16_TOLERANCE: Final = (4e-3, 1e-4)
 class Written(NamedTuple):
     """A tensor that was written: its bytes before, as the emulator wrote them, and as DirectML did."""
 
-    tensor: Tensor
+    tensor: TensorArgument
     before: bytes
     ours: bytearray
     theirs: bytes
@@ -93,7 +93,7 @@ def executed(row: dict[str, Any], over: tuple[str, str] | None = None) -> Iterat
                 assert isinstance(tensor.desc, BufferTensorDesc)
                 assert memory is not None
                 ours = given[-1] = bytearray(memory)
-                written.append(Written(Tensor(field.name, tensor.desc), memory, ours, after))
+                written.append(Written(TensorArgument(field.name, tensor.desc), memory, ours, after))
         buffers[field.name] = given if field.is_array else given[0]
     if over is not None:
         output, below = over

@@ -37,7 +37,7 @@ from dml_tile.descriptors.operator import OperatorFields
 from dml_tile.directml.crashes import crashes
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.operator_table import TABLE, tables_of
-from dml_tile.directml.operators import Operator, operator_named, operators
+from dml_tile.directml.operators import OperatorRow, operator_named, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Against, Basis, Severity
 from dml_tile.readers.item import Item
@@ -61,7 +61,7 @@ DXDISPATCH: Final = os.environ.get("DML_TILE_TESTS_DXDISPATCH", "")
 
 
 @pytest.mark.parametrize("operator", operators().values(), ids=lambda operator: operator.name)
-def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) -> None:
+def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: OperatorRow) -> None:
     tensors = {*operator.tensors}
     for _, table in tables_of(operator):
         assert table.rows
@@ -86,7 +86,7 @@ def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) 
 
 
 @pytest.mark.parametrize("operator", operators().values(), ids=lambda operator: operator.name)
-def test_a_sentence_of_the_table_names_each_number_and_tensor_of_an_operator(operator: Operator) -> None:
+def test_a_sentence_of_the_table_names_each_number_and_tensor_of_an_operator(operator: OperatorRow) -> None:
     for _, table in tables_of(operator):
         sentences = [each.text for each in (*table.fields, *table.sizes, *table.shapes)]
         said = {word for text in (*sentences, *table.free) for word in re.findall(r"\w+", text)}

@@ -7,14 +7,14 @@ from typing import Final
 
 import pytest
 
-from dml_tile.back_ends.partitions import Part, Step, partitions, sure_edges
+from dml_tile.back_ends.partitions import Joining, NodeStep, partitions, sure_edges
 
-PARTS: Final = {"+": Part.JOINS, "?": Part.MAY_JOIN, "-": Part.APART}
+PARTS: Final = {"+": Joining.JOINS, "?": Joining.MAY_JOIN, "-": Joining.APART}
 
 
-def steps(text: str) -> list[Step]:
+def steps(text: str) -> list[NodeStep]:
     """Nodes such as ``+c=ab``: c is made of a and b by a node that joins a graph."""
-    return [Step(PARTS[each[0]], [*each[3:]], [each[1]]) for each in text.split()]
+    return [NodeStep(PARTS[each[0]], [*each[3:]], [each[1]]) for each in text.split()]
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,20 @@ def test_sure_edges_lie_in_one_partition_in_every_order_of_random_graphs() -> No
         made = []
         for i in range(count):
             sources = rng.sample(range(i), min(i, rng.randint(1, 3))) if i else []
-            part = rng.choice([Part.JOINS] * 4 + [Part.MAY_JOIN, Part.APART])
-            made.append(Step(part, sources, [i]))
+            part = rng.choice([Joining.JOINS] * 4 + [Joining.MAY_JOIN, Joining.APART])
+            made.append(NodeStep(part, sources, [i]))
         sure = {(i, j) for i, j, _ in sure_edges(made)}
         for _ in range(20):
-            decided = [each._replace(part=rng.choice([Part.JOINS, Part.APART])) if each.part is Part.MAY_JOIN else each
-                       for each in made]  # fmt: skip
+            settled = [rng.choice([Joining.JOINS, Joining.APART]) for _ in made]
+            pairs = zip(made, settled, strict=True)
+            decided = [each._replace(part=part) if each.part is Joining.MAY_JOIN else each for each, part in pairs]
             numbers = _other_order(decided, rng)
             shuffled = [decided[i] for i in numbers]
             found = [{numbers[i] for i in each} for each in partitions(shuffled)]
             assert all(any({i, j} <= each for each in found) for i, j in sure), (made, numbers)
 
 
-def _other_order(made: list[Step], rng: Random) -> list[int]:
+def _other_order(made: list[NodeStep], rng: Random) -> list[int]:
     """A random order in which each node follows what feeds it."""
     left, done = {*range(len(made))}, list[int]()
     while left:

@@ -166,7 +166,7 @@ class _Departed:
 def test_a_departed_reader_is_an_invalid_argument(is_windows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     dropped: list[Any] = []
     monkeypatch.setattr(formats, "drop_output", lambda: dropped.append(None))
-    output = formats.Output(_Departed())
+    output = formats.OutputStream(_Departed())
     if not is_windows:
         with pytest.raises(OutputError, match="Invalid argument"):
             output.write("a")

@@ -16,7 +16,7 @@ from dml_tile.back_ends.descriptions import KernelNode, described_operators
 from dml_tile.back_ends.descriptions.node import Input
 from dml_tile.back_ends.graphs import graph_desc, in_graph, member_of, numbered
 from dml_tile.back_ends.kernels import Version
-from dml_tile.back_ends.partitions import Part, Step, partitions, sure_edges
+from dml_tile.back_ends.partitions import Joining, NodeStep, partitions, sure_edges
 from dml_tile.back_ends.placement import ModelNode, Placement, Reason
 
 MAX_DESCRIBED_BYTES: Final = 2**22
@@ -163,17 +163,19 @@ def values_read(placed: PlacedNodes) -> dict[Hashable, Hashable]:
     return read
 
 
-def steps_of(placed: PlacedNodes, joining: Callable[[ModelNode], bool]) -> tuple[list[ModelNode], list[Step]]:
+def steps_of(placed: PlacedNodes, joining: Callable[[ModelNode], bool]) -> tuple[list[ModelNode], list[NodeStep]]:
     """Return the nodes that are not gone, and what becomes of each; ``joining`` nodes are part of graphs."""
     read, nodes, steps = values_read(placed), [], []
     for node, reason in placed:
         if reason.placement is Placement.GONE:
             continue
         is_on_directml = reason.placement is Placement.DIRECTML
-        part = Part.JOINS if is_on_directml and joining(node) else Part.MAY_JOIN if is_on_directml else Part.APART
+        part = (
+            Joining.JOINS if is_on_directml and joining(node) else Joining.MAY_JOIN if is_on_directml else Joining.APART
+        )
         inputs = [read.get(value, value) for value in (*node.inputs, *node.implicit) if value]
         nodes.append(node)
-        steps.append(Step(part, inputs, [value for value in node.outputs if value]))
+        steps.append(NodeStep(part, inputs, [value for value in node.outputs if value]))
     return nodes, steps
 
 

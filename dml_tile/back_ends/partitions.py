@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 
-class Part(Enum):
+class Joining(Enum):
     """What becomes of a node: a DML_GRAPH_DESC takes it, may take it for all that is known, or never does."""
 
     JOINS = "joins a graph"
@@ -22,10 +22,10 @@ class Part(Enum):
     APART = "joins no graph"
 
 
-class Step(NamedTuple):
+class NodeStep(NamedTuple):
     """A node, with the values that it reads and makes."""
 
-    part: Part
+    part: Joining
     inputs: Sequence[Hashable]
     outputs: Sequence[Hashable]
 
@@ -34,7 +34,7 @@ _MOST_EXITS: Final = 64
 """The most nodes that may close a partition; of one with more, no edge is sure."""
 
 
-def _sources(steps: Sequence[Step]) -> list[list[int]]:
+def _sources(steps: Sequence[NodeStep]) -> list[list[int]]:
     """Return the nodes that make the inputs of each node, in the order of the inputs."""
     makers = {value: i for i, step in enumerate(steps) for value in step.outputs}
     return [[makers[value] for value in step.inputs if value in makers] for step in steps]
@@ -73,7 +73,7 @@ class _Groups:
         self._parents[self.of(j)] = self.of(i)
 
 
-def partitions(steps: Sequence[Step]) -> list[list[int]]:
+def partitions(steps: Sequence[NodeStep]) -> list[list[int]]:
     """Return the nodes of each DML_GRAPH_DESC, in the order in which they are visited.
 
     A node joins the first open partition that makes one of its inputs, and merges the others into it; one that joins
@@ -83,7 +83,7 @@ def partitions(steps: Sequence[Step]) -> list[list[int]]:
     found: dict[int, list[int]] = {}
     for i in _order(sources):
         fed = [*dict.fromkeys(groups.of(source) for source in sources[i])]
-        if steps[i].part is not Part.JOINS:
+        if steps[i].part is not Joining.JOINS:
             closed |= {*fed, i}
             continue
         first, *others = [group for group in fed if group not in closed] or [i]
@@ -96,18 +96,18 @@ def partitions(steps: Sequence[Step]) -> list[list[int]]:
     return [*found.values()]
 
 
-def sure_edges(steps: Sequence[Step]) -> Iterator[tuple[int, int, Hashable]]:
+def sure_edges(steps: Sequence[NodeStep]) -> Iterator[tuple[int, int, Hashable]]:
     """Yield the edges between nodes that are surely in one DML_GRAPH_DESC: maker, reader and value.
 
     Nothing closes the maker's partition before the reader if all that may close it comes behind the reader in every
     order. Nodes are in an order in which each follows what feeds it.
     """
     sources = _sources(steps)
-    inside = [step.part is Part.JOINS for step in steps]
+    inside = [step.part is Joining.JOINS for step in steps]
     for i in reversed(range(len(steps))):  # a node that may join binds what it feeds to what feeds it
         if inside[i]:
             for source in sources[i]:
-                inside[source] |= steps[source].part is Part.MAY_JOIN
+                inside[source] |= steps[source].part is Joining.MAY_JOIN
     groups = _Groups(len(steps))
     for i, each in enumerate(sources):
         for source in each:
@@ -116,14 +116,14 @@ def sure_edges(steps: Sequence[Step]) -> Iterator[tuple[int, int, Hashable]]:
     exits: dict[int, set[int]] = {}
     for i, each in enumerate(sources):
         for source in each:
-            if steps[i].part is not Part.JOINS and inside[source]:
+            if steps[i].part is not Joining.JOINS and inside[source]:
                 exits.setdefault(groups.of(source), set()).add(i)
     reached = _reached(sources, inside, groups, exits)
     makers = {value: i for i, step in enumerate(steps) for value in step.outputs}
     for i, step in enumerate(steps):
         for value in step.inputs:
             maker = makers.get(value)
-            if maker is None or not step.part is steps[maker].part is Part.JOINS:
+            if maker is None or not step.part is steps[maker].part is Joining.JOINS:
                 continue
             wanted = len(exits.get(groups.of(i), ()))
             if wanted <= _MOST_EXITS and reached[i].bit_count() == wanted:

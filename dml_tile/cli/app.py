@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from dml_tile import __version__
 from dml_tile.cli.console import UNREADABLE, complain, ending_by_exceptions, print_stderr
-from dml_tile.cli.formats import Output, drop_errors_if_unwritable, drop_output, print_text
+from dml_tile.cli.formats import OutputStream, drop_errors_if_unwritable, drop_output, print_text
 from dml_tile.errors import ConfigError, OutputError
 from dml_tile.findings import unreadable
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
@@ -119,7 +119,7 @@ def main() -> None:
             except (SystemExit, Exception) as ended:
                 if isinstance(ended, SystemExit) and ended.code == _INTERRUPTED:
                     drop_output()
-                Output(sys.stdout).flush()  # at exit, Python could no longer report that it fails
+                OutputStream(sys.stdout).flush()  # at exit, Python could no longer report that it fails
                 raise
             except BaseException:
                 drop_output()  # whoever reads it may never do so, and the process is to end

@@ -30,7 +30,7 @@ READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (er
 """The errors of writing to a pipe that nobody reads any more."""
 
 
-class Output:
+class OutputStream:
     """A text stream. It outlives the reader of a pipe: once that has gone, all output is dropped.
 
     ``name`` is a file's; without it, the stream is standard output. Raises OutputError where it cannot be written.
@@ -68,7 +68,7 @@ class Output:
 
 def print_text(text: str) -> None:
     """Write text, with the line ends it has, to standard output."""
-    output = Output(sys.stdout)
+    output = OutputStream(sys.stdout)
     output.write(text)
     if text.endswith("\n"):
         output.flush()
@@ -79,7 +79,7 @@ def print_bytes(text: str) -> None:
     if sys.stdout.isatty():  # which gets escapes for what would move its cursor
         print_text("\n".join(map(printable, text.split("\n"))))
         return
-    output = Output(codecs.getwriter("utf-8")(sys.stdout.buffer, "surrogateescape"))
+    output = OutputStream(codecs.getwriter("utf-8")(sys.stdout.buffer, "surrogateescape"))
     output.write(text)
     output.flush()
 
@@ -98,11 +98,11 @@ def drop_errors_if_unwritable() -> None:
 
 
 @contextmanager
-def replaced(name: str) -> Iterator[Output]:
+def replaced(name: str) -> Iterator[OutputStream]:
     """Yield an output that replaces a file, in UTF-8, as ``replacement`` does. Raises OutputError."""
     try:
         with replacement(Path(name)) as file:
-            yield Output(_utf8(file), name)
+            yield OutputStream(_utf8(file), name)
     except OSError as error:
         raise OutputError(name, error.strerror or str(error)) from None
 
@@ -167,9 +167,9 @@ _ASKED_BY_RICH: Final = frozenset(("FORCE_COLOR", "JPY_PARENT_PID", "TTY_COMPATI
 """The variables by which rich may mistake another stream for a terminal, or a terminal for another stream."""
 
 
-def console_of(output: Output | TextIO | None = None, *, is_file: bool = False) -> AnyConsole:
+def console_of(output: OutputStream | TextIO | None = None, *, is_file: bool = False) -> AnyConsole:
     """Return a console on an output, by default standard output. Only what may be a terminal gets rich's."""
-    output = output or Output(sys.stdout)
+    output = output or OutputStream(sys.stdout)
     may_be_a_terminal = output.isatty() or not _ASKED_BY_RICH.isdisjoint(os.environ)
     return rich_console(output) if may_be_a_terminal and not is_file else PlainConsole(output)
 
@@ -181,9 +181,9 @@ def reports_in(wanted: Sequence[Format], options: Callable[..., ReportOptions]) 
         outputs = [
             files.enter_context(replaced(one.file))
             if one.file
-            else Output(sys.stdout)
+            else OutputStream(sys.stdout)
             if one.is_for_terminals
-            else Output(_utf8(sys.stdout.buffer))
+            else OutputStream(_utf8(sys.stdout.buffer))
             for one in wanted
         ]
         yield [

@@ -47,7 +47,7 @@ from dml_tile.descriptors.tile import (
     nested,
 )
 from dml_tile.directml.enums import UINT_MAX, OperatorType
-from dml_tile.directml.operators import Field, Operator, enumerations, operator_name, operators
+from dml_tile.directml.operators import Field, OperatorRow, enumerations, operator_name, operators
 from dml_tile.text import did_you_mean
 
 _MAX_SUGGESTIONS: Final = 64
@@ -62,11 +62,11 @@ class OperatorFields:
 
     __slots__ = ("_kept", "operator", "values")
 
-    operator: Operator
+    operator: OperatorRow
     values: Mapping[str, Any]
     """All values by their names in C, in C's order."""
 
-    def __init__(self, operator: Operator, values: Mapping[str, Any]) -> None:
+    def __init__(self, operator: OperatorRow, values: Mapping[str, Any]) -> None:
         object.__setattr__(self, "operator", operator)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "_kept", {})
@@ -157,7 +157,7 @@ def _hash(fields: OperatorFields) -> int:
     return hash((fields.operator.value, *fields.values.values()))
 
 
-def _lengths(operator: Operator, values: Mapping[str, Any]) -> dict[str, int]:
+def _lengths(operator: OperatorRow, values: Mapping[str, Any]) -> dict[str, int]:
     """Return the counts of arrays where they are left out: the length of the longest array."""
     return {count: max(len(values[array] or ()) for array in arrays) for count, arrays in operator.arrays.items()}
 
@@ -246,7 +246,7 @@ def _readers(value: int) -> list[tuple[str, str, Callable[..., Any], Any]]:
     ]
 
 
-def read_fields(operator: Operator, data: Mapping[str, Any], context: Any = None) -> OperatorFields:
+def read_fields(operator: OperatorRow, data: Mapping[str, Any], context: Any = None) -> OperatorFields:
     """Return an operator's fields. Counts that are left out are the lengths of their arrays.
 
     Raises pydantic's ValidationError for an unknown name, a missing field, and a value that no C field can hold.
@@ -273,7 +273,7 @@ def read_fields(operator: Operator, data: Mapping[str, Any], context: Any = None
     return OperatorFields(operator, values)
 
 
-def _work_out(operator: Operator, values: dict[str, Any]) -> Iterator[InitErrorDetails]:
+def _work_out(operator: OperatorRow, values: dict[str, Any]) -> Iterator[InitErrorDetails]:
     """Work out counts that are left out, and read each DML_SCALAR_UNION by its type. Yields what no type holds."""
     if operator.arrays:
         lengths = _lengths(operator, values)
@@ -293,7 +293,7 @@ def _errors_at(key: str, error: ValidationError) -> Iterator[InitErrorDetails]:
         yield InitErrorDetails(type=kind, loc=(key, *each["loc"]), input=each["input"])
 
 
-def _unknown_names(operator: Operator, names: Sequence[Any], data: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
+def _unknown_names(operator: OperatorRow, names: Sequence[Any], data: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
     """Yield the errors of keys that are no field's; a few suggest the nearest field."""
     known = [*_python_names(operator.value), *_python_names(operator.value).values()]
     for name in names:

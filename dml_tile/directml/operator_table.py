@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.operators import Operator, enumerations
+from dml_tile.directml.operators import OperatorRow, enumerations
 from dml_tile.directml.sections import sections, values_below
 
 TABLE: Final = Path(__file__).with_name("operators.toml")
@@ -279,7 +279,7 @@ def operator_table(operator: str, tensors: tuple[str, ...], choice: str = "") ->
     )
 
 
-def tables_of(operator: Operator) -> Iterator[tuple[str, OperatorTable]]:
+def tables_of(operator: OperatorRow) -> Iterator[tuple[str, OperatorTable]]:
     """Yield an operator's table, or those of the choices that it has tables by, after the choice."""
     table = operator_table(operator.name, operator.tensors)
     if not table.by:

@@ -63,7 +63,7 @@ class Field(NamedTuple):
         return self.kind in "TOUIF"
 
 
-class Operator:
+class OperatorRow:
     """An operator of DirectML.h; ``fields_text`` has its fields in the words of ``header.txt``."""
 
     def __init__(self, value: int, name: str, level: FeatureLevel, fields_text: str) -> None:
@@ -152,23 +152,23 @@ def _sections() -> list[list[str]]:
 
 
 @cache
-def operators() -> Mapping[int, Operator]:
+def operators() -> Mapping[int, OperatorRow]:
     """Return the operators by their values in DML_OPERATOR_TYPE, in order."""
     found = {}
     for line in _sections()[0]:
         head, _, strings = line.partition(": ")
         value, name, level = head.split(" ")
-        found[int(value)] = Operator(int(value), name, FeatureLevel.parse(level), strings)
+        found[int(value)] = OperatorRow(int(value), name, FeatureLevel.parse(level), strings)
     return found
 
 
 @cache
-def _by_names() -> Mapping[str, Operator]:
+def _by_names() -> Mapping[str, OperatorRow]:
     named = {operator.name: operator for operator in operators().values()}
     return named | {alias: named[name] for alias, name in _ALIASES.items()}
 
 
-def operator_named(name: str) -> Operator | None:
+def operator_named(name: str) -> OperatorRow | None:
     """Return the operator of a name, in full or without its prefix; None for a name that is no operator's."""
     return _by_names().get(name.removeprefix(OPERATOR_PREFIX))
 

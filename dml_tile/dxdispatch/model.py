@@ -29,7 +29,7 @@ from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, BufferTensorDesc,
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, ExecutionFlags, OperatorType
 from dml_tile.directml.operators import Field as OperatorField
-from dml_tile.directml.operators import Operator, operators
+from dml_tile.directml.operators import OperatorRow, operators
 from dml_tile.dxdispatch import is_dxdispatch_model
 from dml_tile.dxdispatch.rules import (
     INITIALIZED,
@@ -287,7 +287,7 @@ class OtherDispatchable(JsonObject):
 _SPECIAL_FLOATS: Final = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 
 
-def known_fields_of_operator(operator: Operator, desc: Any) -> Any:
+def known_fields_of_operator(operator: OperatorRow, desc: Any) -> Any:
     """Return an operator's fields as DxDispatch takes them, without unknown keys."""
     if not isinstance(desc, dict):
         return desc
@@ -331,7 +331,7 @@ def _respelled(value: Any, *, is_union: bool = False) -> Any:
     return value
 
 
-def read_operator(operator: Operator, part: ModelPart) -> OperatorDesc:
+def read_operator(operator: OperatorRow, part: ModelPart) -> OperatorDesc:
     """Read another operator than Tile, as DxDispatch takes it. Raises pydantic's ValidationError."""
     data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc_of(part.fields))}
     return OperatorDesc.model_validate(data, context=JSON_DOCUMENT)

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.operator_table import operator_table
-from dml_tile.directml.operators import Field, Operator, operator_named
+from dml_tile.directml.operators import Field, OperatorRow, operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.dxdispatch import MODEL_KEYS
 from dml_tile.findings import NO_OPERATOR, Basis, Finding, Rule, Rules, Severity, Violation
@@ -60,11 +60,11 @@ class ModelPart:
     rest: str = ""
     has_mark: bool = False
     resources: Mapping[str, Extent | None] = field(default_factory=dict)
-    dispatched: Operator | None = None
+    dispatched: OperatorRow | None = None
     of_bindings: tuple[Finding, ...] = ()
 
     @property
-    def operator(self) -> Operator | None:
+    def operator(self) -> OperatorRow | None:
         """The operator of a dispatchable, or that a command dispatches; None for one that is not in DirectML.h."""
         return known_operator_of(self.value) if self.is_operator else self.dispatched
 
@@ -138,7 +138,7 @@ class ModelPart:
         data = self.fields if self.kind == "resource" else {}
         return {} if data.get("initialValues") == "deferred" else data
 
-    def operators(self) -> Iterator[tuple[str, Operator, dict[str, Any]]]:
+    def operators(self) -> Iterator[tuple[str, OperatorRow, dict[str, Any]]]:
         """Yield a dispatchable's operator and those fused into it, as ``operators_in`` does."""
         operator = self.operator if self.kind == "dispatchable" else None
         return operators_in(operator, _object(desc_of(self.fields))) if operator else iter(())
@@ -169,7 +169,7 @@ def desc_of(data: Mapping[str, Any]) -> Any:
     return next((data[key] for key in ("Desc", "desc") if key in data), data)
 
 
-def known_operator_of(data: Any) -> Operator | None:
+def known_operator_of(data: Any) -> OperatorRow | None:
     """Return the operator of DirectML.h that a dispatchable, or an operator fused into one, names; None if none."""
     name = operator_of(data)
     return operator_named(name) if isinstance(name, str) else None
@@ -185,8 +185,8 @@ def values_of(member: Field, desc: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 
 def operators_in(
-    operator: Operator, desc: dict[str, Any], prefix: str = ""
-) -> Iterator[tuple[str, Operator, dict[str, Any]]]:
+    operator: OperatorRow, desc: dict[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, OperatorRow, dict[str, Any]]]:
     """Yield an operator and those fused into it, each with what stands before its fields' names, and its fields."""
     yield prefix, operator, desc
     for each in operator.fields:

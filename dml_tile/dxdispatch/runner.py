@@ -48,7 +48,7 @@ from dml_tile.dxdispatch.rules import (
     model_parts,
 )
 from dml_tile.errors import DmlError, InputError, RefusedModelError, input_error
-from dml_tile.execution.evaluation import ExecutableOperator, Tensor, executable
+from dml_tile.execution.evaluation import ExecutableOperator, TensorArgument, executable
 from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
@@ -265,7 +265,7 @@ class _BoundOperators:
         self.results[pointer] = findings
         return None
 
-    def tensors_at(self, name: str, point: str) -> Sequence[Tensor]:
+    def tensors_at(self, name: str, point: str) -> Sequence[TensorArgument]:
         """Return the tensors of a dispatchable at a bind point; none at one that is not the operator's."""
         return self._executable(self._operators[name]).tensors(point)
 
@@ -274,7 +274,7 @@ class _BoundOperators:
         behind = bindings_begin_within_resources.findings(part, self._target)
         return (*behind, *binding_findings(part, self._parts[_pointer_to(name)], self._operators[name]))
 
-    def _bound(self, part: ModelPart, desc: OperatorDesc) -> Iterator[tuple[Tensor, Bytes]]:
+    def _bound(self, part: ModelPart, desc: OperatorDesc) -> Iterator[tuple[TensorArgument, Bytes]]:
         """Yield the tensors that a part binds resources to, and the memory from there on."""
         operator = self._executable(desc)
         for point in part.bind_points:
@@ -336,7 +336,7 @@ class RunBounds:
             )
 
 
-def _row_lengths(model: Model, tensors_at: Callable[[str, str], Sequence[Tensor]]) -> dict[str, int]:
+def _row_lengths(model: Model, tensors_at: Callable[[str, str], Sequence[TensorArgument]]) -> dict[str, int]:
     """Return the elements of a row of each resource that dispatches bind from its first element on, in like rows."""
     lengths: defaultdict[str, set[int]] = defaultdict(set)
     for command in model.commands:

@@ -27,7 +27,7 @@ from dml_tile.descriptors.tile import DATA_TYPE, OPERATOR_TYPE, BufferTensorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import OperatorType, TensorFlags, TensorType
-from dml_tile.directml.operators import Operator, operator_named, operator_names, operators
+from dml_tile.directml.operators import OperatorRow, operator_named, operator_names, operators
 from dml_tile.directml.targets import TileSupport, tile_rows
 from dml_tile.dxdispatch.model import Model
 from dml_tile.dxdispatch.rules import TILE_NAMES
@@ -282,17 +282,17 @@ def _chosen(types: Schema, desc: Schema, nested: Schema) -> Schema:
     return {"if": {"properties": {"Type": types}, "required": ["Type"]}, "then": fields}
 
 
-def _is_type_of(operator: Operator) -> Schema:
+def _is_type_of(operator: OperatorRow) -> Schema:
     """Return the schema of an operator's types; types of no operator in DirectML.h are read as Tile's."""
     return {"not": ref("OtherOperatorType")} if operator.value == OperatorType.TILE else {"enum": _types(operator)}
 
 
-def _types(operator: Operator) -> list[str | int]:
+def _types(operator: OperatorRow) -> list[str | int]:
     names = [name for name in operator_names() if operator_named(name) is operator]
     return [*names, *(f"{OPERATOR_TYPE.prefix}{name}" for name in names), operator.value]
 
 
-def _struct(operator: Operator) -> Schema:
+def _struct(operator: OperatorRow) -> Schema:
     return {
         "description": f"{operator.struct}, since {operator.level.name}.",
         "type": ["object", "null"],
@@ -304,7 +304,7 @@ def _struct(operator: Operator) -> Schema:
     }
 
 
-def _required(operator: Operator, *, tensors: bool) -> list[str]:
+def _required(operator: OperatorRow, *, tensors: bool) -> list[str]:
     """Return the fields without a default, tensors or others."""
     return [
         field.name

@@ -47,7 +47,7 @@ from dml_tile.simulation.target import resolve
 from dml_tile.text import did_you_mean
 
 
-class Tensor(NamedTuple):
+class TensorArgument(NamedTuple):
     """A tensor that is not null: its path, and what it describes."""
 
     path: str
@@ -116,11 +116,11 @@ class Tensor(NamedTuple):
         return array if array.shape == self.shape else np.broadcast_to(array, self.shape)
 
 
-Tensors: TypeAlias = Tensor | list[Tensor] | None
+Tensors: TypeAlias = TensorArgument | list[TensorArgument] | None
 """A field's: one, those of an array, or a null tensor."""
 
 
-def _each(tensors: Tensors) -> Sequence[Tensor]:
+def _each(tensors: Tensors) -> Sequence[TensorArgument]:
     return tensors if isinstance(tensors, list) else [] if tensors is None else [tensors]
 
 
@@ -133,17 +133,17 @@ class ExecutableOperator:
     inputs: Mapping[str, Tensors]
     outputs: Mapping[str, Tensors]
 
-    def tensors(self, field: str) -> Sequence[Tensor]:
+    def tensors(self, field: str) -> Sequence[TensorArgument]:
         """Return the tensors of a field that are not null; none of a field that the operator does not have."""
         return _each(self.inputs.get(field, self.outputs.get(field)))
 
     @cached_property
-    def read(self) -> list[Tensor]:
+    def read(self) -> list[TensorArgument]:
         """The tensors that are read."""
         return [*chain.from_iterable(map(_each, self.inputs.values()))]
 
     @cached_property
-    def written(self) -> list[Tensor]:
+    def written(self) -> list[TensorArgument]:
         """The tensors that are written."""
         return [*chain.from_iterable(map(_each, self.outputs.values()))]
 
@@ -201,7 +201,7 @@ class ExecutableOperator:
                     tensor.write(written, values)
 
 
-def _mapped(tensors: Tensors, function: Callable[[Tensor], Any]) -> Any:
+def _mapped(tensors: Tensors, function: Callable[[TensorArgument], Any]) -> Any:
     if isinstance(tensors, list):
         return [function(tensor) for tensor in tensors]
     return None if tensors is None else function(tensors)
@@ -268,9 +268,9 @@ def _tensors(fields: OperatorFields, field: Field) -> Tensors:
     if value is None:
         return None
     if not field.is_array:
-        return Tensor(field.name, value.desc)
+        return TensorArgument(field.name, value.desc)
     count = fields[field.counted_by]
-    return [Tensor(f"{field.name}[{i}]", each.desc) for i, each in enumerate(value[:count])]
+    return [TensorArgument(f"{field.name}[{i}]", each.desc) for i, each in enumerate(value[:count])]
 
 
 def evaluate(
@@ -302,7 +302,8 @@ def evaluate(
     operator = executable("evaluate", desc, target, against)
     given = by_field(operator.fields, operator.inputs, inputs if isinstance(inputs, Mapping) else {None: inputs})
     arrays = {
-        name: _given(name, tensors, given.get(name), Tensor.of_array) for name, tensors in operator.inputs.items()
+        name: _given(name, tensors, given.get(name), TensorArgument.of_array)
+        for name, tensors in operator.inputs.items()
     }
     results = operator.values(arrays)
     record("evaluate", target, desc)
@@ -332,7 +333,7 @@ def by_field(fields: OperatorFields, tensors: Mapping[str, Any], given: Mapping[
     return found
 
 
-def _given(name: str, tensors: Tensors, value: Any, read: Callable[[Tensor, Any], Any]) -> Any:
+def _given(name: str, tensors: Tensors, value: Any, read: Callable[[TensorArgument, Any], Any]) -> Any:
     """Return the values given for a field's tensors. Raises TypeError where something is missing, or too much."""
     expected = len(tensors) if isinstance(tensors, list) else None
     if tensors is None or value is None:
@@ -379,7 +380,7 @@ def execute_operator(
     for name, each in tensors.items():
         is_output = name in operator.outputs
 
-        def read(tensor: Tensor, buffer: BufferLike, is_output: bool = is_output) -> None:
+        def read(tensor: TensorArgument, buffer: BufferLike, is_output: bool = is_output) -> None:
             require_data_type(element_dtype(buffer, tensor.path), tensor.desc.data_type, tensor.path)
             memory[tensor.path] = byte_view(buffer, tensor.path, writable=is_output)
 

@@ -226,7 +226,7 @@ def require_local(name: str) -> None:
         raise input_error("", "is a URL: download the file, or open it with fsspec for dml_tile.sweep (docs/scale.md)")
 
 
-class _Awaited(NamedTuple):
+class _WantedEntries(NamedTuple):
     """The parts to look for in a folder: the places behind each, and the places that stay below it.
 
     ``ends`` are those of the latter at which a pattern ends.
@@ -333,7 +333,7 @@ class Matches:
                 reached.add(place)
         return frozenset(reached)
 
-    def _awaited_at(self, places: frozenset[int]) -> _Awaited:
+    def _awaited_at(self, places: frozenset[int]) -> _WantedEntries:
         names: dict[str, set[int]] = {}
         wildcards: dict[str, set[int]] = {}
         for place in places:
@@ -341,9 +341,9 @@ class Matches:
             if part and part != _ANY_DEPTH:
                 (wildcards if has_magic(part) else names).setdefault(part, set()).add(place + 1)
         staying = self._with_skipped(place for place in places if self._parts[place] == _ANY_DEPTH)
-        return _Awaited(names, wildcards, staying, tuple(place for place in staying if not self._parts[place]))
+        return _WantedEntries(names, wildcards, staying, tuple(place for place in staying if not self._parts[place]))
 
-    def _entries(self, folder: str, awaited: _Awaited) -> Iterator[tuple[str, set[int]]]:
+    def _entries(self, folder: str, awaited: _WantedEntries) -> Iterator[tuple[str, set[int]]]:
         """Yield a folder's entries, each with the places that come next; where some stay, all."""
         listed: list[str] = []
         likely: Iterable[str] = awaited.names

@@ -24,7 +24,7 @@ from dml_tile.descriptors.operator import KINDS, UNKNOWN_STRUCT, OperatorDesc, O
 from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType, TensorType
-from dml_tile.directml.operators import Field, Operator, operators
+from dml_tile.directml.operators import Field, OperatorRow, operators
 from dml_tile.errors import require_instance
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def c_type_of(kind: str) -> Any:
 
 
 @cache
-def structure_of(operator: Operator) -> type[Structure]:
+def structure_of(operator: OperatorRow) -> type[Structure]:
     """Return the structure of an operator's description."""
     fields = [(field.name, c_type_of(field.kind)) for field in operator.fields]
     return type(operator.struct, (Structure,), {"_fields_": fields})
@@ -186,7 +186,7 @@ def _read_operator(source: CSource, depth: int) -> OperatorDesc | None:
     return OperatorDesc(type=desc.Type, desc=_read_fields(struct, operator, depth) if struct else None)
 
 
-def _read_fields(struct: Structure, operator: Operator, depth: int) -> dict[str, Any]:
+def _read_fields(struct: Structure, operator: OperatorRow, depth: int) -> dict[str, Any]:
     return {field.name: _read_field(struct, field, depth) for field in operator.fields}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dml_tile.descriptors.operator import OperatorDesc
-from dml_tile.directml.operators import Operator, operator_named
+from dml_tile.directml.operators import OperatorRow, operator_named
 from dml_tile.dxdispatch.bindings import binding_findings, binding_problems
 from dml_tile.dxdispatch.literals import literal_problems
 from dml_tile.dxdispatch.model import TileDispatchable, known_fields_of_operator, read_parts
@@ -46,7 +46,7 @@ def read_model_parts(document: Document) -> Iterator[ItemOrProblem]:
             yield Item(pointer, part=part)
 
 
-def _read_operator_of_model(operator: Operator, part: ModelPart, pointer: str) -> ItemOrProblem:
+def _read_operator_of_model(operator: OperatorRow, part: ModelPart, pointer: str) -> ItemOrProblem:
     """Read another operator than Tile; DxDispatch requires the counts of arrays, which other JSON may leave out."""
     data = {"Type": operator.value, "Desc": known_fields_of_operator(operator, desc_of(part.fields))}
     read = validated(OperatorDesc, data, pointer)

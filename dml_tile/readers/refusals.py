@@ -14,7 +14,7 @@ from dml_tile.descriptors.operator import KINDS, OperatorDesc
 from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml.enums import OperatorType
-from dml_tile.directml.operators import Operator, operator_named, operators
+from dml_tile.directml.operators import OperatorRow, operator_named, operators
 from dml_tile.findings import Finding, unreadable
 from dml_tile.input_errors import problems_of
 
@@ -31,21 +31,21 @@ def refused(error: ValidationError, data: Any, pointer: str, model: type[Descrip
 
 def _keys_at(model: type[Descriptor], data: Any, path: Sequence[str | int]) -> Sequence[str]:
     """Return the C names of the keys that an object within a descriptor may have."""
-    place: type[Struct] | Operator = GraphDesc if issubclass(model, GraphDesc) else _operator_of(data)
+    place: type[Struct] | OperatorRow = GraphDesc if issubclass(model, GraphDesc) else _operator_of(data)
     for step in path:
         data = data[step]
         if step in ("Desc", "desc"):
             place = BufferTensorDesc if place is TensorDesc else place
         elif isinstance(step, str):
             place = _struct_at(place, step, data)
-    if isinstance(place, Operator):
+    if isinstance(place, OperatorRow):
         return [field.name for field in place.fields]
     return [*c_names(place).values(), *(c_names(BufferTensorDesc).values() if place is TensorDesc else ())]
 
 
-def _struct_at(place: type[Struct] | Operator, key: str, data: Any) -> type[Struct] | Operator:
+def _struct_at(place: type[Struct] | OperatorRow, key: str, data: Any) -> type[Struct] | OperatorRow:
     """Return what describes the object, or the objects, under a key."""
-    if not isinstance(place, Operator):
+    if not isinstance(place, OperatorRow):
         array = ARRAYS.get(to_snake(key))
         return array.struct if array else _operator_of(data)
     kind = next((field.kind for field in place.fields if to_snake(field.name) == to_snake(key)), "t")
@@ -53,7 +53,7 @@ def _struct_at(place: type[Struct] | Operator, key: str, data: Any) -> type[Stru
     return _operator_of(data) if struct is OperatorDesc else struct or TensorDesc
 
 
-def _operator_of(data: Any) -> Operator:
+def _operator_of(data: Any) -> OperatorRow:
     """Return the operator whose fields an object has; Tile where it does not say."""
     kind = data.get("Type", data.get("type")) if isinstance(data, dict) else None
     named = operator_named(kind) if isinstance(kind, str) else operators().get(kind) if type(kind) is int else None

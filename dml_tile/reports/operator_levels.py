@@ -16,13 +16,13 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.known import Known, known
 from dml_tile.directml.operator_table import BOTH, Basis, Column, OperatorTable, Row, tables_of
-from dml_tile.directml.operators import Operator
+from dml_tile.directml.operators import OperatorRow
 from dml_tile.directml.targets import DIRECTML_VERSIONS, oldest_windows
 from dml_tile.directml.values import NOT_EXECUTED, values
 from dml_tile.text import counts_text
 
 
-def operator_lines(operator: Operator) -> str:
+def operator_lines(operator: OperatorRow) -> str:
     """Return what is known of an operator as text: the front, then its rows and what its tensors and fields share."""
     lines = [f"{operator.c_name} ({operator.value}), since {operator.level.short} ({_bringers(operator.level)})"]
     lines += [f"  {line}" for line in _front(operator)]
@@ -50,7 +50,7 @@ def _bringers(level: FeatureLevel) -> str:
     return f"DirectML {directml}, {oldest_windows(level) or 'no Windows'}"
 
 
-def _front(operator: Operator) -> Iterator[str]:
+def _front(operator: OperatorRow) -> Iterator[str]:
     """Yield the ONNX operators of which an operator is created, how true its values are, and its known departures."""
     creators = creators_of(operator.name)
     for span, names in created_of(creators).items():
@@ -89,7 +89,7 @@ def _departs(row: Known, creator: Creator) -> bool:
     return creator.operator in named and any(map(row.is_in, creator.releases))
 
 
-def operator_json(operator: Operator) -> str:
+def operator_json(operator: OperatorRow) -> str:
     """Return the same as JSON."""
     tables = [
         {
@@ -149,7 +149,7 @@ def types_text(data_types: Collection[TensorDataType]) -> str:
     return " ".join(data_type.name for data_type in sorted(data_types))
 
 
-def sentences(operator: Operator, table: OperatorTable) -> Iterator[str]:
+def sentences(operator: OperatorRow, table: OperatorTable) -> Iterator[str]:
     """Yield what tensors share, and what values, Sizes and pointers have to be."""
     for field, tensors, basis, alias, condition in table.same:
         if len(tensors) > 1:

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.operator_table import Basis, Sentence
-from dml_tile.directml.operators import Operator, enumerations
+from dml_tile.directml.operators import OperatorRow, enumerations
 from dml_tile.findings import Try, Violation, set_to
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.operator_view import TENSOR_FIELDS, OperatorView
@@ -141,14 +141,14 @@ def value_of(op: OperatorView, name: str) -> Any:
 
 
 @cache
-def enumerators(operator: Operator) -> Mapping[str, int]:
+def enumerators(operator: OperatorRow) -> Mapping[str, int]:
     """Return the enumerators that the fields of an operator may be."""
     known = [enumerations()[field.enumeration].names for field in operator.enumerators]
     return {name: value for names in reversed(known) for value, name in enumerate(names)}
 
 
 def steps_of_equations(
-    sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int]
+    sentences: Iterable[Sentence], operator: OperatorRow, ranks: Mapping[str, int]
 ) -> Iterator[Requirement]:
     """Yield the steps of equations between tensors that have these dimension counts, where tensors are counted.
 
@@ -163,7 +163,7 @@ def steps_of_equations(
 class _Equation:
     """A sentence: its test, the tensors and arrays that it needs, and a violation's message."""
 
-    def __init__(self, sentence: Sentence, operator: Operator) -> None:
+    def __init__(self, sentence: Sentence, operator: OperatorRow) -> None:
         text, self._basis, _ = sentence
         found = EQUATION.fullmatch(with_names(text))
         assert found, text

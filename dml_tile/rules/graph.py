@@ -47,7 +47,7 @@ _INDICES: Final = {
 _NO_EDGES: Final = Counter[int]()
 _IDENTITIES: Final = ("ELEMENT_WISE_IDENTITY", "ACTIVATION_IDENTITY")
 
-Slots: TypeAlias = Sequence[BufferTensorDesc | None]
+NodeTensors: TypeAlias = Sequence[BufferTensorDesc | None]
 """An operator's inputs, or its outputs, in the order of its struct; None for a null pointer."""
 
 
@@ -64,7 +64,7 @@ class NodeOperator:
     def __init__(self, operator: OperatorDesc | None) -> None:
         self.fields = operator.desc if operator is not None and isinstance(operator.desc, OperatorFields) else None
         named = _tensors_of(operator)
-        self.tensors: tuple[Slots, Slots] | None = named and ([*named[0].values()], [*named[1].values()])
+        self.tensors: tuple[NodeTensors, NodeTensors] | None = named and ([*named[0].values()], [*named[1].values()])
         self.inputs = [*named[0]] if named else []
         self.wanted = [i for i, name in enumerate(self.inputs) if named and named[0][name] is not None]
         self.refused: dict[Target, bool] = {}

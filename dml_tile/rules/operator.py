@@ -17,7 +17,7 @@ from dml_tile.directml.data_types import FLOATS, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, OWNED_BY_DML, FeatureLevel
 from dml_tile.directml.levels import LEVELS
 from dml_tile.directml.operator_table import OperatorTable
-from dml_tile.directml.operators import Operator, enumerations, operators
+from dml_tile.directml.operators import OperatorRow, enumerations, operators
 from dml_tile.directml.targets import Target
 from dml_tile.findings import BOTH, Basis, Edit, Finding, Rule, Rules, Severity, Try, Violation, apply_rules, set_to
 from dml_tile.rules.activations import ACTIVATION_RULES
@@ -291,7 +291,7 @@ def not_looked_at(fields: OperatorFields) -> tuple[str, ...]:
 
 
 @cache
-def _levels_of(operator: Operator, table: OperatorTable) -> frozenset[FeatureLevel]:
+def _levels_of(operator: OperatorRow, table: OperatorTable) -> frozenset[FeatureLevel]:
     """Return the levels at which the answer to an operator can differ from the next older level's."""
     levels = {operator.level, *table.rows, *table.runtime}
     levels.update(given.below for given in table.given if given.below)

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operator_table import Basis, OperatorTable, Sentence
-from dml_tile.directml.operators import Operator, operator_named
+from dml_tile.directml.operators import OperatorRow, operator_named
 from dml_tile.findings import Edit, Try, Violation, set_to
 from dml_tile.rules.equations import (
     FUNCTIONS,
@@ -86,7 +86,7 @@ def _choosers(table: OperatorTable) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _plan(
-    operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...] | None
+    operator: OperatorRow, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...] | None
 ) -> tuple[list[str], list[CodeType]]:
     """Return the fields and enumerators whose values the tests have, and the tests."""
     tests = [step.test for step in _steps(operator, table, ranks, choices)]
@@ -97,7 +97,7 @@ def _plan(
 
 @lru_cache(maxsize=32)
 def _steps(
-    operator: Operator, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...] | None
+    operator: OperatorRow, table: OperatorTable, ranks: tuple[tuple[str, int], ...], choices: tuple[int, ...] | None
 ) -> list[Requirement]:
     of = dict(ranks)
     if choices is None:
@@ -113,7 +113,7 @@ def _steps(
 
 
 def steps_of_shapes(
-    sentences: Iterable[Sentence], operator: Operator, ranks: Mapping[str, int], is_met: Callable[[str], bool]
+    sentences: Iterable[Sentence], operator: OperatorRow, ranks: Mapping[str, int], is_met: Callable[[str], bool]
 ) -> Iterator[Requirement]:
     """Yield the steps of shapes for tensors of these dimension counts; ``is_met`` is True for conditions that hold."""
     names = dict.fromkeys([*operator.named, *enumerators(operator)], "")  # of those read from Sizes, the place

@@ -141,7 +141,7 @@ def _entries(module: str, names: Sequence[str], listed: set[int]) -> Iterator[st
             yield from _entry(name, definitions[name], getattr(import_module(module), name))
 
 
-PRIVATE: Final = {"Struct", "TileNode"}
+PRIVATE: Final = {"OperatorRow", "Struct", "TileNode"}
 """The models' base, and what a reader of models sends: neither is public, nor is a member that is one."""
 
 

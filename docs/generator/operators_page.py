@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dml_tile.back_ends.descriptions import creators_of
 from dml_tile.directml.operator_table import tables_of
-from dml_tile.directml.operators import Operator, operators
+from dml_tile.directml.operators import OperatorRow, operators
 from dml_tile.directml.values import NOT_EXECUTED, values
 from dml_tile.reports.operator_levels import created_of, departures_of
 
@@ -32,14 +32,14 @@ transcendental functions and sums, the rounding of FLOAT16, and integer division
 _NEXT = "\n\nNext: [rules](rules.md), for what findings say; [check descriptors](check.md), for how to write one.\n"
 
 
-def operator_index() -> Iterator[tuple[Operator, str, bool]]:
+def operator_index() -> Iterator[tuple[OperatorRow, str, bool]]:
     """Yield each operator, its page, and whether rules look at all its fields."""
     for operator in operators().values():
         _, table = next(tables_of(operator))
         yield operator, table.page, not table.without_rule
 
 
-def _created(operator: Operator) -> str:
+def _created(operator: OperatorRow) -> str:
     spans = created_of(creators_of(operator.name)).items()
     return "; ".join(f"{', '.join(names)} ({span.replace(' and later', '+')})" for span, names in spans)
 

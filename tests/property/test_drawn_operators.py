@@ -14,9 +14,9 @@ from dml_tile import Device, evaluate, execute
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.operators import Operator, operators
+from dml_tile.directml.operators import OperatorRow, operators
 from dml_tile.errors import DmlError
-from dml_tile.execution.evaluation import Tensor
+from dml_tile.execution.evaluation import TensorArgument
 from dml_tile.findings import Against
 from dml_tile.rules.operator_view import tensors_of
 from tests.recorder.operator_draws import FAULTS, valid
@@ -33,12 +33,12 @@ class Drawn(NamedTuple):
     """An operator, its inputs and outputs by path, and their memory."""
 
     desc: OperatorDesc
-    inputs: dict[str, Tensor]
-    outputs: dict[str, Tensor]
+    inputs: dict[str, TensorArgument]
+    outputs: dict[str, TensorArgument]
     memory: dict[str, bytes]
 
 
-def drawn_desc(operator: Operator, level: FeatureLevel, random: Random) -> OperatorDesc:
+def drawn_desc(operator: OperatorRow, level: FeatureLevel, random: Random) -> OperatorDesc:
     fields = valid(operator, level, random)
     for _ in range(random.choice((0, 0, 1, 2))):
         FAULTS[random.choice((*FAULTS, "attributes", "attributes", "sizes", "strides"))](random, operator, fields)
@@ -63,19 +63,20 @@ def extremes(dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.array([0, 1, integers.min, integers.max], dtype)
 
 
-def tensors(fields: OperatorFields) -> tuple[dict[str, Tensor], dict[str, Tensor]] | None:
+def tensors(fields: OperatorFields) -> tuple[dict[str, TensorArgument], dict[str, TensorArgument]] | None:
     """Inputs and outputs by path; None where one is no buffer, or too large."""
     sides = tensors_of(fields)
     given = [tensor for side in sides for tensor in side.values() if tensor is not None]
     if any(tensor.desc is None or tensor.desc.total_tensor_size_in_bytes > MAX_BYTES for tensor in given):
         return None
     inputs, outputs = (
-        {path: Tensor(path, tensor.desc) for path, tensor in side.items() if tensor and tensor.desc} for side in sides
+        {path: TensorArgument(path, tensor.desc) for path, tensor in side.items() if tensor and tensor.desc}
+        for side in sides
     )
     return inputs, outputs
 
 
-def draw(operator: Operator, random: Random) -> Drawn | None:
+def draw(operator: OperatorRow, random: Random) -> Drawn | None:
     levels = [level for level in map(FeatureLevel.parse, LEVELS) if operator.level <= level]
     desc = drawn_desc(operator, random.choice(levels), random)
     assert isinstance(desc.desc, OperatorFields)

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.operators import Operator, operators
+from dml_tile.directml.operators import OperatorRow, operators
 from tests.helpers.recorded_answers import S_OK
 from tests.recorder.operator_bases import Fields
 from tests.recorder.operator_draws import valid
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
     crashed: bool = False
 
 
-def without(operator: Operator, fields: Fields) -> Iterator[tuple[str, str, Fields]]:
+def without(operator: OperatorRow, fields: Fields) -> Iterator[tuple[str, str, Fields]]:
     """Yield a field, "null" or "short", and the descriptor's fields with it so; of an array of tensors, the first."""
     for field in operator.fields:
         value: Any = fields[field.name]
@@ -59,7 +59,7 @@ def crashing_lines() -> Iterator[str]:
         yield from lines(asked for level in levels for asked in _asked(operator, level))
 
 
-def _asked(operator: Operator, level: FeatureLevel) -> Iterator[Asked]:
+def _asked(operator: OperatorRow, level: FeatureLevel) -> Iterator[Asked]:
     line, random = partial(_line, operator, level), Random(operator.name)
     drawn = [valid(operator, level, random) for _ in range(DESCRIPTORS)]
     taken = [row["hresult"] == S_OK for row in answered_operators([*map(line, drawn)])]
@@ -73,7 +73,7 @@ def _asked(operator: Operator, level: FeatureLevel) -> Iterator[Asked]:
         yield question._replace(crashed=row["hresult"].startswith("CRASH"))
 
 
-def _line(operator: Operator, level: FeatureLevel, fields: Fields) -> dict[str, Any]:
+def _line(operator: OperatorRow, level: FeatureLevel, fields: Fields) -> dict[str, Any]:
     return {"level": level.short, "desc": {"Type": operator.c_name, "Desc": fields}}
 
 

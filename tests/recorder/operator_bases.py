@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, Final
 
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.operators import Operator, enumerations
+from dml_tile.directml.operators import OperatorRow, enumerations
 
 _SOFT: Final = ("SOFTMAX", "LOG_SOFTMAX", "HARDMAX")
 
@@ -437,7 +437,7 @@ FOUR: Final = frozenset({"RNN", "LSTM", "GRU", "ROI_ALIGN", "ROI_ALIGN1", "ROI_A
 
 
 def base(
-    operator: Operator, level: FeatureLevel, random: Random, counts: Mapping[str, int], types: Mapping[str, int]
+    operator: OperatorRow, level: FeatureLevel, random: Random, counts: Mapping[str, int], types: Mapping[str, int]
 ) -> Fields:
     """A valid descriptor's fields, with tensors of these dimension counts and data types.
 

@@ -14,7 +14,7 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.directml.operator_table import Column, OperatorTable, Shared, tables_of
-from dml_tile.directml.operators import Operator, enumerations, operators
+from dml_tile.directml.operators import OperatorRow, enumerations, operators
 from dml_tile.findings import Basis, Severity
 from dml_tile.geometry.layout import extent, round_up_4
 from tests.recorder.draws import ALIGNMENTS, EDGES, SMALL, STRIDES, TOTAL_CHANGES
@@ -28,7 +28,7 @@ FLOATS: Final = (0.0, -1.0, 0.5, 1.0, 2.0, 1e30, "Infinity", "-Infinity", "NaN")
 SCALES: Final = ((2.0, -1.0), (0.0, 0.0), (1.0, 0.0))
 """Scales and biases; the last changes nothing."""
 INTEGERS: Final = (0, 1, -1, 2, -2, 100, 2**31 - 1, -(2**31))
-Faults = Mapping[str, Callable[[Random, Operator, Fields], None]]
+Faults = Mapping[str, Callable[[Random, OperatorRow, Fields], None]]
 Groups = list[tuple[Sequence[str], list[int]]]
 """Tensors that have a field in common, and the values of it that they all may have."""
 
@@ -56,24 +56,24 @@ def draw(count: int, draw_seed: str, level: FeatureLevel, kinds: Faults | None =
             yield _line(operator, fields, level, faults)
 
 
-def _is_guarded(operator: Operator, fields: Fields, level: FeatureLevel) -> bool:
+def _is_guarded(operator: OperatorRow, fields: Fields, level: FeatureLevel) -> bool:
     """True where a rule that was not measured refuses: DirectML may crash, and is not asked."""
     findings = check(OperatorDesc(type=operator.value, desc=fields), level)
     return any(each.basis == Basis.INFERRED and each.severity is Severity.ERROR for each in findings)
 
 
-def _line(operator: Operator, fields: Fields, level: FeatureLevel, faults: Sequence[str] = ()) -> Fields:
+def _line(operator: OperatorRow, fields: Fields, level: FeatureLevel, faults: Sequence[str] = ()) -> Fields:
     return {"level": level.short, "faults": faults, "desc": {"Type": operator.c_name, "Desc": fields}}
 
 
-def valid(operator: Operator, level: FeatureLevel, random: Random) -> Fields:
+def valid(operator: OperatorRow, level: FeatureLevel, random: Random) -> Fields:
     """A descriptor's fields, as the operator's row of a level has them."""
     table, attributes = random.choice(tables(operator))
     types, counts = (_chosen(groups, random.choice) for groups in tied_columns(operator, table, level))
     return completed(operator, base(operator, level, random, counts, types) | attributes)
 
 
-def sweep(level: FeatureLevel, among: Iterable[Operator] = operators().values()) -> Iterator[Fields]:
+def sweep(level: FeatureLevel, among: Iterable[OperatorRow] = operators().values()) -> Iterator[Fields]:
     """Every group of tied tensors with each data type and 1 to 8 dimensions, the others as their rows have them."""
     for operator in among:
         for table, attributes in tables(operator) if operator.level <= level else ():
@@ -85,13 +85,13 @@ def sweep(level: FeatureLevel, among: Iterable[Operator] = operators().values())
                 yield _line(operator, completed(operator, fields | attributes), level)
 
 
-def tables(operator: Operator) -> list[tuple[OperatorTable, dict[str, Any]]]:
+def tables(operator: OperatorRow) -> list[tuple[OperatorTable, dict[str, Any]]]:
     """Return the operator's table, or that of each value of the field which chooses one, with that field."""
     of_values = enumerate(table for _, table in tables_of(operator))
     return [(table, {table.by: value} if table.by else {}) for value, table in of_values]
 
 
-def tied_columns(operator: Operator, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:
+def tied_columns(operator: OperatorRow, table: OperatorTable, level: FeatureLevel) -> tuple[Groups, Groups]:
     """Return the groups of tensors that share their data type, and those that share their dimension count.
 
     Data types that a page alone ties are drawn apart; of other dimension counts, sizes would not fit.
@@ -117,7 +117,7 @@ def _chosen(groups: Groups, choose: Callable[[list[int]], int]) -> dict[str, int
     return {name: int(value) for group, known in groups for value in [choose(known)] for name in group}
 
 
-def completed(operator: Operator, fields: Fields) -> Fields:
+def completed(operator: OperatorRow, fields: Fields) -> Fields:
     """The fields with the totals of their tensors, and the counts of their arrays."""
     for tensor in _tensors(operator, fields):
         tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
@@ -134,13 +134,13 @@ def minimum_total(tensor: Fields) -> int:
     return max(0, round_up_4(-(-elements * (bits or 32) // 8)))
 
 
-def _tensors(operator: Operator, desc: Fields) -> list[Fields]:
+def _tensors(operator: OperatorRow, desc: Fields) -> list[Fields]:
     values = [desc[field.name] for field in operator.fields if field.is_tensor]
     tensors = [tensor for value in values for tensor in (value if isinstance(value, list) else [value])]
     return [tensor for tensor in tensors if tensor and tensor.get("Sizes")]
 
 
-def _types(random: Random, operator: Operator, desc: Fields) -> None:
+def _types(random: Random, operator: OperatorRow, desc: Fields) -> None:
     """Another data type, of one tensor, or of all that have the same."""
     tensors = _tensors(operator, desc)
     if not tensors:
@@ -153,7 +153,7 @@ def _types(random: Random, operator: Operator, desc: Fields) -> None:
             tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
 
 
-def _counts(random: Random, operator: Operator, desc: Fields) -> None:
+def _counts(random: Random, operator: OperatorRow, desc: Fields) -> None:
     """Another dimension count of one tensor, or of all alike, or another count of an array."""
     counts = sorted(count for count, arrays in operator.arrays.items() if any(desc[array] for array in arrays))
     if counts and random.random() < 0.3:
@@ -176,7 +176,7 @@ def _counts(random: Random, operator: Operator, desc: Fields) -> None:
         tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
 
 
-def _nulls(random: Random, operator: Operator, desc: Fields) -> None:
+def _nulls(random: Random, operator: OperatorRow, desc: Fields) -> None:
     """A null pointer."""
     tensors = [field.name for field in operator.fields if field.kind == "t" and (desc[field.name] or {}).get("Sizes")]
     arrays = [field.name for field in operator.fields if field.is_array and desc[field.name]]
@@ -192,7 +192,7 @@ def _nulls(random: Random, operator: Operator, desc: Fields) -> None:
             desc[name]["Sizes"] = None
 
 
-def _sizes(random: Random, operator: Operator, desc: Fields) -> None:
+def _sizes(random: Random, operator: OperatorRow, desc: Fields) -> None:
     """Another size of one tensor, or of some or all that have the same there, or anywhere, with its multiples."""
     if not (tensors := _tensors(operator, desc)):
         return
@@ -213,7 +213,7 @@ def _sizes(random: Random, operator: Operator, desc: Fields) -> None:
             tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
 
 
-def _attributes(random: Random, operator: Operator, desc: Fields) -> None:
+def _attributes(random: Random, operator: OperatorRow, desc: Fields) -> None:
     """Another value of what is no tensor and no count of an array."""
     others = [field for field in operator.fields if not field.is_tensor and field.name not in operator.arrays]
     if not others:
@@ -255,7 +255,7 @@ def _activation(random: Random) -> Fields:
     return {"Type": operator.c_name, "Desc": numbers | axes}
 
 
-def _strides(random: Random, operator: Operator, desc: Fields) -> None:
+def _strides(random: Random, operator: OperatorRow, desc: Fields) -> None:
     """Strides, of which some overlap, with or without the total that they need."""
     if tensors := _tensors(operator, desc):
         tensor = random.choice(tensors)
@@ -264,14 +264,14 @@ def _strides(random: Random, operator: Operator, desc: Fields) -> None:
             tensor["TotalTensorSizeInBytes"] = minimum_total(tensor)
 
 
-def _totals(random: Random, operator: Operator, desc: Fields) -> None:
+def _totals(random: Random, operator: OperatorRow, desc: Fields) -> None:
     """Another TotalTensorSizeInBytes."""
     if tensors := _tensors(operator, desc):
         tensor = random.choice(tensors)
         tensor["TotalTensorSizeInBytes"] = max(0, tensor["TotalTensorSizeInBytes"] + random.choice(TOTAL_CHANGES))
 
 
-def _flags(random: Random, operator: Operator, desc: Fields) -> None:
+def _flags(random: Random, operator: OperatorRow, desc: Fields) -> None:
     """Flags, or a guaranteed alignment."""
     if tensors := _tensors(operator, desc):
         tensor = random.choice(tensors)

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
-from dml_tile.directml.operators import Field, Operator, enumerations
+from dml_tile.directml.operators import Field, OperatorRow, enumerations
 from dml_tile.geometry.layout import packed_strides
 from tests.recorder.draws import ALIGNMENTS, EDGES, TOTAL_CHANGES
 from tests.recorder.operator_bases import Fields
@@ -34,7 +34,7 @@ RESIZED: Final[tuple[Callable[[list[int]], list[int]], ...]] = (
 )
 
 
-def at_a_limit(random: Random, operator: Operator, fields: Fields) -> None:
+def at_a_limit(random: Random, operator: OperatorRow, fields: Fields) -> None:
     """Another value of one field, or of all tensors at once."""
     fields.update(random.choice([*_changes(operator, fields)]))
 
@@ -42,7 +42,7 @@ def at_a_limit(random: Random, operator: Operator, fields: Fields) -> None:
 LIMITS: Final[Faults] = {"limits": at_a_limit}
 
 
-def _changes(operator: Operator, fields: Fields) -> Iterator[Fields]:
+def _changes(operator: OperatorRow, fields: Fields) -> Iterator[Fields]:
     """Yield the fields to change, with their new values."""
     for field in operator.fields:
         yield from ({field.name: new} for new in _values(field, fields[field.name]))

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Kernels, OperatorKernel, saturated, scalar_of
+from dml_tile.execution.call import Array, ExecutedOperator, OperatorKernel, OperatorKernels, saturated, scalar_of
 from dml_tile.execution.operators import functions
 
 Function: TypeAlias = Callable[..., Any]
@@ -247,4 +247,4 @@ def of_elements(function: Function) -> OperatorKernel:
     return lambda c: function(c, *c.arrays())
 
 
-KERNELS: Final[Kernels] = {"CAST": cast} | {name: of_elements(function) for name, function in FUNCTIONS.items()}
+KERNELS: Final[OperatorKernels] = {"CAST": cast} | {name: of_elements(function) for name, function in FUNCTIONS.items()}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Kernels, Lengths
+from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernels
 from dml_tile.execution.operators import functions
 from dml_tile.execution.operators.quantised import aligned, dequantized_operand, from_zero, to_output
 from dml_tile.execution.operators.reductions import total
@@ -184,7 +184,7 @@ def masked(c: ExecutedOperator, batch: int, heads: int, length: int, keys: int) 
     return (np.arange(keys) >= ends) | (np.arange(keys) < (starts[0] if starts else 0))
 
 
-KERNELS: Final[Kernels] = {
+KERNELS: Final[OperatorKernels] = {
     "CONVOLUTION": convolution,
     "CONVOLUTION_INTEGER": convolution_integer,
     "GEMM": gemm,

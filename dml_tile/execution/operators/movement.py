@@ -10,7 +10,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, FirstRows, Kernels, Lengths, Output, saturated, scalar_of
+from dml_tile.execution.call import (
+    Array,
+    ExecutedOperator,
+    FirstRows,
+    Lengths,
+    OperatorKernels,
+    Output,
+    saturated,
+    scalar_of,
+)
 
 
 def positions(shape: Lengths, axes: Lengths) -> Array:
@@ -205,7 +214,7 @@ def space_to_depth(c: ExecutedOperator) -> Array:
     return c.x.reshape([shape[i] for i in order]).transpose(np.argsort(order))
 
 
-KERNELS: Final[Kernels] = {
+KERNELS: Final[OperatorKernels] = {
     "DEPTH_TO_SPACE": depth_to_space,
     "DIAGONAL_MATRIX": diagonal_matrix,
     "FILL_VALUE_CONSTANT": lambda c: scalar_of(c.Value, c.out.dtype),

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Kernels, Lengths
+from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernels
 from dml_tile.execution.operators.pooling import added
 from dml_tile.execution.operators.reductions import total
 from dml_tile.execution.operators.windows import Windows
@@ -100,7 +100,7 @@ def lp_normalization(c: ExecutedOperator) -> Array:
     return x / np.sqrt(c.stored(squares) + c.Epsilon)
 
 
-KERNELS: Final[Kernels] = {
+KERNELS: Final[OperatorKernels] = {
     "BATCH_NORMALIZATION": batch_normalization,
     "BATCH_NORMALIZATION_GRAD": batch_normalization_grad,
     "BATCH_NORMALIZATION_TRAINING": batch_normalization_training,

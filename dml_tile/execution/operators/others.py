@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Kernels
+from dml_tile.execution.call import Array, ExecutedOperator, OperatorKernels
 
 _MULTIPLIERS: Final = 0xD2511F53, 0xCD9E8D57
 _KEY_STEPS: Final = 0x9E3779B9, 0xBB67AE85
@@ -50,4 +50,4 @@ def adam_optimizer(c: ExecutedOperator) -> tuple[Array, Array, Array]:
     return x - rate * first / (np.sqrt(second) + c.Epsilon), first, second
 
 
-KERNELS: Final[Kernels] = {"ADAM_OPTIMIZER": adam_optimizer, "RANDOM_GENERATOR": random_generator}
+KERNELS: Final[OperatorKernels] = {"ADAM_OPTIMIZER": adam_optimizer, "RANDOM_GENERATOR": random_generator}

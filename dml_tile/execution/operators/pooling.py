@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Kernels, Lengths
+from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernels
 from dml_tile.execution.operators.quantised import from_zero, to_output
 from dml_tile.execution.operators.windows import Windows, added_back
 
@@ -124,7 +124,7 @@ def fold(c: ExecutedOperator) -> Array:
     return added_back(c.out.shape, places, c["InputTensor"].reshape(places.shape))
 
 
-KERNELS: Final[Kernels] = {
+KERNELS: Final[OperatorKernels] = {
     "AVERAGE_POOLING": lambda c: averaged(c, c["InputTensor"]),
     "AVERAGE_POOLING_GRAD": average_pooling_grad,
     "FOLD": fold,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Kernels, toward_zero
+from dml_tile.execution.call import Array, ExecutedOperator, OperatorKernels, toward_zero
 from dml_tile.execution.operators.element_wise import as_float
 
 
@@ -95,7 +95,7 @@ def dynamic_quantize_linear(c: ExecutedOperator) -> tuple[Array, Array, Array]:
     return np.fmin(np.fmax(np.rint(x * (one / scale)) + zero, lowest), highest), scale, zero
 
 
-KERNELS: Final[Kernels] = {
+KERNELS: Final[OperatorKernels] = {
     "DEQUANTIZE": dequantize,
     "DYNAMIC_QUANTIZE_LINEAR": dynamic_quantize_linear,
     "ELEMENT_WISE_DEQUANTIZE_LINEAR": lambda c: dequantized(*c.arrays()),

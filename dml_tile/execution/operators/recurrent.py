@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Kernels, OperatorKernel
+from dml_tile.execution.call import Array, ExecutedOperator, OperatorKernel, OperatorKernels
 from dml_tile.execution.operators.fused import activated
 
 Cell = Callable[[list[Array], list[Array], Array, Array], tuple[Array, Array]]
@@ -101,4 +101,4 @@ def recurrent(make_cell: Callable[..., Cell]) -> OperatorKernel:
     return kernel
 
 
-KERNELS: Final[Kernels] = {"GRU": recurrent(gru_cell), "LSTM": recurrent(lstm_cell), "RNN": recurrent(rnn_cell)}
+KERNELS: Final[OperatorKernels] = {"GRU": recurrent(gru_cell), "LSTM": recurrent(lstm_cell), "RNN": recurrent(rnn_cell)}

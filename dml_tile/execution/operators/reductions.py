@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Kernels, Lengths, OperatorKernel
+from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernel, OperatorKernels
 from dml_tile.execution.operators import functions
 from dml_tile.execution.operators.movement import positions
 
@@ -116,7 +116,7 @@ def log_softmax(c: ExecutedOperator) -> Array:
     return x - functions.log(np.fmax(c.stored(total(functions.exp(x), axes)), x.dtype.type(1e-20)))
 
 
-KERNELS: Final[Kernels] = {
+KERNELS: Final[OperatorKernels] = {
     "ACTIVATION_HARDMAX": lambda c: extreme(c.x, axes_of(c), largest=True) == positions(c.x.shape, axes_of(c)),
     "ACTIVATION_LOG_SOFTMAX": log_softmax,
     "ACTIVATION_SOFTMAX": softmax,

@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Kernels, Lengths
+from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernels
 
 
-class Line(NamedTuple):
+class Interpolation(NamedTuple):
     """Along one dimension, the two elements that each output lies between, and the weight of the second."""
 
     low: Array
@@ -46,7 +46,7 @@ class Line(NamedTuple):
         return np.moveaxis(sums, 0, axis)
 
 
-class Axis(NamedTuple):
+class ResampledAxis(NamedTuple):
     """One dimension of a resampling; ``offsets`` are the input's and the output's."""
 
     size: int
@@ -55,24 +55,24 @@ class Axis(NamedTuple):
     offsets: tuple[float, float]
 
 
-def places(axis: Axis) -> Array:
+def places(axis: ResampledAxis) -> Array:
     """Return where outputs lie in the input, in FLOAT32, as halves have to be found: 4.5 / 1.8 is 2.5."""
     single = np.float32
     input_offset, output_offset = map(single, axis.offsets)
     return (np.arange(axis.size, dtype=single) - output_offset) / single(axis.scale) - input_offset
 
 
-def nearest(axis: Axis, direction: int | None, *, floored: bool) -> Line:
+def nearest(axis: ResampledAxis, direction: int | None, *, floored: bool) -> Interpolation:
     """Return the nearest elements: rounded up for halves, or in RoundingDirection; down for 8-bit integers."""
     at = places(axis)
     if direction is None and not floored:
         at = at + np.float32(0.5)
     rounded = np.ceil(at) if direction == 0 else np.floor(at)
     near = np.clip(rounded, 0, axis.input_size - 1).astype(int)
-    return Line(near, near, np.zeros(near.size, np.float32))
+    return Interpolation(near, near, np.zeros(near.size, np.float32))
 
 
-def between(axis: Axis) -> Line:
+def between(axis: ResampledAxis) -> Interpolation:
     """Return the two elements that each output lies between.
 
     An output further off its place than a pixel, by its offsets, is extrapolated where that place is inside: measured
@@ -84,26 +84,26 @@ def between(axis: Axis) -> Line:
     inside = (moved >= 1) & (moved < axis.input_size - 1)
     low = np.where(inside, np.clip(low, 0, max(axis.input_size - 2, 0)), low)
     first, second = (np.clip(each, 0, axis.input_size - 1).astype(int) for each in (low, low + 1))
-    return Line(first, second, np.where(first == second, 0, at - low).astype(np.float32))
+    return Interpolation(first, second, np.where(first == second, 0, at - low).astype(np.float32))
 
 
-def antialiased(axis: Axis) -> Array:
+def antialiased(axis: ResampledAxis) -> Array:
     """Return the weights {output, input} of a triangle that is stretched by 1 / scale. Page: dml_resample3"""
     found = np.maximum(0, 1 - np.abs(np.arange(axis.input_size) - places(axis)[:, None]) * axis.scale)
     weights: Array = found / found.sum(1, keepdims=True)
     return weights.astype(np.float32)
 
 
-def axes_of(c: ExecutedOperator, large: Lengths, small: Lengths) -> list[Axis]:
+def axes_of(c: ExecutedOperator, large: Lengths, small: Lengths) -> list[ResampledAxis]:
     """Return the dimensions of a resampling; offsets are half a pixel if the operator has none."""
     halves = (0.5,) * len(large), (-0.5,) * len(large)
     offsets = c.get("InputPixelOffsets") or halves[0], c.get("OutputPixelOffsets") or halves[1]
     if "GRAD" in c.name:  # measured: each offset is of the tensor of its name
         offsets = offsets[::-1]
-    return [Axis(*each) for each in zip(large, small, c.Scales, zip(*offsets, strict=True), strict=True)]
+    return [ResampledAxis(*each) for each in zip(large, small, c.Scales, zip(*offsets, strict=True), strict=True)]
 
 
-def lines_of(c: ExecutedOperator, axes: Sequence[Axis]) -> Iterator[Line]:
+def lines_of(c: ExecutedOperator, axes: Sequence[ResampledAxis]) -> Iterator[Interpolation]:
     for axis in axes:
         c.require_finite("Scales", places(axis))
         if c.InterpolationMode == 0:  # NEAREST_NEIGHBOR
@@ -146,7 +146,7 @@ def upsample_2d(c: ExecutedOperator) -> Array:
     """Return the input at ScaleSize; both dimensions are interpolated, which makes NaN of infinities."""
     x = c["InputTensor"]
     spatial = zip(x.shape[-2:], (c.ScaleSize.height, c.ScaleSize.width), strict=True)
-    axes = [Axis(size * scale, size, scale, (0.5, -0.5)) for size, scale in spatial]
+    axes = [ResampledAxis(size * scale, size, scale, (0.5, -0.5)) for size, scale in spatial]
     for i, line in enumerate(lines_of(c, axes), x.ndim - 2):
         x = line.interpolate(x, i) if c.InterpolationMode == 1 else line.take(x, i)
     return x
@@ -180,7 +180,7 @@ def cell_range(i: int, first: int, last: int, count: int, limit: int) -> slice:
 class Samples(NamedTuple):
     """A region's samples along one dimension, and which of them are inside of the input."""
 
-    line: Line
+    line: Interpolation
     inside: Array
 
 
@@ -203,7 +203,7 @@ def samples_along(c: ExecutedOperator, first: float, last: float, size: int, lim
     weight = np.clip(at, 0, limit - 1) - low if c.InterpolationMode else np.zeros(total)
     near, next_ = (np.clip(each, 0, limit - 1).astype(int) for each in (low, low + 1))
     margin = 0 if aligned else 1
-    return Samples(Line(near, next_, weight), (at >= -margin) & (at <= limit - 1 + margin))
+    return Samples(Interpolation(near, next_, weight), (at >= -margin) & (at <= limit - 1 + margin))
 
 
 def regions_of(c: ExecutedOperator, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Samples, Samples]]:
@@ -248,7 +248,7 @@ FAR: Final = 2**40
 MAX: Final = 7
 """DML_REDUCE_FUNCTION_MAX."""
 
-KERNELS: Final[Kernels] = {
+KERNELS: Final[OperatorKernels] = {
     "RESAMPLE": resample,
     "RESAMPLE_GRAD": resample_grad,
     "ROI_ALIGN": roi_align,

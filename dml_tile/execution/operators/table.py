@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, FirstRows, Kernels, Output
+from dml_tile.execution.call import Array, ExecutedOperator, FirstRows, OperatorKernels, Output
 from dml_tile.execution.operators import (
     element_wise,
     matrices,
@@ -34,7 +34,7 @@ FAMILIES = (
     reductions,
     resampling,
 )
-KERNELS: Final[Kernels] = {name: each for family in FAMILIES for name, each in family.KERNELS.items()}
+KERNELS: Final[OperatorKernels] = {name: each for family in FAMILIES for name, each in family.KERNELS.items()}
 """The kernels by the operators' names, of several versions of one by the first's."""
 
 

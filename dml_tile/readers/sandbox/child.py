@@ -39,7 +39,7 @@ _GRACE: Final = 10
 """Seconds past a bound after which the child ends by itself, if its parent has died."""
 _MAX_MESSAGE_LENGTH: Final = 300
 
-Part: TypeAlias = TileNode | PlacedModel | DescribedNode | Finding
+ReadPart: TypeAlias = TileNode | PlacedModel | DescribedNode | Finding
 
 OUT_OF_MEMORY: Final = 3
 """The child's exit status when it runs out of memory."""
@@ -97,7 +97,7 @@ _FORMS: Final[Mapping[frozenset[str], TypeAdapter[Any]]] = {
 }
 
 
-def answer_line(part: Part | ModelFacts) -> bytes:
+def answer_line(part: ReadPart | ModelFacts) -> bytes:
     """Encode a part of an answer, or its end."""
     line = _Unreadable(part.path, part.message) if isinstance(part, Finding) else part
     answer = {field.name: getattr(line, field.name) for field in fields(line)}
@@ -110,7 +110,7 @@ def _plain(value: object) -> object:
     return sorted(value) if isinstance(value, frozenset) else str(value)
 
 
-def read_answer(line: bytes) -> Part | ModelFacts:
+def read_answer(line: bytes) -> ReadPart | ModelFacts:
     """Decode a line of an answer. Raises ValueError for a malformed line."""
     answer = from_json(line)
     form = _FORMS.get(frozenset(answer)) if isinstance(answer, dict) else None
@@ -164,7 +164,7 @@ def main() -> None:
                     answers.flush()
 
 
-def answer(order: Order) -> Iterator[Part | ModelFacts]:
+def answer(order: Order) -> Iterator[ReadPart | ModelFacts]:
     """Yield the parts of a file, and the end of the answer."""
     facts = ModelFacts()
     try:

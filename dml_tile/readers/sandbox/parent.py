@@ -28,7 +28,7 @@ from dml_tile.readers.contents import require_no_pointer
 from dml_tile.readers.file_kinds import kind_of
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, Order, Part, read_answer
+from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, Order, ReadPart, read_answer
 
 MAX_SECONDS: Final = 60
 """Seconds that reading one file may take."""
@@ -84,7 +84,7 @@ class ModelReader:
                 with suppress(OSError), process:  # the unread rest of an order cannot be flushed
                     pass
 
-    def parts(self, path: Path) -> list[Part]:
+    def parts(self, path: Path) -> list[ReadPart]:
         """Return the Tiles and problems of a file; if reading fails, the parts before, and a problem."""
         try:
             if not stat.S_ISREG(path.stat().st_mode):
@@ -99,7 +99,7 @@ class ModelReader:
         bounds, deployments = (self.seconds, self.memory), tuple(self.deployments)
         asked = {"describes": self.describes, "as_graphs": self.as_graphs}
         order = Order(str(path.absolute()), str(kind.reader), self.known_shapes, *bounds, deployments, **asked)
-        parts: list[Part] = []
+        parts: list[ReadPart] = []
         end: ModelFacts | str = "interrupted"
         try:
             end = _read(self._begun(), order, parts)
@@ -112,7 +112,7 @@ class ModelReader:
                 if isinstance(end, str):
                     self.close()
                 self._is_reading, self._deadline = False, time.monotonic() + SECONDS_IDLE
-        limited: Iterator[Part] = limited_problems(parts)
+        limited: Iterator[ReadPart] = limited_problems(parts)
         if isinstance(end, str):
             return [*limited, unreadable("", end)]
         self._facts |= end
@@ -156,7 +156,7 @@ def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> ModelFacts | str:
+def _read(process: subprocess.Popen[bytes], order: Order, parts: list[ReadPart]) -> ModelFacts | str:
     """Add what the child answers; return its end, or why it is incomplete and the child useless."""
     orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     left, tiles = MAX_ANSWER_BYTES, set[str]()
