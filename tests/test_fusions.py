@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from dml_tile.back_ends import placer
 from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.descriptions import described_node
 from dml_tile.back_ends.kernels import cpu_kernels, releases, version_of, version_text
+from dml_tile.back_ends.possible_fusions import possible_fusion
+from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import model, placements, tensor, typed
 from tests.helpers.recorded_answers import rows_of
+from tests.test_model_nodes import save
 
 ROWS: Final = list(rows_of("fused_nodes.jsonl"))
 FUSED: Final = {"BiasGelu", "FastGelu", "FusedMatMul", "Gelu", "LayerNormalization", "QuickGelu"}
@@ -121,3 +125,45 @@ def test_a_fused_node_is_described_with_the_attributes_of_the_fusion(
     kernel = node.kernel(version_of(release))
     assert kernel.attributes == pytest.approx(attributes)
     assert described_node(NodePlace(""), kernel).operators == operators
+
+
+NORM: Final = "LayerNormalization(a, c, c)"
+HEADS: Final = f"a = Add(x, z); n = {NORM}; q = MatMul(n, k); r = MatMul(n, l); s = MatMul(n, x); y = Sum(q, r, s)"
+OLD_NORM: Final = LAYER_NORM.replace("(x, last)", "<axes=[-1]>(x)").replace("(p, last)", "<axes=[-1]>(p)")
+INTEGERS: Final = "a = MatMulInteger(u, weights); b = Cast<to=1>(a); y = Mul(b, one)"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        (f"a = Add(x, z); y = {NORM}", {"1.13": "", "1.14": "Skip 2_1", "1.18": "Skip 6_3"}),
+        (f"b = Gather(k, ids); a = Add(b, x); y = {NORM}", {"1.14": "Embed 2_1"}),
+        (HEADS, {"1.14": "Skip 2_1, Attention 5_1", "1.15": "Skip 2_1, Attention 6_1"}),
+        ("a = MatMul(x, k); y = Softmax(a)", {"1.14": "", "1.15": "FusedMatMulActivation 5_1"}),
+        (INTEGERS, {"1.17": "", "1.18": "MatMulIntegerToFloat 6_2"}),
+        (f"a = Relu(x); y = {NORM}", {"1.24": ""}),
+        ("a = MatMul(x, k); b = Softmax(a); y = Add(a, b)", {"1.24": ""}),
+        (OLD_NORM, {"1.24": ""}),
+        (f"e = Add(x, z); {OLD_NORM.replace('(x', '(e')}", {"1.13": "", "1.18": "Skip 6_3"}),
+    ],
+)
+def test_a_note_names_what_may_be_fused_and_the_level_that_it_needs(nodes: str, expected: dict[str, str]) -> None:
+    kept = [tensor(name, value, "float32") for name, value in VALUES.items()]
+    kept += [tensor("k", [[1, 2, 3, 4]] * 4, "float32"), tensor("l", [[4, 3, 2, 1]] * 4, "float32")]
+    kept += [tensor("weights", [[1]] * 4, "uint8"), tensor("last", [-1])]
+    inputs = [typed("x", [2, 4, 4]), typed("z", [2, 4, 4]), typed("ids", [2, 4], TensorProto.INT64)]
+    inputs.append(typed("u", [2, 4], TensorProto.UINT8))
+    found = model(nodes, inputs=inputs, opset=17 if NORM in nodes else 13, initializer=kept, ir_version=7)
+    for release, levels in expected.items():
+        placed = placements(found, f"onnxruntime-directml-{release}.0")
+        there = [node for node, why in placed if why.placement == "directml"]
+        texts = [possible_fusion(made, version_of(release)) for node in there for made in node.may_become]
+        said = [re.findall(r"into (\w+?)(?:LayerNormalization)?, which needs \w+ \((\w+)\)", text) for text in texts]
+        assert ", ".join(" ".join(each) for found in said for each in found) == levels, release
+
+
+def test_check_notes_what_may_be_fused(check: Call) -> None:
+    path = save("a = MatMul(x, k); y = Softmax(a)", initializer=[tensor("k", [[1] * 3] * 3, "float32")])
+    printed = check(path, "--via", "ort", "-t", "onnxruntime-directml-1.24.4").stdout
+    assert "note[ORT-OPERATOR-may-fuse]" in printed
+    assert "may fuse it into FusedMatMulActivation, which needs ACTIVATION_SOFTMAX1 (5_1)" in printed

@@ -161,6 +161,7 @@ class ModelNode:
     kernel: Callable[[Version], KernelNode] | None = None
     fusions: tuple[Fusion, ...] = ()
     parts: int = 0
+    may_become: tuple[str, ...] = ()
     facts: Callable[[], tuple[Sequence[Facts | None], Sequence[Facts | None]]] = _no_facts
 
 

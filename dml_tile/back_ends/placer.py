@@ -42,6 +42,7 @@ from dml_tile.back_ends.placement import (
     Placement,
     Reason,
 )
+from dml_tile.back_ends.possible_fusions import possible_fusion
 from dml_tile.back_ends.queries import QUERIES
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.targets import Target
@@ -84,9 +85,11 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
 
 
 def _known(node: ModelNode, release: Version) -> Iterator[Reason]:
-    """Yield the known departures of a node on DirectML."""
+    """Yield the known departures of a node on DirectML, and what it may be fused into."""
     for rule, text, advice in known_departures(node, release):
         yield Reason(Placement.DIRECTML, rule, text, advice)
+    for text in filter(None, (possible_fusion(made, release) for made in node.may_become)):
+        yield Reason(Placement.DIRECTML, "ORT-OPERATOR-may-fuse", text)
 
 
 def _merged(columns: Iterable[Iterable[NodePlace]]) -> Iterator[NodePlace]:

@@ -35,7 +35,6 @@ from dml_tile.readers.onnx.matches import (
 from dml_tile.readers.onnx.nodes import Node
 from dml_tile.readers.onnx.operators import resolved
 from dml_tile.readers.onnx.products import products
-from dml_tile.readers.onnx.removals import Uses
 
 MICROSOFT: Final = "com.microsoft"
 
@@ -236,11 +235,9 @@ def _is_last(mean: Node) -> bool:
 _PATTERNS: Final = (_layer_norm, _fast_gelu, _quick_gelu, _gelu, _microsoft_gelu)
 
 
-def note_fusions(nodes: Sequence[Node], uses: Uses, opset: int | None) -> None:
+def note_fusions(graph: Graph) -> None:
     """Note at the last of the nodes that onnxruntime fuses into which it does, the largest fusion first."""
-    if opset is None:
-        return
-    graph = Graph(nodes, uses, opset)
+    opset = graph.opset
     matches = (match for pattern in _PATTERNS for node in graph.nodes for match in pattern(graph, node))
     for match in chain(matches, products(graph)):
         last = match.parts[-1]

@@ -19,7 +19,6 @@ from dml_tile.back_ends.kernels import Version
 from dml_tile.readers.onnx.fusions import MICROSOFT, fusion_of
 from dml_tile.readers.onnx.matches import EVER, Graph, Match, before_gemm
 from dml_tile.readers.onnx.nodes import Node
-from dml_tile.readers.onnx.removals import Uses
 from dml_tile.readers.onnx.values import Value
 
 _RELEASES: Final = {
@@ -75,9 +74,9 @@ class _Group(NamedTuple):
         return [(self.node, i) for i in range(1, len(self.node.inputs))]
 
 
-def note_quantised_groups(nodes: Sequence[Node], uses: Uses, opset: int | None) -> None:
+def note_quantised_groups(graph: Graph) -> None:
     """Note what onnxruntime makes of quantised groups, or that it may make something else of their nodes."""
-    graph, surely = Graph(nodes, uses), dict[Node, tuple[str, Match]]()
+    surely = dict[Node, tuple[str, Match]]()
     for node in graph.nodes:
         since, to = _RELEASES.get(node.kind, (EVER, EVER))
         makers = [graph.maker(node, i) for i in range(len(node.inputs))] if since != EVER else []
@@ -96,11 +95,10 @@ def note_quantised_groups(nodes: Sequence[Node], uses: Uses, opset: int | None) 
             for each in (*(() if node in surely else before), node, *between, *ends):
                 if kernel := each.placed.kernel:
                     each.placed.kernel = partial(_grouped, kernel, since, to)
-    if opset is not None:
-        _note_fusions(graph, surely, opset)
+    _note_fusions(graph, surely)
 
 
-def _note_fusions(graph: Graph, surely: Mapping[Node, tuple[str, Match]], opset: int) -> None:
+def _note_fusions(graph: Graph, surely: Mapping[Node, tuple[str, Match]]) -> None:
     """Note the groups, and with the newest that uses a DequantizeLinear, that it is gone if all that use it are."""
     dropped = defaultdict[Node, list[Node]](list)
     for maker in dict.fromkeys(node for _, match in surely.values() for node, _ in match.inputs):
@@ -111,7 +109,7 @@ def _note_fusions(graph: Graph, surely: Mapping[Node, tuple[str, Match]], opset:
     for node, (domain, match) in surely.items():
         if match.since <= match.to:
             last = match.parts[-1].placed
-            last.fusions += (fusion_of(match._replace(dropped=dropped[node]), domain, 2, opset),)
+            last.fusions += (fusion_of(match._replace(dropped=dropped[node]), domain, 2, graph.opset),)
 
 
 def _is_complete(graph: Graph, group: _Group) -> bool:

@@ -26,6 +26,7 @@ from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.fusions import note_fusions
 from dml_tile.readers.onnx.inference import inferred, is_kept, loop_carried, take_loop_types, unbelieved, with_types
 from dml_tile.readers.onnx.kernels import kernel_node
+from dml_tile.readers.onnx.matches import Graph
 from dml_tile.readers.onnx.nodes import Node, place
 from dml_tile.readers.onnx.operators import (
     Resolved,
@@ -40,6 +41,7 @@ from dml_tile.readers.onnx.operators import (
     version_at,
 )
 from dml_tile.readers.onnx.origins import with_origins
+from dml_tile.readers.onnx.possible_fusions import note_possible_fusions
 from dml_tile.readers.onnx.quantised_groups import note_quantised_groups
 from dml_tile.readers.onnx.removals import Uses, drop, note_quantised_tiles
 from dml_tile.readers.onnx.sizes import contradiction, sizes_in_file
@@ -179,8 +181,11 @@ class GraphScan:
             drop(nodes, uses, is_subgraph=bool(where))
             note_quantised_tiles(nodes, uses)
             note_transposed_tiles(nodes, uses)
-            note_fusions(nodes, uses, self.inliner.table.opset)
-            note_quantised_groups(nodes, uses, self.inliner.table.opset)
+            if opset := self.inliner.table.opset:
+                following = Graph(nodes, uses, opset)
+                note_fusions(following)
+                note_possible_fusions(following)
+                note_quantised_groups(following)
         if not skipped:
             defaults = () if where else self.overridable.values()
             self._note_lacking(each for each in (*graph.initializer, *defaults) if each.name in used_names)
