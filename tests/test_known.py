@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from dml_tile.checking import check, require
 from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, IntermediateGraphEdge, OutputGraphEdge
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
-from dml_tile.directml.known import TABLE, known
+from dml_tile.directml.known import OTHER_LINES, TABLE, known
 from dml_tile.directml.operators import operator_named
+from dml_tile.directml.sections import values_below
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Severity
 from dml_tile.rules.operator_view import tensors_of
@@ -53,6 +55,12 @@ def has_strides(fields: OperatorFields, tensor: str) -> bool:
     for size in reversed(desc.sizes[1:]):
         packed.insert(0, packed[0] * size)
     return desc.strides is not None and desc.strides != tuple(packed)
+
+
+def numbers(lines: str) -> range:
+    """The numbers of lines: ``39-47`` or ``39``."""
+    first, _, last = lines.partition("-")
+    return range(int(first), int(last or first) + 1)
 
 
 def is_half(tensor: str) -> Callable[[OperatorFields], bool]:
@@ -230,6 +238,16 @@ def test_a_pooling_whose_scales_have_its_dimension_count_gets_no_note() -> None:
 def test_each_row_with_a_condition_has_both_cases() -> None:
     conditional = {row.id.removeprefix("DML-KNOWN-") for row in known().values() if row.where and row.operators}
     assert conditional == {case[0] for case in (*OPERATORS, *NODES)}
+
+
+def test_each_line_of_the_release_notes_is_a_row_or_is_named_as_none() -> None:
+    sources = [source for row in known().values() for source in row.sources]
+    of_rows = {int(line) for line in re.findall(r"/Releases\.md\?plain=1#L(\d+)", " ".join(sources))}
+    others = [line for lines in values_below(TABLE, OTHER_LINES).values() for each in lines for line in numbers(each)]
+    assert len(others) == len({*others})
+    assert of_rows.isdisjoint(others)
+    assert (len(of_rows), len(others)) == (26, 125)
+    assert {min(others), max(others)} == {36, 258}
 
 
 def test_a_row_without_a_source_is_not_loaded(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from dml_tile.directml.targets import Target, releases_of
 from dml_tile.text import listed
 
 TABLE: Final = Path(__file__).with_name("known.toml")
+OTHER_LINES: Final = "other-lines"
+"""The heading of the lines of DirectML's release notes that are no row."""
 SURE: Final = {
     "said": "the maintainers say otherwise",
     "listed": "a test that fails is listed",
@@ -121,7 +123,7 @@ def known(table: Path = TABLE) -> Mapping[str, Known]:
     addresses = values_below(table, "sources")
     rows = {}
     for heading in sections(table):
-        if heading == "sources":
+        if heading in ("sources", OTHER_LINES):
             continue
         row = values_below(table, heading)
         named = [source.partition(" ") for source in row.pop("sources", ())]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dml_tile.directml.known import SURE, Known, known
+from dml_tile.directml.known import OTHER_LINES, SURE, TABLE, Known, known
+from dml_tile.directml.sections import values_below
 
 _ABOUT = """\
 # Known departures
@@ -22,6 +23,13 @@ alone gets what all its releases are known to have, or what was seen at it. The 
 | operator | id | condition | releases | it may | try | source |
 |---|---|---|---|---|---|---|
 """
+_OTHERS = """
+## Lines that are no row
+
+DirectML's [Releases.md]({url}) was read
+line by line, below its table of versions. Its other lines tell of:
+
+"""
 _NEXT = "\nNext: [rules](rules.md), for what else a check finds; [operators](operators.md), for how true values are.\n"
 
 
@@ -34,8 +42,15 @@ def known_page() -> str:
     return (
         _ABOUT.format(sure="; ".join(f"*{word}*, {text}" for word, text in SURE.items()))
         + "".join(map(_row, rows))
+        + _other_lines()
         + _NEXT
     )
+
+
+def _other_lines() -> str:
+    address = values_below(TABLE, "sources")["releases"].partition("?")[0]
+    told = values_below(TABLE, OTHER_LINES).items()
+    return _OTHERS.format(url=address) + "".join(f"- {what[1:-1]}: {', '.join(lines)}\n" for what, lines in told)
 
 
 def _row(row: Known) -> str:
