@@ -21,6 +21,7 @@ from dml_tile.reports.report import FORMATS
 from tests.helpers import golden
 from tests.helpers.check_files import BAD, TILE, WITHOUT_FIELDS, model, write
 from tests.helpers.command_line import Call
+from tests.helpers.onnx_graphs import computed, save, typed
 from tests.helpers.outputs import require_junit
 from tests.helpers.paths import EXAMPLES, ROOT
 
@@ -313,3 +314,27 @@ def test_a_format_without_clean_operators_changes_nothing_beside_it(check: Call)
         alone, beside = (Path(name).read_text(encoding="utf-8") for name in ("alone.jsonl", "beside.jsonl"))
         assert alone == beside
         assert '"lowest_level":' in alone
+
+
+def test_text_says_a_note_of_several_targets_once_and_sizes_that_are_not_known(check: Call) -> None:
+    depthwise = str(ROOT / "tests/data/conv_depthwise.json")
+    arguments = "-t", "windows-11-22h2,windows-11-23h2,directml-1.8.1"
+    printed = check(depthwise, *arguments).stdout
+    assert printed.count("note[DML-KNOWN-grouped-convolution] no refusal at windows-11-22h2, windows-11-23h2\n") == 1
+    assert printed.count("CONVOLUTION with GroupCount 4: DirectML 1.8.0 may compute it wrongly") == 1
+    assert printed.count("CONVOLUTION with GroupCount 4: DirectML 1.8.1 may compute it wrongly") == 1
+    shared = check(depthwise, "-t", "windows-11-22h2,windows-11-23h2").stdout
+    assert shared.count("  note[DML-KNOWN-grouped-convolution] no refusal\n") == 1
+    assert shared.index("accepted at windows-11-23h2") < shared.index("note[DML-KNOWN")
+    dynamic = check(save("dynamic.onnx", inputs=[typed("x", ["N", 3])]), "-t", "5_0,6_2,6_4").stdout
+    assert dynamic.count("known at run time only: ") == 1
+
+
+def test_a_note_at_all_targets_names_none(check: Call) -> None:
+    save("det.onnx", *computed("a = Relu(x); y = Det(a)"), inputs=[typed("x", [2, 2])])
+    for form in ("concise", "markdown"):
+        at_all = check("det.onnx", "--via", "ort", "-t", "5_0,6_2,6_4", "--format", form).stdout
+        assert "(node 2)" in at_all, form
+        assert "at 5" not in at_all, form
+        at_one = check("det.onnx", "--via", "ort", "-t", "2_0,6_4", "--format", form).stdout.replace("\\", "")
+        assert "(node 2, at 6_4)" in at_one, form

@@ -55,6 +55,12 @@ def with_places(departure: Finding, targets: Sequence[str]) -> Finding:
     return replace(departure, message=f"{text} ({', '.join(where)})" if where else text)
 
 
+def targets_to_tell(departure: Finding, targets: Sequence[Target]) -> Sequence[str]:
+    """Return the targets of a departure, or none if it is a note at all of these targets."""
+    is_everywhere = departure.severity is Severity.NOTE and len(departure.targets) == len(targets)
+    return () if is_everywhere else departure.targets
+
+
 def is_tile(node: NodePlace) -> bool:
     """Return True for ONNX's Tile, which has results of its own."""
     return (node.domain, node.operator) == ("", "Tile")

@@ -132,9 +132,10 @@ class Questions(NamedTuple):
         checked.is_whole = not problems
         checked.facts = sources.new_facts()
         if checked.nodes:
-            from dml_tile.checks.placements import with_places
+            from dml_tile.checks.placements import targets_to_tell, with_places
 
-            yield from (with_places(each, each.targets) for each in checked.nodes.counted)
+            counted = checked.nodes.counted
+            yield from (with_places(each, targets_to_tell(each, self.targets)) for each in counted)
         for message in checked.facts.contradictions:
             yield own_finding(CONTRADICTION, message, source=file)
         yield checked

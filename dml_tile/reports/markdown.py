@@ -12,7 +12,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from dml_tile.checks.placements import with_places
+from dml_tile.checks.placements import targets_to_tell, with_places
 from dml_tile.checks.result import CheckedFile
 from dml_tile.findings import Severity
 from dml_tile.reports.overview import OverviewReport
@@ -36,7 +36,7 @@ class MarkdownReport(OverviewReport):
         environment = templates(_escaped)
         environment.filters |= {"code": _code, "code_in_a_table": _code_in_a_table}
         placed = self.placed
-        departures = [with_places(each, each.targets) for each in placed.departures]
+        departures = [with_places(each, targets_to_tell(each, placed.targets)) for each in placed.departures]
         pieces = environment.get_template("markdown.md").generate(
             report=self,
             rows=self.rows,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dml_tile.checks.files import unread_through, what_takes_nodes
 from dml_tile.checks.result import IN_BASELINE, CheckedFile, Result, alike
@@ -73,19 +74,21 @@ def result_lines(
     against: Against = "both",
     with_target_note: bool = True,
     with_operator: bool = True,
+    with_unknown: bool = True,
     fail_on: Severity | None = Severity.WARNING,
 ) -> Iterator[Line]:
-    """Yield a result as lines of text, without the operator and the target's note if they are printed elsewhere.
+    """Yield a result as lines of text, without what is printed elsewhere: operator, unknown fields, target's note.
 
     The lowest level is that of a check ``against`` both the documentation and the runtime.
     """
     item, at = result.item, wording.target_of(result)
+    unknown = item.unknown if with_unknown else ()
     shown = verdict(located(item, result.first_position), result.verdict, at)
     yield Line(0, *shown, _remarks(result, against, fail_on))
     if with_operator and result.verdict is not Verdict.NOT_CHECKED:
         yield Line(2, printable_line_start(item.operator))
-    yield from detail_lines(result.target if with_target_note else None, result.findings, item.unknown)
-    if item.via == "chromium" and result.verdict in _SO_FAR:  # a graph is built of known sizes
+    yield from detail_lines(result.target if with_target_note else None, result.findings, unknown)
+    if unknown and item.via == "chromium" and result.verdict in _SO_FAR:  # a graph is built of known sizes
         yield from _try_lines(wording.how_to_fix(item.unknown))
 
 
@@ -234,10 +237,39 @@ def _sentence_of(rule_id: str) -> str:
     return rule_named(rule_id).says
 
 
-def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
-    """Yield the lines of findings that differ in their paths only."""
+_Told: TypeAlias = tuple[str, str, str]
+"""What a finding says: its rule, path and message."""
+
+
+def _told(finding: Finding) -> _Told:
+    return finding.rule, finding.path, finding.message
+
+
+def _shared_notes(results: Sequence[Result]) -> dict[_Told, tuple[Finding, list[str]]]:
+    """Return the notes that an operator has at more than one target, with these targets, by what they say."""
+    found: dict[_Told, tuple[Finding, list[str]]] = {}
+    for result in results:
+        for finding in result.findings:
+            if finding.severity is Severity.NOTE:
+                found.setdefault(_told(finding), (finding, []))[1].append(result.target.name)
+    return {told: (finding, targets) for told, (finding, targets) in found.items() if len(targets) > 1}
+
+
+def _shared_lines(shared: Iterable[tuple[Finding, list[str]]], count: int) -> Iterator[Line]:
+    """Yield notes with their targets, where these are fewer than were printed."""
+    by_targets: dict[tuple[str, ...], list[Finding]] = {}
+    for finding, targets in shared:
+        by_targets.setdefault(tuple(targets), []).append(finding)
+    for names, findings in by_targets.items():
+        for group in alike(tuple(findings)):
+            yield from _finding_lines(group, names if len(names) < count else ())
+
+
+def _finding_lines(findings: list[Finding], targets: Sequence[str] = ()) -> Iterator[Line]:
+    """Yield the lines of findings that differ in their paths only, with targets that are not said elsewhere."""
     first = findings[0]
-    yield Line(2, *_kind(first), f" {wording.outcome_of(first)}")
+    at = f" at {', '.join(targets)}" if targets else ""
+    yield Line(2, *_kind(first), f" {wording.outcome_of(first)}{at}")
     paths = ", ".join(finding.path for finding in findings if finding.path)
     yield Line(4, (paths, "cyan"), ": " if paths else "", printable(first.message))
     basis = f"{', '.join(first.basis.names)}: " if first.basis else ""
@@ -308,17 +340,22 @@ class TextReport(Report):
             self._lacks_sizes |= any(field.is_size for field in item.unknown)
             if item.node and not (item.via or item.node.error) and result.verdict in (Verdict.REFUSED, *_SO_FAR):
                 self._unchanged.add(item.source)
-            if is_plain or (options.is_quiet and result.passes(options.fail_on)):
-                continue
+        printed = [each for each in results if not (is_plain or (options.is_quiet and each.passes(options.fail_on)))]
+        shared = _shared_notes(printed)
+        for result in printed:
+            own = tuple(finding for finding in result.findings if _told(finding) not in shared)
+            is_new = result.item.operator != shown
             lines = result_lines(
-                result,
+                replace(result, findings=own),
                 against=options.against,
                 with_target_note=False,
-                with_operator=item.operator != shown,
+                with_operator=is_new,
+                with_unknown=is_new,
                 fail_on=options.fail_on,
             )
             self._print(lines)
-            shown = item.operator
+            shown = result.item.operator
+        self._print(_shared_lines(shared.values(), len(printed)))
 
     def finding(self, finding: Finding) -> None:
         """Print a notice, of those with one id the first few."""
