@@ -23,8 +23,6 @@ from dml_tile.findings import Finding
 from dml_tile.rules.execution import Element, Work, index_is_in_range, region_is_finite, work_is_bounded
 
 Array: TypeAlias = NDArray[Any]
-Elements: TypeAlias = Array | list[Array] | None
-"""A tensor's elements, those of an array of tensors, or None for a null tensor."""
 OperatorKernel: TypeAlias = Callable[["ExecutedOperator"], Any]
 OperatorKernels: TypeAlias = dict[str, OperatorKernel]
 """Kernels by the operators' names."""
