@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from dml_tile.back_ends.kernels import difference_of, releases, version_of, version_text
@@ -17,6 +18,7 @@ class Deployment(NamedTuple):
     difference: str = ""
 
 
+@lru_cache(maxsize=64)  # asked for each tile of a model, several times
 def deployed(target: Target, release: str = "") -> Deployment:
     """Return the release that runs over a target's DirectML.
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from dml_tile.back_ends.deployment import Deployment, shipped
 from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
 from dml_tile.back_ends.placement import Placement, Reason
-from dml_tile.checking import check
 from dml_tile.checks.verdict import Verdict, verdict_of
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding, Severity
-from dml_tile.rules.descriptor import not_looked_at
+from dml_tile.rules.descriptor import findings_of, not_looked_at
 from dml_tile.rules.known import known_in_graph
 
 LEVEL: Final = "ORT-OPERATOR-level"
@@ -44,10 +44,10 @@ class Judged(NamedTuple):
 
 def judge(described: DescribedNode, deployment: Deployment, against: Against) -> Judged:
     """Return the verdict on the operators of a node on DirectML."""
-    judged = _judged(described, deployment, against)
+    descs = [*map(OperatorDesc.model_validate, described.descs)]
+    judged = _judged(described, descs, deployment, against)
     if judged.verdict is Verdict.REFUSED:
         return judged
-    descs = map(OperatorDesc.model_validate, described.descs)
     notes = (
         _reason(described, finding.rule, finding.about, finding.suggestion)
         for finding in known_in_graph(described.operators, descs, deployment.target)
@@ -55,7 +55,9 @@ def judge(described: DescribedNode, deployment: Deployment, against: Against) ->
     return judged._replace(notes=tuple(dict.fromkeys(notes)))
 
 
-def _judged(described: DescribedNode, deployment: Deployment, against: Against) -> Judged:
+def _judged(
+    described: DescribedNode, descs: Sequence[OperatorDesc], deployment: Deployment, against: Against
+) -> Judged:
     target = deployment.target
     if described.outcome is DescriptionOutcome.REFUSED:
         why = f"ONNX Runtime's provider refuses it before DirectML is asked: {described.reason}"
@@ -69,16 +71,15 @@ def _judged(described: DescribedNode, deployment: Deployment, against: Against) 
             return Judged(Verdict.ACCEPTED_SO_FAR, _reason(described, AT_RUN_TIME, why))
         return Judged(None, _reason(described, NOT_DESCRIBED, f"it is not described: {described.reason}{known}"))
     worst, reason = Verdict.ACCEPTED, None
-    for fields in described.descs:
-        desc = OperatorDesc.model_validate(fields)
-        findings = check(desc, target, against)
+    for fields, desc in zip(described.descs, descs, strict=True):
+        findings = findings_of(desc, target, against)
         verdict = verdict_of(findings, (), not_looked_at(desc))
         if RANKS[verdict] > RANKS[worst]:
             worst = verdict
             broken = next((each for each in findings if each.severity is Severity.ERROR), None)
             reason = _refusal(described, fields["Type"], broken) if broken else None
     if described.graph and target.level.has_graphs and worst is not Verdict.REFUSED:
-        findings = check(GraphDesc.model_validate(described.graph), target, against)
+        findings = findings_of(GraphDesc.model_validate(described.graph), target, against)
         if broken := next((each for each in findings if each.severity is Severity.ERROR), None):
             advice = shipped(deployment) if any(each.ships for each in broken.tries) else None
             why = f"CompileGraph refuses it: {broken.message} ({broken.rule})"

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dml_tile.checking import check
 from dml_tile.checks.result import Result
 from dml_tile.checks.verdict import verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Against, Finding, Position, apply_rules
 from dml_tile.readers.item import Item
-from dml_tile.rules.descriptor import findings_of_null_graph, lowest_level, not_checked, not_looked_at
+from dml_tile.rules.descriptor import findings_of, findings_of_null_graph, lowest_level, not_checked, not_looked_at
 
 if TYPE_CHECKING:
     from dml_tile.back_ends import BackEnd
@@ -63,7 +62,7 @@ def judged(
         if item.is_null_graph:
             findings += findings_of_null_graph(target, against)
         elif is_read:
-            findings += check(desc, target, against)
+            findings += findings_of(desc, target, against)
         if item.capture:
             findings = with_unmeasured_softened(findings, item.capture, target)
         for finding in findings:

@@ -103,7 +103,7 @@ def with_lowering_suggested(result: Result, item: Item, known_shapes: KnownShape
     A tile that ``is_alone`` in its source needs no pointer. Findings of an ONNX model's tile suggest other nodes first.
     """
     node = item.node
-    if not result.item.via:
+    if not result.item.via and _may_be_lowered(result, node):
         result = _with_lowering(result, known_shapes if node else KnownShapes(), is_alone)
     if node and node.dialect.specification == "ONNX":
         result = replace(result, findings=tuple(_advised(finding, node, result) for finding in result.findings))
@@ -111,8 +111,6 @@ def with_lowering_suggested(result: Result, item: Item, known_shapes: KnownShape
 
 
 def _with_lowering(result: Result, known_shapes: KnownShapes, is_alone: bool) -> Result:
-    if not _may_be_lowered(result):
-        return result
     command = _command(result, known_shapes, is_alone)
     if not command or command != printable(command):  # nobody could type it
         return result
@@ -123,14 +121,15 @@ def _with_lowering(result: Result, known_shapes: KnownShapes, is_alone: bool) ->
     return replace(result, findings=tuple(findings))
 
 
-def _may_be_lowered(result: Result) -> bool:
+def _may_be_lowered(result: Result, node: TileNode | None) -> bool:
     """Return True if a lowering can satisfy each broken rule; whether one exists is not computed."""
     item, broken = result.item, {finding.rule for finding in result.findings if finding.severity is not Severity.NOTE}
     if item.unknown or not broken or not broken <= REPAIRABLE_RULES:
         return False
-    if item.node:
-        return item.node.request.data_type in NAMED_SIZES
-    tile = tile_of(item.desc) if isinstance(item.desc, OperatorDesc | TileOperatorDesc) else None
+    if node:
+        return node.request.data_type in NAMED_SIZES
+    desc = item.desc
+    tile = tile_of(desc) if isinstance(desc, OperatorDesc | TileOperatorDesc) else None
     return tile is not None and described(tile)[0].data_type in ELEMENT_SIZES
 
 

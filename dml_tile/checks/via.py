@@ -12,7 +12,6 @@ from dml_tile.back_ends.chromium import CHROMIUM, may_use_onnx_runtime
 from dml_tile.back_ends.dialects import Request
 from dml_tile.back_ends.directml import sizes_fit
 from dml_tile.back_ends.onnxruntime import QUANTISED_SINCE, TRANSPOSES_MOVE_SINCE
-from dml_tile.checking import check
 from dml_tile.checks.result import CheckedFile, Result
 from dml_tile.checks.verdict import verdict_of
 from dml_tile.directml.enums import FeatureLevel
@@ -32,7 +31,7 @@ from dml_tile.findings import (
 )
 from dml_tile.readers.item import item_of
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.rules.descriptor import lowest_level
+from dml_tile.rules.descriptor import findings_of, lowest_level
 from dml_tile.rules.tile_findings import DISTINCT_LEVELS
 from dml_tile.simulation.target import resolve
 from dml_tile.text import plural
@@ -59,7 +58,7 @@ def judged_node(
             tile = as_optimised(node, via, target)
             findings, lowest = check_node(tile, target, via, against), lowest_level_through(tile, via, target)
         else:
-            findings = refused or check(desc, target, against)
+            findings = refused or findings_of(desc, target, against)
         item = replace(item_of(tile), source=source, via=via.name if via else "")
         yield Result(item, target, verdict_of(findings, item.unknown), findings, lowest)
 
@@ -157,7 +156,7 @@ def _findings(request: Request, back_end: BackEnd, target: Target, against: Agai
         return own
     # a back end that converts to UINT describes another tile, unless the tile is empty
     lost = () if 0 in request.output_shape else tuple(sizes_fit.findings(request, target))
-    return lost + (check(result.desc, target, against) if result.desc else ())
+    return lost + (findings_of(result.desc, target, against) if result.desc else ())
 
 
 def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:

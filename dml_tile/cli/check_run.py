@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -113,15 +113,15 @@ class CheckRun:
 
     def __init__(self, options: CheckOptions, config: Config) -> None:
         self.options, self.config = options, config
-        links_root = folder_of_links(options.root)
+        self._links_root = folder_of_links(options.root)
         self.formats = wanted_formats(options.formats)
         paths: Sequence[str] = () if options.files_from else config.settings.paths
         self.names = [*config.settings.paths] if "paths" in config.options else [*paths]
-        self.names += names_in(options.files_from, config.file, links_root) if options.files_from else []
+        self.names += names_in(options.files_from, config.file, self._links_root) if options.files_from else []
         stdin_name = _stdin_name(options.stdin_filename, self.names)
         shown_names = [stdin_name if name == STANDARD_INPUT else name for name in self.names]
         self.root = repository_root(shown_names) if options.root is None else options.root
-        known, self.old_baseline = _baselines(config.settings.baseline, options.write_baseline, links_root)
+        known, self.old_baseline = _baselines(config.settings.baseline, options.write_baseline, self._links_root)
         targets = tuple(chosen_targets(config.settings.targets if "targets" in config.options else (), config))
         self.questions = Questions(
             targets=targets,
@@ -148,7 +148,7 @@ class CheckRun:
         self._files: list[CheckedFile] = []
         self._entries: set[Entry] = set()
 
-    @property
+    @cached_property
     def is_project(self) -> bool:
         """True if the settings name the files, or the command names the settings' folder."""
         return not self.names_files or any(map(self._is_settings_folder, self.names))
@@ -190,7 +190,7 @@ class CheckRun:
             skips_others=options.skip_others,
             ignores_none=options.no_ignore,
             via=self.questions.via,
-            root=folder_of_links(options.root),
+            root=self._links_root,
         )
         if self._is_via_an_option and all(self._of_names.get(name) == [name] for name in self.names):
             require_models(config.settings.via or "", files)
@@ -353,6 +353,8 @@ class CheckRun:
         With --skip-others, as from the hook, there need be no model.
         """
         known, given = self.questions.known_shapes, self.config.options
+        if given.isdisjoint(("dim", "input_shape")):
+            return
         asked = KnownShapes(known.dims if "dim" in given else {}, known.input_shapes if "input_shape" in given else {})
         there = ModelFacts(
             frozenset().union(*(each.facts.dimensions for each in self._files)),

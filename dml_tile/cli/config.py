@@ -132,11 +132,15 @@ class Config(NamedTuple):
 
     def selection(self) -> Selection:
         """Return the rules whose findings count. Raises ValueError for an unknown rule."""
+        if not (self.settings.select or self.settings.ignore):
+            return Selection()
         select, ignore = (self.parsed(name, lambda rules: known_rules(split(rules))) for name in ("select", "ignore"))
         return Selection(frozenset(select), frozenset(ignore))
 
     def known_shapes(self) -> KnownShapes:
         """Return the sizes and shapes of models."""
+        if not (self.settings.dim or self.settings.input_shape):
+            return KnownShapes()
         return KnownShapes(self.parsed("dim", _sizes_by_name), self.parsed("input_shape", _shapes_by_name))
 
     def back_end(self, targets: Iterable[Target]) -> BackEnd | None:
@@ -155,6 +159,8 @@ class Config(NamedTuple):
     def file_ignores(self) -> FileIgnores:
         """Return what the settings ignore in some files. Raises ConfigError for an unknown rule."""
         ignores = self.settings.per_file_ignores
+        if not ignores:
+            return FileIgnores()
         self.parsed("per_file_ignores", lambda rules: known_rules(chain.from_iterable(rules.values())))
         return FileIgnores(self._matching(ignores), tuple(ignores.values()))
 

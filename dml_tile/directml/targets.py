@@ -248,6 +248,7 @@ TargetLike = Target | FeatureLevel | str | int
 """The types that ``Target.parse`` takes."""
 
 
+@cache
 def first_directml(level: FeatureLevel) -> str:
     """Return the first widespread release of DirectML with a level."""
     return next(f"{row.version}.0" for row in DIRECTML_VERSIONS if row.level >= level and not row.remark)

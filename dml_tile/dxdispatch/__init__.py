@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 MODEL_KEYS: Final = ("resources", "dispatchables", "commands")
-
-
-def is_dxdispatch_model(data: Any) -> bool:
-    """Return True if a JSON value has a key of a DxDispatch model."""
-    return isinstance(data, dict) and not data.keys().isdisjoint(MODEL_KEYS)
+"""The keys of a DxDispatch model, one of which tells it from other objects of JSON."""

@@ -30,7 +30,7 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, ExecutionFlags, OperatorType
 from dml_tile.directml.operators import Field as OperatorField
 from dml_tile.directml.operators import OperatorRow, operators
-from dml_tile.dxdispatch import is_dxdispatch_model
+from dml_tile.dxdispatch import MODEL_KEYS
 from dml_tile.dxdispatch.rules import (
     INITIALIZED,
     TENSORS,
@@ -418,7 +418,7 @@ _PARTS: Final[dict[str, tuple[type[dict[str, Any]] | type[list[Any]], TypeAdapte
 
 def read_model(data: Any) -> Model:
     """Read a model from its JSON value. Raises InputError with all that is wrong with it."""
-    if not is_dxdispatch_model(data):
+    if not isinstance(data, dict) or data.keys().isdisjoint(MODEL_KEYS):
         expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
         message = f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too"
         raise input_error("", message)

@@ -18,7 +18,7 @@ from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operator_name, operators
-from dml_tile.dxdispatch import is_dxdispatch_model
+from dml_tile.dxdispatch import MODEL_KEYS
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import STANDARD_INPUT, require_local
 from dml_tile.files.whole import open_without_waiting, read_at_most
@@ -105,7 +105,7 @@ def read_document(text: bytes, name: str = STANDARD_INPUT) -> Iterator[ItemOrPro
     """
     try:
         document = parse_document(text)
-        if document.rest and not is_dxdispatch_model(document.value):
+        if document.rest and not _is_dxdispatch_model(document.value):
             parse_json(text)  # raises an error with the position of the rest
     except ValueError as error:
         blank = text.count(b"\n", 0, len(text) - len(text.lstrip()))
@@ -192,9 +192,13 @@ def _located(part: ItemOrProblem, text: SourceText) -> ItemOrProblem:
     return replace(part, position=part.position or (text.position(part.path) if part.path else None), line=line)
 
 
+def _is_dxdispatch_model(data: Any) -> bool:
+    return isinstance(data, dict) and not data.keys().isdisjoint(MODEL_KEYS)
+
+
 def _read_parts(document: Document, text: SourceText) -> Iterator[ItemOrProblem]:
     data = document.value
-    if is_dxdispatch_model(data):
+    if _is_dxdispatch_model(data):
         from dml_tile.readers.dxdispatch import read_model_parts  # imports more than all other kinds need
 
         yield from read_model_parts(document)
@@ -215,7 +219,7 @@ def _read_descriptor(data: Any, pointer: str, text: SourceText) -> ItemOrProblem
         data = {key: value for key, value in data.items() if key != "$schema"}
     if _CAPTURE in data:
         return _read_capture(data, pointer, text)
-    if is_dxdispatch_model(data):
+    if _is_dxdispatch_model(data):
         return unreadable(pointer, "a DxDispatch model was provided, which has to be the whole document")
     if own := _own_file(data):
         return unreadable(pointer, own)

@@ -92,7 +92,8 @@ def _is_short(result: Result) -> bool:
     """Return True for most results: none of their texts is longer than a name may be."""
     item, findings = result.item, result.findings
     texts = [item.pointer, *map(str, item.unknown[:MAX_FIELDS])]
-    texts += (text for each in findings[:MAX_FINDINGS] for text in (each.path, each.message, each.suggestion or ""))
+    tries = (part for each in findings[:MAX_FINDINGS] for way in each.tries for part in (way.text, way.command))
+    texts += chain(tries, (text for each in findings[:MAX_FINDINGS] for text in (each.path, each.message)))
     most_fields = max(len(item.unknown), len(result.not_looked_at))
     return len(findings) <= MAX_FINDINGS and most_fields <= MAX_FIELDS and max(map(len, texts)) <= MAX_NAME
 

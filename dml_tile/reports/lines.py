@@ -23,15 +23,12 @@ _WHOLE: Final = r"(?:\(dml-tile [^)]*\)|https://)\S*"
 class Line:
     """A line of a report, and how far it is indented; a row of a table is ``is_whole``, which is never wrapped."""
 
-    __slots__ = ("indent", "is_whole", "parts")
+    __slots__ = ("indent", "is_whole", "parts", "plain")
 
     def __init__(self, indent: int, *parts: Part, is_whole: bool = False) -> None:
         self.indent, self.parts, self.is_whole = indent, parts, is_whole
-
-    @property
-    def plain(self) -> str:
+        self.plain = "".join([part if isinstance(part, str) else part[0] for part in parts])
         """The text without its styles and its indent."""
-        return "".join([part if isinstance(part, str) else part[0] for part in self.parts])
 
     def __str__(self) -> str:
         return f"{' ' * self.indent}{self.plain}\n"

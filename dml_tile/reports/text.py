@@ -106,10 +106,13 @@ def captured_lines(results: Sequence[Result], against: Against) -> Iterator[Line
 def _remarks(result: Result, against: Against, fail_on: Severity | None = None) -> str:
     """Return what follows a verdict in its line."""
     captured = (wording.WHERE_CAPTURED.get(finding.rule, "") for finding in result.findings)
-    fails = "fails: " if not result.passes(fail_on) else ""
     has_part = result.not_looked_at and (result.lowest_level is not None or result.verdict != Verdict.REFUSED)
     remarks = (
-        *(f"{fails}{what}" for what in captured if what and result.verdict != Verdict.REFUSED),
+        *(
+            what if result.passes(fail_on) else f"fails: {what}"
+            for what in captured
+            if what and result.verdict != Verdict.REFUSED
+        ),
         wording.not_looked_at(result.not_looked_at) if has_part else "",  # what no level takes needs no other reason
         _lowest(result) if against == "both" else "",
         wording.remarks(result),
@@ -392,14 +395,15 @@ class TextReport(Report):
     def end(self, files: Sequence[CheckedFile]) -> None:
         """Print the notes, then the summary: the counts, and the models that have tiles."""
         others = {rule: count - MAX_IN_A_LINE for rule, count in self._notices.items() if count > MAX_IN_A_LINE}
-        self._print(Line(0, f"and {count} more of {rule}") for rule, count in others.items())
+        lines = [Line(0, f"and {count} more of {rule}") for rule, count in others.items()]
         if self.options.is_quiet:
+            self._print(lines)
             return
         notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
         notes += [_HOW_TO_FIX] * self._lacks_sizes
         if self._unchanged:
             notes.append(f"{_AS_HANDED_ON}{self._back_ends_to_ask()}")
-        lines = [Line(0, (f"note: {note}", "dim")) for note in notes]
+        lines += [Line(0, (f"note: {note}", "dim")) for note in notes]
         if self.passed_over:
             lines.append(Line(0, wording.passed_over(self.passed_over)))
         problems, is_placed = self.problems, any(each.placed for each in files)

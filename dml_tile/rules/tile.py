@@ -176,7 +176,7 @@ def elements_beyond_a_view(buffer: BufferTensorDesc, target: Target) -> int:
 @INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType")
 def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     """InputTensor and OutputTensor have the same DataType."""
-    for message in _mismatch(tile, "tensor data types", lambda desc: DATA_TYPE.write(desc.data_type)):
+    for message in _mismatch(tile, "tensor data types", lambda desc: desc.data_type, DATA_TYPE.write):
         assert tile.input, "it has another"
         path = "OutputTensor.DataType"
         yield Violation(path, message, edit=set_to(tile.input.desc.data_type, path))
@@ -193,10 +193,12 @@ def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation
         yield Violation("OutputTensor.DimensionCount", message, edit=edit)
 
 
-def _mismatch(tile: TileView, what: str, value_of: Callable[[BufferTensorDesc], object]) -> Iterator[str]:
+def _mismatch(
+    tile: TileView, what: str, value_of: Callable[[BufferTensorDesc], int], shown: Callable[[int], object] = int
+) -> Iterator[str]:
     """Yield the message about a field that the two tensors do not have in common."""
     if tile.input and tile.output and (given := value_of(tile.output.desc)) != (other := value_of(tile.input.desc)):
-        yield f"mismatched {what}. OutputTensor has {given}, while InputTensor has {other}"
+        yield f"mismatched {what}. OutputTensor has {shown(given)}, while InputTensor has {shown(other)}"
 
 
 @INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-Sizes")
