@@ -262,7 +262,8 @@ def test_a_row_without_a_source_is_not_loaded(tmp_path: Path) -> None:
     [
         ("windows-11-22h2", "DirectML 1.8.0 may"), ("windows-11-23h2+no-double-precision", "DirectML 1.8.0 may"),
         ("onnxruntime-directml-1.11.1", "DirectML 1.8.0 may"), ("directml-1.8", "DirectML 1.8.0 may"),
-        ("directml-1.8.1", "DirectML 1.8.1 may"), ("4_1", "DirectML at 4_1 may"),
+        ("directml-1.8.1", "DirectML 1.8.1 may"), ("directml-1.7.0", "DirectML 1.7.0 may"),
+        ("4_1", "DirectML at 4_1 may"),
         ("directml-1.6.0", ""), ("directml-1.8.2", ""), ("5_0", ""), ("onnxruntime-directml-1.12.1", ""),
     ],
 )  # fmt: skip

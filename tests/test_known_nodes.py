@@ -317,3 +317,22 @@ def test_the_notes_on_operators_of_nodes_are_selected_and_counted_as_others(tmp_
     assert invoke(*arguments, "--fail-on", "note", "--ignore", "ORT-KNOWN").exit_code == 1
     for form in ("json", "jsonl", "sarif", "html", "markdown", "junit", "concise", "github", "gitlab"):
         assert "DML-KNOWN-grouped-convolution" in invoke(*arguments, "--format", form).stdout, form
+
+
+@pytest.mark.parametrize(
+    ("arguments", "release"),
+    [(("-t", "6_2"), "1.24"), (("-t", "directml-1.12.1"), "1.24"), (("-t", "onnxruntime-directml-1.18.1"), "1.18")],
+)
+def test_the_notes_on_nodes_go_by_the_release_that_the_back_end_means(
+    tmp_path: Path, arguments: tuple[str, ...], release: str
+) -> None:
+    note = f"note[ORT-KNOWN-asin] Asin-7: onnxruntime {release} is known to be up to 1e-4 off"
+    assert note in printed(tmp_path, unary("Asin"), *arguments)
+
+
+def test_a_named_release_over_a_windows_has_its_own_notes_and_the_directml_of_windows(tmp_path: Path) -> None:
+    arguments = "check", str(written(tmp_path, RESIZE_11, 11)), "-t", "windows-11-22h2", "--via"
+    assert "ORT-KNOWN-resize-nearest-tie" in invoke(*arguments, "ort-1.11").stdout
+    assert "ORT-KNOWN-resize-nearest-tie" not in invoke(*arguments, "ort-1.12").stdout
+    grouping = "check", str(written(tmp_path, grouped(4), 13)), "-t", "windows-11-22h2", "--via", "ort-1.12"
+    assert GROUPED in invoke(*grouping).stdout

@@ -44,14 +44,18 @@ def opset_advice(
 def _opset_of_all(model: LoadedModel, release: Version) -> int | None:
     """Return the newest opset that a release loads, at which it has a kernel for each node of which it has kernels."""
     kernels, nodes = directml_kernels(release), [*_each(model.nodes)]
+    registered = {name: {kernel.since for kernel in each} for (domain, name), each in kernels.items() if not domain}
+    operators = {node.place.operator: node.version_at for node in nodes}
+    for opset in range(limits_at(release).opsets[""], _FIRST - 1, -1):
+        versions = {name: version_at(opset) for name, version_at in operators.items()}
+        has_kernels = all(version and version in registered.get(name, {version}) for name, version in versions.items())
+        if has_kernels and all(_fits(node, versions[node.place.operator]) for node in nodes):
+            return opset
+    return None
 
-    def is_taken(node: ModelNode, opset: int) -> bool:
-        version, registered = node.version_at(opset), kernels.get(("", node.place.operator))
-        has_kernel = not registered or any(kernel.since == version for kernel in registered)
-        return bool(version) and has_kernel and (version >= node.place.version or node.fits(version))
 
-    opsets = range(limits_at(release).opsets[""], _FIRST - 1, -1)
-    return next((opset for opset in opsets if all(is_taken(node, opset) for node in nodes)), None)
+def _fits(node: ModelNode, version: int) -> bool:
+    return version >= node.place.version or node.fits(version)
 
 
 def _each(nodes: Sequence[ModelNode]) -> Iterator[ModelNode]:
