@@ -33,7 +33,7 @@ from tests.helpers.command_line import invoke
 from tests.helpers.compilers import COMPILERS, WARNINGS, compiled, needs_compiler, stand_in_headers
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, row
 from tests.helpers.kernel_nodes import kernel_node
-from tests.helpers.onnx_graphs import tensor
+from tests.helpers.onnx_graphs import tensor, typed
 from tests.helpers.paths import EXAMPLES
 from tests.test_model_nodes import save
 
@@ -335,6 +335,14 @@ def test_emit_prints_the_graphs_of_a_model_that_check_reads(tmp_path: Path) -> N
     checked = invoke("check", str(tmp_path / "graphs.jsonl"), "-t", "onnxruntime-directml-1.24.4,6_1")
     assert "2 operators: 1 refused" in checked.stdout
     assert "Nodes[3].Type: DML_GRAPH_NODE_TYPE_CONSTANT needs DML_FEATURE_LEVEL_6_2" in checked.stdout
+
+
+def test_what_a_given_size_makes_known_is_no_constant_of_the_graph(tmp_path: Path) -> None:
+    text = "s = Shape(x); r = ConstantOfShape(s); y = Add(r, x)"
+    path = save(text, str(tmp_path / "a.onnx"), inputs=[typed("x", ["N", 3])])
+    result = invoke("emit", path, "--via", "ort", "--lang", "json", "--graph", "--dim", "N=2")
+    graphs = [GraphDesc.model_validate_json(line) for line in result.stdout.splitlines()]
+    assert [check(graph, "6_4") for graph in graphs] == [()]
 
 
 def test_a_kernel_of_several_operators_is_a_graph_of_them() -> None:

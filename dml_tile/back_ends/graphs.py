@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from dml_tile.back_ends.descriptions import WITHOUT_OPERATORS, Described, KernelNode
 from dml_tile.back_ends.descriptions.tensors import SMALL_CONSTANT_BYTES, Tensor
 from dml_tile.back_ends.kernels import Version, directml_kernels
+from dml_tile.back_ends.placement import Edge
 from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import operator_named
 
@@ -33,9 +34,15 @@ _COMPILED_ALONE: Final = frozenset({("TopK", "ELEMENT_WISE_LOGICAL_XOR")})
 _CONSTANT_NODES_SINCE: Final = (1, 17)
 
 
-def in_graph(node: KernelNode, has_graphs: bool) -> KernelNode:
-    """Return a node as one that is part of a DML_GRAPH_DESC, if it may be; ``has_graphs`` says so of its graph."""
-    return node._replace(is_in_graph=has_graphs and joins_graphs(node))
+def in_graph(node: KernelNode, values: Sequence[Edge | None], has_graphs: bool) -> KernelNode:
+    """Return a node as one that is part of a DML_GRAPH_DESC, if it may be; ``has_graphs`` says so of its graph.
+
+    Of its ``values``, initialisers alone are DirectML's to own: given sizes make more of them known.
+    """
+    pairs = zip(node.inputs, values, strict=True)
+    inputs = [each and each._replace(is_own=each.is_own and bool(edge and edge.is_initialiser)) for each, edge in pairs]
+    seen = node._replace(inputs=inputs)
+    return seen._replace(is_in_graph=has_graphs and joins_graphs(seen))
 
 
 def numbered(node: KernelNode) -> KernelNode:

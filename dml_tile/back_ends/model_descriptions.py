@@ -73,7 +73,7 @@ class ModelDescriptions:
         kernel = self._kernel_of(node)
         if kernel is None:
             return -1, None
-        seen = numbered(in_graph(kernel(release), has_graphs))
+        seen = numbered(in_graph(kernel(release), node.inputs, has_graphs))
         signature = _signature(seen)
         if signature not in self._of_signatures:
             read = list[str]()
@@ -107,7 +107,7 @@ class ModelDescriptions:
         for label, node in (("maker", maker), ("reader", reader)):
             kernel = self._kernel_of(node)
             assert kernel is not None
-            seen = numbered(in_graph(kernel(release), has_graphs=True))
+            seen = numbered(in_graph(kernel(release), node.inputs, has_graphs=True))
             values = [read.get(each, each) for each in (*node.inputs, *node.outputs)]
             members.append(member_of(label, seen, described_operators(NodePlace(""), seen)[1], values))
         return graph_desc([members[0].making(value), members[1]])

@@ -11,6 +11,7 @@ from dml_tile.back_ends.placement import Placement, Reason
 from dml_tile.checks.verdict import Verdict, verdict_of
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.directml.levels import CONSTANT_NODES
 from dml_tile.directml.operators import operator_named
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding, Severity
@@ -20,6 +21,8 @@ from dml_tile.rules.known import known_in_graph
 LEVEL: Final = "ORT-OPERATOR-level"
 PROVIDER: Final = "ORT-OPERATOR-provider"
 GRAPH: Final = "ORT-OPERATOR-graph"
+CONSTANT: Final = "DML-GRAPH-Type"
+"""The rule of graphs that a constant breaks."""
 AT_RUN_TIME: Final = "ORT-OPERATOR-run-time"
 NOT_DESCRIBED: Final = "ORT-OPERATOR-not-described"
 
@@ -81,9 +84,11 @@ def _judged(
     if described.graph and target.level.has_graphs and worst is not Verdict.REFUSED:
         findings = findings_of(GraphDesc.model_validate(described.graph), target, against)
         if broken := next((each for each in findings if each.severity is Severity.ERROR), None):
-            advice = shipped(deployment) if any(each.ships for each in broken.tries) else None
+            if broken.rule == CONSTANT:
+                why = f"needs nodes of type CONSTANT ({CONSTANT_NODES.short}) in its graph, for constants below 8 bytes"
+                return Judged(Verdict.REFUSED, _reason(described, GRAPH, why, shipped(deployment), " "))
             why = f"CompileGraph refuses it: {broken.message} ({broken.rule})"
-            return Judged(Verdict.REFUSED, _reason(described, GRAPH, why, advice))
+            return Judged(Verdict.REFUSED, _reason(described, GRAPH, why))
     return Judged(worst, reason)
 
 

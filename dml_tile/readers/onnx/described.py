@@ -46,7 +46,9 @@ def read_descriptions(
         for node, reason in nodes
         if reason.placement is Placement.DIRECTML
     )
-    seen = {node: in_graph(kernel(release), may_have_graphs(nodes)) for node, kernel in described if kernel}
+    seen = {
+        node: in_graph(kernel(release), node.inputs, may_have_graphs(nodes)) for node, kernel in described if kernel
+    }
     if as_graphs:
         results = {scanned[0].graph.values[value.name].edge for value in models[0].graph.output}
         yield from described_graphs(nodes, seen, results)
