@@ -144,7 +144,7 @@ def test_text_has_a_summary_and_a_line_a_kind_and_each_node_where_it_is_asked_fo
     departure = "  note[ORT-CPU-unregistered] Det-22: no release registers Det (node 0)\n"
     assert f"; 1 value crosses between DirectML and the CPU\n{departure}" in printed
     each = check("a.onnx", "--via", "ort", "-t", NEW, "--verbose").stdout
-    assert "  3 Add-14: directml\n" in each
+    assert "  3 Add-14: directml, ELEMENT_WISE_ADD\n" in each
     assert "  0 Det-22: cpu: no release registers Det\n" in each
     assert "a.onnx at 4_0 via ort-1.24: no device\n" in check("a.onnx", "--via", "ort", "-t", "4_0").stdout
 

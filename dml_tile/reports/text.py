@@ -161,12 +161,15 @@ def own_lines(finding: Finding, *, is_below_source: bool = False) -> Iterator[Li
     yield from _try_lines(finding.suggestion)
 
 
-def _node_line(node: NodePlace, reason: Reason) -> Line:
+def _node_line(nodes: ModelNodes, node: NodePlace, reason: Reason, described: int) -> Line:
+    """Return a node with its placement, the operators that are created of it, and what is told of these."""
     from dml_tile.checks.placements import operator_name
 
     name = f" {node.name!r}" if node.name else ""
+    made = nodes.placed.descriptions[described].descs if described >= 0 else ()  # a reason names those without fields
+    operators = ", ".join(["", *(desc["Type"] for desc in made)])
     text = f": {reason.why}" if reason.text else ""
-    return Line(2, printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{text}"))
+    return Line(2, printable(f"{node.pointer}{name} {operator_name(node)}: {reason.placement}{operators}{text}"))
 
 
 def _crossing_line(crossing: Crossing) -> Line:
@@ -385,7 +388,7 @@ class TextReport(Report):
                 where, text = printable_line_start(nodes.source), f"{summary_of(nodes, i)}{remark}"
                 self._print([Line(0, (where, "bold"), f" at {nodes.label(i)}: {text}")])
             if self.options.is_verbose:
-                self._print(_node_line(node, reason) for node, reason, _ in nodes.told_at(i))
+                self._print(_node_line(nodes, *told) for told in nodes.told_at(i))
                 self._print(map(_crossing_line, nodes.crossings_at(i)))
         for departure in departures:
             targets = departure.targets if len(departure.targets) < len(nodes.targets) else ()
