@@ -132,6 +132,9 @@ def test_machine_formats_name_the_release(check: Call) -> None:
     assert node["via"] == "ort-1.18"
     (result,) = json.loads(check(*options, "--format", "sarif").stdout)["runs"][0]["results"]
     assert f"at {WINDOWS_11} via ort-1.18" in result["message"]["text"]
+    assert f"| Model | {WINDOWS_11} (5_0) via ort-1.18 |" in check(*options, "--format", "markdown").stdout
+    newer = check(resized(), "--via", "ort-1.18", "-t", "windows-11-24h2", "--format", "junit").stdout
+    assert 'name="nodes at windows-11-24h2 (6_2) via ort-1.18"' in newer
 
 
 def test_a_baseline_knows_a_release_apart(check: Call) -> None:

@@ -56,7 +56,12 @@ def test_of_the_nodes_of_many_models_only_what_a_format_lists_is_kept(
 def test_a_model_has_a_bar_and_the_numbers_of_its_nodes_at_each_target(check: Call) -> None:
     save("a = Det(x); b = Relu(a); y = Relu(b)", inputs=[typed("x", [2, 3, 3])], opset=22)
     html = check("a.onnx", "--via", "ort", "-t", f"{OLDER},{NEW},2_0", "--format", "html").stdout
-    assert texts(section(html, "nodes"), ".//thead//th") == ["Model", f"{OLDER} (6_3)", f"{NEW} (6_4)", "2_0"]
+    assert texts(section(html, "nodes"), ".//thead//th") == [
+        "Model",
+        f"{OLDER} (6_3)",
+        f"{NEW} (6_4)",
+        "2_0 via ort-1.24",
+    ]
     assert rows(html, "nodes") == [
         ["a.onnx", "does not load3 with no provider", "loads2 on DirectML2 accepted1 on the CPU", "no device"]
     ]

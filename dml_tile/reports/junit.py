@@ -65,7 +65,8 @@ class JunitReport(Report):
         for i, target in enumerate(nodes.targets):
             if not session_at(nodes, i).fails:
                 text = _element("system-out", summary_of(nodes, i))
-                self._add_case(nodes.source, f"nodes at {target.label}", None, text, "")
+                via = f" via {nodes.via.name}" if nodes.via.release else ""  # no name that changes with the newest
+                self._add_case(nodes.source, f"nodes at {target.label}{via}", None, text, "")
 
     def finding(self, finding: Finding) -> None:
         """Add an error for an unreadable file, and a test for a notice."""

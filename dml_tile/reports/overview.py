@@ -157,6 +157,8 @@ class PlacedModels:
     def __init__(self, max_listed: int) -> None:
         self.count = self.left_out = self.known = 0
         self.targets: Sequence[Target] = ()
+        self.labels: Sequence[str] = ()
+        """The targets in words, with the release of ONNX Runtime that runs there."""
         self.rows: list[tuple[str, list[PlacedCell]]] = []
         self._max_listed = max_listed
         self._departures: dict[Severity, list[Finding]] = {each: [] for each in Severity}
@@ -164,7 +166,7 @@ class PlacedModels:
     def add(self, source: str, nodes: ModelNodes) -> None:
         """Add a model, by the name that its row has."""
         self.count += 1
-        self.targets = nodes.targets
+        self.targets, self.labels = nodes.targets, [nodes.label(i) for i, _ in enumerate(nodes.targets)]
         self.known += nodes.known_kinds(*(target.name for target in nodes.targets))
         if len(self.rows) < self._max_listed:
             self.rows.append((source, [*_placed_cells(nodes)]))
