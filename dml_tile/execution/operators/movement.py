@@ -10,16 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import (
-    Array,
-    ExecutedOperator,
-    FirstRows,
-    Lengths,
-    OperatorKernels,
-    Output,
-    saturated,
-    scalar_of,
-)
+from dml_tile.execution.call import Array, ExecutedOperator, FirstRows, Lengths, OperatorKernels, saturated, scalar_of
 
 
 def positions(shape: Lengths, axes: Lengths) -> Array:
@@ -125,8 +116,7 @@ def reverse_subsequences(c: ExecutedOperator) -> Array:
 
 def nonzero_coordinates(c: ExecutedOperator) -> tuple[Array, FirstRows]:
     """Return the number of elements other than 0, and a row of coordinates for each; further rows are not written."""
-    output = c.outputs["OutputCoordinatesTensor"]
-    assert isinstance(output, Output)
+    output: Any = c.outputs["OutputCoordinatesTensor"]
     rows = np.argwhere(of_last_dimensions(c.x, output.shape[-1]) != 0)
     return np.array(len(rows), np.uint32), FirstRows(rows.reshape(*output.shape[:-2], *rows.shape))
 
