@@ -98,11 +98,12 @@ class BackEnd:
         release than the back end's.
         """
         target = resolve(target)
-        if not self.creates_a_device(target):
+        deployment = self.deployed(target)
+        if target.feature_level < self.device_level(deployment):
             reason = f"{self.needs(target)}; the target is {target.label}"
-            advice = self.advice and self.advice(self.deployed(target))
+            advice = self.advice and self.advice(deployment)
             return BackEndResult(Outcome.REFUSED, "", reason, advice, url=self.device_page)
-        return self.convert(request, self.deployed(target))
+        return self.convert(request, deployment)
 
 
 BACK_END_RULES: Final = Rules[BackEndResult](basis=Basis.INFERRED, url=pages.TILE, hresult=None)

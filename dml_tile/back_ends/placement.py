@@ -38,7 +38,9 @@ NAMELESS: Final = "(without a name)"
 
 
 class Reason(NamedTuple):
-    """A node's placement, the id of its rule (empty if there is nothing to report), and the reason in words.
+    """A *placement* of the design, as it travels between processes: the provider, and why.
+
+    ``rule`` is the rule's id, empty if there is nothing to report, ``why`` the reason in words.
 
     A sentence about the ``operator``, which has no domain here, goes on behind ``joint``; empty for other reasons.
     """
