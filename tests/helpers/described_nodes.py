@@ -9,19 +9,27 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from onnx import ModelProto
 from onnx.backend.test.case.node import collect_testcases
 from pydantic import ValidationError
 
+from dml_tile.back_ends.deployment import deployed
+from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.back_ends.descriptions import OpenDescription, ProviderRefusal, describe
 from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.kernels import releases
+from dml_tile.directml.targets import Target
+from dml_tile.errors import InputError
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.onnx.described import read_descriptions
 from dml_tile.readers.onnx.nodes import default_opset
 from tests.helpers.described_execution import kernel_of
 from tests.helpers.kernel_nodes import kernel_node, operator_descs
+from tests.helpers.played_lives import Life
 
 TYPES = ("float32", "float16", "int8", "uint8", "int32", "int64", "uint32")
 
@@ -108,3 +116,32 @@ def distinct_descs(nodes: Iterable[KernelNode]) -> list[dict[str, Any]]:
         with suppress(ProviderRefusal, OpenDescription, ValidationError):
             found |= dict.fromkeys(desc.model_dump_json(by_alias=True) for desc in operator_descs(describe(node)))
     return [*map(json.loads, found)]
+
+
+def static_partitions() -> Iterator[dict[str, Any]]:
+    """Yield the graphs that the provider compiles of onnx's node tests: those of several nodes are models.
+
+    They are those of 1.16, which has no nodes of type CONSTANT: the library for Linux compiles none.
+    """
+    deployment = deployed(Target.parse("windows-11-24h2"), "1.16")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "model.onnx")
+        for test in node_tests().values():
+            path.write_bytes(test.model.SerializeToString())
+            with suppress(InputError):
+                parts = read_descriptions(path, KnownShapes(), deployment, as_graphs=True)
+                yield from (part.graph for part in parts if isinstance(part, DescribedNode) and part.graph)
+
+
+_EDGES: Final = {
+    "InputEdges": ("GraphInputIndex", "ToNodeIndex", "ToNodeInputIndex"),
+    "OutputEdges": ("FromNodeIndex", "FromNodeOutputIndex", "GraphOutputIndex"),
+    "IntermediateEdges": ("FromNodeIndex", "FromNodeOutputIndex", "ToNodeIndex", "ToNodeInputIndex"),
+}
+
+
+def compiling(graph: dict[str, Any]) -> Life:
+    """The life that compiles a graph."""
+    edges = {array: [[edge[name] for name in names] for edge in graph[array]] for array, names in _EDGES.items()}
+    drawn = {**graph, **edges, "Nodes": [[1, node["Operator"]] for node in graph["Nodes"]]}
+    return {"asks": False, "calls": [["CompileGraph", "d0", json.loads(json.dumps(drawn)), 0]]}

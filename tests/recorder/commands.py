@@ -23,7 +23,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import Finding
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.sources import expanded
-from tests.helpers.described_nodes import described_nodes, distinct_descs, varied
+from tests.helpers.described_nodes import compiling, described_nodes, distinct_descs, static_partitions, varied
 from tests.helpers.operator_figures import Compared, compared, figures, shortfalls, tally
 from tests.helpers.played_lives import Life
 from tests.helpers.recorded_answers import text_of
@@ -154,7 +154,10 @@ def _compared_operators(
 
 
 def described(releases: Sequence[Release], options: Namespace) -> int:
-    """Compare the answers to what ONNX Runtime's provider creates of onnx's node tests, and of as many random nodes."""
+    """Compare the answers to what ONNX Runtime's provider creates of onnx's node tests, and of random nodes.
+
+    So are those to the graphs that it compiles of the tests' models.
+    """
     rng, nodes = Random(options.seed), [*described_nodes()]
     nodes += [varied(rng.choice(nodes), rng) for _ in range(options.count)]
     descs = distinct_descs(nodes)
@@ -169,6 +172,14 @@ def described(releases: Sequence[Release], options: Namespace) -> int:
         for difference in differing[: options.show]:
             print(difference)
         code |= bool(differing)
+    lives = [compiling(graph) for graph in static_partitions()]
+    for release in releases:
+        if release.operator_level.short == release.level:  # the library of 5_0 answers as 5_1
+            apart = differences(lives, release)
+            print(f"{release.level}: {len(lives)} graphs, {len(apart)} differences")
+            for each in apart[: options.show]:
+                print(each)
+            code |= bool(apart)
     return code
 
 
