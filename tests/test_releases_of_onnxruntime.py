@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from onnx import TensorProto
 
 from dml_tile import Target, check_model, sweep
 from dml_tile.back_ends import back_end_named
@@ -61,8 +62,8 @@ def test_a_patch_release_is_its_minor_release_unless_its_kernels_differ() -> Non
 @pytest.mark.parametrize(
     ("via", "expected"),
     [
-        ("ort-1.31", "ONNX Runtime 1.31 was not read, but 1.9 to 1.30; the nearest is 1.30"),
-        ("ort-1.8.1", "ONNX Runtime 1.8.1 was not read, but 1.9 to 1.30; the nearest is 1.9"),
+        ("ort-1.31", "1.31 is no known release of ONNX Runtime, as 1.9 to 1.30 are; did you mean ort-1.30?"),
+        ("ort-1.8.1", "1.8.1 is no known release of ONNX Runtime, as 1.9 to 1.30 are; did you mean ort-1.9?"),
         ("ort-2", "'2' is no release; MAJOR.MINOR was expected, such as 1.24"),
         ("ort-1.2٠", "'1.2٠' is no release"),
         ("ort-", "there is no back end 'ort-'; did you mean ort?"),
@@ -124,6 +125,14 @@ def test_a_tile_goes_through_the_release_over_any_directml(check: Call) -> None:
     save("y = Tile(x, r)", inputs=[typed("x", SHAPE)], initializer=[tensor("r", [1, 2])])
     (result,) = json.loads(check("a.onnx", "--via", "ort-1.20", "-t", "5_0", "--format", "json").stdout)["results"]
     assert (result["via"], result["verdict"]) == ("ort-1.20", "accepted")
+
+
+def test_a_tile_s_advice_ships_the_directml_of_the_release(check: Call) -> None:
+    path = save("y = Tile(x, r)", inputs=[typed("x", SHAPE, TensorProto.INT64)], initializer=[tensor("r", [1, 2])])
+    printed = check(path, "--via", "ort-1.12", "-t", "windows-11-21h2").stdout
+    assert ", or ship DirectML 1.9.0, as in onnxruntime-directml 1.12, beside the executable\n" in printed
+    assert "or later with the application" not in printed
+    assert "ship DirectML 1.7.0 or later with the application" in check(path, "-t", "4_0").stdout
 
 
 def test_machine_formats_name_the_release(check: Call) -> None:

@@ -68,5 +68,5 @@ def known_release(text: str) -> str:
         oldest, *_, newest = releases()
         nearest = version_text(min(max(version, oldest), newest))
         read = f"{version_text(oldest)} to {version_text(newest)}"
-        raise ValueError(f"ONNX Runtime {text} was not read, but {read}; the nearest is {nearest}")
+        raise ValueError(f"{text} is no known release of ONNX Runtime, as {read} are; did you mean ort-{nearest}?")
     return text if difference_of(text) else version_text(version)

@@ -25,6 +25,7 @@ from dml_tile.findings import (
     Against,
     Finding,
     Severity,
+    Try,
     apply_rules,
     bases_of,
     own_finding,
@@ -156,7 +157,17 @@ def _findings(request: Request, back_end: BackEnd, target: Target, against: Agai
         return own
     # a back end that converts to UINT describes another tile, unless the tile is empty
     lost = () if 0 in request.output_shape else tuple(sizes_fit.findings(request, target))
-    return lost + (findings_of(result.desc, target, against) if result.desc else ())
+    if not result.desc:
+        return lost
+    return lost + tuple(_as_shipped(each, back_end, target) for each in findings_of(result.desc, target, against))
+
+
+def _as_shipped(finding: Finding, back_end: BackEnd, target: Target) -> Finding:
+    """Return a finding whose advice to ship a DirectML, if it has some, is to ship that of ONNX Runtime's release."""
+    if back_end.advice is None or not any(each.ships for each in finding.tries):
+        return finding
+    advice = Try(back_end.advice(back_end.deployed(target)), ships=True)
+    return replace(finding, tries=tuple(advice if each.ships else each for each in finding.tries))
 
 
 def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
