@@ -39,7 +39,7 @@ def resized(name: str = "a.onnx") -> str:
 )
 def test_a_release_is_judged_over_the_directml_of_a_windows(check: Call, via: str, lacking: str) -> None:
     printed = check(resized(), "--via", via, "-t", WINDOWS_11).stdout
-    assert printed.startswith(f"a.onnx at {WINDOWS_11} (5_0) via {via}: 1 node on DirectML"), printed
+    assert printed.startswith(f"a.onnx at {WINDOWS_11} (5_0) via {via}: "), printed
     assert (f"needs {lacking}" in printed) == bool(lacking), printed
 
 
@@ -90,18 +90,18 @@ def test_a_package_of_another_release_is_refused(call: Call, command: str) -> No
 
 def test_a_package_of_the_same_release_is_taken(check: Call) -> None:
     printed = check(resized(), "--via", "ort-1.20", "-t", "onnxruntime-directml-1.20.1").stdout
-    assert printed.startswith("a.onnx at onnxruntime-directml-1.20.1 (6_4): 1 node on DirectML"), printed
+    assert printed.startswith("a.onnx at onnxruntime-directml-1.20.1 (6_4): it loads\n"), printed
 
 
 def test_the_newest_release_is_named_where_none_is(check: Call) -> None:
     printed = check(resized(), "--via", "ort", "-t", f"{WINDOWS_11},onnxruntime-directml-1.16.3").stdout
-    assert f"a.onnx at {WINDOWS_11} (5_0) via ort-1.24: 1 node" in printed
-    assert "a.onnx at onnxruntime-directml-1.16.3 (6_1): 1 node" in printed
+    assert f"a.onnx at {WINDOWS_11} (5_0) via ort-1.24: " in printed
+    assert "a.onnx at onnxruntime-directml-1.16.3 (6_1): " in printed
 
 
 def test_settings_and_python_take_a_release(check: Call) -> None:
     Path("pyproject.toml").write_text(f'[tool.dml-tile]\nvia = "ort-1.18"\ntargets = ["{WINDOWS_11}"]\n')
-    assert "via ort-1.18: 1 node on DirectML" in check(resized()).stdout
+    assert " via ort-1.18: " in check(resized()).stdout
     (finding,) = check_model("a.onnx", WINDOWS_11, via="ort-1.18").findings
     assert "RESAMPLE2 (5_1)" in finding.message
     assert not check_model("a.onnx", "windows-11-24h2", via="ort-1.18").findings
@@ -170,14 +170,14 @@ def test_windows_10_has_a_device_for_old_releases_and_no_interface_for_graphs(ch
     fixed, windows_10 = save("y = Relu(x)", inputs=[typed("x", SHAPE)]), ("-t", "windows-10-22h2")
     missing = "windows-10-22h2 has no IDMLDevice1, with which ONNX Runtime's provider compiles nodes of known sizes"
     printed = check(fixed, "--via", "ort-1.12", *windows_10).stdout
-    assert f": 1 accepted; the session fails: {missing} (E_NOINTERFACE 0x80004002)\n" in printed
+    assert f": the session fails: {missing} (E_NOINTERFACE 0x80004002)\n" in printed
     assert "  error[ORT-MODEL-interface] " in printed
     assert "    try: ship DirectML 1.9.0, as in onnxruntime-directml 1.12, beside the executable\n" in printed
     assert "887A0004" not in printed
     save("y = Relu(x)", "open.onnx", inputs=[typed("x", ["N", 3])])
-    assert "; it loads so far\n" in check("open.onnx", "--via", "ort-1.12", *windows_10).stdout
+    assert ": it loads so far\n" in check("open.onnx", "--via", "ort-1.12", *windows_10).stdout
     assert "no device" in check(fixed, "--via", "ort-1.14", *windows_10).stdout
-    assert "; it loads\n" in check(fixed, "--via", "ort-1.12", "-t", "2_1").stdout
+    assert ": it loads\n" in check(fixed, "--via", "ort-1.12", "-t", "2_1").stdout
 
 
 @pytest.mark.parametrize(

@@ -80,16 +80,17 @@ JUDGED: Final = {
 """The verdicts on nodes on DirectML in words, behind a number of nodes."""
 
 
-def summary_of(nodes: ModelNodes, target: int) -> str:
-    """Return the placements at a target, the verdicts on the nodes on DirectML, and what becomes of the session."""
+def summary_of(nodes: ModelNodes, target: int) -> list[str]:
+    """Return lines: what becomes of the session, where the nodes are, with verdicts, and which opset is better."""
     session = session_at(nodes, target)
     if session is Session.NO_DEVICE:
-        return str(session)
-    return "; ".join([*_counts(nodes, target), *_outcome(nodes, target, session), *_remarks(nodes, target)])
+        return [str(session)]
+    lines = "; ".join(_outcome(nodes, target, session)), "; ".join(_counts(nodes, target)), _better(nodes, target)
+    return [*filter(None, lines)]
 
 
 def _counts(nodes: ModelNodes, target: int) -> Iterator[str]:
-    """Yield the numbers of nodes by placement, those on DirectML by verdict."""
+    """Yield the numbers of nodes by placement, those on DirectML by verdict, and of values that cross between them."""
     counts, verdicts = nodes.counts[target], nodes.verdicts[target]
     first, *others = [placement for placement in PLACED if counts[placement]] or [Placement.DIRECTML]
     judged = [f"{verdicts[verdict]:,} {words}" for verdict, words in JUDGED.items() if verdicts[verdict]]
@@ -101,6 +102,9 @@ def _counts(nodes: ModelNodes, target: int) -> Iterator[str]:
         more.insert(0, begin)
     if more:
         yield ", ".join(more)
+    if crossing := len([*nodes.crossings_at(target)]):
+        between = " and ".join(MEMORIES.values())
+        yield f"{plural(crossing, 'value')} cross{'es' * (crossing == 1)} between {between}"
 
 
 def _outcome(nodes: ModelNodes, target: int, session: Session) -> Iterator[str]:
@@ -128,10 +132,8 @@ def _open(nodes: ModelNodes, target: int) -> Iterator[str]:
             yield f"{plural(count, 'node')} on DirectML {'is' if count == 1 else 'are'} {JUDGED[verdict]}"
 
 
-def _remarks(nodes: ModelNodes, target: int) -> Iterator[str]:
-    """Yield how many values cross between DirectML and the CPU, and which opset would serve more nodes."""
-    if crossing := len([*nodes.crossings_at(target)]):
-        first, second = MEMORIES.values()
-        yield f"{plural(crossing, 'value')} cross{'es' * (crossing == 1)} between {first} and {second}"
-    if advice := nodes.opset_at(target):
-        yield f"exported at opset {advice.opset}, {advice.on_directml:,} of {advice.nodes:,} would be on DirectML"
+def _better(nodes: ModelNodes, target: int) -> str:
+    """Return the opset that serves more nodes; empty if none does."""
+    if not (advice := nodes.opset_at(target)):
+        return ""
+    return f"exported at opset {advice.opset}, {advice.on_directml:,} of {advice.nodes:,} would be on DirectML"

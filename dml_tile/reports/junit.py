@@ -64,7 +64,7 @@ class JunitReport(Report):
         """Add a passed test for each target at which the model is not known to fail."""
         for i, target in enumerate(nodes.targets):
             if not session_at(nodes, i).fails:
-                text = _element("system-out", summary_of(nodes, i))
+                text = _element("system-out", "\n".join(summary_of(nodes, i)))
                 via = f" via {nodes.via.name}" if nodes.via.release else ""  # no name that changes with the newest
                 self._add_case(nodes.source, f"nodes at {target.label}{via}", None, text, "")
 

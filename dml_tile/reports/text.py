@@ -385,8 +385,11 @@ class TextReport(Report):
             if departures or not is_quiet:
                 known = nodes.known_kinds(target.name)
                 remark = f"; {plural(known, 'finding')} {IN_BASELINE}" if known else ""
-                where, text = printable_line_start(nodes.source), f"{summary_of(nodes, i)}{remark}"
-                self._print([Line(0, (where, "bold"), f" at {nodes.label(i)}: {text}")])
+                outcome, *others = summary_of(nodes, i)
+                where = printable_line_start(nodes.source), "bold"
+                self._print(
+                    [Line(0, where, f" at {nodes.label(i)}: {outcome}{remark}"), *(Line(2, each) for each in others)]
+                )
             if self.options.is_verbose:
                 self._print(_node_line(nodes, *told) for told in nodes.told_at(i))
                 self._print(map(_crossing_line, nodes.crossings_at(i)))
