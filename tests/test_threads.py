@@ -64,7 +64,7 @@ REPORTS: Final = {
         OPEN_HALF, 13, "ort-1.16", WINDOWS, "it loads; running fails: Resize-13 'half' needs RESAMPLE2 (5_1)"
     ),
     "17307: its DirectML copied beside it": Report(
-        HALF, 13, "ort-1.16", "onnxruntime-directml-1.16.3", "1 node on DirectML: 1 accepted; it loads"
+        HALF, 13, "ort-1.16", "onnxruntime-directml-1.16.3", "it loads\n  1 node on DirectML: 1 accepted"
     ),
     "pykeio/ort#398, 25926: LayerNormalization over Windows 11": Report(
         NORM, 17, "ort-1.22", "windows-11-24h2", "LayerNormalization-17 'norm' needs MEAN_VARIANCE_NORMALIZATION2 (6_3)"
@@ -118,7 +118,7 @@ REPORTS: Final = {
         "provided, but 1 or InputTensor.Sizes[1] = 1 was expected",
     ),
     "PR 12693: the same from 1.13 on": Report(
-        INSTANCE, 13, "ort-1.13", "onnxruntime-directml-1.13.1", "1 node on DirectML: 1 accepted; it loads"
+        INSTANCE, 13, "ort-1.13", "onnxruntime-directml-1.13.1", "it loads\n  1 node on DirectML: 1 accepted"
     ),
     "11902: quantised without an axis": Report(
         QUANTIZED,
@@ -128,10 +128,10 @@ REPORTS: Final = {
         f"the session fails: QuantizeLinear-13 'q': {BEFORE}: axis 1 of 1 dimensions",
     ),
     "11902: the same at opset 10": Report(
-        QUANTIZED, 10, "ort-1.11", "onnxruntime-directml-1.11.1", "1 node on DirectML: 1 accepted; it loads"
+        QUANTIZED, 10, "ort-1.11", "onnxruntime-directml-1.11.1", "it loads\n  1 node on DirectML: 1 accepted"
     ),
     "11902: the same from 1.12 on": Report(
-        QUANTIZED, 13, "ort-1.12", "onnxruntime-directml-1.12.1", "1 node on DirectML: 1 accepted; it loads"
+        QUANTIZED, 13, "ort-1.12", "onnxruntime-directml-1.12.1", "it loads\n  1 node on DirectML: 1 accepted"
     ),
     "PR 19081: a scale of one value": Report(
         SCALE_OF_ONE,
@@ -141,7 +141,7 @@ REPORTS: Final = {
         f"the session fails: QuantizeLinear-13 'q': {BEFORE}: 1 scales or zero points along an axis of 3",
     ),
     "PR 19081: the same from 1.17 on": Report(
-        SCALE_OF_ONE, 13, "ort-1.17", "onnxruntime-directml-1.17.0", "1 node on DirectML: 1 accepted; it loads"
+        SCALE_OF_ONE, 13, "ort-1.17", "onnxruntime-directml-1.17.0", "it loads\n  1 node on DirectML: 1 accepted"
     ),
     "14835: a bias of a quantised model": Report(
         BIAS,
@@ -159,10 +159,10 @@ REPORTS: Final = {
         "12, the input of 4 (DML-GRAPH-TotalTensorSizeInBytes)",
     ),
     "an Erf-GELU at opset 20": Report(
-        GELU, 20, "ort-1.20", "onnxruntime-directml-1.20.1", "1 node on the CPU, 4 gone before; it loads"
+        GELU, 20, "ort-1.20", "onnxruntime-directml-1.20.1", "it loads\n  1 node on the CPU, 4 gone before"
     ),
     "an Erf-GELU at opset 20, before 1.20": Report(
-        GELU, 20, "ort-1.19", "onnxruntime-directml-1.19.2", "1 node on DirectML: 1 accepted; 4 gone before; it loads"
+        GELU, 20, "ort-1.19", "onnxruntime-directml-1.19.2", "it loads\n  1 node on DirectML: 1 accepted; 4 gone before"
     ),
 }
 
@@ -172,5 +172,5 @@ def test_a_report_is_answered_at_its_release_and_target(check: Call, thread: str
     graph, opset, via, target, expected = REPORTS[thread]
     text = f'<ir_version: 8, opset_import: ["" : {opset}]> {graph}'
     Path("model.onnx").write_bytes(parser.parse_model(text).SerializeToString())
-    first, *_ = check("model.onnx", "--via", via, "-t", target).stdout.splitlines()
-    assert first.endswith(expected), first
+    printed = check("model.onnx", "--via", via, "-t", target).stdout
+    assert f": {expected}\n" in printed
