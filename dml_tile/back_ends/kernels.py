@@ -102,6 +102,7 @@ def releases() -> Mapping[Version, RuntimeRelease]:
     }
 
 
+@cache
 def limits_at(release: Version) -> RuntimeRelease:
     """Return the limits of a release, or of the nearest whose tables were read."""
     oldest, *_, newest = releases()

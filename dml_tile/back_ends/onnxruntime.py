@@ -44,7 +44,8 @@ def _provider_tile(request: Request, deployment: Deployment) -> BackEndResult:
         text = f"no provider of ONNX Runtime has {request.dialect}; {taken} are taken"
         return BackEndResult(Outcome.REFUSED, reason=text)
     version = 6 if request.dialect is ONNX_TILE_6 else 13
-    value = Edge(_ONNX_NAMES.get(request.onnx_type, request.onnx_type))
+    onnx_type = request.onnx_type
+    value = Edge(_ONNX_NAMES.get(onnx_type, onnx_type))
     tile = ModelNode(NodePlace("0", "", "", "Tile", version), (value, Edge("int64")), (value,), _FORMALS)
     ((_, reason),) = place(LoadedModel(0, {"": version}, [tile]), deployment).nodes
     if reason.placement is not Placement.DIRECTML:
@@ -55,19 +56,19 @@ def _provider_tile(request: Request, deployment: Deployment) -> BackEndResult:
     if rank > most:
         text = f"{rank} dimensions; the maximum is {most}"
         return BackEndResult(Outcome.REFUSED, "InputTensor.DimensionCount", text, url=_TENSOR_DESC)
-    described = describe(_kernel_node(request, version, deployment.release))
+    described = describe(_kernel_node(request, onnx_type, version, deployment.release))
     if not described:
         return BackEndResult(Outcome.NOTHING, reason="the result has no elements")
     return BackEndResult(Outcome.TILE, desc=TileOperatorDesc.model_validate(described[0].desc["Desc"]))
 
 
-def _kernel_node(request: Request, version: int, release: Version) -> KernelNode:
+def _kernel_node(request: Request, onnx_type: str, version: int, release: Version) -> KernelNode:
     repeats = np.array(request.repeats, np.uint64)
     inputs = (
-        Input("input", request.onnx_type, request.shape),
+        Input("input", onnx_type, request.shape),
         Input("repeats", "int64", repeats.shape, is_constant=True, elements=lambda: repeats),
     )
-    output = Input("output", request.onnx_type, request.output_shape)
+    output = Input("output", onnx_type, request.output_shape)
     return KernelNode("", "Tile", version, release, inputs, (output,), {})
 
 

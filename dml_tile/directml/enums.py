@@ -6,6 +6,7 @@ Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (DirectML.h)
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag
+from functools import cached_property
 from typing import Final
 
 UINT_MAX: Final = 2**32 - 1
@@ -80,7 +81,7 @@ class FeatureLevel(IntEnum):
     DML_FEATURE_LEVEL_6_3 = 0x6300
     DML_FEATURE_LEVEL_6_4 = 0x6400
 
-    @property
+    @cached_property
     def short(self) -> str:
         """The level without its prefix: ``"4_1"``."""
         return self.name.removeprefix("DML_FEATURE_LEVEL_")
