@@ -43,11 +43,11 @@ def session_at(nodes: ModelNodes, target: int) -> Session:
     rules = {nodes.placed.reasons[number].rule for number in numbers}
     if EXTERNAL_DATA in rules or any(OWN[rule].usual_severity is Severity.ERROR for rule in rules if rule):
         return Session.NO_PROVIDER
-    if nodes.lacks_graphs(target) or any(is_static for _, _, is_static in _refused(nodes, target)):
+    if nodes.lacks_graphs(target):
         return Session.FAILS
     verdicts = nodes.verdicts[target]
     if verdicts[Verdict.REFUSED]:
-        return Session.RUN_FAILS
+        return Session.FAILS if any(is_static for _, _, is_static in _refused(nodes, target)) else Session.RUN_FAILS
     if nodes.counts[target][Placement.UNKNOWN] or verdicts[None] or verdicts[Verdict.ACCEPTED_IN_PART]:
         return Session.OPEN
     return Session.LOADS_SO_FAR if verdicts[Verdict.ACCEPTED_SO_FAR] else Session.LOADS
@@ -95,7 +95,7 @@ def _counts(nodes: ModelNodes, target: int) -> Iterator[str]:
     first, *others = [placement for placement in PLACED if counts[placement]] or [Placement.DIRECTML]
     judged = [f"{verdicts[verdict]:,} {words}" for verdict, words in JUDGED.items() if verdicts[verdict]]
     more = [f"{counts[placement]:,} {PLACED[placement]}" for placement in others]
-    begin = f"{plural(counts[first], 'node')} {PLACED[first]}"
+    begin = f"{counts[first]:,} node{'s' * (counts[first] != 1)} {PLACED[first]}"
     if judged:
         yield f"{begin}: {', '.join(judged)}"
     else:
