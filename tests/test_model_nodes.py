@@ -391,6 +391,14 @@ def test_nodes_that_compute_shapes_on_the_cpu_are_one_note_whatever_their_operat
         assert printed.count(f"{said} should") == 1
 
 
+def test_nodes_whose_fields_the_run_knows_are_one_note_whatever_their_operators(check: Call) -> None:
+    save("a = Relu(x); b = Exp(a); y = Det(b)", inputs=[typed("x", ["N", 3, 3])])
+    printed = check("a.onnx", "--via", "ort", "-t", NEW).stdout
+    assert printed.count("ORT-OPERATOR-run-time") == 1
+    assert "  note[ORT-OPERATOR-run-time] 2 nodes have fields that are known at run time only\n" in printed
+    assert "run-time" not in check("a.onnx", "--via", "ort", "-t", NEW, "--dim", "N=2").stdout
+
+
 def test_sizes_that_are_given_change_no_placement(check: Call) -> None:
     save("s = Shape(x); y = Tile(s, r)", inputs=[typed("x", ["N", 3])], initializer=[tensor("r", [2])])
     for options in ([], ["--dim", "N=4"]):

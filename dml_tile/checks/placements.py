@@ -14,16 +14,21 @@ from dml_tile.back_ends.deployment import NO_GRAPHS
 from dml_tile.back_ends.described_node import DescriptionOutcome, NodePlace
 from dml_tile.back_ends.kernels import version_text
 from dml_tile.back_ends.placement import NAMELESS, Crossing, OpsetAdvice, PlacedModel, Placement, Reason
-from dml_tile.checks.described import Judged, judge
+from dml_tile.checks.described import AT_RUN_TIME, Judged, judge
 from dml_tile.checks.verdict import Verdict
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target, provider_release
 from dml_tile.findings import GONE, OWN, Against, Finding, Severity, Try, own_finding
 from dml_tile.readers.item import Item
-from dml_tile.text import plural
 
 _OF_SHAPES: Final = Reason(Placement.CPU, "ORT-CPU-preferred", "nodes compute shapes on the CPU, as they should")
-"""The one reason for all nodes that stay on the CPU since all that they need is there."""
+_OPEN: Final = Reason(Placement.DIRECTML, AT_RUN_TIME, "nodes have fields that are known at run time only")
+_OF_ONE: Final = {
+    _OF_SHAPES.why: "node computes shapes on the CPU, as it should",
+    _OPEN.why: "node has fields that are known at run time only",
+}
+_TOGETHER: Final = {reason.rule: reason for reason in (_OF_SHAPES, _OPEN)}
+"""The reasons, by their rules, that are told once for all nodes, whatever their operators: nobody has to mend them."""
 
 
 def reason_kind(rule: str, message: str) -> str:
@@ -47,9 +52,9 @@ def with_places(departure: Finding, targets: Sequence[str]) -> Finding:
     if is_refused and departure.count == 1:
         text, name = f"{operator}{name}{text.removeprefix(operator)}", ""
     nodes = f"node {departure.path}{name}"
-    if departure.count and (departure.rule, departure.operator) == (_OF_SHAPES.rule, ""):
-        verb, they = ("computes", "it") if departure.count == 1 else ("compute", "they")
-        text = f"{plural(departure.count, 'node')} {verb} shapes on the CPU, as {they} should"
+    if departure.count and departure.about in _OF_ONE:
+        words = _OF_ONE[departure.about] if departure.count == 1 else departure.about
+        text = f"{departure.count:,} {words}"
     elif departure.count:
         where[:0] = [nodes] if departure.count == 1 else [f"{departure.count:,} nodes", f"first {nodes}"]
     return replace(departure, message=f"{text} ({', '.join(where)})" if where else text)
@@ -199,12 +204,13 @@ class ModelNodes:
             text = f"{on_cpu} nodes are on the CPU; max-cpu-nodes allows {self.max_cpu_nodes}"
             yield "", Reason(Placement.CPU, "ORT-MODEL-cpu-nodes", text), None
         for node, reason, described in self.at(target):
-            if reason.rule == _OF_SHAPES.rule:
-                yield "", _OF_SHAPES, node
-            elif reason.rule and reason.placement is not Placement.DIRECTML and reason not in of_model:
-                yield operator_name(node), reason, node
-            elif described >= 0 and not is_tile(node) and (refusal := self.judged[target][described].reason):
-                yield operator_name(node), refusal, node
+            if reason.placement is Placement.DIRECTML:
+                told = self.judged[target][described].reason if described >= 0 and not is_tile(node) else None
+            else:
+                told = reason if reason.rule and reason not in of_model else None
+            if told:
+                together = _TOGETHER.get(told.rule)
+                yield "" if together else operator_name(node), together or told, node
             yield from ((operator_name(node), note, node) for note in self.judged_of(target, described).notes)
         yield from ((operator_name(node), reason, node) for node, reason in self.placed.notes_at(target))
 
