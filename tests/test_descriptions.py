@@ -20,8 +20,10 @@ from dml_tile.back_ends.descriptions import (
     described_node,
     operators_of,
 )
+from dml_tile.back_ends.descriptions.node import KernelNode
 from dml_tile.back_ends.descriptions.rows import FUSED_DOMAIN, fused_operator, possible_of
-from dml_tile.back_ends.kernels import directml_kernels, releases
+from dml_tile.back_ends.kernels import Version, directml_kernels, releases
+from dml_tile.back_ends.model_descriptions import described_alike
 from dml_tile.directml.operators import operators
 from dml_tile.directml.targets import NEWEST_PROVIDER, Target, target_names
 from dml_tile.findings import Severity
@@ -251,3 +253,15 @@ def test_every_registered_operator_is_described_and_no_name_exceeds_the_level_of
             for name in operators_of(domain, operator, kernel.since, release):
                 assert package is None or levels[name] <= Target.parse(package).feature_level
     assert package or release > NEWEST_PROVIDER
+
+
+@pytest.mark.parametrize("release", [each for each in releases() if described_alike(each) != each])
+def test_releases_that_are_taken_to_create_the_same_operators_do(release: Version) -> None:
+    rng, nodes = Random(0), [*described_nodes()]
+    for node in (*nodes, *(varied(rng.choice(nodes), rng) for _ in range(500))):
+        assert outcome(node._replace(release=release)) == outcome(node._replace(release=described_alike(release))), node
+
+
+def outcome(node: KernelNode) -> tuple[str, Any]:
+    found = described_node(NodePlace(""), node)
+    return found.outcome, (found.reason, found.operators, found.descs)

@@ -30,6 +30,15 @@ KernelOf: TypeAlias = Callable[[ModelNode], Callable[[Version], KernelNode] | No
 PlacedNodes: TypeAlias = Sequence[tuple[ModelNode, Reason]]
 
 
+_ALIKE: Final = ((1, 21), (1, 24))
+"""The first and the last of the releases that create the same operators of a node."""
+
+
+def described_alike(release: Version) -> Version:
+    """Return the newest release that creates of each node what this one does."""
+    return _ALIKE[1] if _ALIKE[0] <= release <= _ALIKE[1] else release
+
+
 class _Ends(NamedTuple):
     """The bytes that a node's operators read and write of values, by the place of each in its inputs and outputs."""
 
@@ -74,6 +83,7 @@ class ModelDescriptions:
         if kernel is None:
             return -1, None
         seen = numbered(in_graph(kernel(release), node.inputs, has_graphs))
+        seen = seen._replace(release=described_alike(release))
         signature = _signature(seen)
         if signature not in self._of_signatures:
             read = list[str]()

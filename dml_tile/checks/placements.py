@@ -121,8 +121,8 @@ class ModelNodes:
     has_device: list[bool] = field(init=False)
     """Whether ONNX Runtime creates a device, a target each."""
     counts: list[Counter[Placement]] = field(init=False)
-    judged: list[list[Judged]] = field(init=False)
-    """What each of the distinct descriptions comes to, a list a target."""
+    judged: list[dict[int, Judged]] = field(init=False)
+    """What each of the distinct descriptions at a target comes to, by its number."""
     verdicts: list[Counter[Verdict | None]] = field(init=False)
     """The numbers of nodes on DirectML by the verdict on their operators, a target each; None: not described."""
     departures: list[Finding] = field(init=False)
@@ -133,10 +133,12 @@ class ModelNodes:
         self.has_device = [self.via.creates_a_device(target) for target in self.targets]
         self.counts = [Counter(reason.placement for _, reason in self.placed.at(i)) for i in range(len(self.targets))]
         self.judged = [
-            [judge(each, self.via.deployed(target), self.against) for each in self.placed.descriptions]
-            if has_device
-            else []
-            for target, has_device in zip(self.targets, self.has_device, strict=True)
+            {
+                number: judge(self.placed.descriptions[number], self.via.deployed(target), self.against)
+                for number in dict.fromkeys(self._on_directml(i))
+                if number >= 0 and self.has_device[i]
+            }
+            for i, target in enumerate(self.targets)
         ]
         self.verdicts = [
             Counter(self.judged_of(i, number).verdict for number in self._on_directml(i))
