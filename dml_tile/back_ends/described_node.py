@@ -37,8 +37,8 @@ class DescribedNode:
     """The operators that the provider creates of a node of a model: their names, and their DML_OPERATOR_DESCs.
 
     Of a node whose outcome is another than DESCRIBED, ``reason`` says why, ``operators`` are the names that are known
-    anyway, and there are no descriptors. ``graph`` is a
-    DML_GRAPH_DESC of what CompileGraph may refuse: the node's operators behind those that make its inputs otherwise.
+    anyway, and there are no descriptors. ``graph`` is a DML_GRAPH_DESC that CompileGraph may refuse: the node's
+    operators, with its small constants, behind those that write an input otherwise than it is read.
     """
 
     place: NodePlace
