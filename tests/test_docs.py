@@ -245,14 +245,15 @@ BLOCKS: Final = list(blocks_of(README))
 CONSOLES: Final = [command for block in BLOCKS if block.language == "console" for command in commands_of(block.text)]
 PYTHON: Final = [block.text for block in BLOCKS if block.language == "python"]
 TESTS: Final = "pytest -n auto --dist worksteal"
-MAX_LINES: Final = 130
+MAX_LINES: Final = 125
 SET_UP: Final = "python3 -m venv .venv && .venv/bin/pip install -q "
 
 
 def test_readme_begins_with_the_two_commands() -> None:
     first, shown = CONSOLES[0]
     assert first.startswith(f"{SET_UP}'.[onnx]' && .venv/bin/dml-tile check examples/models/classifier.onnx --via ort ")
-    assert first.endswith(" && .venv/bin/dml-tile check examples/int64.json --target windows-11-21h2 --fail-on never")
+    assert " && .venv/bin/dml-tile check examples/int64.json --target windows-11-21h2 --fail-on never && " in first
+    assert first.endswith(" && .venv/bin/dml-tile run examples/reduce.json")
     assert shown == "", "the picture below it shows what is printed"
     later_pip = SET_UP.replace("venv .", "venv --upgrade-deps .")
     assert CONSOLES[1:] == [(f"{later_pip}'.[test]' && .venv/bin/{TESTS}", "")]
@@ -264,7 +265,7 @@ def test_a_command_in_readme_s_text_runs(call: Call) -> None:
     commands = [" ".join(command.split()) for command in re.findall(r"`(?:\.venv/bin/)?dml-tile ([^`]+)`", README)]
     asking = [command for command in commands if command.partition(" ")[0] in ("explain", "device", "levels")]
     assert len(asking) == 3
-    assert [call(*shlex.split(command)).exit_code for command in asking] == [0, 1, 0]
+    assert [call(*shlex.split(command)).exit_code for command in asking] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("code", [code for code in PYTHON if "def test_" not in code])
