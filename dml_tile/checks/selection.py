@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from dml_tile.checks.files import NO_EXCLUSION, Exclusion
 from dml_tile.findings import UNUSED_IGNORE, Finding, own_finding
@@ -57,11 +57,8 @@ def known_rules(names: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-class Suppression(NamedTuple):
-    """A rule, or the first words of several, that a pattern, by its number, suppresses."""
-
-    rule: str
-    pattern: int
+Suppression: TypeAlias = tuple[str, int]
+"""A rule, or the first words of several, and the number of a pattern that suppresses it."""
 
 
 class FileIgnores:
@@ -78,7 +75,7 @@ class FileIgnores:
         if key not in self._known:
             names = frozenset(beginnings(rule_id))
             self._known[key] = frozenset(
-                Suppression(rule, pattern) for pattern in patterns for rule in names.intersection(self.rules[pattern])
+                (rule, pattern) for pattern in patterns for rule in names.intersection(self.rules[pattern])
             )
         return self._known[key]
 
@@ -91,6 +88,6 @@ class FileIgnores:
         """
         for number, (pattern, rules) in enumerate(zip(self.files.patterns.lines, self.rules, strict=True)):
             for rule in rules:
-                if Suppression(rule, number) not in met and (is_whole or number in patterns):
+                if (rule, number) not in met and (is_whole or number in patterns):
                     message = f"per-file-ignores: {pattern!r}: {rule} silences nothing"
                     yield own_finding(UNUSED_IGNORE, message, source=file)
