@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from glob import has_magic
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.errors import ConfigError, InputError
 from dml_tile.files.paths import (
@@ -119,14 +119,6 @@ def names_in(file: str, settings_file: str = "", root: str = "") -> list[str]:
     return [ListedPath(os.fsdecode(name), *folder) for name in dict.fromkeys(names) if name]
 
 
-class NamedFiles(NamedTuple):
-    """The files to check, each once; the skipped ones; and the files of each name that has to hold something."""
-
-    files: list[str]
-    passed_over: list[Finding]
-    of_names: dict[str, list[str]]
-
-
 def files_named(
     names: Sequence[str],
     complain: Complain,
@@ -136,8 +128,8 @@ def files_named(
     ignores_none: bool = False,
     via: BackEnd | None = None,
     root: str = "",
-) -> NamedFiles:
-    """Return the files to check, of names, patterns and folders, and the skipped ones.
+) -> tuple[list[str], list[Finding], dict[str, list[str]]]:
+    """Return the files to check, each once, the skipped ones, and the files of each name that has to hold something.
 
     Files that the ``exclusion`` names are skipped everywhere; with ``skips_others``, so are files without tiles, and
     models that the back end ``via`` does not read. ``ignores_none`` and ``root`` are passed to ``expanded``.
@@ -191,7 +183,7 @@ def files_named(
             for found_over in passed:
                 over.setdefault(_identity(found_over.source), found_over)
     passed_over = [one for identity, one in over.items() if identity not in files]
-    return NamedFiles([*files.values()], passed_over, of_names)
+    return [*files.values()], passed_over, of_names
 
 
 def _matched(name: str, matches: Matches, complain: Complain, exclusion: Exclusion) -> list[str]:
