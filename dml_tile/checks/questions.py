@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # most checks need none
 
     from dml_tile.back_ends import BackEnd
     from dml_tile.back_ends.deployment import Deployment
-    from dml_tile.back_ends.placement import PlacedModel
+    from dml_tile.back_ends.placement import PlacedModel, Placement
     from dml_tile.checks.baseline import Baseline
     from dml_tile.checks.placements import ModelNodes
 
@@ -218,6 +218,11 @@ class ModelResults(tuple[Result, ...]):
 
     nodes: ModelNodes | None = None
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[Placement, int]:
+        """The numbers of the model's nodes by placement, such as ``counts["cpu"]``; empty without ONNX Runtime."""
+        return self.nodes.counts[0] if self.nodes else {}
 
 
 def check_model(
