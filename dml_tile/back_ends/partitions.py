@@ -1,4 +1,4 @@
-"""How ONNX Runtime's DirectML provider cuts the nodes of a graph into DML_GRAPH_DESCs.
+"""Cuts the nodes of a graph into DML_GRAPH_DESCs, as ONNX Runtime's DirectML provider does.
 
 partitions()   the cut in ONNX Runtime's order of the nodes
 sure_edges()   the edges that lie in one DML_GRAPH_DESC whatever the order, which optimisers change
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 
 class Joining(Enum):
-    """What becomes of a node: a DML_GRAPH_DESC takes it, may take it for all that is known, or never does."""
+    """Whether a DML_GRAPH_DESC takes a node, may take it for all that is known, or never does."""
 
     JOINS = "joins a graph"
     MAY_JOIN = "may join a graph"

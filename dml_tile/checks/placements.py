@@ -122,7 +122,7 @@ class ModelNodes:
     """Whether ONNX Runtime creates a device, a target each."""
     counts: list[Counter[Placement]] = field(init=False)
     judged: list[dict[int, Judged]] = field(init=False)
-    """What each of the distinct descriptions at a target comes to, by its number."""
+    """The verdicts on the distinct descriptions at a target, by their numbers."""
     verdicts: list[Counter[Verdict | None]] = field(init=False)
     """The numbers of nodes on DirectML by the verdict on their operators, a target each; None: not described."""
     departures: list[Finding] = field(init=False)

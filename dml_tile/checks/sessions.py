@@ -1,4 +1,4 @@
-"""What becomes of a session of ONNX Runtime with a model at a target, and of its nodes, in one sentence."""
+"""Tells whether ONNX Runtime makes a session of a model at a target and runs it, and where its nodes are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Session(StrEnum):
 
 
 def session_at(nodes: ModelNodes, target: int) -> Session:
-    """Return what becomes of a session at a target, by its number."""
+    """Return the outcome of a session at a target, by its number."""
     if not nodes.has_device[target]:
         return Session.NO_DEVICE
     numbers = {*nodes.placed.errors[target], *nodes.placed.placed[target]} - {-1}
@@ -81,7 +81,7 @@ JUDGED: Final = {
 
 
 def summary_of(nodes: ModelNodes, target: int) -> list[str]:
-    """Return lines: what becomes of the session, where the nodes are, with verdicts, and which opset is better."""
+    """Return lines: the outcome of the session, the nodes by placement and verdict, and an opset that is better."""
     session = session_at(nodes, target)
     if session is Session.NO_DEVICE:
         return [str(session)]
@@ -108,7 +108,7 @@ def _counts(nodes: ModelNodes, target: int) -> Iterator[str]:
 
 
 def _outcome(nodes: ModelNodes, target: int, session: Session) -> Iterator[str]:
-    """Yield what becomes of a session, and why it fails, if it does."""
+    """Yield the outcome of a session, and why it fails, if it does."""
     if session is Session.OPEN:
         yield from _open(nodes, target)
     elif session is Session.FAILS and nodes.lacks_graphs(target):
@@ -123,7 +123,7 @@ def _outcome(nodes: ModelNodes, target: int, session: Session) -> Iterator[str]:
 
 
 def _open(nodes: ModelNodes, target: int) -> Iterator[str]:
-    """Yield what keeps it open whether a model loads, of whose nodes each has a provider."""
+    """Yield the reasons why it is open whether a model loads whose nodes all have a provider."""
     if nodes.counts[target][Placement.UNKNOWN]:
         return
     yield "every node has a provider"

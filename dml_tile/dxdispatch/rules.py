@@ -32,7 +32,7 @@ NO_OPERATORS: Final = {
     "onnx": ("ONNX model", "an ONNX model was provided; check its own file"),
     "dmlserializedgraph": ("serialized graph", "a serialized graph was provided; its operators are not read"),
 }
-"""What other dispatchables are, and what is said of them, by their types in lower case: DxDispatch ignores the case."""
+"""The kinds of other dispatchables, with a sentence, by their types in lower case: DxDispatch ignores the case."""
 
 _NUMBERS_OF_TENSORS: Final = ("Sizes", "DimensionCount", "TotalTensorSizeInBytes", "GuaranteedBaseOffsetAlignment")
 _NAMES_OF_TENSORS: Final = ("Type", "DataType", "Flags")
@@ -118,7 +118,7 @@ class ModelPart:
 
     @property
     def what(self) -> str:
-        """What the part is: of a dispatchable that is no operator, which kind of other."""
+        """The kind of the part; of a dispatchable that is no operator, which other kind."""
         return self._no_operator[0] or self.kind
 
     @property

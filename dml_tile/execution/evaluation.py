@@ -156,7 +156,7 @@ class ExecutableOperator:
 
     @cached_property
     def _results(self) -> dict[str, Output | list[Output] | None]:
-        """What is computed, by field."""
+        """The computed arrays, by field."""
         return {name: _mapped(tensors, lambda tensor: tensor.output) for name, tensors in self.outputs.items()}
 
     def findings_of(self, memory: Mapping[str, Bytes]) -> Iterator[Finding]:

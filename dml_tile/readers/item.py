@@ -125,7 +125,7 @@ class Item:
 
     @property
     def part_kind(self) -> str:
-        """What a part of a DxDispatch model without a descriptor is, as ``resource``, ``shader``; empty for others."""
+        """The kind of a DxDispatch model's part without a descriptor, as ``resource``, ``shader``; empty for others."""
         return self.part.what if self.part and (self.other is not None or not self.part.is_operator) else ""
 
     @property

@@ -179,7 +179,7 @@ class PlacedModels:
 
     @property
     def fates(self) -> list[str]:
-        """Where the nodes of the listed kinds are, in words, those of DirectML's first."""
+        """The placements of the listed kinds of nodes, in words, DirectML's first."""
         there = {fate_of(departure) for departure in self.departures}
         every = (
             f"{placed}{more}" for placed in PLACED.values() for more in ("", *(f", {each}" for each in JUDGED.values()))

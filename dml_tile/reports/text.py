@@ -212,7 +212,7 @@ _RETURNS: Final = {
     HRESULT.DXGI_ERROR_UNSUPPORTED.hex: f"DMLCreateDevice1 returns {HRESULT.DXGI_ERROR_UNSUPPORTED}: ",
     HRESULT.E_NOINTERFACE.hex: f"QueryInterface returns {HRESULT.E_NOINTERFACE}: ",
 }
-"""What returns the error in place of a device, in words."""
+"""The call that returns the error in place of a device, in words."""
 
 
 def device_lines(answer: DeviceOutput) -> Iterator[Line]:
@@ -244,7 +244,7 @@ def _sentence_of(rule_id: str) -> str:
 
 
 _Told: TypeAlias = tuple[str, str, str]
-"""What a finding says: its rule, path and message."""
+"""The identity of a printed finding: its rule, path and message."""
 
 
 def _told(finding: Finding) -> _Told:
