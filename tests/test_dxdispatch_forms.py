@@ -199,7 +199,9 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
     "both `type` and `Type`": [(with_tile(tile() | {"type": "GEMM", "Type": "TILE"}), RUN, TILED)],
     '`"type": "Tile"`': [
         (with_tile({"type": "Tile"}), CHECK, "'Tile' is no operator of DirectML's"),
-        (with_tile({"type": "DML_OPERATOR_Tile"}), CHECK, "try: write a tile as DML_OPERATOR_TILE or TILE"),
+        (with_tile({"type": "DML_OPERATOR_Tile"}), CHECK, "try: write DML_OPERATOR_TILE"),
+        (with_tile({"type": "DML_OPERATOR_ELEMENTWISE_ADD"}), CHECK, "try: write DML_OPERATOR_ELEMENT_WISE_ADD"),
+        (with_tile({"type": "frobnicate"}), CHECK, "try: docs/operators.md has all names"),
     ],
     "a byte order mark": [(f"\ufeff{json.dumps(model())}", CHECK, "error[DML-DXDISPATCH-byte-order-mark]")],
     "text after the model": [

@@ -31,7 +31,7 @@ from dml_tile.text import MAX_COMPARED, nearest
 HEADER: Final = Path(__file__).with_name("header.txt")
 OPERATOR_PREFIX: Final = "DML_OPERATOR_"
 _ALIASES: Final = {"SCATTER_ELEMENTS": "SCATTER"}
-_FAMILIES: Final = "(ACTIVATION|ELEMENT_WISE)_"
+_FAMILIES: Final = "(ACTIVATION|ELEMENT_?WISE)_"
 """The beginnings of names that are often left out."""
 _MAX_ALIKE: Final = 8
 """The number of names compared letter by letter, which is slow: those that share the most pairs of letters."""
@@ -184,6 +184,8 @@ def nearest_operator_name(name: str) -> str:
 
     >>> nearest_operator_name("relu")
     'ACTIVATION_RELU'
+    >>> nearest_operator_name("ELEMENTWISE_ADD")
+    'ELEMENT_WISE_ADD'
     """
     prefix = OPERATOR_PREFIX if name.upper().startswith(OPERATOR_PREFIX) else ""
     short = name.upper().removeprefix(prefix)[:MAX_COMPARED]

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.operator_table import operator_table
-from dml_tile.directml.operators import Field, OperatorRow, operator_named
+from dml_tile.directml.operators import Field, OperatorRow, nearest_operator_name, operator_named
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.dxdispatch import MODEL_KEYS
 from dml_tile.findings import NO_OPERATOR, Basis, Finding, Rule, Rules, Severity, Violation
@@ -345,7 +345,9 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
     key = "Type" if "Type" in part.fields else "type"
     name = part.fields.get(key)
     if isinstance(name, str) and not operator_named(name):
-        yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
+        meant = nearest_operator_name(name)
+        way = f"write {meant}" if meant else "docs/operators.md has all names"
+        yield Violation(key, f"{shown(name)} is no operator of DirectML's", way)
 
 
 @DXDISPATCH_RULES.add(NO_OPERATOR, url=pages.DXDISPATCH, severity=Severity.NOTE)
