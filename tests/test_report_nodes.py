@@ -72,7 +72,7 @@ def test_a_model_has_a_bar_and_the_numbers_of_its_nodes_at_each_target(check: Ca
     notes = markdown.partition("<details><summary>1 note</summary>\n\n")[2].partition("\n\n</details>\n")[0]
     assert notes.startswith("- note ORT-CPU-unregistered in `a.onnx`")
     assert 'id="notices"' not in html
-    assert "1 model placed, 1 not loading at some target" in html
+    assert "1 model placed, 1 failing at some target" in html
 
 
 def test_below_stand_the_kinds_of_departure_the_errors_first_and_filters(check: Call) -> None:

@@ -365,7 +365,7 @@ def test_the_nodes_fit_the_window_and_bars_their_numbers(opened: Chrome, pages: 
     found: list[float] = opened.execute_script(lengths)
     assert len(found) == 5 + 1, "the placements, and the node on DirectML, accepted"
     assert max(found) - min(found) < 1 < min(found)
-    assert opened.title == "Operators on DirectML: 2 models placed, 2 not loading at some target"
+    assert opened.title == "Operators on DirectML: 2 models placed, 2 failing at some target"
 
 
 @pytest.mark.parametrize("width", [390, 1200])

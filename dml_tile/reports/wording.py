@@ -218,10 +218,10 @@ def headline(
 
 
 def placed_models(files: Iterable[CheckedFile]) -> str:
-    """Return the number of models whose nodes were placed, and of those that do not load; empty if there are none."""
+    """Return the number of models whose nodes were placed, and of those that fail; empty if there are none."""
     models = [each.placed for each in files if each.placed]
-    not_loading = sum(not each.loads for each in models)
-    fail = f", {not_loading} not loading at some target" if not_loading else ""
+    failing = sum(not each.loads for each in models)
+    fail = f", {failing} failing at some target" if failing else ""
     return f"{plural(len(models), 'model')} placed{fail}" if models else ""
 
 

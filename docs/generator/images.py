@@ -20,7 +20,7 @@ DRAWN: Final = {f"{name}.svg": f"examples/{name}.json" for name in ("strided", "
 
 _REPORT: Final = "report.png"
 _SIZE: Final = "1100,1060"
-_TARGETS: Final = "onnxruntime-directml-1.18.1,onnxruntime-directml-1.20.1,onnxruntime-directml-1.24.4"
+_TARGETS: Final = "windows-11-23h2,windows-11-24h2,onnxruntime-directml-1.24.4"
 
 
 def drawn(source: str) -> str:
