@@ -193,7 +193,8 @@ OF_TRANSFORMERS: Final = [
 
 
 def judged(text: str) -> Judged:
-    return judge(described_node(NodePlace(""), kernel_node(text)), deployed(Target.parse(NEW)), "runtime")
+    described = described_node(NodePlace(""), kernel_node(text))
+    return next(judge(described, [deployed(Target.parse(NEW))], "runtime"))
 
 
 @pytest.mark.parametrize("text", NEVER_TAKEN)

@@ -34,15 +34,16 @@ _COMPILED_ALONE: Final = frozenset({("TopK", "ELEMENT_WISE_LOGICAL_XOR")})
 _CONSTANT_NODES_SINCE: Final = (1, 17)
 
 
-def in_graph(node: KernelNode, values: Sequence[Edge | None], has_graphs: bool) -> KernelNode:
-    """Return a node as one that is part of a DML_GRAPH_DESC, if it may be; ``has_graphs`` says so of its graph.
-
-    Of its ``values``, initialisers alone are DirectML's to own: given sizes make more of them known.
-    """
+def owning_initialisers(node: KernelNode, values: Sequence[Edge | None]) -> KernelNode:
+    """Return a node of whose values initialisers alone are DirectML's to own: given sizes make more of them known."""
     pairs = zip(node.inputs, values, strict=True)
     inputs = [each and each._replace(is_own=each.is_own and bool(edge and edge.is_initialiser)) for each, edge in pairs]
-    seen = node._replace(inputs=inputs)
-    return seen._replace(is_in_graph=has_graphs and joins_graphs(seen))
+    return node._replace(inputs=inputs)
+
+
+def in_graph(node: KernelNode, has_graphs: bool) -> KernelNode:
+    """Return a node as one that is part of a DML_GRAPH_DESC, if it may be; ``has_graphs`` says so of its graph."""
+    return node._replace(is_in_graph=has_graphs and joins_graphs(node))
 
 
 def numbered(node: KernelNode) -> KernelNode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome, NodePlace
 from dml_tile.back_ends.descriptions import KernelNode, described_operators
 from dml_tile.back_ends.descriptions.node import Input
-from dml_tile.back_ends.graphs import graph_desc, in_graph, member_of, numbered
+from dml_tile.back_ends.graphs import graph_desc, in_graph, member_of, numbered, owning_initialisers
 from dml_tile.back_ends.kernels import Version
 from dml_tile.back_ends.partitions import Joining, NodeStep, partitions, sure_edges
 from dml_tile.back_ends.placement import ModelNode, Placement, Reason
@@ -31,12 +31,19 @@ PlacedNodes: TypeAlias = Sequence[tuple[ModelNode, Reason]]
 
 
 _ALIKE: Final = ((1, 21), (1, 24))
-"""The first and the last of the releases that create the same operators of a node."""
+"""The first and the last of the releases that create the same operators of a node, in the same graphs."""
 
 
 def described_alike(release: Version) -> Version:
     """Return the newest release that creates of each node what this one does."""
     return _ALIKE[1] if _ALIKE[0] <= release <= _ALIKE[1] else release
+
+
+class _At(NamedTuple):
+    """What decides a node's description besides the node: the release, and whether its model may have graphs."""
+
+    release: Version
+    has_graphs: bool
 
 
 class _Ends(NamedTuple):
@@ -46,6 +53,10 @@ class _Ends(NamedTuple):
     writes: tuple[tuple[int, int], ...]
 
 
+_Numbered: TypeAlias = tuple[int, _Ends | None]
+"""The number of a node's description, and the ends of edges of one that is part of a graph."""
+
+
 class ModelDescriptions:
     """The distinct descriptions of a model's nodes, by number."""
 
@@ -53,8 +64,7 @@ class ModelDescriptions:
         self._kernel_of = kernel_of
         self._bytes = 0
         self._numbers: dict[tuple[object, ...], int] = {}
-        self._of_nodes: dict[tuple[str, Version], tuple[int, _Ends | None]] = {}
-        self._of_signatures: dict[Hashable, tuple[int, _Ends | None]] = {}
+        self._of_signatures: dict[Hashable, dict[_At, _Numbered]] = {}
         self._found: list[DescribedNode] = []
 
     @property
@@ -62,38 +72,57 @@ class ModelDescriptions:
         """The descriptions, without places and names."""
         return tuple(self._found)
 
-    def numbers_of(self, placed: PlacedNodes, release: Version) -> Mapping[ModelNode, int]:
-        """Return the numbers of the descriptions of the nodes on DirectML; -1 for one that has no kernel's view."""
-        has_graphs = may_have_graphs(placed)
-        on_directml = [node for node, reason in placed if reason.placement is Placement.DIRECTML]
-        described = {node: self._described(node, release, has_graphs) for node in on_directml}
+    def numbers_of(self, placements: Sequence[tuple[PlacedNodes, Version]]) -> list[dict[ModelNode, int]]:
+        """Return of each release's placements the numbers of the descriptions of the nodes on DirectML.
+
+        It is -1 for a node that has no kernel's view.
+        """
+        asked = [_At(described_alike(release), may_have_graphs(placed)) for placed, release in placements]
+        where = dict[ModelNode, list[int]]()
+        for i, (placed, _) in enumerate(placements):
+            for node, reason in placed:
+                if reason.placement is Placement.DIRECTML:
+                    where.setdefault(node, []).append(i)
+        described: list[dict[ModelNode, _Numbered]] = [{} for _ in placements]
+        for node, numbers in where.items():
+            found = self._described(node, dict.fromkeys(asked[i] for i in numbers))
+            for i in numbers:
+                described[i][node] = found[asked[i]]
+        return [
+            self._with_graphs(placed, of_nodes, at)
+            for (placed, _), of_nodes, at in zip(placements, described, asked, strict=True)
+        ]
+
+    def _with_graphs(
+        self, placed: PlacedNodes, described: Mapping[ModelNode, _Numbered], at: _At
+    ) -> dict[ModelNode, int]:
+        """Return the numbers of descriptions, with the edges that CompileGraph may refuse."""
         numbers = {node: number for node, (number, _) in described.items()}
-        if has_graphs:
+        if at.has_graphs:
             ends, read = {node: each for node, (_, each) in described.items()}, values_read(placed)
             for maker, node, value in _unlike_edges(placed, ends, read):
-                graph = self._graph(maker, node, value, release, read)
+                graph = self._graph(maker, node, value, at.release, read)
                 numbers[node] = self._kept(replace(self._found[numbers[node]], graph=graph))
         return numbers
 
-    def _described(self, node: ModelNode, release: Version, has_graphs: bool) -> tuple[int, _Ends | None]:
-        """Return the number of a node's description, and the ends of edges of one that is part of a graph."""
-        if (known := self._of_nodes.get((node.place.pointer, release))) is not None:
-            return known
+    def _described(self, node: ModelNode, asked: Collection[_At]) -> Mapping[_At, _Numbered]:
+        """Return a node's descriptions. Those of its signature serve, unless elements of constants decide them."""
         kernel = self._kernel_of(node)
         if kernel is None:
-            return -1, None
-        seen = numbered(in_graph(kernel(release), node.inputs, has_graphs))
-        seen = seen._replace(release=described_alike(release))
+            return dict.fromkeys(asked, (-1, None))
+        seen, found = _seen(node, kernel, next(iter(asked)).release), dict[_At, _Numbered]()
         signature = _signature(seen)
-        if signature not in self._of_signatures:
-            read = list[str]()
-            number, ends = self._new(_noting_reads(seen, read))
-            if signature is None or read:  # their elements decide
-                return self._of_nodes.setdefault((node.place.pointer, release), (number, ends))
-            self._of_signatures[signature] = number, ends
-        return self._of_nodes.setdefault((node.place.pointer, release), self._of_signatures[signature])
+        known = {} if signature is None else self._of_signatures.setdefault(signature, {})
+        for at in asked:
+            if at not in known:
+                read = list[str]()
+                seen = in_graph(seen._replace(release=at.release), at.has_graphs)
+                found[at] = self._new(_noting_reads(seen, read))
+                if not read:
+                    known[at] = found[at]
+        return known | found
 
-    def _new(self, node: KernelNode) -> tuple[int, _Ends | None]:
+    def _new(self, node: KernelNode) -> _Numbered:
         described, made = described_operators(NodePlace(""), node)
         if not node.is_in_graph or described.outcome is not DescriptionOutcome.DESCRIBED:
             return self._kept(described), None
@@ -117,7 +146,7 @@ class ModelDescriptions:
         for label, node in (("maker", maker), ("reader", reader)):
             kernel = self._kernel_of(node)
             assert kernel is not None
-            seen = numbered(in_graph(kernel(release), node.inputs, has_graphs=True))
+            seen = in_graph(_seen(node, kernel, release), has_graphs=True)
             values = [read.get(each, each) for each in (*node.inputs, *node.outputs)]
             members.append(member_of(label, seen, described_operators(NodePlace(""), seen)[1], values))
         return graph_desc([members[0].making(value), members[1]])
@@ -139,13 +168,20 @@ class ModelDescriptions:
         return number
 
 
+def _seen(node: ModelNode, kernel: Callable[[Version], KernelNode], release: Version) -> KernelNode:
+    return numbered(owning_initialisers(kernel(release), node.inputs))
+
+
 def _signature(node: KernelNode) -> Hashable:
-    """Return what decides a node's description but for the elements of its constants; None for one with a tensor."""
+    """Return what decides a node's description at a release but for the elements of its constants.
+
+    None for a node with an attribute that is a tensor.
+    """
     attributes = [(name, tuple(each) if isinstance(each, list) else each) for name, each in node.attributes.items()]
     if any(isinstance(each, np.ndarray) for _, each in attributes):
         return None
     values = [each and (each.type, each.shape, each.is_constant, each.is_own) for each in (*node.inputs, *node.outputs)]
-    return (*node[:4], node.is_in_graph, node.is_grouped, len(node.inputs), tuple(values), tuple(attributes))
+    return (*node[:3], node.groups, len(node.inputs), tuple(values), tuple(attributes))
 
 
 def _noting_reads(node: KernelNode, read: list[str]) -> KernelNode:
@@ -155,7 +191,9 @@ def _noting_reads(node: KernelNode, read: list[str]) -> KernelNode:
         read.append(value.name)
         return value.elements()
 
-    inputs = [each and each._replace(elements=partial(elements, each)) for each in node.inputs]
+    inputs = [
+        each._replace(elements=partial(elements, each)) if each and each.is_constant else each for each in node.inputs
+    ]
     return node._replace(inputs=inputs)
 
 

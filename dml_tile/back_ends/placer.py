@@ -57,16 +57,20 @@ def placed_model(models: Sequence[LoadedModel], deployments: Sequence[Deployment
     values: dict[Crossing, int] = {}
     crossed: list[tuple[int, ...]] = []
     opsets: list[OpsetAdvice | None] = []
+    pairs = [*zip(models, deployments, strict=True)]
+    placements = [place(model, deployment) for model, deployment in pairs]
     descriptions = ModelDescriptions(kernel_of)
-    for model, deployment in zip(models, deployments, strict=True):
-        of_model, found, of_values = place(model, deployment)
+    numbers_of = descriptions.numbers_of(
+        [(each.nodes, at.release) for each, at in zip(placements, deployments, strict=True)]
+    )
+    for (model, deployment), placed_nodes, described in zip(pairs, placements, numbers_of, strict=True):
+        of_model, found, of_values = placed_nodes
         release = deployment.release
         errors.append(tuple(reasons.setdefault(reason, len(reasons)) for reason in of_model))
         opsets.append(opset_advice(model, found, deployment, lambda *exported: place(*exported).nodes))
         crossed.append(tuple(values.setdefault(each, len(values)) for each in of_values))
         named = [(node.place, node, reason) for node, reason in found]
         on_directml = [each for each in named if each[2].placement is Placement.DIRECTML]
-        described = descriptions.numbers_of(found, release)
         columns.append(
             {node: (reasons.setdefault(reason, len(reasons)), described.get(n, -1)) for node, n, reason in named}
         )

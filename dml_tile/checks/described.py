@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dml_tile.back_ends.deployment import Deployment, shipped
@@ -45,17 +45,22 @@ class Judged(NamedTuple):
     notes: tuple[Reason, ...] = ()
 
 
-def judge(described: DescribedNode, deployment: Deployment, against: Against) -> Judged:
-    """Return the verdict on the operators of a node on DirectML."""
+def judge(described: DescribedNode, deployments: Iterable[Deployment], against: Against) -> Iterator[Judged]:
+    """Yield the verdicts on the operators of a node on DirectML, one for each deployment."""
     descs = [*map(OperatorDesc.model_validate, described.descs)]
-    judged = _judged(described, descs, deployment, against)
-    if judged.verdict is Verdict.REFUSED:
-        return judged
-    notes = (
-        _reason(described, finding.rule, finding.about, finding.suggestion)
-        for finding in known_in_graph(described.operators, descs, deployment.target)
-    )
-    return judged._replace(notes=tuple(dict.fromkeys(notes)))
+    passed = dict[tuple[object, ...], Judged]()  # a target's name and release stand in refusals and notes alone
+    for deployment in deployments:
+        target = deployment.target
+        simulated = target.feature_level, target.capabilities
+        judged = passed.get(simulated) or _judged(described, descs, deployment, against)
+        if judged.verdict is not Verdict.REFUSED:
+            passed[simulated] = judged
+            notes = (
+                _reason(described, finding.rule, finding.about, finding.suggestion)
+                for finding in known_in_graph(described.operators, descs, target)
+            )
+            judged = judged._replace(notes=tuple(dict.fromkeys(notes)))
+        yield judged
 
 
 def _judged(

@@ -132,20 +132,7 @@ class ModelNodes:
         """Group the reasons by operator."""
         self.has_device = [self.via.creates_a_device(target) for target in self.targets]
         self.counts = [Counter(reason.placement for _, reason in self.placed.at(i)) for i in range(len(self.targets))]
-        self.judged = [
-            {
-                number: judge(self.placed.descriptions[number], self.via.deployed(target), self.against)
-                for number in dict.fromkeys(self._on_directml(i))
-                if number >= 0 and self.has_device[i]
-            }
-            for i, target in enumerate(self.targets)
-        ]
-        self.verdicts = [
-            Counter(self.judged_of(i, number).verdict for number in self._on_directml(i))
-            if self.has_device[i]
-            else Counter()
-            for i in range(len(self.targets))
-        ]
+        self._judge()
         found: dict[tuple[str, Reason], dict[str, list[NodePlace]]] = {}
         firsts: dict[tuple[str, Reason], Reason] = {}
         for i, target in enumerate(self.targets):
@@ -158,6 +145,20 @@ class ModelNodes:
             self._departure(reason, operator, next(iter(at.values())), max(map(len, at.values())), tuple(at))
             for (operator, reason), at in found.items()
         ]
+
+    def _judge(self) -> None:
+        """Judge each distinct description at the targets at which it occurs."""
+        counts = [Counter(self._on_directml(i) if has_device else ()) for i, has_device in enumerate(self.has_device)]
+        self.judged = [{} for _ in self.targets]
+        for number, described in enumerate(self.placed.descriptions):
+            at = [i for i, count in enumerate(counts) if number in count]
+            deployments = (self.via.deployed(self.targets[i]) for i in at)
+            for i, judged in zip(at, judge(described, deployments, self.against), strict=True):
+                self.judged[i][number] = judged
+        self.verdicts = [Counter() for _ in self.targets]
+        for i, count in enumerate(counts):
+            for number, nodes in count.items():
+                self.verdicts[i][self.judged_of(i, number).verdict] += nodes
 
     def _departure(
         self,

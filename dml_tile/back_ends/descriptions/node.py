@@ -44,8 +44,8 @@ class KernelNode(NamedTuple):
     """A node with its values; None stands for an input or an output that it leaves out.
 
     ``attributes`` have the defaults of the operator's schema. ``since`` is the opset that introduced the operator's
-    version. With ``is_in_graph``, constants of the node's graph are DirectML's to own. A node ``is_grouped`` if it
-    is of a quantised group, of which ONNX Runtime may make other nodes.
+    version. With ``is_in_graph``, constants of the node's graph are DirectML's to own. ``groups`` are the first and the
+    last release of each quantised group that the node is of. A node differs between releases in ``release`` alone.
     """
 
     domain: str
@@ -56,7 +56,12 @@ class KernelNode(NamedTuple):
     outputs: Sequence[Input | None]
     attributes: Mapping[str, Any]
     is_in_graph: bool = True
-    is_grouped: bool = False
+    groups: tuple[tuple[Version, Version], ...] = ()
+
+    @property
+    def is_grouped(self) -> bool:
+        """True if the node is of a quantised group, of which ONNX Runtime may make other nodes."""
+        return any(since <= self.release <= to for since, to in self.groups)
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute; ``default`` where the node and its operator's schema have none."""

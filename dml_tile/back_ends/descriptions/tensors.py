@@ -42,8 +42,7 @@ class Tensor(NamedTuple):
     @property
     def bytes(self) -> int:
         """The bytes from the first element to the last, rounded up to 4."""
-        strides = packed_strides(self.sizes) if self.strides is None else self.strides
-        count = 0 if 0 in self.sizes else extent(self.sizes, strides)
+        count = 0 if 0 in self.sizes else extent(self.sizes, self.strides)
         return round_up_4(-(-count * self.data_type.bits // 8))
 
     def renamed(self, of: str, data_type: TensorDataType | None = None) -> Tensor:

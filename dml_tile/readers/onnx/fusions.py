@@ -267,7 +267,7 @@ def fusion_of(match: Match, domain: str, level: int, opset: int) -> Fusion:
             inputs=[seen[node].inputs[i] for node, i in match.inputs],
             outputs=[each for node in makers for each in seen[node].outputs],
             attributes={**own, **match.attributes},
-            is_grouped=False,
+            groups=(),
         )
 
     made = replace(

@@ -12,7 +12,7 @@ from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.kernels import Version
 from dml_tile.readers.onnx.file import Array, Tensors
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
-from dml_tile.readers.onnx.values import Value
+from dml_tile.readers.onnx.values import Value, dimensions
 
 _READ: Final = frozenset(
     getattr(AttributeProto, kind) for kind in ("FLOAT", "INT", "STRING", "TENSOR", "FLOATS", "INTS", "STRINGS")
@@ -41,9 +41,9 @@ def kernel_node(
 
 
 def _input(name: str, value: Value, is_own: bool) -> Input:
-    early = Value(value.early_type)
-    sizes = tuple(size for size in early.sizes or () if isinstance(size, int))
-    shape = sizes if early.is_static else None
+    sizes = None if value.early_type is None else dimensions(value.early_type)
+    known = tuple([size for size in sizes or () if isinstance(size, int)])
+    shape = known if sizes is not None and len(known) == len(sizes) else None
     return Input(
         place(name),
         value.data_type,

@@ -189,4 +189,4 @@ def _scalar(value: Value) -> float | None:
 
 def _grouped(kernel: Callable[[Version], KernelNode], since: Version, to: Version, release: Version) -> KernelNode:
     made = kernel(release)
-    return made._replace(is_grouped=made.is_grouped or since <= release <= to)
+    return made._replace(groups=(*made.groups, (since, to)))
