@@ -128,6 +128,18 @@ def test_a_sample_of_all_operators_is_answered_as_well_as_is_claimed(part: int) 
     assert [str(each) for each in accepted if not each.is_taken] == [], "of these, all was looked at"
 
 
+def test_operators_that_onnx_runtime_creates_are_answered_as_directml_answers() -> None:
+    answers = list(compared(rows_of("described_operators.jsonl.xz")))
+    assert [str(each) for each in answers if not each.agrees] == []
+    assert Counter(each.is_taken for each in answers).keys() == {True, False}
+
+
+@pytest.mark.parametrize("level", ["5_2", "6_2"])
+def test_graphs_that_onnx_runtime_compiles_are_answered_as_directml_answers(level: str) -> None:
+    for life in rows_of("described_graphs.jsonl.xz"):
+        assert emulated(life, level) == at(life["result"], level), life["calls"]
+
+
 CASES: Final = rows_of("operator_cases.jsonl")
 """Descriptors of operators, one for each field or rule that is looked at."""
 WRONG_EXAMPLES: Final = {

@@ -93,5 +93,7 @@ RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
     "binding.jsonl": answered_lives,
     "lives.jsonl": answered_lives,
     "operators.jsonl.xz": answered_operators,
+    "described_operators.jsonl.xz": answered_operators,
+    "described_graphs.jsonl.xz": answered_lives,
     "operator_cases.jsonl": answered_cases,
 }
