@@ -303,7 +303,21 @@ def write_all(folder: Path, times: int) -> tuple[str, ...]:
     return "check", ".", *options.split()
 
 
+def write_concat(folder: Path, times: int) -> tuple[str, ...]:
+    text = f"y = Concat <axis=0> ({', '.join(['x'] * times)})"
+    onnx.save(model(text, inputs=[typed("x", [2])]), folder / "wide.onnx")
+    return "check", "wide.onnx", "--via", "ort", "--quiet"
+
+
+def write_chain(folder: Path, times: int) -> tuple[str, ...]:
+    chain = "; ".join(f"x{i + 1} = Relu(x{i})" for i in range(times))
+    onnx.save(model(f"{chain}; y = Relu(x{times})", inputs=[typed("x0", [2])]), folder / "chain.onnx")
+    return "emit", "chain.onnx", "--via", "ort", "--lang", "json", "--graph"
+
+
 ROWS: Final = {
+    "inputs of an ONNX node": Row(write_concat, 1500, (0,)),
+    "nodes of the graphs of an ONNX model": Row(write_chain, 250, (0,)),
     **{name: Row(document(make), 10_000, (1, 2)) for name, make in DOCUMENTS.items()},
     **{f"run {name}": Row(document(DOCUMENTS[name], "run"), 10_000, (2,), "dml-tile: much.json") for name in NO_MODELS},
     "patterns of paths and folders": Row(write_patterns, 50, (2,)),

@@ -69,7 +69,7 @@ class Graph:
 
     def maker(self, node: Node, i: int = 0) -> Node | None:
         """Return the node that computes an input."""
-        return self._makers.get(self.names(node)[i]) if i < len(node.proto.input) else None
+        return self._makers.get(self._uses.root(node.proto.input[i])) if i < len(node.proto.input) else None
 
     def parent(self, node: Node, kind: str) -> Node | None:
         """Return the first node of a kind that computes an input."""
