@@ -135,6 +135,8 @@ def test_the_json_output(call: Call) -> None:
             "batch", "batch=x", "=3", "batch=1,2", "batch=", "batch=-1", "batch=9999999999999999999",
         )),
         *((["check", MODEL, "--input-shape", value], "--input-shape") for value in ("x", "x=1,,2", "x=1,??")),
+        (["check", MODEL, "--dim", "n=2", "--dim", "m=1", "--dim", "n=3"], "'n' is given as 2 and as 3"),
+        (["check", MODEL, "--input-shape", "x=1,2", "--input-shape", "x=1"], "'x' is given as 1,2 and as 1"),
         (["check", MODEL, "--via", "ortt"], "--via"),
     ],
 )  # fmt: skip

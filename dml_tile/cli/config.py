@@ -303,9 +303,12 @@ def _shapes_by_name(values: Sequence[str]) -> dict[str, tuple[int | None, ...]]:
 
 
 def _split_pairs(values: Sequence[str], form: str, expected: str) -> Iterator[tuple[str, str]]:
-    """Yield the two sides of each value NAME=SIZES, of which the right one must match ``form``."""
+    """Yield the two sides of each value NAME=SIZES, of which the right one must match ``form`` and be one a name."""
+    given = dict[str, str]()
     for value in values:
         name, _, sizes = value.rpartition("=")
         if not name or not re.fullmatch(form, sizes):
             raise ValueError(f"{value!r} is not of the form {expected}")
+        if given.setdefault(name, sizes) != sizes:
+            raise ValueError(f"{name!r} is given as {given[name]} and as {sizes}")
         yield name, sizes
