@@ -460,7 +460,7 @@ def test_the_oldest_windows_of_several_targets_is_one_that_all_their_releases_ta
 
 def test_a_tile_that_fails_above_the_lowest_level_says_why_it_passes_there(check: Call) -> None:
     save("a.onnx", inputs=[typed("x", [2, 3], DOUBLE)], ir_version=7)
-    line = check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.10").stdout.splitlines()[1]
+    line = check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.10").stdout.splitlines()[2]
     assert line.startswith("a.onnx#widen: undocumented at onnxruntime-directml-1.10 (5_0) via ort; ")
     assert line.endswith("; lowest level 2_0, in the box from windows-10-2004, where the device has no FLOAT64")
 
