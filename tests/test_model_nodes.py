@@ -358,6 +358,22 @@ def test_data_that_are_missing_beside_a_model_are_a_warning_but_not_of_one_in_me
     assert not check_model(loaded, NEW, via="ort").findings
 
 
+@pytest.mark.parametrize("location", ["../w.bin", "sub/../../w.bin", "/w.bin", "C:\\w.bin"])
+def test_data_outside_of_the_model_s_folder_are_refused_from_1_24_on(check: Call, location: str) -> None:
+    made = model("y = Add(x, w)", ir_version=7, initializer=[tensor("w", [[1.0] * 3], "float32")])
+    onnx.external_data_helper.convert_model_to_external_data(made, location="w.bin", size_threshold=0)
+    made.graph.initializer[0].external_data[0].value = location
+    Path("a.onnx").write_bytes(made.SerializeToString())
+    assert ": it loads\n" in check("a.onnx", "--via", "ort", "-t", "onnxruntime-directml-1.23.0").stdout
+    printed = check("a.onnx", "--via", "ort", "-t", NEW).stdout
+    assert ": it does not load\n" in printed
+    assert f"the data of w are at no path below the model's folder: {location!r}; onnxruntime makes no" in printed
+    assert not check_model(made, NEW, via="ort").findings, "the folder of a model in memory is not known"
+    made.graph.initializer[0].external_data[0].value = ""
+    Path("a.onnx").write_bytes(made.SerializeToString())
+    assert "the data of w are missing: no file is named; " in check("a.onnx", "--via", "ort", "-t", NEW).stdout
+
+
 def test_python_has_the_same(tmp_path: Path) -> None:
     made = model(*computed("y = Det(x)"), ir_version=7, inputs=[typed("x", [2, 3, 3])], opset=13)
     found = check_model(made, NEW, via="ort")

@@ -6,12 +6,13 @@ Tensors' data are taken out of the model's bytes, unread, before protobuf parses
 from __future__ import annotations
 
 import math
+import os
 import re
 import stat
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
-from pathlib import Path, PurePath
-from typing import Any, BinaryIO, Final
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 import onnx
@@ -20,6 +21,7 @@ from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
+from dml_tile.back_ends.kernels import Version
 from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.file_kinds import why_unread
@@ -126,6 +128,17 @@ _NUMBER: Final = re.compile("[0-9]{1,24}")
 """An offset or a length of external data."""
 
 
+_BELOW_FOLDER_SINCE: Final = (1, 24)
+"""The first release that refuses external data outside of the model's folder; 1.23.2 reads them."""
+
+
+class Lacking(NamedTuple):
+    """Why a release of onnxruntime finds no external data, and the first release that does not."""
+
+    why: str
+    since: Version = (1, 0)
+
+
 class Tensors:
     """Reads the tensors of the model in a file, of which it keeps a few."""
 
@@ -147,17 +160,21 @@ class Tensors:
     def _read(self, tensor: bytes, is_sparse: bool) -> Array | None:
         return _small((SparseTensorProto if is_sparse else TensorProto).FromString(tensor), self.path)
 
-    def lacking(self, tensor: TensorProto) -> str:
-        """Return the file that lacks a tensor's external data, and why; empty if none does, or it may not be read."""
+    def lacking(self, tensor: TensorProto) -> Lacking | None:
+        """Return why onnxruntime finds no data of a tensor; None if it finds them, or the file may not be read."""
         if tensor.data_location != TensorProto.EXTERNAL:
-            return ""
+            return None
         entries = {"offset": "0", "length": "0"} | {entry.key: entry.value for entry in tensor.external_data}
         location, numbers = entries.get("location", ""), (entries["offset"], entries["length"])
+        if not location:
+            return Lacking("missing: no file is named")
+        if _is_outside(self.path.parent, location):
+            return Lacking(f"at no path below the model's folder: {shown(location)}", _BELOW_FOLDER_SINCE)
         size = self._bytes_in(location)
         if size is None:
-            return f"{shown(location)} does not exist in the model's folder"
+            return Lacking(f"missing: {shown(location)} does not exist in the model's folder")
         is_short = all(map(_NUMBER.fullmatch, numbers)) and sum(map(int, numbers)) > size
-        return f"{shown(location)} ends after {size} bytes" if is_short else ""
+        return Lacking(f"missing: {shown(location)} ends after {size} bytes") if is_short else None
 
 
 def of_elements(tensor: TensorProto | SparseTensorProto) -> TensorProto:
@@ -248,6 +265,14 @@ def _bytes_in(folder: Path, location: str) -> float | None:
         return None if path is None else path.stat().st_size
     except (InputError, OSError):
         return math.inf
+
+
+def _is_outside(folder: Path, location: str) -> bool:
+    """Return True for an absolute path, on Windows too, and one out of the folder; links are not followed."""
+    if PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive:
+        return True
+    top = folder.absolute()
+    return Path(os.path.relpath(top / location, top)).parts[:1] == (os.pardir,)
 
 
 def _relative(location: str, where: str) -> str:

@@ -20,7 +20,7 @@ from dml_tile.errors import InputError
 from dml_tile.findings import Finding
 from dml_tile.readers.model_tile import NO_ORIGIN, Dimension, ValueOrigin, ValueSource
 from dml_tile.readers.onnx.early_folding import is_folded, why_folded
-from dml_tile.readers.onnx.file import Tensors, elements_of, of_elements, subgraphs
+from dml_tile.readers.onnx.file import Lacking, Tensors, elements_of, of_elements, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Inliner
 from dml_tile.readers.onnx.fusions import note_fusions
@@ -96,8 +96,8 @@ class GraphScan:
     """Contradictions of the sizes that the file states of values, by the values' names."""
     wrong_data: dict[str, Finding] = field(default_factory=dict, init=False)
     """Problems of tensors with other data than their types and shapes say, by their texts."""
-    lacking: dict[str, list[str]] = field(default_factory=dict, init=False)
-    """The names of initialisers that are used, by the files that lack their data, and why."""
+    lacking: dict[Lacking, list[str]] = field(default_factory=dict, init=False)
+    """The names of initialisers that are used and whose data onnxruntime does not find, by the reason."""
     _loop_types: dict[str, Mapping[str, TypeProto]] = field(default_factory=dict, init=False)
     """The types of values that Loops' bodies declare, by the bodies' names."""
     _sizes_in_file: dict[str, tuple[Dimension, ...] | None] = field(default_factory=dict, init=False)

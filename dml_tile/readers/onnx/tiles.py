@@ -146,7 +146,7 @@ def scan(
     unimported = sorted({domain for domain, _ in operators}.intersection(implied))
     faults = [(since, fault) for (since, _), fault in inliner.faults.items()]
     faults += [(ANY, found.fault)] if found.fault else []
-    faults += [(ANY, _without_data(why, names)) for why, names in graph_scan.lacking.items()]
+    faults += [(since, _without_data(why, names)) for (why, since), names in graph_scan.lacking.items()]
     unused = tuple(imported.keys() - {domain for domain, _ in operators})
     loaded = LoadedModel(
         model.ir_version, imported, found.nodes, tuple(unimported) if imported else (), tuple(faults), unused
@@ -157,7 +157,7 @@ def scan(
 def _without_data(why: str, names: Sequence[str]) -> Reason:
     """Return what keeps a model from loading whose file lacks the data of tensors with these names."""
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    text = f"the data of {', '.join(names[:MAX_NAMED])}{more} are missing: {why}; onnxruntime makes no session"
+    text = f"the data of {', '.join(names[:MAX_NAMED])}{more} are {why}; onnxruntime makes no session"
     return Reason(Placement.NONE, EXTERNAL_DATA, text)
 
 
