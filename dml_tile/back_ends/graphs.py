@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from dml_tile.back_ends.descriptions import WITHOUT_OPERATORS, Described, KernelNode
+from dml_tile.back_ends.descriptions.node import Input
 from dml_tile.back_ends.descriptions.tensors import SMALL_CONSTANT_BYTES, Tensor
 from dml_tile.back_ends.kernels import Version, directml_kernels
 from dml_tile.back_ends.placement import Edge
@@ -35,9 +36,11 @@ _CONSTANT_NODES_SINCE: Final = (1, 17)
 
 
 def owning_initialisers(node: KernelNode, values: Sequence[Edge | None]) -> KernelNode:
-    """Return a node of whose values initialisers alone are DirectML's to own: given sizes make more of them known."""
-    pairs = zip(node.inputs, values, strict=True)
-    inputs = [each and each._replace(is_own=each.is_own and bool(edge and edge.is_initialiser)) for each, edge in pairs]
+    """Return a node of whose constants initialisers alone are DirectML's to own: given sizes make more values known."""
+    inputs = [
+        each._replace(is_own=False) if each and each.is_constant and not (edge and edge.is_initialiser) else each
+        for each, edge in zip(node.inputs, values, strict=True)
+    ]
     return node._replace(inputs=inputs)
 
 
@@ -48,8 +51,8 @@ def in_graph(node: KernelNode, has_graphs: bool) -> KernelNode:
 
 def numbered(node: KernelNode) -> KernelNode:
     """Return a node whose values have their places as names, which no value inside a kernel has."""
-    inputs = [each and each._replace(name=f"input {i}") for i, each in enumerate(node.inputs)]
-    outputs = [each and each._replace(name=f"output {i}") for i, each in enumerate(node.outputs)]
+    inputs = [each and Input(f"input {i}", *each[1:]) for i, each in enumerate(node.inputs)]
+    outputs = [each and Input(f"output {i}", *each[1:]) for i, each in enumerate(node.outputs)]
     return node._replace(inputs=inputs, outputs=outputs)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, Final
 
-from onnx import AttributeProto, helper
+from onnx import AttributeProto
 
 from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.kernels import Version
@@ -14,10 +14,15 @@ from dml_tile.readers.onnx.file import Array, Tensors
 from dml_tile.readers.onnx.nodes import Node, place, schema_of
 from dml_tile.readers.onnx.values import Value, dimensions
 
-_READ: Final = frozenset(
-    getattr(AttributeProto, kind) for kind in ("FLOAT", "INT", "STRING", "TENSOR", "FLOATS", "INTS", "STRINGS")
-)
-"""The kinds of attributes that descriptions read."""
+_READ: Final[Mapping[int, Callable[[AttributeProto], Any]]] = {
+    AttributeProto.FLOAT: lambda attribute: attribute.f,
+    AttributeProto.INT: lambda attribute: attribute.i,
+    AttributeProto.STRING: lambda attribute: attribute.s.decode(errors="replace"),
+    AttributeProto.FLOATS: lambda attribute: list(attribute.floats),
+    AttributeProto.INTS: lambda attribute: list(attribute.ints),
+    AttributeProto.STRINGS: lambda attribute: [each.decode(errors="replace") for each in attribute.strings],
+}
+"""Reads the attributes that descriptions read, by their kinds; tensors have a reader of their own."""
 
 
 def kernel_node(
@@ -34,7 +39,7 @@ def kernel_node(
     attributes = {
         name: _plain(attribute, tensors)
         for name, attribute in node.attributes.items()
-        if attribute.type in _READ and not attribute.ref_attr_name
+        if (attribute.type in _READ or attribute.type == AttributeProto.TENSOR) and not attribute.ref_attr_name
     }
     attributes = {**_defaults(node.domain, node.type, version), **attributes}
     return KernelNode(node.domain, node.type, version, release, inputs, outputs, attributes)
@@ -56,13 +61,10 @@ def _input(name: str, value: Value, is_own: bool) -> Input:
 
 def _plain(attribute: AttributeProto, tensors: Tensors | None) -> Any:
     """Return an attribute's value; of a tensor, its elements, None if they are not read."""
-    if attribute.type == AttributeProto.TENSOR:
-        held: Array | Callable[[], Array | None] | None = tensors.held(attribute.t) if tensors else None
-        return held() if callable(held) else held
-    value = helper.get_attribute_value(attribute)
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    return [each.decode(errors="replace") for each in value] if attribute.strings else value
+    if read := _READ.get(attribute.type):
+        return read(attribute)
+    held: Array | Callable[[], Array | None] | None = tensors.held(attribute.t) if tensors else None
+    return held() if callable(held) else held
 
 
 @cache
