@@ -30,7 +30,15 @@ from dml_tile.readers.item import Item
 from dml_tile.text import json_pointer
 from tests.helpers.check_files import GATHER, TILE
 from tests.helpers.command_line import invoke
-from tests.helpers.compilers import COMPILERS, WARNINGS, compiled, needs_compiler, stand_in_headers
+from tests.helpers.compilers import (
+    COMPILERS,
+    WARNINGS,
+    compiled,
+    needs_compiler,
+    stand_in_headers,
+    write_operators_header,
+)
+from tests.helpers.described_nodes import described_nodes, distinct_descs
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, row
 from tests.helpers.kernel_nodes import kernel_node
 from tests.helpers.onnx_graphs import tensor, typed
@@ -302,8 +310,8 @@ def test_python_builds_a_captured_graph_of_tiles_too() -> None:
     assert names["graph_desc"] == dml_tile.GraphDesc.model_validate(GRAPH | {"Nodes": [{"Operator": TILE}]})
 
 
-def described(*options: str) -> Result:
-    return invoke("emit", str(EXAMPLES / "models" / "classifier.onnx"), "--via", "ort", "--lang", "json", *options)
+def described(*options: str, language: str = "json") -> Result:
+    return invoke("emit", str(EXAMPLES / "models" / "classifier.onnx"), "--via", "ort", "--lang", language, *options)
 
 
 def test_emit_prints_the_operators_of_a_model_as_lines_that_check_reads(tmp_path: Path) -> None:
@@ -354,6 +362,34 @@ def test_a_kernel_of_several_operators_is_a_graph_of_them() -> None:
     assert not [each for each in check(graph, "6_4") if each.severity is Severity.ERROR]
 
 
+def test_cpp_builds_the_operators_of_a_model() -> None:
+    result = described("--dim", "batch=2", "--namespace", "model", language="cpp")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[:2] == ["#include <limits>", "#include <DirectML.h>"]
+    assert f"// {EXAMPLES / 'models' / 'classifier.onnx'}#8 Softmax 'softmax':" in lines
+    assert "const DML_OPERATOR_DESC node_8_operator = {DML_OPERATOR_ACTIVATION_SOFTMAX1, &node_8_desc};" in lines
+    named = described("--dim", "batch=2", "--name", "mine", language="cpp")
+    assert named.stdout == result.stdout.replace("node_", "mine_").replace("\nnamespace model {\n", "").replace(
+        "\n}  // namespace model\n", ""
+    )
+
+
+@needs_compiler
+def test_compiled_cpp_of_any_operator_is_read_back_from_its_memory(tmp_path: Path) -> None:
+    written = [OperatorDesc.model_validate(desc) for desc in distinct_descs(described_nodes())]
+    write_operators_header(tmp_path)
+    texts = [cpp_text(desc, f"it{i}") for i, desc in enumerate(written)]
+    addresses = ", ".join(f"&it{i}_operator" for i in range(len(written)))
+    texts.append(f'extern "C" const DML_OPERATOR_DESC* const all[] = {{{addresses}}};\n')
+    (tmp_path / "all.cpp").write_text("\n".join(["#include <limits>", "#include <DirectML.h>", *texts]))
+    options = "-std=c++11", *WARNINGS, f"-I{tmp_path}", "-shared", "-fPIC"
+    compiled(COMPILERS[0], *options, tmp_path / "all.cpp", "-o", tmp_path / "all.so")
+    found = (ctypes.c_void_p * len(written)).in_dll(ctypes.CDLL(str(tmp_path / "all.so")), "all")
+    for address, desc in zip(found, written, strict=True):
+        assert read_operator_desc(address) == read_operator_desc(write_operator_desc(desc))
+
+
 def test_emit_says_why_a_model_or_a_node_has_no_operators() -> None:
     old = described("--dim", "batch=2", "-t", "onnxruntime-directml-1.11.1")
     assert (old.exit_code, old.stdout) == (2, "")
@@ -368,7 +404,8 @@ def test_emit_says_why_a_model_or_a_node_has_no_operators() -> None:
     ("options", "said"),
     [
         (["examples/tile.json", "--via", "ort", "--lang", "json"], "--via ort takes ONNX models"),
-        (["examples/models/classifier.onnx", "--via", "ort", "--lang", "cpp"], "--via ort --lang json"),
+        (["examples/models/classifier.onnx", "--via", "ort", "--lang", "python"], "--via ort --lang json"),
+        (["examples/models/classifier.onnx", "--via", "ort", "--lang", "cpp", "--graph"], "--graph: it is for json"),
         (["examples/models/classifier.onnx", "--via", "chromium", "--lang", "json"], "--via ort --lang json"),
         (
             ["examples/models/classifier.onnx", "--via", "ort", "--lang", "json", "--dim", "x=1"],

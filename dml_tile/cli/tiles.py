@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import typer
 
@@ -27,8 +27,11 @@ from dml_tile.findings import Finding, unreadable
 
 if TYPE_CHECKING:
     from dml_tile.back_ends.deployment import Deployment
+    from dml_tile.back_ends.described_node import DescribedNode
     from dml_tile.checks.files import ChosenTiles
     from dml_tile.checks.result import Result
+    from dml_tile.descriptors.graph import GraphDesc
+    from dml_tile.descriptors.operator import OperatorDesc
     from dml_tile.directml.targets import Target
     from dml_tile.pictures.labels import TilePicture
     from dml_tile.readers.item import Item
@@ -266,10 +269,12 @@ def emit(
         None,
         metavar="BACKEND",
         help="ort, or a release such as ort-1.20: print what ONNX Runtime's DirectML provider creates of a model, as "
-        "JSON lines.",
+        "C++ or JSON lines.",
     ),
     graph: bool = typer.Option(
-        False, "--graph", help="With --via ort: print the graphs that the provider compiles of nodes of known sizes."
+        False,
+        "--graph",
+        help="With --via ort --lang json: print the graphs that the provider compiles of nodes of known sizes.",
     ),
     targets: options.TargetsOption = None,
     dim: options.DimsOption = None,
@@ -278,7 +283,7 @@ def emit(
 ) -> None:
     """Print source text that builds each tile and graph of tiles; exits with 1 if it leaves out others."""
     from dml_tile.cli.config import Config, one_target
-    from dml_tile.emit.source import source_text, why_left_out
+    from dml_tile.emit.source import nodes_source, source_text, why_left_out
     from dml_tile.files.paths import why_refused
     from dml_tile.readers.descriptors import read_source
     from dml_tile.readers.item import Item
@@ -292,9 +297,20 @@ def emit(
         config = Config().with_options({"via": via, "dim": dim, "input_shape": input_shape})
         target = one_target(targets, "a model is described for one target")
         back_end = config.back_end([target])
-        if language != "json" or not back_end or not back_end.places_nodes:
-            raise typer.BadParameter("`--via ort --lang json` describes a model; there is no other", param_hint="--via")
-        raise typer.Exit(_emit_nodes(file, back_end.deployed(target), config.known_shapes(), as_graphs=graph))
+        if language == "python" or not back_end or not back_end.places_nodes:
+            others = "`--via ort --lang json` or `cpp` describes a model; there is no other"
+            raise typer.BadParameter(others, param_hint="--via")
+        if graph and language == "cpp":
+            raise typer.BadParameter("it is for json, not cpp", param_hint="--graph")
+        nodes = _described_nodes(file, back_end.deployed(target), config.known_shapes(), as_graphs=graph)
+        if language == "cpp":
+            operators = ((node, descs) for node, descs, _ in nodes.described)
+            for text in nodes_source(file, operators, name or "", namespace or ""):
+                print_text(text)
+        else:
+            _print_nodes(nodes.described)
+        complain(file, nodes.left_out)
+        raise typer.Exit(FINDINGS if nodes.left_out else CLEAN)
     if targets or dim or input_shape or graph:
         raise typer.BadParameter("targets, sizes and --graph are for --via ort", param_hint="--via")
     if is_model_file(file):
@@ -321,11 +337,15 @@ def emit(
     raise typer.Exit(FINDINGS if left_out else CLEAN)
 
 
-def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes, *, as_graphs: bool) -> int:
-    """Print the operators that ONNX Runtime's DirectML provider creates of a model, a line each; return the status.
+class _Nodes(NamedTuple):
+    """The nodes of a model with the operators and graphs that a provider creates of them, and those without any."""
 
-    A label, and the name of an operator in a graph, is a node's place in the model, its operator and its name.
-    """
+    described: list[tuple[DescribedNode, list[OperatorDesc], list[GraphDesc]]]
+    left_out: list[Finding]
+
+
+def _described_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes, *, as_graphs: bool) -> _Nodes:
+    """Return what ONNX Runtime's DirectML provider creates of a model; exits where it cannot be read."""
     from pydantic import ValidationError
 
     from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
@@ -338,40 +358,44 @@ def _emit_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes, *,
     kind = kind_of(file)
     if kind is None or kind.reader != "ONNX":
         complain(file, [unreadable("", "--via ort takes ONNX models (*.onnx)")])
-        return UNREADABLE
+        raise typer.Exit(UNREADABLE)
     with closing(ModelReader(known_shapes, [deployment], describes=True, as_graphs=as_graphs)) as reader:
         parts, facts = reader.parts(Path(file)), reader.new_facts()
     problems = [part for part in parts if isinstance(part, Finding)]
     complain(file, problems)
     for option, unknown in unknown_names(known_shapes, facts, [file]):
         complain(option, [unreadable("", unknown)])
-        return UNREADABLE
+        raise typer.Exit(UNREADABLE)
     if problems:
-        return UNREADABLE
-    left_out: list[Finding] = []
+        raise typer.Exit(UNREADABLE)
+    found = _Nodes([], [])
     for node in parts:
         assert isinstance(node, DescribedNode)
         try:
             descs = [OperatorDesc.model_validate(desc) for desc in node.descs]
             graphs = [GraphDesc.model_validate(node.graph)] if node.graph else []
         except ValidationError as error:
-            left_out.append(
-                unreadable(
-                    node.place.pointer,
-                    f"{node.place.operator} is {DescriptionOutcome.NOT_DESCRIBED}: {error.errors()[0]['msg']}",
-                )
-            )
+            why = f"{node.place.operator} is {DescriptionOutcome.NOT_DESCRIBED}: {error.errors()[0]['msg']}"
+            found.left_out.append(unreadable(node.place.pointer, why))
             continue
+        found.described.append((node, descs, graphs))
+        if node.outcome is not DescriptionOutcome.DESCRIBED:
+            found.left_out.append(unreadable(node.place.pointer, node.why_left_out))
+    return found
+
+
+def _print_nodes(nodes: Iterable[tuple[DescribedNode, list[OperatorDesc], list[GraphDesc]]]) -> None:
+    """Print the operators and graphs of nodes as JSON, a line each.
+
+    A label, and the name of an operator in a graph, is a node's place in the model, its operator and its name.
+    """
+    for node, descs, graphs in nodes:
         for desc in descs:
             described = desc.model_dump(mode="json", by_alias=True)
             line = {"dml_tile_capture": 1, "hresult": None, "label": node.label, "operator": described}
             print_text(f"{json.dumps(line)}\n")
         for made in graphs:
             print_text(f"{made.model_dump_json(by_alias=True)}\n")
-        if node.outcome is not DescriptionOutcome.DESCRIBED:
-            left_out.append(unreadable(node.place.pointer, node.why_left_out))
-    complain(file, left_out)
-    return FINDINGS if left_out else CLEAN
 
 
 def _require_names(language: str, name: str | None, namespace: str | None) -> None:

@@ -170,3 +170,12 @@ def number_of(scalar: float | str, data_type: int) -> Any:
     else:
         return scalar
     raise PydanticCustomError("scalar", "Input should be {expected}", {"expected": expected})
+
+
+def scalar_bits(scalar: Any, data_type: int) -> int:
+    """Return the 8 bytes of a DML_SCALAR_UNION as one number, all of them if its type is unknown."""
+    if isinstance(scalar, str):
+        return int(scalar, 16)
+    format_ = SCALAR_FORMATS.get(data_type)
+    format_ = format_ or ("d" if isinstance(scalar, float) else "q" if scalar < 0 else "Q")
+    return int.from_bytes(pack(f"<{format_}", scalar), "little")

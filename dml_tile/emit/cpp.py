@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any, Final
 
 from dml_tile.descriptors.graph import ARRAYS, Descriptor, GraphDesc
-from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
+from dml_tile.descriptors.numbers import scalar_bits
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, spelling
 from dml_tile.descriptors.structs import Enumerator, Struct
 from dml_tile.descriptors.tile import DATA_TYPE, OPERATOR_TYPE, TENSOR_FLAGS, TENSOR_TYPE, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType
-from dml_tile.directml.operators import operator_name
+from dml_tile.directml.operators import Field
 from dml_tile.errors import require_instance
 from dml_tile.text import braced
 
+_INT_MIN: Final = -(2**31)
 _INT64_MAX: Final = 2**63 - 1
 MAX_ROOM: Final = 4096
 """The entries of a graph's array up to which there is room for a count that is larger than the array."""
@@ -25,8 +28,8 @@ def cpp_text(desc: Descriptor | None, name: str) -> str:
 
     All of it has internal linkage. For a graph, it defines ``NAME_graph``, after the operators of its nodes and
     ``NAME_operators``, which take what CreateOperator makes of them. An array that is shorter than its count is filled
-    with zeros, since DirectML would read past its end. Raises ValueError for a name that is no identifier, for the
-    fields of an operator other than Tile, and for a node that is a constant.
+    with zeros, since DirectML would read past its end. A number that is not finite needs ``<limits>`` before it. Raises
+    ValueError for a name that is no identifier, and for a node that is a constant.
     """
     require_identifier(name)
     lines = _graph(desc, name) if isinstance(desc, GraphDesc) else _operator(desc, name)
@@ -36,7 +39,7 @@ def cpp_text(desc: Descriptor | None, name: str) -> str:
 def _graph(graph: GraphDesc, name: str) -> Iterator[str]:
     for i, node in enumerate(graph.nodes or ()):
         if node is not None and node.type == GraphNodeType.CONSTANT:
-            raise ValueError(f"Nodes[{i}] is a constant; only tiles are written as C++")
+            raise ValueError(f"Nodes[{i}] is a constant; only operators are written as C++")
         if node is not None and node.operator is not None:
             yield from _operator(node.operator, f"{name}_node{i}")
     fields = [str(graph.input_count), str(graph.output_count)]
@@ -88,13 +91,91 @@ def _operator(desc: OperatorDesc | TileOperatorDesc | None, name: str) -> Iterat
         yield f"const DML_OPERATOR_DESC* const {name}_operator = nullptr;"
         return
     operator = desc if isinstance(desc, OperatorDesc) else OperatorDesc(type=OperatorType.TILE, desc=desc)
-    fields = _enumerator(OPERATOR_TYPE, "DML_OPERATOR_TYPE", operator.type), "nullptr"
-    if isinstance(operator.desc, OperatorFields):
-        raise ValueError(f"{operator_name(operator.type)} is not a tile; only tiles are written as C++")
-    if operator.desc is not None:
-        yield from _tile(operator.desc, name)
-        fields = fields[0], f"&{name}_desc"
-    yield f"const DML_OPERATOR_DESC {name}_operator = {braced(fields)};"
+    described = yield from _described(operator, name)
+    yield f"const DML_OPERATOR_DESC {name}_operator = {described};"
+
+
+def _described(operator: OperatorDesc, name: str) -> Generator[str, None, str]:
+    """Yield the struct of an operator; return what initialises its DML_OPERATOR_DESC."""
+    desc = operator.desc
+    if isinstance(desc, OperatorFields):
+        yield from _struct(desc, name)
+        return braced([desc.operator.c_name, f"&{name}_desc"])
+    if desc is not None:
+        yield from _tile(desc, name)
+    kind = _enumerator(OPERATOR_TYPE, "DML_OPERATOR_TYPE", operator.type)
+    return braced([kind, "nullptr" if desc is None else f"&{name}_desc"])
+
+
+def _struct(described: OperatorFields, name: str) -> Iterator[str]:
+    """Yield the struct of any operator other than Tile, behind what it points to."""
+    fields = list[str]()
+    for field in described.operator.fields:
+        fields += [(yield from _value(described, field, f"{name}_{described.attributes[field.name]}"))]
+    yield f"const {described.operator.struct} {name}_desc = {braced(fields)};"
+
+
+def _value(described: OperatorFields, field: Field, name: str) -> Generator[str, None, str]:
+    """Yield what a field points to, under names that begin so; return its initialiser."""
+    value = described[field.name]
+    if value is None:
+        return "nullptr"
+    if field.is_array:
+        return (yield from _array_of(field, value, described[field.counted_by], name))
+    match field.kind:
+        case "t":
+            stem = name.removesuffix("_tensor")
+            yield from _tensor(value, stem)
+            return f"&{stem}_tensor"
+        case "o":
+            yield from _operator(value, name)
+            return f"&{name}_operator"
+        case "s":
+            yield f"const DML_SCALE_BIAS {name} = {braced([_float(value.scale), _float(value.bias)])};"
+            return f"&{name}"
+        case "z":
+            return braced([str(value.width), str(value.height)])
+        case "x":
+            bits = scalar_bits(value, described[described.operator.scalar_type])
+            return braced([braced(map(str, bits.to_bytes(8, "little")))])
+        case "e":
+            return _enumerator(spelling(field.enumeration), f"DML_{field.enumeration}", value)
+    return _NUMBERS[field.kind](value)
+
+
+def _array_of(field: Field, values: Sequence[Any], count: int, name: str) -> Generator[str, None, str]:
+    """Yield an array behind what it points to, with room for what DirectML would read of it; return its name."""
+    written = list[str]()
+    for i, value in enumerate(values):
+        if field.kind == "T":
+            written += [(yield from _tensor_desc(value, f"{name}{i}"))]
+        elif field.kind == "O":
+            written += [(yield from _described(value, f"{name}{i}"))]
+        else:
+            written += [_NUMBERS[field.kind.lower()](value)]
+    room = max(len(values), min(count, MAX_ROOM), 1)
+    yield f"const {_C_TYPES[field.kind]} {name}[{room if room > len(values) else ''}] = {braced(written)};"
+    return name
+
+
+_C_TYPES: Final = {"T": "DML_TENSOR_DESC", "O": "DML_OPERATOR_DESC", "U": "UINT", "I": "INT", "F": "FLOAT"}
+"""The C types of the entries of arrays, by the letters of ``dml_tile.directml.operators``."""
+
+
+def _float(value: float) -> str:
+    if isfinite(value):
+        return f"{float(value)!r}f"
+    number = f"std::numeric_limits<float>::{'quiet_NaN' if isnan(value) else 'infinity'}()"
+    return f"-{number}" if value < 0 else number
+
+
+_NUMBERS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "u": str,
+    "i": lambda value: str(value) if value > _INT_MIN else f"{value + 1} - 1",  # a literal has no sign
+    "b": lambda value: str(int(value)),
+    "f": _float,
+}
+"""Writes numbers, by the same letters."""
 
 
 def _tile(tile: TileOperatorDesc, name: str) -> Iterator[str]:
@@ -109,6 +190,12 @@ def _tile(tile: TileOperatorDesc, name: str) -> Iterator[str]:
 
 
 def _tensor(tensor: TensorDesc, name: str) -> Iterator[str]:
+    described = yield from _tensor_desc(tensor, name)
+    yield f"const DML_TENSOR_DESC {name}_tensor = {described};"
+
+
+def _tensor_desc(tensor: TensorDesc, name: str) -> Generator[str, None, str]:
+    """Yield the buffer of a tensor; return what initialises its DML_TENSOR_DESC."""
     fields = _enumerator(TENSOR_TYPE, "DML_TENSOR_TYPE", tensor.type), "nullptr"
     if tensor.desc is not None:
         buffer = tensor.desc
@@ -127,7 +214,7 @@ def _tensor(tensor: TensorDesc, name: str) -> Iterator[str]:
             f"/*GuaranteedBaseOffsetAlignment*/ {buffer.guaranteed_base_offset_alignment}}};"
         )
         fields = fields[0], f"&{name}_buffer"
-    yield f"const DML_TENSOR_DESC {name}_tensor = {braced(fields)};"
+    return braced(fields)
 
 
 def _array(name: str, values: Sequence[int] | None, count: int) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel
 
+from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.checks.result import Result
 from dml_tile.descriptors.graph import Descriptor, GraphDesc, OperatorGraphNodeDesc
 from dml_tile.descriptors.operator import OperatorDesc
@@ -82,6 +83,23 @@ def source_text(
     named = zip(_names_of([part.pointer for part in parts], name), parts, strict=True)
     commented = ((own_name, part.desc, [location_of(source, part.pointer)]) for own_name, part in named)
     yield from _commented_text(language, commented, namespace)
+
+
+def nodes_source(
+    source: str, nodes: Iterable[tuple[DescribedNode, Sequence[OperatorDesc]]], name: str = "", namespace: str = ""
+) -> Iterator[str]:
+    """Yield C++ that builds the operators of a model's nodes, in parts.
+
+    Names are those of ``source_text``, of a node's number in its graph.
+    """
+    operators = [(node, desc) for node, descs in nodes for desc in descs]
+    names = _names_of([node.place.pointer for node, _ in operators], name or "node")
+    commented = (
+        (own_name, desc, [f"{location_of(source, node.label)}"])
+        for own_name, (node, desc) in zip(names, operators, strict=True)
+    )
+    yield "#include <limits>\n"  # for numbers that are not finite
+    yield from _commented_text("cpp", commented, namespace)
 
 
 def _commented_text(language: CodeName, parts: Iterable[_Commented], namespace: str) -> Iterator[str]:

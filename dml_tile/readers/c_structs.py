@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from ctypes import POINTER, Structure, Union, addressof, byref, c_float, c_uint32, c_uint64, c_void_p, pointer, sizeof
 from ctypes import _Pointer as Pointer
 from functools import cache
-from struct import pack
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from dml_tile.descriptors.graph import ARRAYS, GraphArray, GraphDesc, OperatorGraphNodeDesc
-from dml_tile.descriptors.numbers import SCALAR_FORMATS, ScaleBias, Size2D
+from dml_tile.descriptors.numbers import ScaleBias, Size2D, scalar_bits
 from dml_tile.descriptors.operator import KINDS, UNKNOWN_STRUCT, OperatorDesc, OperatorFields
 from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
@@ -296,15 +295,9 @@ def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_D
 
 
 def _written_field(fields: OperatorFields, field: Field) -> Any:
-    """Return the value of a field; a DML_SCALAR_UNION's bytes as one number, all of them if its type is unknown."""
+    """Return the value of a field; a DML_SCALAR_UNION's bytes as one number."""
     value = fields[field.name]
-    if field.kind != "x":
-        return value
-    if isinstance(value, str):
-        return int(value, 16)
-    format_ = SCALAR_FORMATS.get(fields[fields.operator.scalar_type])
-    format_ = format_ or ("d" if isinstance(value, float) else "q" if value < 0 else "Q")
-    return int.from_bytes(pack(f"<{format_}", value), "little")
+    return scalar_bits(value, fields[fields.operator.scalar_type]) if field.kind == "x" else value
 
 
 def _written(values: Iterable[Any], struct: type[_Struct]) -> _Struct:

@@ -12,9 +12,11 @@ from typing import Final
 
 import pytest
 
+from dml_tile.directml.operators import enumerations, operators
 from dml_tile.emit.cpp import get_include
 
 CPP_TESTS: Final = Path(__file__).parent.parent / "cpp"
+STAND_IN: Final = Path(__file__).parent.parent / "data" / "DirectML_stand_in.h"
 COMPILERS: Final = tuple(name for name in ("g++", "clang++") if shutil.which(name))
 STANDARDS: Final = ("c++11", "c++14", "c++17", "c++20", "c++2b")
 WARNINGS: Final = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
@@ -39,6 +41,43 @@ needs_directmlx: Final = pytest.mark.skipif(
 def stand_in_headers() -> list[str]:
     """Return the options for the capture header and the stand-in for DirectML.h."""
     return [f"-I{CPP_TESTS}", f"-I{get_include()}"]
+
+
+_TYPES: Final = {
+    "t": "const DML_TENSOR_DESC*",
+    "T": "const DML_TENSOR_DESC*",
+    "s": "const DML_SCALE_BIAS*",
+    "o": "const DML_OPERATOR_DESC*",
+    "O": "const DML_OPERATOR_DESC*",
+    "z": "DML_SIZE_2D",
+    "x": "DML_SCALAR_UNION",
+    "u": "UINT",
+    "i": "INT",
+    "f": "FLOAT",
+    "b": "BOOL",
+    "U": "const UINT*",
+    "I": "const INT*",
+    "F": "const FLOAT*",
+}
+"""The C types of fields, by the letters of ``dml_tile.directml.operators``."""
+
+
+def write_operators_header(folder: Path) -> None:
+    """Write a DirectML.h of all operators, by the package's table, behind the stand-in for Tile's."""
+    lines = [f'#include "{STAND_IN}"', "typedef int32_t INT, BOOL;", "typedef float FLOAT;"]
+    lines += ["struct DML_SCALE_BIAS { FLOAT Scale, Bias; };", "struct DML_SIZE_2D { UINT Width, Height; };"]
+    lines += ["union DML_SCALAR_UNION { uint8_t Bytes[8]; UINT64 UInt64; };"]
+    for enumeration in enumerations().values():
+        if enumeration.name != "TENSOR_DATA_TYPE":
+            values = ", ".join(f"{enumeration.prefix}{name}" for name in enumeration.names)
+            lines.append(f"enum DML_{enumeration.name} {{ {values} }};")
+    for operator in operators().values():
+        if operator.name != "TILE":
+            lines.append(f"#define {operator.c_name} static_cast<DML_OPERATOR_TYPE>({operator.value})")
+            types = ((_TYPES.get(field.kind, f"DML_{field.enumeration}"), field.name) for field in operator.fields)
+            fields = " ".join(f"{c_type} {name};" for c_type, name in types)
+            lines.append(f"struct {operator.struct} {{ {fields} }};")
+    (folder / "DirectML.h").write_text("\n".join(lines) + "\n")
 
 
 def real_headers() -> list[str]:
