@@ -245,7 +245,7 @@ def test_nodes_that_are_not_described_leave_open_whether_the_model_loads(check: 
     printed = check(path, "--via", "ort-1.20", "-t", "6_4").stdout
     assert ": every node has a provider; 1 node on DirectML is not described\n" in printed
     assert ": 1 known at run time only, 1 not described\n" in printed
-    assert "note[ORT-OPERATOR-not-described] STFT-17" in printed
+    assert "note[ORT-OPERATOR-not-described] STFT-17: it is not described (node 0)\n" in printed
 
 
 def test_a_refusal_has_the_id_of_directml_s_rule(check: Call) -> None:

@@ -36,9 +36,9 @@ class DescriptionOutcome(StrEnum):
 class DescribedNode:
     """The operators that the provider creates of a node of a model: their names, and their DML_OPERATOR_DESCs.
 
-    Of a node whose outcome is another than DESCRIBED, ``reason`` says why, ``operators`` are the names that are known
-    anyway, and there are no descriptors. ``graph`` is a DML_GRAPH_DESC that CompileGraph may refuse: the node's
-    operators, with its small constants, behind those that write an input otherwise than it is read.
+    Of a node whose outcome is another than DESCRIBED, ``reason`` says why, if there is more to say, ``operators`` are
+    the names that are known anyway, and there are no descriptors. ``graph`` is a DML_GRAPH_DESC that CompileGraph may
+    refuse: the node's operators, with its small constants, behind those that write an input otherwise than it is read.
     """
 
     place: NodePlace
@@ -55,7 +55,11 @@ class DescribedNode:
         return " ".join(filter(None, (place.pointer, place.operator, place.name and repr(place.name))))
 
     @property
+    def known(self) -> str:
+        """The operators that are known, behind another clause."""
+        return f"; it creates {', '.join(self.operators)}" if self.operators else ""
+
+    @property
     def why_left_out(self) -> str:
         """Why there are no descriptors, and the operators that are known."""
-        known = f"; it creates {', '.join(self.operators)}" if self.operators else ""
-        return f"{self.place.operator} is {self.outcome}: {self.reason}{known}"
+        return f"{self.place.operator} is {self.outcome}{self.reason and f': {self.reason}'}{self.known}"

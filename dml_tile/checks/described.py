@@ -73,11 +73,11 @@ def _judged(
     if lacking := _lacking(described.operators, target):
         return Judged(Verdict.REFUSED, _reason(described, LEVEL, lacking, shipped(deployment), " "))
     if described.outcome is not DescriptionOutcome.DESCRIBED:
-        known = f"; it creates {', '.join(described.operators)}" if described.operators else ""
         if described.outcome is DescriptionOutcome.AT_RUN_TIME:
-            why = f"its fields are known at run time only{known}"
+            why = f"its fields are known at run time only{described.known}"
             return Judged(Verdict.ACCEPTED_SO_FAR, _reason(described, AT_RUN_TIME, why))
-        return Judged(None, _reason(described, NOT_DESCRIBED, f"it is not described: {described.reason}{known}"))
+        why = f"it is not described{described.reason and f': {described.reason}'}{described.known}"
+        return Judged(None, _reason(described, NOT_DESCRIBED, why))
     worst, reason = Verdict.ACCEPTED, None
     for fields, desc in zip(described.descs, descs, strict=True):
         findings = findings_of(desc, target, against)

@@ -94,7 +94,7 @@ def _described(node: KernelNode) -> Descriptions:
         return _with_activation(node)
     function = DESCRIPTIONS.get((node.domain, node.operator))
     if function is None:
-        raise NotDescribed(f"{node.operator} is not described")
+        raise NotDescribed
     made = function(node)
     return () if node.operator not in WITHOUT_OPERATORS | _EMPTY_INPUTS and _is_empty(node) else made
 
