@@ -122,6 +122,45 @@ def test_a_quantised_bias_is_taken_in_and_refused_where_it_is_left() -> None:
     assert left.outcome is DescriptionOutcome.REFUSED
 
 
+def product(*inputs: str, type_: str = "uint4", size: int = 16, rows: int = 48, more: str = "") -> ModelProto:
+    """A product by 6 columns that are quantised in blocks, of these inputs of DequantizeLinear."""
+    blocks = -(-rows // size)
+    kept = [tensor("w", [[1] * 6] * rows, type_), tensor("s", [[0.5] * 6] * blocks, "float32")]
+    kept += [tensor("z", [[1] * 6] * blocks, type_)]
+    nodes = f"d = DequantizeLinear<axis=0, block_size={size}>({', '.join(inputs)}); y = MatMul(x, d){more}"
+    given = [typed("x", [2, rows], TensorProto.FLOAT), typed("v", [rows, 6], TensorProto.UINT4)]
+    return model(nodes, inputs=given, initializer=kept, opset=21, ir_version=10)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "type_", "scales_and_zeros"),
+    [("wsz", "uint4", 2), ("wsz", "int4", 2), ("ws", "uint4", 2), ("ws", "int4", 1)],
+)
+def test_a_product_by_blocks_of_4_bits_is_one_node_from_1_20_on(inputs: str, type_: str, scales_and_zeros: int) -> None:
+    (node,) = described(product(*inputs, type_=type_), (1, 20))
+    assert (node.place.operator, node.operators) == ("MatMulNBits", ("DEQUANTIZE", "GEMM"))
+    desc = node.descs[0]["Desc"]
+    assert desc["InputTensor"]["DataType"].name == "UINT4"
+    assert [each["Sizes"] for each in desc["QuantizationTensors"]] == [(6, 3)] * scales_and_zeros
+    before = [each.place.operator for each in described(product(*inputs, type_=type_), (1, 19))]
+    assert before == ["DequantizeLinear", "MatMul"]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        product("w", "s", "z", size=8),
+        product("w", "s", "z", rows=40),
+        product("v", "s", "z"),
+        product("w", "s", "z", more="; n = Neg(d)"),
+    ],
+    ids=["blocks of 8", "a part of a block", "no constant", "another use"],
+)
+def test_a_product_by_other_blocks_is_not_described(found: ModelProto) -> None:
+    there = [each for each in described(found, (1, 24)) if each.place.operator == "MatMul"]
+    assert [each.outcome for each in there] == [DescriptionOutcome.NOT_DESCRIBED]
+
+
 def test_what_dequantises_for_other_nodes_too_stays_for_them() -> None:
     assert operators(f"{TWO}; c = Conv(a, b); {QUANTISED}; x = Neg(a)", "1.24") == [
         *("DequantizeLinear", "QLinearConv", "Neg")

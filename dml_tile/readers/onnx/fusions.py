@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from math import sqrt
+from math import prod, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from dml_tile.back_ends.descriptions.node import KernelNode
+from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.kernels import Version
-from dml_tile.back_ends.placement import Fusion
+from dml_tile.back_ends.placement import Edge, Fusion
 from dml_tile.readers.onnx.matches import (
     EVER,
     Graph,
@@ -264,7 +264,7 @@ def fusion_of(match: Match, domain: str, level: int, opset: int) -> Fusion:
             domain=domain,
             operator=match.operator,
             since=operator.version,
-            inputs=[seen[node].inputs[i] for node, i in match.inputs],
+            inputs=[_packed(seen[node].inputs[i], match.packed.get(at)) for at, (node, i) in enumerate(match.inputs)],
             outputs=[each for node in makers for each in seen[node].outputs],
             attributes={**own, **match.attributes},
             groups=(),
@@ -273,7 +273,9 @@ def fusion_of(match: Match, domain: str, level: int, opset: int) -> Fusion:
     made = replace(
         last,
         place=last.place._replace(domain=domain, operator=match.operator, version=operator.version),
-        inputs=tuple(node.placed.inputs[i] for node, i in match.inputs),
+        inputs=tuple(
+            _packed_edge(node.placed.inputs[i], match.packed.get(at)) for at, (node, i) in enumerate(match.inputs)
+        ),
         outputs=tuple(each for node in makers for each in node.placed.outputs),
         formals=operator.formals,
         attributes=base.attributes if base else {},
@@ -285,3 +287,12 @@ def fusion_of(match: Match, domain: str, level: int, opset: int) -> Fusion:
     )
     gone = tuple(node.placed for node in match.dropped)
     return Fusion(made, tuple(node.placed for node in match.parts), level, match.since, match.to, gone)
+
+
+def _packed(value: Input | None, sizes: tuple[int, ...] | None) -> Input | None:
+    """Return a value as it is, or as bytes of these sizes, whose elements are not read."""
+    return value._replace(type="uint8", shape=sizes, elements=lambda: None) if value and sizes else value
+
+
+def _packed_edge(edge: Edge | None, sizes: tuple[int, ...] | None) -> Edge | None:
+    return replace(edge, type="uint8", elements=prod(sizes)) if edge and sizes else edge

@@ -23,7 +23,8 @@ class Match(NamedTuple):
     """Nodes that make one ``operator``: the last computes its output; ``inputs`` are nodes and numbers of theirs.
 
     ``dropped`` are nodes of any provider that nothing uses then, ``attributes`` those that are not defaults. A ``base``
-    is a node whose own attributes it keeps; ``makers`` compute its outputs, where there are several.
+    is a node whose own attributes it keeps; ``makers`` compute its outputs, where there are several. Inputs that are
+    ``packed`` are bytes of other sizes, made of the constants at their places.
     """
 
     operator: str
@@ -35,6 +36,7 @@ class Match(NamedTuple):
     attributes: Mapping[str, Any] = {}
     base: Node | None = None
     makers: Sequence[Node] = ()
+    packed: Mapping[int, tuple[int, ...]] = {}
 
 
 class Graph:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from dml_tile.back_ends.descriptions.node import KernelNode
 from dml_tile.back_ends.kernels import Version
 from dml_tile.readers.onnx.fusions import MICROSOFT, fusion_of
-from dml_tile.readers.onnx.matches import EVER, Graph, Match, before_gemm
+from dml_tile.readers.onnx.matches import EVER, Graph, Match, before_gemm, early_shape
 from dml_tile.readers.onnx.nodes import Node
 from dml_tile.readers.onnx.values import Value
 
@@ -47,6 +47,9 @@ one of them, is noted as such.
 """
 _ORDERING: Final = frozenset({"MaxPool", "ReduceMax", "ReduceMin"})
 """Moving operators that take positive scales alone."""
+_BLOCKS_SINCE: Final = (1, 20)
+"""The release from which on a product by constants of 4 bits is one node."""
+_LEAST_BLOCK: Final = 16
 _MAX_POOL: Final = 12
 """The version of MaxPool of which there are groups."""
 
@@ -88,8 +91,11 @@ def note_quantised_groups(graph: Graph) -> None:
         ends = [user for user in (graph.users(between[0]) if between else after) if user.type == "QuantizeLinear"]
         if ends or node.kind in _WITHOUT_RESULT:
             group = _Group(node, before, ends)
-            if not between and _is_complete(graph, group) and (made := _match(group)):
-                to = min(to, before_gemm(graph, node))
+            made = None if between else _blocks(graph, group)
+            if made is None and not between and _is_complete(graph, group):
+                made = _match(group)
+            if made:
+                since, to = max(since, made[1].since), min(to, before_gemm(graph, node))
                 surely[node] = made[0], made[1]._replace(since=since, to=to, base=node)
             # what dequantises for a group that is surely fused stays as it is for others
             for each in (*(() if node in surely else before), node, *between, *ends):
@@ -172,6 +178,42 @@ def _match(group: _Group) -> tuple[str, Match] | None:
         is_taken = node.kind != "MaxPool" or node.placed.place.version == _MAX_POOL
         if is_alike and is_taken and _scalar(before[0].inputs[1]) is not None:
             return "", Match(node.type, parts, [(before[0], 0), *group.others], makers=makers)
+    return None
+
+
+def _blocks(graph: Graph, group: _Group) -> tuple[str, Match] | None:
+    """Return the domain and the match of a product by constants that are quantised in blocks."""
+    node, before, after = group
+    is_product = node.kind == "MatMul" and not after and [graph.maker(node, 1)] == before
+    if not is_product or graph.users(before[0]) != [node] or (sizes := _sizes_in_blocks(before[0])) is None:
+        return None
+    (maker,), (rows, columns, size) = before, sizes
+    count, has_sign = rows // size, maker.inputs[0].data_type == "int4"
+    zeros = [(maker, 2)] if len(maker.inputs) > 2 else [] if has_sign else [(maker, 1)]  # made where there are none
+    return MICROSOFT, Match(
+        "MatMulNBits",
+        [node],
+        [(node, 0), (maker, 0), (maker, 1), *zeros],
+        _BLOCKS_SINCE,
+        attributes={"K": rows, "N": columns, "bits": 4, "block_size": size},
+        packed={1: (columns, count, size // 2), 3: (columns * ((count + 1) // 2),)},
+    )
+
+
+def _sizes_in_blocks(maker: Node) -> tuple[int, int, int] | None:
+    """Return the sizes of a matrix of 4 bits and of the blocks along its first axis; None of other values.
+
+    The last block is a whole one, else DirectML's kernel does not take it.
+    """
+    weights, scales, *_ = maker.inputs
+    size, axis = (int(maker.attributes[name].i) if name in maker.attributes else 1 for name in ("block_size", "axis"))
+    is_taken = weights.data_type in ("int4", "uint4") and scales.data_type in ("float32", "float16")
+    if not is_taken or axis or size < _LEAST_BLOCK or size & (size - 1) or not all(v.is_folded for v in maker.inputs):
+        return None
+    shape, *others = (early_shape(value) for value in maker.inputs)
+    match shape:
+        case (int(rows), int(columns)) if not rows % size and {*others} == {(rows // size, columns)}:
+            return rows, columns, size
     return None
 
 
