@@ -237,7 +237,15 @@ def test_the_example_says_what_fails_on_windows_11_and_what_to_ship(check: Call)
     assert f": it loads; running fails: {failure}\n" in printed
     assert f"  error[ORT-OPERATOR-level] {failure} (node 8)\n    try: {shipped}" in printed
     fixed = check(*options, "--dim", "batch=1").stdout
-    assert f": the session fails: {failure}\n" in fixed, "a node of known shapes fails the session"
+    assert f": it loads; running fails: {failure}\n" in fixed, "the session does not know the sizes that are given"
+
+
+def test_given_sizes_are_the_run_s_and_put_no_node_into_a_graph(check: Call) -> None:
+    two: dict[str, Any] = {"initializer": [tensor("two", [2.0], "float32")], "inputs": [typed("x", ["N"])]}
+    options = save("y = Mul(x, two)", **two), "--via", "ort", "-t", WINDOWS_11
+    assert ": it loads so far\n" in check(*options).stdout
+    assert ": it loads\n  1 node on DirectML: 1 accepted\n" in check(*options, "--dim", "N=3").stdout
+    assert OF_CONSTANT in check(save("y = Mul(x, two)", **two | {"inputs": [typed("x", [3])]}), *options[1:]).stdout
 
 
 def test_nodes_that_are_not_described_leave_open_whether_the_model_loads(check: Call) -> None:

@@ -39,6 +39,7 @@ class DescribedNode:
     Of a node whose outcome is another than DESCRIBED, ``reason`` says why, if there is more to say, ``operators`` are
     the names that are known anyway, and there are no descriptors. ``graph`` is a DML_GRAPH_DESC that CompileGraph may
     refuse: the node's operators, with its small constants, behind those that write an input otherwise than it is read.
+    With ``is_static``, they are created with the session, which knows all sizes.
     """
 
     place: NodePlace
@@ -47,6 +48,7 @@ class DescribedNode:
     operators: tuple[str, ...] = ()
     descs: tuple[dict[str, Any], ...] = ()
     graph: dict[str, Any] | None = None
+    is_static: bool = True
 
     @property
     def label(self) -> str:

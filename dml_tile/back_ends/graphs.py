@@ -6,7 +6,7 @@ tags of 1.9 to 1.22
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -15,7 +15,7 @@ from dml_tile.back_ends.descriptions import WITHOUT_OPERATORS, Described, Kernel
 from dml_tile.back_ends.descriptions.node import Input
 from dml_tile.back_ends.descriptions.tensors import SMALL_CONSTANT_BYTES, Tensor
 from dml_tile.back_ends.kernels import Version, directml_kernels
-from dml_tile.back_ends.placement import Edge
+from dml_tile.back_ends.placement import ModelNode
 from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import operator_named
 
@@ -35,13 +35,23 @@ _COMPILED_ALONE: Final = frozenset({("TopK", "ELEMENT_WISE_LOGICAL_XOR")})
 _CONSTANT_NODES_SINCE: Final = (1, 17)
 
 
-def owning_initialisers(node: KernelNode, values: Sequence[Edge | None]) -> KernelNode:
-    """Return a node of whose constants initialisers alone are DirectML's to own: given sizes make more values known."""
+def of_session(node: ModelNode, kernel_of: Callable[[Version], KernelNode], release: Version) -> KernelNode:
+    """Return a node's kernel, of the model with all given sizes, as a session has it, which knows no given sizes.
+
+    They make more values known, but initialisers alone are DirectML's to own, and other nodes are made at the run.
+    """
+    kernel = kernel_of(release)
     inputs = [
         each._replace(is_own=False) if each and each.is_constant and not (edge and edge.is_initialiser) else each
-        for each, edge in zip(node.inputs, values, strict=True)
+        for each, edge in zip(kernel.inputs, node.inputs, strict=True)
     ]
-    return node._replace(inputs=inputs)
+    is_static = node.kernel in (None, kernel_of) or knows_sizes(node.kernel(release))
+    return kernel._replace(inputs=inputs, is_static=is_static)
+
+
+def knows_sizes(kernel: KernelNode) -> bool:
+    """Return True if all sizes of a node's values are known."""
+    return all(each.shape is not None for each in (*kernel.inputs, *kernel.outputs) if each)
 
 
 def in_graph(node: KernelNode, has_graphs: bool) -> KernelNode:
@@ -59,9 +69,9 @@ def numbered(node: KernelNode) -> KernelNode:
 def joins_graphs(node: KernelNode) -> bool:
     """Return True for a node that may be part of a DML_GRAPH_DESC, in a graph without bodies.
 
-    Its sizes are known, none of them 0, and what its kernel reads on the CPU is an initialiser of its graph.
+    Its session knows its sizes, none of them 0, and what its kernel reads on the CPU is an initialiser of its graph.
     """
-    if node.release <= _NEVER_IN_A_GRAPH.get(node.operator, (0, 0)):
+    if not node.is_static or node.release <= _NEVER_IN_A_GRAPH.get(node.operator, (0, 0)):
         return False
     if node.operator in _IN_A_GRAPH_OF_TWO and len(node.inputs) != len("AB"):
         return False

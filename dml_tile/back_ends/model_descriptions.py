@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome, NodePlace
 from dml_tile.back_ends.descriptions import KernelNode, described_operators
 from dml_tile.back_ends.descriptions.node import Input
-from dml_tile.back_ends.graphs import graph_desc, in_graph, member_of, numbered, owning_initialisers
+from dml_tile.back_ends.graphs import graph_desc, in_graph, member_of, numbered, of_session
 from dml_tile.back_ends.kernels import Version
 from dml_tile.back_ends.partitions import Joining, NodeStep, partitions, sure_edges
 from dml_tile.back_ends.placement import ModelNode, Placement, Reason
@@ -156,20 +156,20 @@ class ModelDescriptions:
             described = replace(described, reason="")  # it names values
         texts = json.dumps(described.descs), json.dumps(described.graph)
         operator = described.place.operator
-        key = operator, described.outcome, described.reason, described.operators, *texts
+        key = operator, described.outcome, described.is_static, described.reason, described.operators, *texts
         if (number := self._numbers.get(key)) is None:
             self._bytes += sum(map(len, (described.reason, *described.operators, *texts)))
             if self._bytes > MAX_DESCRIBED_BYTES:
                 outcome = DescriptionOutcome.NOT_DESCRIBED
                 described = DescribedNode(described.place, outcome, _TOO_MANY)
-                key = operator, outcome, _TOO_MANY, (), "", ""
+                key = operator, outcome, True, _TOO_MANY, (), "", ""
             number = self._numbers.setdefault(key, len(self._found))
             self._found += [described] * (number == len(self._found))
         return number
 
 
 def _seen(node: ModelNode, kernel: Callable[[Version], KernelNode], release: Version) -> KernelNode:
-    return numbered(owning_initialisers(kernel(release), node.inputs))
+    return numbered(of_session(node, kernel, release))
 
 
 def _signature(node: KernelNode) -> Hashable:
@@ -181,7 +181,7 @@ def _signature(node: KernelNode) -> Hashable:
     if any(isinstance(each, np.ndarray) for _, each in attributes):
         return None
     values = [each and (each.type, each.shape, each.is_constant, each.is_own) for each in (*node.inputs, *node.outputs)]
-    return (*node[:3], node.groups, len(node.inputs), tuple(values), tuple(attributes))
+    return (*node[:3], node.groups, node.is_static, len(node.inputs), tuple(values), tuple(attributes))
 
 
 def _noting_reads(node: KernelNode, read: list[str]) -> KernelNode:

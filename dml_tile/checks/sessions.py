@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
-from dml_tile.back_ends.described_node import DescriptionOutcome, NodePlace
+from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.placement import Placement, Reason
 from dml_tile.checks.placements import MEMORIES, PLACED, ModelNodes, PlacedSummary, named
 from dml_tile.checks.verdict import Verdict
@@ -65,8 +65,7 @@ def _refused(nodes: ModelNodes, target: int) -> Iterator[tuple[NodePlace, Reason
         if reason.placement is Placement.DIRECTML:
             judged = nodes.judged_of(target, described)
             if judged.verdict is Verdict.REFUSED and judged.reason:
-                outcome = nodes.placed.descriptions[described].outcome
-                yield node, judged.reason, outcome is not DescriptionOutcome.AT_RUN_TIME
+                yield node, judged.reason, nodes.placed.descriptions[described].is_static
 
 
 JUDGED: Final = {

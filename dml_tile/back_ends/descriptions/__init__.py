@@ -138,6 +138,8 @@ def described_operators(place: NodePlace, node: KernelNode) -> tuple[DescribedNo
         made = describe(node)
     except (ProviderRefusal, OpenDescription) as error:
         known = error.operators if isinstance(error, OpenDescription) else ()
-        return DescribedNode(place, _OUTCOMES[type(error)], str(error), known), ()
+        outcome = _OUTCOMES[type(error)]
+        is_static = node.is_static and outcome is not DescriptionOutcome.AT_RUN_TIME
+        return DescribedNode(place, outcome, str(error), known, is_static=is_static), ()
     names, descs = tuple(each.operator for each in made), tuple(each.desc for each in made)
-    return DescribedNode(place, DescriptionOutcome.DESCRIBED, "", names, descs), made
+    return DescribedNode(place, DescriptionOutcome.DESCRIBED, "", names, descs, is_static=node.is_static), made

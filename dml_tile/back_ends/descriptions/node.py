@@ -46,6 +46,7 @@ class KernelNode(NamedTuple):
     ``attributes`` have the defaults of the operator's schema. ``since`` is the opset that introduced the operator's
     version. With ``is_in_graph``, constants of the node's graph are DirectML's to own. ``groups`` are the first and the
     last release of each quantised group that the node is of. A node differs between releases in ``release`` alone.
+    One that is not ``is_static`` is made when it runs: its session does not know all sizes, though they may be given.
     """
 
     domain: str
@@ -57,6 +58,7 @@ class KernelNode(NamedTuple):
     attributes: Mapping[str, Any]
     is_in_graph: bool = True
     groups: tuple[tuple[Version, Version], ...] = ()
+    is_static: bool = True
 
     @property
     def is_grouped(self) -> bool:
