@@ -95,12 +95,17 @@ def is_met(condition: str, value: Callable[[str], Any]) -> bool:
 
     Values of None are those of what is not known; the name of a tensor's field is that of ``with_names``.
     """
-    expression = re.sub("(?<![<>!=]) = ", " == ", with_names(condition))
+    expression = _expression(condition)
     scope = FUNCTIONS | {name: value(name) for name in names_in(expression)}
     try:
         return bool(eval(code(expression), scope))  # noqa: S307
     except (LookupError, ArithmeticError, TypeError):
         return False
+
+
+@cache
+def _expression(condition: str) -> str:
+    return re.sub("(?<![<>!=]) = ", " == ", with_names(condition))
 
 
 @cache

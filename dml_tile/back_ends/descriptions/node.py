@@ -145,9 +145,11 @@ class KernelNode(NamedTuple):
         return self._owned(i, Tensor(self.type(i), tuple(sizes), steps, of=_given(self.inputs, i, "input").name))
 
     def _owned(self, i: int, made: Tensor) -> Tensor:
+        value = _given(self.inputs, i, "input")
+        if not (self.is_in_graph and value.is_own and value.is_constant):
+            return made
         is_large = made.bytes >= SMALL_CONSTANT_BYTES or self.release < (1, 17)
-        is_taken = self.is_in_graph and _given(self.inputs, i, "input").is_own
-        return made._replace(is_owned=is_taken and is_large and self.is_constant(i))
+        return made._replace(is_owned=is_large)
 
     def output(self, i: int = 0, sizes: Sequence[int] | None = None, align: Alignment = RIGHT) -> Tensor:
         """Return the tensor of an output, or one of ``sizes`` in its place."""

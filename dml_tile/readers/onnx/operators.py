@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import repeat
+from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import onnx
@@ -83,7 +84,9 @@ def facts_of(node: Node) -> tuple[list[Facts | None], list[Facts | None]]:
 def _facts(value: Value) -> Facts:
     sizes = value.sizes
     known = None if sizes is None else tuple(size if isinstance(size, int) else None for size in sizes)
-    constant = value.constant if value.count is not None and value.count <= _MAX_ELEMENTS else None
+    count = prod(size or 0 for size in known or ())
+    is_small = known is not None and None not in known and count <= _MAX_ELEMENTS
+    constant = value.constant if is_small else None
     return Facts(known, None if constant is None else tuple(constant.ravel().tolist()))
 
 
