@@ -20,6 +20,8 @@ from dml_tile import (
     CompiledOperator,
     Device,
     Direct3DDevice,
+    check,
+    check_model,
 )
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import dispatches
@@ -46,6 +48,7 @@ from tests.helpers.devices import (
     table,
     written,
 )
+from tests.helpers.paths import EXAMPLES
 
 WRAPPING: Final = page_tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2])
 """A tile that 5_2 accepts because it computes in 32 bits."""
@@ -127,6 +130,14 @@ def test_a_refused_descriptor_leaves_the_device() -> None:
     with pytest.raises(ValueError, match="read-only"):
         device.execute(GOOD, bytes(24), bytes(216))
     assert device.removal is None
+
+
+def test_checks_inside_of_a_model_s_are_no_calls_of_the_test() -> None:
+    with record_calls() as calls:
+        assert check_model(EXAMPLES / "models" / "two_tiles.onnx", "6_4")
+        assert not calls
+        assert not check(GOOD, "6_4")
+        assert len(calls) == 1
 
 
 def test_calls_are_recorded_with_their_descriptor_while_they_are_asked_for() -> None:
