@@ -5,7 +5,7 @@ of their operators.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -16,7 +16,7 @@ from dml_tile.readers.item import Item
 from dml_tile.readers.sources import SourcePart
 from dml_tile.text import listed, pointer_steps
 
-_Outcome: TypeAlias = tuple[Verdict, FeatureLevel | None]
+Outcome: TypeAlias = tuple[Verdict, FeatureLevel | None]
 
 
 def merged(parts: Iterable[SourcePart]) -> Iterator[SourcePart]:
@@ -51,23 +51,20 @@ def _index(item: Item) -> int:
     return int(first) if first.isdecimal() else 0
 
 
-class OperatorVerdicts:
-    """The verdicts of a capture's operators and their lowest levels, at each target, which its graphs share."""
+def completed(results: list[Result], outcomes: MutableMapping[str, Sequence[Outcome]]) -> list[Result]:
+    """Return the results of a captured item; those of a graph with the verdicts of its operators.
 
-    def __init__(self) -> None:
-        self._of: dict[str, Sequence[_Outcome]] = {}
-
-    def completed(self, results: list[Result]) -> list[Result]:
-        """Return the results of a captured item; those of a graph with the verdicts of its operators."""
-        item = results[0].item
-        if not item.operators:
-            self._of[item.pointer] = [(result.verdict, result.lowest_level) for result in results]
-            return results
-        known = [self._of[pointer] for pointer, _ in item.operators if pointer in self._of]
-        return [_with(result, [each[i] for each in known]) for i, result in enumerate(results)]
+    ``outcomes`` gets those of the capture's operators at each target, by pointer.
+    """
+    item = results[0].item
+    if not item.operators:
+        outcomes[item.pointer] = [(result.verdict, result.lowest_level) for result in results]
+        return results
+    known = [outcomes[pointer] for pointer, _ in item.operators if pointer in outcomes]
+    return [_with(result, [each[i] for each in known]) for i, result in enumerate(results)]
 
 
-def _with(graph: Result, operators: Sequence[_Outcome]) -> Result:
+def _with(graph: Result, operators: Sequence[Outcome]) -> Result:
     """Return a graph's result, which is no better than the worst of its operators; one that is not checked leaves it
     accepted in part.
     """

@@ -11,7 +11,6 @@ from io import BytesIO
 from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
-from dml_tile.checks.captures import OperatorVerdicts, merged
 from dml_tile.checks.files import forbidden, unknown_names, unread_through
 from dml_tile.checks.judging import judged
 from dml_tile.checks.result import NOT_SELECTED, CheckedFile, Result
@@ -32,7 +31,7 @@ from dml_tile.findings import (
 )
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
-from dml_tile.readers.sources import EMPTY, Sources, StoredFile, is_model_file
+from dml_tile.readers.sources import EMPTY, SourcePart, Sources, StoredFile, is_model_file
 from dml_tile.rules.tile import LOWERED_RULES
 from dml_tile.simulation.target import resolve
 from dml_tile.text import listed
@@ -44,6 +43,7 @@ if TYPE_CHECKING:  # most checks need none
     from dml_tile.back_ends.deployment import Deployment
     from dml_tile.back_ends.placement import PlacedModel, Placement
     from dml_tile.checks.baseline import Baseline
+    from dml_tile.checks.captures import Outcome
     from dml_tile.checks.placements import ModelNodes
 
 Event: TypeAlias = "tuple[Result, ...] | ModelNodes | Finding | CheckedFile"
@@ -92,8 +92,8 @@ class Questions(NamedTuple):
         equals = Counter[str]()
         first_parts = list(islice(parts, 2))
         first_own = [part for part in first_parts if not (isinstance(part, Item) and part.is_whole_model)]
-        verdicts = OperatorVerdicts()
-        for part in merged(chain(first_parts, parts)):
+        outcomes: dict[str, Sequence[Outcome]] = {}
+        for part in _merged(chain(first_parts, parts)):
             if isinstance(part, Finding):
                 problems.setdefault(part.message, []).append(part)
                 continue
@@ -111,7 +111,9 @@ class Questions(NamedTuple):
             if is_open:
                 of_part = [self._counted(result, checked) for result in of_part]
             if part.capture:
-                of_part = verdicts.completed(of_part)
+                from dml_tile.checks.captures import completed
+
+                of_part = completed(of_part, outcomes)
             checked.add(of_part, self.fail_on)
             rules = {finding.rule for result in of_part for finding in result.findings}
             if rules and (part.node or not LOWERED_RULES.isdisjoint(rules)):
@@ -178,6 +180,18 @@ class Questions(NamedTuple):
             verdict = verdict_of(counted.findings, result.item.unknown, result.not_looked_at)
             counted = replace(counted, verdict=verdict)
         return self.baseline.with_known(counted) if self.baseline else counted
+
+
+def _merged(parts: Iterable[SourcePart]) -> Iterator[SourcePart]:
+    """Yield parts, the lines of a capture together."""
+    parts = iter(parts)
+    for part in parts:
+        if isinstance(part, Item) and part.capture:
+            from dml_tile.checks.captures import merged  # most sources are no captures
+
+            yield from merged(chain([part], parts))
+        else:
+            yield part
 
 
 def questions_of(
@@ -258,13 +272,17 @@ def check_model(
         raise InputError([replace(each, path=location_of(name, each.path)) for each in problems])
     for _, problem in unknown_names(check.known_shapes, facts, [file]) if is_model_file(file) else ():
         raise ValueError(f"{name}: {problem}")
-    nodes, found, verdicts = None, list[Result](), OperatorVerdicts()
+    nodes, found, outcomes = None, list[Result](), dict[str, "Sequence[Outcome]"]()
     departures: tuple[Finding, ...] = ()
-    for part in merged(parts):
+    for part in _merged(parts):
         if isinstance(part, Item):
             targets = nodes.targets_of(part) if nodes else check.targets
             of_part = [*judged(name, part, targets, against, check.via)]
-            found += verdicts.completed(of_part) if part.capture else of_part
+            if part.capture:
+                from dml_tile.checks.captures import completed
+
+                of_part = completed(of_part, outcomes)
+            found += of_part
         elif not isinstance(part, Finding):
             from dml_tile.checks.placements import ModelNodes, against_of_nodes, with_places
 
