@@ -315,10 +315,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     "are named": (*(MAX_NAME, bounds.MAX_MESSAGE, MAX_OPERATOR), *(bounds.MAX_FINDINGS, bounds.MAX_FIELDS)),
     "tensors that one `bindings` names, resources of one of them": (MAX_BOUND,),
     "keys of an object of a descriptor, a baseline or a captured line": (MAX_KEYS,),
-    "addresses looked at for whether an output's elements share one, of one tile, by one command": (
-        layout.MAX_ENUMERATED_ADDRESSES,
-        layout.MAX_ADDRESSES_OF_A_RUN,
-    ),
+    "differences of addresses looked at for whether an output's elements share one": (layout.MAX_DIFFERENCES,),
     "pyproject.toml, the parts of a key in it, the entries of a list, the targets of a command": (
         config.MAX_SETTINGS_BYTES,
         config.MAX_KEY_PARTS,

@@ -24,7 +24,6 @@ from dml_tile.checks.result import CheckedFile
 from dml_tile.directml.targets import TargetLike
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import Against, Finding, unreadable
-from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.readers.sources import OpenFile, Sources, StoredFile, is_model_file
 
 if TYPE_CHECKING:  # most checks have none
@@ -239,6 +238,5 @@ def check_chunk(setup: bytes, files: list[str], baseline: Baseline | None) -> by
         sources = Sources(check.known_shapes, shared_by, check.deployments)
         _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, sources
     check = _KEPT.check._replace(baseline=baseline)
-    with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        events = [(str(file), event) for file in files for event in check.events(file, _KEPT.sources)]
+    events = [(str(file), event) for file in files for event in check.events(file, _KEPT.sources)]
     return zlib.compress(pickle.dumps(events), level=1)

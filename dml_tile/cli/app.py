@@ -22,7 +22,6 @@ from dml_tile.cli.console import UNREADABLE, complain, ending_by_exceptions, pri
 from dml_tile.cli.formats import OutputStream, drop_errors_if_unwritable, drop_output, print_text
 from dml_tile.errors import ConfigError, OutputError
 from dml_tile.findings import unreadable
-from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 
 _EXIT_STATUS: Final = "Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written."
 
@@ -113,7 +112,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with ending_by_exceptions(), address_budget(MAX_ADDRESSES_OF_A_RUN):
+        with ending_by_exceptions():
             try:
                 application(*sys.argv[1:2])(obj=sys.argv[1:])
             except (SystemExit, Exception) as ended:

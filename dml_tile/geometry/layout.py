@@ -10,22 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import lru_cache, reduce
 from itertools import accumulate, combinations
-from operator import mul
+from operator import itemgetter, mul
 from typing import Any, Final
 
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX
 from dml_tile.errors import require_uint
 
-MAX_ENUMERATED_ADDRESSES: Final = 2**22
-MAX_ADDRESSES_OF_A_RUN: Final = 2**24
-"""The most addresses that a command enumerates for all its descriptors together."""
-
-_DENSE: Final = 8  # addresses for each element, at most
+MAX_DIFFERENCES: Final = 2**17
+"""The most differences between elements' addresses that are looked at, of one tensor."""
 
 
 def packed_strides(sizes: Sequence[int], element_size: int = 1) -> tuple[int, ...]:
@@ -120,44 +115,14 @@ def _require_uints(field: str, values: Iterable[Any]) -> tuple[int, ...]:
     return tuple(require_uint(f"{field}[{i}]", value) for i, value in enumerate(values))
 
 
-class AddressBudget:
-    """A count of the addresses that may still be enumerated."""
-
-    def __init__(self, addresses: int) -> None:
-        self._left = addresses
-
-    def takes(self, addresses: int) -> bool:
-        """Take ``addresses``, and return True; return False if fewer are left."""
-        if addresses > self._left:
-            return False
-        self._left -= addresses
-        return True
-
-
-_BUDGET: ContextVar[AddressBudget | None] = ContextVar("dml_tile_address_budget", default=None)
-
-
-@contextmanager
-def address_budget(addresses: int) -> Iterator[None]:
-    """Let ``shares_addresses`` enumerate ``addresses`` within the block, and return None for more.
-
-    Without a budget, as in a library, each call may enumerate MAX_ENUMERATED_ADDRESSES.
-    """
-    token = _BUDGET.set(AddressBudget(addresses))
-    try:
-        yield
-    finally:
-        _BUDGET.reset(token)
-
-
 def shares_addresses(sizes: Sequence[int], strides: Sequence[int]) -> bool | None:
     """Return True if two elements of a strided tensor share an address; None if there are too many to enumerate.
 
         >>> shares_addresses([2, 3], [3, 1]), shares_addresses([2, 3], [2, 1])
         (False, True)
 
-    Groups of dimensions that no steps along other groups can make up are decided apart, two dimensions by arithmetic,
-    others by enumeration of up to 2^22 addresses and the ``address_budget``.
+    Groups of dimensions that no steps along other groups can make up are decided apart: two dimensions by arithmetic;
+    of more, up to 2^17 differences of all but the longest dimension are enumerated.
     """
     dimensions = sorted((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1)
     if dimensions and dimensions[0][0] == 0:
@@ -192,12 +157,10 @@ def _group_shares(dimensions: tuple[tuple[int, int], ...]) -> bool | None:
         return True
     if len(dimensions) <= 2:
         return False
-    count = math.prod(size for _, size in dimensions)
-    if count > 1 + _reach(dimensions):
+    if math.prod(size for _, size in dimensions) > 1 + _reach(dimensions):
         return True  # more elements than addresses
-    if count > MAX_ENUMERATED_ADDRESSES:
-        return None
-    return _has_repeated_address(dimensions, _BUDGET.get())
+    *others, last = sorted(dimensions, key=itemgetter(1))
+    return _differences_make_up_steps(tuple(others), last)
 
 
 def _pair_shares(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
@@ -206,30 +169,29 @@ def _pair_shares(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
     return inner[1] > outer[0] // divisor and outer[1] > inner[0] // divisor
 
 
-_FEW_ADDRESSES: Final = 4096
-"""Up to this count, Python compares addresses in less time than importing NumPy takes."""
+_FEW: Final = 4096
+"""Up to this count, Python compares differences in less time than importing NumPy takes."""
 
 
 @lru_cache(maxsize=64)  # a descriptor may be checked at many targets
-def _has_repeated_address(dimensions: tuple[tuple[int, int], ...], budget: AddressBudget | None) -> bool | None:
-    """Return True if two elements share an address; None if the budget does not last."""
-    count = math.prod(size for _, size in dimensions)
-    if budget is not None and not budget.takes(count):
+def _differences_make_up_steps(others: tuple[tuple[int, int], ...], last: tuple[int, int]) -> bool | None:
+    """Return True if elements that differ in other dimensions lie whole steps of the last one apart, few enough for it.
+
+    None if there are too many differences to look at each.
+    """
+    stride, size = last
+    count = math.prod(2 * each - 1 for _, each in others)
+    if count > MAX_DIFFERENCES:
         return None
-    if count <= _FEW_ADDRESSES:
+    if count <= _FEW:
         few = [0]
-        for stride, size in dimensions:
-            few = [address + i * stride for address in few for i in range(size)]
-        return len({*few}) < count
+        for step, each in others:
+            few = [difference + i * step for difference in few for i in range(1 - each, each)]
+        return sum(difference % stride == 0 and abs(difference) < size * stride for difference in few) > 1
     import numpy as np  # here, since most checks do not need it
 
-    addresses = np.zeros(1, np.int64)
-    for stride, size in dimensions:
-        addresses = np.add.outer(addresses, np.arange(size, dtype=np.int64) * stride).ravel()
-    reach = _reach(dimensions)
-    if reach <= _DENSE * addresses.size:  # marking addresses is then ten times as fast as sorting
-        seen = np.zeros(reach + 1, np.bool_)
-        seen[addresses] = True
-        return int(np.count_nonzero(seen)) < addresses.size
-    addresses.sort()
-    return bool((addresses[1:] == addresses[:-1]).any())
+    differences = np.zeros(1, np.int64)
+    for step, each in others:
+        differences = np.add.outer(differences, np.arange(1 - each, each, dtype=np.int64) * step).ravel()
+    steps, rests = np.divmod(differences, stride)
+    return int(np.count_nonzero((rests == 0) & (abs(steps) < size))) > 1  # one of them is that of an element to itself

@@ -40,7 +40,6 @@ from dml_tile.errors import DmlError, DmlTileError, InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
 from dml_tile.findings import Finding, Severity, unreadable
-from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.json_text import parse_document
 from dml_tile.pictures.labels import picture_of
 from dml_tile.pictures.picture import picture_svg
@@ -90,8 +89,7 @@ class FuzzTarget:
 
 def _called(*arguments: str, stdin: bytes | None = None) -> str:
     """Calls the command line; returns what it prints on standard output."""
-    with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        result = invoke(*arguments, stdin=stdin)
+    result = invoke(*arguments, stdin=stdin)
     assert result.exit_code in (0, 1, 2), result.exit_code
     require_safe_log(result.stderr)
     return result.stdout
@@ -121,15 +119,13 @@ def _console(stream: StringIO) -> Console:
 
 def _check_document(data: bytes) -> None:
     form = _FORMATS[len(data) % len(_FORMATS)]
-    with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        require_well_formed(form, _reported(form, "-", read_document(data)))
+    require_well_formed(form, _reported(form, "-", read_document(data)))
 
 
 def _use_document(data: bytes) -> None:
     """Lowers the tiles of a document, draws them, and writes source text for them."""
     parts = [part for part in read_document(data) if isinstance(part, Item)]
-    with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        lowered = [lower_item("-", part, _TARGETS[1]) for part in parts]
+    lowered = [lower_item("-", part, _TARGETS[1]) for part in parts]
     tiles = [part for part in parts if not why_left_out(part)]
     for language in _LANGUAGES:
         require_safe_log("".join(source_text(language, "-", tiles)))
