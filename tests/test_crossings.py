@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Final
 
+import onnx
 import pytest
-from onnx import parser
 
-from dml_tile.back_ends.deployment import deployed
-from dml_tile.back_ends.placement import Crossing, PlacedModel, Placement
-from dml_tile.directml.targets import Target
-from dml_tile.readers.model_names import KnownShapes
-from dml_tile.readers.onnx.tiles import read_nodes
-from tests.helpers.command_line import invoke
+from dml_tile.back_ends.placement import Crossing, Placement
+from tests.helpers.command_line import Call
+from tests.helpers.onnx_graphs import parsed, placed_model
 
 NEWEST: Final = "onnxruntime-directml-1.24.4"
 # Det and Unique have no kernel of DirectML's; Relu and Abs have
 MIXED: Final = "(float[2,2] x) => (float[n] y) { a = Relu(x); b = Det(a); c = Abs(b); y = Unique(c) }"
-
-
-def written(folder: Path, graph: str, opset: int = 18) -> Path:
-    file = folder / "model.onnx"
-    text = f'<ir_version: 8, opset_import: ["" : {opset}]> g {graph.replace(";", " ")}'
-    file.write_bytes(parser.parse_model(text).SerializeToString())
-    return file
-
-
-def crossing(folder: Path, graph: str, target: str = NEWEST) -> list[tuple[str, Placement]]:
-    parts = read_nodes(written(folder, graph), KnownShapes(), [deployed(Target.parse(target))])
-    return [*next(each for each in parts if isinstance(each, PlacedModel)).crossings_at(0)]
 
 
 TO_CPU, TO_DIRECTML = Placement.CPU, Placement.DIRECTML
@@ -80,36 +64,36 @@ TO_CPU, TO_DIRECTML = Placement.CPU, Placement.DIRECTML
     ],
 )  # fmt: skip
 def test_a_value_crosses_if_it_is_made_in_one_memory_and_read_in_the_other(
-    tmp_path: Path, graph: str, expected: list[tuple[str, Placement]]
+    graph: str, expected: list[tuple[str, Placement]]
 ) -> None:
-    assert crossing(tmp_path, graph) == [Crossing(*each) for each in expected]
+    assert [*placed_model(parsed(graph, 18), NEWEST).crossings_at(0)] == [Crossing(*each) for each in expected]
 
 
-def test_nothing_crosses_in_a_model_that_is_not_placed(tmp_path: Path) -> None:
-    file = written(tmp_path, MIXED, opset=99)
-    assert " cross" not in invoke("check", str(file), "--via", "ort", "-t", NEWEST).stdout
-    assert " cross" not in invoke("check", str(written(tmp_path, MIXED)), "--via", "ort", "-t", "2_0").stdout
+def output(check: Call, graph: str, *arguments: str, opset: int = 18) -> str:
+    onnx.save(parsed(graph, opset), "a.onnx")
+    return check("a.onnx", "--via", "ort", *arguments).stdout
 
 
-def test_the_summary_counts_the_values_that_cross_and_verbose_names_them(tmp_path: Path) -> None:
-    arguments = "check", str(written(tmp_path, MIXED)), "--via", "ort", "-t", NEWEST
-    plain = invoke(*arguments).stdout
+def test_nothing_crosses_in_a_model_that_is_not_placed(check: Call) -> None:
+    assert " cross" not in output(check, MIXED, "-t", NEWEST, opset=99)
+    assert " cross" not in output(check, MIXED, "-t", "2_0")
+
+
+def test_the_summary_counts_the_values_that_cross_and_verbose_names_them(check: Call) -> None:
+    plain = output(check, MIXED, "-t", NEWEST)
     assert "; 3 values cross between DirectML and the CPU\n" in plain
     assert "'a'" not in plain
-    verbose = invoke(*arguments, "--verbose").stdout
+    verbose = output(check, MIXED, "-t", NEWEST, "--verbose")
     for name, to in ("a", "the CPU"), ("b", "DirectML"), ("c", "the CPU"):
         assert f"  value '{name}' crosses to {to}\n" in verbose
-    alone = written(tmp_path, "(float[2,2] x) => (float y) { a = Relu(x); y = Det(a) }")
-    assert "; 1 value crosses between DirectML and the CPU\n" in invoke("check", str(alone), *arguments[2:]).stdout
 
 
-def test_json_names_the_values_that_cross_at_each_target(tmp_path: Path) -> None:
-    source = str(written(tmp_path, MIXED))
-    arguments = "check", source, "--via", "ort", "-t", f"{NEWEST},2_0"
+def test_json_names_the_values_that_cross_at_each_target(check: Call) -> None:
+    targets = "-t", f"{NEWEST},2_0"
     expected = [
-        {"source": source, "target": NEWEST, "value": value, "to": to}
+        {"source": "a.onnx", "target": NEWEST, "value": value, "to": to}
         for value, to in (("a", "cpu"), ("b", "directml"), ("c", "cpu"))
     ]
-    assert json.loads(invoke(*arguments, "--format", "json").stdout)["crossings"] == expected
-    lines = map(json.loads, invoke(*arguments, "--format", "jsonl").stdout.splitlines())
+    assert json.loads(output(check, MIXED, *targets, "--format", "json"))["crossings"] == expected
+    lines = map(json.loads, output(check, MIXED, *targets, "--format", "jsonl").splitlines())
     assert [line for line in lines if "to" in line] == expected

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Final
 
+import onnx
 import pytest
-from onnx import parser
 
-from tests.helpers.command_line import invoke
+from tests.helpers.command_line import Call
+from tests.helpers.onnx_graphs import parsed
 
 NEWEST: Final = "onnxruntime-directml-1.24.4"
 TWO: Final = "(float[1,1,8,8] x, float[1,1,3,3] w) => (float[1,1,1,1] y) { a = Conv(x, w); b = Relu(a); "
@@ -19,11 +19,9 @@ GELU: Final = "d = Div(b, q); e = Erf(d); f = Add(e, k); g = Mul(b, f); h = Mul(
 CONSTANTS: Final = "<float q = {1.4142135}, float k = {1}, float m = {0.5}, int64 i = {0}>"
 
 
-def printed(folder: Path, graph: str, opset: int, *arguments: str, target: str = NEWEST) -> str:
-    file = folder / "model.onnx"
-    text = f'<ir_version: 10, opset_import: ["" : {opset}]> g {graph.replace(";", " ")}'
-    file.write_bytes(parser.parse_model(text).SerializeToString())
-    return invoke("check", str(file), "--via", "ort", "-t", target, *arguments).stdout
+def printed(check: Call, graph: str, opset: int, *arguments: str, target: str = NEWEST) -> str:
+    onnx.save(parsed(graph, opset), "a.onnx")
+    return check("a.onnx", "--via", "ort", "-t", target, *arguments).stdout
 
 
 @pytest.mark.parametrize(
@@ -46,9 +44,9 @@ def printed(folder: Path, graph: str, opset: int, *arguments: str, target: str =
     ],
 )  # fmt: skip
 def test_the_summary_names_one_opset_that_serves_all_nodes(
-    tmp_path: Path, graph: str, opset: int, expected: tuple[int, int, int] | None
+    check: Call, graph: str, opset: int, expected: tuple[int, int, int] | None
 ) -> None:
-    found = printed(tmp_path, graph, opset)
+    found = printed(check, graph, opset)
     if expected is None:
         assert "exported" not in found
     else:
@@ -57,20 +55,20 @@ def test_the_summary_names_one_opset_that_serves_all_nodes(
 
 
 @pytest.mark.parametrize("middle", ["", f"{GELU}; ", f"{GELU}; s = Shape(b); t = Gather(s, i); o = Sqrt(h); "])
-def test_the_model_at_that_opset_is_placed_as_foretold(tmp_path: Path, middle: str) -> None:
+def test_the_model_at_that_opset_is_placed_as_foretold(check: Call, middle: str) -> None:
     graph = f"{TWO}{middle}y = GlobalAveragePool(b) }}".replace("{ a", f"{CONSTANTS} {{ a")
-    foretold = printed(tmp_path, graph, 22).splitlines()[2].removeprefix("  exported at opset 21, ")
-    summary = printed(tmp_path, graph, 21).splitlines()[1]
+    foretold = printed(check, graph, 22).splitlines()[2].removeprefix("  exported at opset 21, ")
+    summary = printed(check, graph, 21).splitlines()[1]
     there, others = (int((re.search(rf"(\d+)[^,;]* {where}", summary) or [0, 0])[1]) for where in ("on D", "on the C"))
     assert foretold == f"{there} of {there + others} would be on DirectML"
 
 
-def test_the_opset_is_one_that_the_release_loads(tmp_path: Path) -> None:
-    text = printed(tmp_path, TWO + "y = GlobalAveragePool(b) }", 22, target="onnxruntime-directml-1.17.3,2_0")
+def test_the_opset_is_one_that_the_release_loads(check: Call) -> None:
+    text = printed(check, TWO + "y = GlobalAveragePool(b) }", 22, target="onnxruntime-directml-1.17.3,2_0")
     assert "exported" not in text
 
 
-def test_json_has_the_opset_by_target(tmp_path: Path) -> None:
-    text = printed(tmp_path, TWO + "y = GlobalAveragePool(b) }", 22, "--format", "json", target=f"{NEWEST},2_0")
+def test_json_has_the_opset_by_target(check: Call) -> None:
+    text = printed(check, TWO + "y = GlobalAveragePool(b) }", 22, "--format", "json", target=f"{NEWEST},2_0")
     (source,) = json.loads(text)["sources"]
     assert source["opsets"] == [{"target": NEWEST, "opset": 21, "on_directml": 3, "nodes": 3}]

@@ -5,13 +5,13 @@ A thread is a number of microsoft/onnxruntime, or names its repository. Models a
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final, NamedTuple
 
+import onnx
 import pytest
-from onnx import parser
 
 from tests.helpers.command_line import Call
+from tests.helpers.onnx_graphs import parsed
 
 
 class Report(NamedTuple):
@@ -26,32 +26,32 @@ class Report(NamedTuple):
 
 BEFORE: Final = "ONNX Runtime's provider refuses it before DirectML is asked"
 WINDOWS: Final = "windows-11-22h2"
-HALF: Final = "g (float[1,1,4,6] x) => (y) <float[4] s = {1, 1, 0.5, 0.5}> { [half] y = Resize(x, , s) }"
+HALF: Final = "(float[1,1,4,6] x) => (y) <float[4] s = {1, 1, 0.5, 0.5}> { [half] y = Resize(x, , s) }"
 OPEN_HALF: Final = HALF.replace("1,1,4,6", "N,1,4,6")
-NORM: Final = "g (float[1,64,8] x, float[8] w) => (y) { [norm] y = LayerNormalization(x, w) }"
-SIMPLE_NORM: Final = "g (float[N,64,8] x, float[8] w) => (y) { [norm] y = SimplifiedLayerNormalization(x, w) }"
-MASK: Final = "g (float[N,77] x) => (y) { [mask] y = Trilu<upper = 0>(x) }"
-INSTANCE: Final = "g (float[1,32,100] x, float[32] a, float[32] b) => (y) { [n] y = InstanceNormalization(x, a, b) }"
-MATMUL_5: Final = "g (float[2,2,2,3,4] a, float[1,2,2,4,3] b) => (y) { [matmul] y = MatMul(a, b) }"
-TRILU_5: Final = "g (float[1,1,1,4,4] x) => (y) { [mask] y = Trilu(x) }"
-NINE: Final = "g (float[2,2,2,2,2,2,2,2,2] x) => (y) { [t] y = Transpose<perm = [0,2,1,3,4,5,6,7,8]>(x) }"
-QUANTIZED: Final = "g (float[6] x) => (y) <float s = {2.0}, uint8 z = {128}> { [q] y = QuantizeLinear(x, s, z) }"
+NORM: Final = "(float[1,64,8] x, float[8] w) => (y) { [norm] y = LayerNormalization(x, w) }"
+SIMPLE_NORM: Final = "(float[N,64,8] x, float[8] w) => (y) { [norm] y = SimplifiedLayerNormalization(x, w) }"
+MASK: Final = "(float[N,77] x) => (y) { [mask] y = Trilu<upper = 0>(x) }"
+INSTANCE: Final = "(float[1,32,100] x, float[32] a, float[32] b) => (y) { [n] y = InstanceNormalization(x, a, b) }"
+MATMUL_5: Final = "(float[2,2,2,3,4] a, float[1,2,2,4,3] b) => (y) { [matmul] y = MatMul(a, b) }"
+TRILU_5: Final = "(float[1,1,1,4,4] x) => (y) { [mask] y = Trilu(x) }"
+NINE: Final = "(float[2,2,2,2,2,2,2,2,2] x) => (y) { [t] y = Transpose<perm = [0,2,1,3,4,5,6,7,8]>(x) }"
+QUANTIZED: Final = "(float[6] x) => (y) <float s = {2.0}, uint8 z = {128}> { [q] y = QuantizeLinear(x, s, z) }"
 SCALE_OF_ONE: Final = (
-    "g (float[2,3,4] x) => (y) <float[1] s = {2.0}, uint8[1] z = {128}> { [q] y = QuantizeLinear<axis = 1>(x, s, z) }"
+    "(float[2,3,4] x) => (y) <float[1] s = {2.0}, uint8[1] z = {128}> { [q] y = QuantizeLinear<axis = 1>(x, s, z) }"
 )
 BIAS: Final = (
-    "g (float[1,8] x, float[8,3] w) => (y) <int32[3] c = {1, 2, 3}, float[1] s = {0.5}, int32[1] z = {0}> "
+    "(float[1,8] x, float[8,3] w) => (y) <int32[3] c = {1, 2, 3}, float[1] s = {0.5}, int32[1] z = {0}> "
     "{ [bias] b = DequantizeLinear(c, s, z) [gemm] y = Gemm(x, w, b) }"
 )
 GATHERS: Final = (
-    "g (float[4,3] m, float[4,3] v, int64 i, int64[2] j) => (y) "
+    "(float[4,3] m, float[4,3] v, int64 i, int64[2] j) => (y) "
     "{ [rows] a = Gather(m, j) [row] b = Gather(v, i) [matmul] y = MatMul(a, b) }"
 )
 GELU: Final = (
-    "g (float[2,8] x) => (y) <float root = {1.4142135}, float one = {1.0}, float half = {0.5}> "
+    "(float[2,8] x) => (y) <float root = {1.4142135}, float one = {1.0}, float half = {0.5}> "
     "{ a = Div(x, root) b = Erf(a) c = Add(b, one) d = Mul(x, c) y = Mul(d, half) }"
 )
-RELU: Final = "g (float[2,3] x) => (y) { [relu] y = Relu(x) }"
+RELU: Final = "(float[2,3] x) => (y) { [relu] y = Relu(x) }"
 
 REPORTS: Final = {
     "17307, 24928: Resize over Windows' DirectML": Report(
@@ -170,7 +170,6 @@ REPORTS: Final = {
 @pytest.mark.parametrize("thread", REPORTS)
 def test_a_report_is_answered_at_its_release_and_target(check: Call, thread: str) -> None:
     graph, opset, via, target, expected = REPORTS[thread]
-    text = f'<ir_version: 8, opset_import: ["" : {opset}]> {graph}'
-    Path("model.onnx").write_bytes(parser.parse_model(text).SerializeToString())
-    printed = check("model.onnx", "--via", via, "-t", target).stdout
+    onnx.save(parsed(graph, opset), "a.onnx")
+    printed = check("a.onnx", "--via", via, "-t", target).stdout
     assert f": {expected}\n" in printed

@@ -15,7 +15,7 @@ import onnx
 import onnx.parser
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from dml_tile.back_ends.deployment import deployed
+from dml_tile.back_ends.deployment import Deployment, deployed
 from dml_tile.back_ends.placement import ModelNode, PlacedModel, Placement, Reason
 from dml_tile.back_ends.placer import place
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
@@ -100,12 +100,30 @@ def function(text: str, opset: int = 13) -> onnx.FunctionProto:
     return onnx.parser.parse_function(f"{imports} {_with_constants(text)}")
 
 
-def nodes_of(made: ModelProto | bytes, fixed: KnownShapes = NOTHING_FIXED, folder: Path | None = None) -> list[Any]:
+def parsed(graph: str, opset: int) -> ModelProto:
+    """Return a model of one graph in the syntax of onnx's parser; there may be ``;`` between its nodes."""
+    imports = f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]>'
+    return onnx.parser.parse_model(f"{imports} g {graph.replace(';', ' ')}")
+
+
+def nodes_of(
+    made: ModelProto | bytes,
+    fixed: KnownShapes = NOTHING_FIXED,
+    folder: Path | None = None,
+    deployments: Sequence[Deployment] = (),
+) -> list[Any]:
     """Return the TileNodes and Problems of a model, saved in the folder with its external data if there are any."""
     with TemporaryDirectory() as temporary:
         path = (folder or Path(temporary)) / "model.onnx"
         path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
-        return list(read_nodes(path, fixed))
+        return list(read_nodes(path, fixed, deployments))
+
+
+def placed_model(made: ModelProto, target: TargetLike, fixed: KnownShapes = NOTHING_FIXED) -> PlacedModel:
+    """Return a model's nodes with their placements at a target."""
+    found, *_ = nodes_of(made, fixed, deployments=[deployed(Target.parse(target))])
+    assert isinstance(found, PlacedModel)
+    return found
 
 
 def tile_in(made: ModelProto, fixed: KnownShapes = NOTHING_FIXED, folder: Path | None = None) -> TileNode:
@@ -117,11 +135,7 @@ def tile_in(made: ModelProto, fixed: KnownShapes = NOTHING_FIXED, folder: Path |
 
 def folded_in(made: ModelProto, fixed: KnownShapes = NOTHING_FIXED) -> dict[str, str]:
     """Return why ONNX Runtime never runs each Tile of a model, by its pointer; empty for one that it runs."""
-    with TemporaryDirectory() as temporary:
-        path = Path(temporary) / "model.onnx"
-        path.write_bytes(made.SerializeToString())
-        placed, *found = read_nodes(path, fixed, [deployed(DEFAULT_TARGET)])
-    assert isinstance(placed, PlacedModel)
+    placed, *found = nodes_of(made, fixed, deployments=[deployed(DEFAULT_TARGET)])
     gone = {node.pointer: reason.text for node, reason in placed.at(0) if reason.placement is Placement.GONE}
     return {tile.pointer: gone.get(tile.place, "") for tile in found if isinstance(tile, TileNode)}
 
