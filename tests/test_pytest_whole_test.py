@@ -119,32 +119,6 @@ def test_a_wide_fixture_that_is_fetched_while_the_test_runs_is_held_to_the_same(
         says(result, f"*::{test}: the session-scoped fixture wide asked * when it was made for {OLD} (2_0); *")
 
 
-CLASS_SETUP = {
-    "setup_class": """
-@pytest.mark.dml
-class TestIt:
-    @classmethod
-    def setup_class(cls): cls.seen = level()
-    def test_it(self): assert self.seen == level()
-""",
-    "setup_module": """
-seen = []
-def setup_module(): seen.append(level())
-
-@pytest.mark.dml
-def test_it(): assert seen[-1] == level()
-""",
-}
-
-
-def test_what_prepares_many_tests_takes_one_target(pytester: pytest.Pytester) -> None:
-    assert len(passed(run(pytester, CLASS_SETUP, f"--dml-target={OLD}"))) == 2
-    result = run(pytester, CLASS_SETUP, *BOTH)
-    result.assert_outcomes(passed=2, failed=2)
-    for hook in CLASS_SETUP:
-        says(result, f"*{hook}_fixture_* asked which target is simulated when it was made for {OLD} (2_0); *")
-
-
 TEST_CASE = """
 class TestCase(unittest.TestCase):
     @classmethod
@@ -173,16 +147,6 @@ def test_a_test_case_runs_at_the_one_target_that_is_left(pytester: pytest.Pytest
     sources = dict.fromkeys(sources, narrowed)
     assert len(passed(run(pytester, sources, *BOTH))) == 9
     run(pytester, sources, "--dml-target=4_1").assert_outcomes(deselected=9)
-
-
-def test_a_command_that_a_test_starts_runs_at_its_target(pytester: pytest.Pytester) -> None:
-    source = """
-    def test_it(dml_target, tmp_path):
-        (tmp_path / "longs.json").write_text(LONGS.model_dump_json(by_alias=True))
-        done = subprocess.run([sys.executable, "-m", "dml_tile", "check", str(tmp_path / "longs.json")])
-        assert done.returncode == (1 if dml_target.name == "windows-10-2004" else 0)
-    """
-    assert len(passed(run(pytester, source, *BOTH))) == 2
 
 
 def test_every_test_can_run_at_each_target(pytester: pytest.Pytester) -> None:

@@ -39,28 +39,20 @@ def level() -> str:
 
 
 def test_a_simulated_target_is_meant_where_none_is_named() -> None:
+    for refused in (
+        lambda: dml_tile.tile(np.array([[1]]), (2, 2)),
+        lambda: dml_tile.execute(INT64, bytes(48), bytearray(96)),
+    ):
+        with pytest.raises(DmlError, match="windows-11-21h2 has 4_0"), simulate("windows-11-21h2"):
+            refused()
     with simulate("windows-11-21h2") as target:
         assert target == current_target() == Target.parse("windows-11-21h2")
         assert {finding.rule for finding in dml_tile.check(INT64)} == {"DML-TILE-DataType-level"}
-        for refused in (
-            lambda: dml_tile.tile(np.array([[1]]), (2, 2)),
-            lambda: dml_tile.execute(INT64, bytes(48), bytearray(96)),
-        ):
-            with pytest.raises(DmlError, match="windows-11-21h2 has 4_0"):
-                refused()
         assert not dml_tile.check(INT64, "4_1")
         assert dml_tile.lowest_level(INT64) == FeatureLevel.DML_FEATURE_LEVEL_4_1
     assert not dml_tile.check(INT64)
     assert resolve(None) is DEFAULT_TARGET is current_target()
     assert DEFAULT_TARGET.feature_level == max(FeatureLevel)
-
-
-def test_simulations_nest_and_end_with_an_error() -> None:
-    with simulate("5_0"):
-        with pytest.raises(DmlError), simulate("4_0"):
-            dml_tile.require(INT64)
-        assert level() == "5_0"
-    assert level() == "6_4"
 
 
 @pytest.mark.parametrize("scope", ["process", "context"])
@@ -134,15 +126,6 @@ def test_a_simulation_holds_in_every_thread_also_in_older_ones() -> None:
             with simulate("4_0"):
                 assert pool.submit(level).result() == "4_0"
         assert pool.submit(level).result() == "6_4"
-
-
-def test_that_of_a_thread_holds_in_the_others() -> None:
-    simulation = simulate("3_1")
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(simulation.__enter__).result()
-        seen = level()
-        pool.submit(simulation.__exit__).result()
-    assert (seen, level()) == ("3_1", "6_4")
 
 
 def test_asking_in_a_block_while_another_thread_is_in_a_later_one_is_an_error() -> None:
@@ -343,6 +326,13 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         assert await asyncio.create_task(asyncio.to_thread(level)) == "5_0"
     async def test_wrong(self): assert level() != "4_1"
 
+@simulate("4_0")
+class Mixin:
+    def test_it(self): assert level() == "4_0"
+class Mixed(Mixin, unittest.TestCase):
+    def setUp(self): assert level() == "4_0"
+    def test_own(self): assert level() == "4_0"
+
 class Plain(unittest.TestCase):
     def test_it(self): assert level() == "3_1"
     @simulate("2_0")
@@ -355,7 +345,7 @@ def test_unittest_runs_tests_from_setups_to_cleanups_at_their_targets(monkeypatc
     module = ModuleType("test_it")
     exec(UNITTEST, vars(module))
     result = unittest.main(module, argv=["it"], exit=False, testRunner=unittest.TextTestRunner(StringIO())).result
-    assert (result.testsRun, result.errors) == (8, [])
+    assert (result.testsRun, result.errors) == (10, [])
     assert [test.id() for test, _ in result.failures] == ["test_it.Tasks.test_wrong"]
 
 
@@ -488,21 +478,3 @@ def test_a_command_asks_its_options_then_a_simulation_then_the_variable_then_pyp
 def test_a_command_names_the_variable_that_it_cannot_take(call: Call, command: str, text: str, message: str) -> None:
     errors = errors_of(call, command, write("a.json", TILE), env={VARIABLE: text})
     assert f"Invalid value for {VARIABLE}{message}" in errors
-
-
-def test_a_decorated_mixin_simulates_in_the_test_cases_that_have_it() -> None:
-    @simulate("4_0")
-    class Mixin:
-        def test_it(self) -> None:
-            seen.append(level())
-
-    class Case(Mixin, unittest.TestCase):
-        def setUp(self) -> None:
-            seen.append(level())
-
-        def test_own(self) -> None:
-            seen.append(level())
-
-    seen: list[str] = []
-    unittest.TestSuite([Case("test_it"), Case("test_own")]).run(unittest.TestResult())
-    assert seen == ["4_0"] * 4
