@@ -19,7 +19,7 @@ from dml_tile.directml.targets import WINDOWS_RELEASES
 from dml_tile.findings import Rule, Severity
 from dml_tile.readers.file_kinds import KINDS
 from dml_tile.reports.report import FORMATS
-from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, TILE, write
+from tests.helpers.check_files import ALIGNED, BAD, TILE, write
 from tests.helpers.command_line import COMMAND, Call, invoke, invoke_bare
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.test_editors import SCHEMAS
@@ -35,25 +35,13 @@ NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runti
     ("value", "options", "status", "parts"),
     [
         (TILE, "", 0, [f"^a.json: {PASSES}\n  FLOAT32 {{2}} x {{1}} -> {{2}}\n$"]),
-        (BAD | {"RepeatsCount": 2}, "", 1, [
-            f"^a.json:11:4: {NO_LEVEL}",
-            "error[DML-TILE-OutputTensor-Sizes] E_INVALIDARG 0x80070057\n    OutputTensor.Sizes[0]: 2 was",
-            "error[DML-TILE-RepeatsCount]", "try: set it to 4",
-        ]),
-        (TILE, "--target windows-10-22h2 -t DirectML-1.6.0", 1, [
-            "a.json:2:17: refused at windows-10-22h2 (2_0); lowest level 3_1",
-            "a.json: accepted at directml-1.6.0 (4_0)", "\n1 operator: 1 refused\n",
-        ]),
+        (BAD | {"RepeatsCount": 2}, "", 1, [f"^a.json:11:4: {NO_LEVEL}", "error[DML-TILE-RepeatsCount]"]),
         ([TILE, TILE], "--target windows-10-22h2", 1, [f"{INFERRED}2 operators: 2 refused\n$"]),
         ([TILE, 7], "", 2, ["1 file not read; 1 operator: 1 accepted\n$"]),
         ([7, None], "", 2, ["1 file not read; 1 operator: 1 refused\n$"]),
         ([7], "", 2, ["^$"]),
         (ALIGNED, "--against documentation", 0, ["^a.json: accepted at 6_4\n  FLOAT32 {2} x {1} -> {2}\n$"]),
         (ALIGNED, "--against runtime", 1, []),
-        (DOUBLES, "", 1, [
-            "^a.json:3:15: undocumented at 6_4; ",
-            "warning[DML-TILE-DataType] only the documentation forbids it; DirectML accepts it",
-        ]),
         (CRASHING, "", 1, ["crash[DML-TILE-Repeats-null] no HRESULT, the process dies"]),
         ("", "", 2, ["^$"]),
         ("[]", "", 2, ["^$"]),
@@ -68,31 +56,9 @@ def test_check_prints_verdict_and_findings(call: Call, value: Any, options: str,
         assert part in f"^{result.stdout}$"
 
 
-def test_the_json_output(call: Call) -> None:
-    result = call("check", write("a.json", [BAD, CRASHING]), "--format", "json", "--target", "windows-11-21h2")
-    assert result.exit_code == 1
-    output = json.loads(result.stdout)
-    assert output["version"] == 1
-    assert output["sources"] == [{"source": "a.json", "operators": 2, "contradictions": [], "passed_over": ""}]
-    bad, crashing = output["results"]
-    assert not bad["ok"]
-    assert bad["lowest_level"] == "never"
-    (finding,) = bad["findings"]
-    assert finding.pop("message").startswith("2 was provided")
-    assert finding == {
-        "rule": "DML-TILE-OutputTensor-Sizes",
-        "path": "OutputTensor.Sizes[0]",
-        "severity": "error",
-        "basis": ["documented", "runtime"],
-        "hresult": "0x80070057",
-        "crash": False,
-        "url": RULES["DML-TILE-OutputTensor-Sizes"].url,
-        "suggestion": "set it to 4",
-        "edits": [{"path": "OutputTensor.Sizes[0]", "value": 4}],
-        "line": 12,
-        "column": 5,
-    }
-    assert [(finding["crash"], finding["hresult"]) for finding in crashing["findings"]] == [(True, None)]
+def test_json_tells_a_crash_which_has_no_hresult(call: Call) -> None:
+    (result,) = json.loads(call("check", write("a.json", CRASHING), "--format", "json").stdout)["results"]
+    assert [(finding["crash"], finding["hresult"]) for finding in result["findings"]] == [(True, None)]
 
 
 @pytest.mark.parametrize(
@@ -299,7 +265,6 @@ def test_a_word_is_completed(words: str, expected: list[str]) -> None:
 
 
 # Help
-
 
 COMMANDS = list(COMMAND.commands)
 WIDTH = 80

@@ -110,10 +110,7 @@ NONE: Final = "0 accepted, 0 lowered\n"
         (ODD, "--format cpp", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
         ([LONG, ODD, LONG], "--format cpp", 1, "tile_2_step1_operator = ", f"a.json#/1: not lowered at {AT_OLD}\n"),
         (ODD, "--format python", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
-        (LONG, "--format xml", 2, "", "xml"),
         (LONG, "--dim batch", 2, "", "NAME=SIZE"),
-        (LONG, "-t 3_0", 2, "", "tiles are lowered for one target"),
-        (LONG, "-t vista", 2, "", "is no known target"),
     ],
 )
 def test_options_choose_tiles_and_bound_their_lowerings(

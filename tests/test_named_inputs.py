@@ -112,18 +112,11 @@ def test_names_of_a_list_lead_to_files_and_folders_of_the_project(
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize("path", ["fifo.json", "f*.json"])
-def test_settings_name_regular_files_and_folders(check: Call, path: str) -> None:
+@pytest.mark.parametrize(("path", "arguments"), [("fifo.json", []), ("f*.json", []), ("", ["f*.json"])])
+def test_settings_and_patterns_name_regular_files_and_folders(check: Call, path: str, arguments: list[str]) -> None:
     os.mkfifo("fifo.json")
     write("pyproject.toml", f"[tool.dml-tile]\npaths = ['{path}']\n")
-    result = check()
-    assert (result.exit_code, result.stderr) == (2, "dml-tile: fifo.json: is neither a regular file nor a folder\n")
-
-
-@pytest.mark.posix
-def test_a_pattern_waits_for_no_pipe(check: Call) -> None:
-    os.mkfifo("fifo.json")
-    result = check("f*.json")
+    result = check(*arguments)
     assert (result.exit_code, result.stderr) == (2, "dml-tile: fifo.json: is neither a regular file nor a folder\n")
 
 

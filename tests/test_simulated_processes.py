@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.plugin_runs import run
-
 pytestmark = pytest.mark.long
 
 PREPARED = """
@@ -145,28 +143,3 @@ print(json.dumps(seen))
 """
     seen = seen_by(tmp_path, code, DML_TILE_TARGET="3_1")
     assert seen == ["3_1", "3_1", "4_0", "5_0", "6_4", "3_1", "3_1"]
-
-
-@pytest.mark.posix
-def test_a_forked_test_is_followed_by_what_it_starts(pytester: pytest.Pytester) -> None:
-    """It runs each test in a fork, as pytest-forked does, whose release does not run on this pytest."""
-    pytester.makeconftest(
-        """
-        import os, pytest
-        from _pytest.runner import runtestprotocol
-
-        def pytest_runtest_protocol(item):
-            if not os.fork():
-                reports = runtestprotocol(item, log=False)
-                os._exit(0 if all(report.passed for report in reports) else 1)
-            assert os.wait()[1] == 0, item
-            return True
-        """
-    )
-    source = """
-    def test_it(dml_target):
-        code = "import dml_tile; print(dml_tile.current_target().name)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert done.stdout.strip() == dml_target.name
-    """
-    assert run(pytester, source, "--dml-target=2_0,4_0").ret == pytest.ExitCode.OK

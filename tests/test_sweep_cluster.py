@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from dml_tile import sweep
-from dml_tile.checks.questions import Questions, checked_here
+from dml_tile.checks.questions import Questions
 from dml_tile.checks.sweep import Workers
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.findings import unreadable
@@ -70,15 +68,6 @@ def test_a_cluster_reads_files_of_a_store(zoo: list[str], client: Any) -> None:
     files = fsspec.open_files([f"file://{name}" for name in zoo[:20]])
     swept = sweep(files, executor=client.get_executor(pure=False))
     assert list(swept) == list(sweep(zoo[:20]))
-
-
-@pytest.mark.exhaustive  # the processes of one machine are killed in test_sweep.py
-def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> None:
-    check, files = Questions([DEFAULT_TARGET], "both"), zoo * 2
-    events = Workers(client.get_executor(pure=False)).events(check, files)
-    found = [next(events) for _ in range(50)]
-    os.kill(client.run(os.getpid).popitem()[1], signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
-    assert [*found, *events] == list(checked_here(check, files))
 
 
 @pytest.mark.exhaustive  # as are the files that end processes of one machine, in test_sweep.py
