@@ -12,7 +12,6 @@ from typing import Any
 import onnx
 import pytest
 
-from dml_tile.directml.data_types import TensorDataType
 from dml_tile.json_text import parse_json
 from dml_tile.readers.file_kinds import LFS_POINTER
 from tests.helpers.check_files import BAD, TILE, write
@@ -65,25 +64,6 @@ def test_the_keys_of_a_tile_and_of_a_tensor_are_offered() -> None:
 
 
 @needs_the_service
-def test_short_names_are_offered_each_with_its_level_and_nothing_else_is() -> None:
-    answer = ask('{"InputTensor": {"DataType": ¦}}')["completions"]
-    assert [label for label, _ in answer] == [f'"{name}"' for name in TensorDataType.__members__]
-    said = dict(answer)
-    assert said['"INT64"'] == "Tile takes it from DML_FEATURE_LEVEL_4_1 on."
-    assert said['"FLOAT64"'] == "It is in no documented row of Tile."
-    flags = completions('{"InputTensor": {"DataType": "INT8", "Sizes": [1], "Flags": ¦}}')
-    assert flags == ['"NONE"', '"OWNED_BY_DML"']
-
-
-@needs_the_service
-def test_a_value_and_a_key_say_what_they_are_in_the_words_of_json() -> None:
-    (value,) = ask(WHOLE.replace('INT64"', 'INT64¦"', 1))["hover"]
-    assert "`INT64`: Tile takes it from" in value
-    (key,) = ask(WHOLE.replace("Sizes", "Si¦zes", 1))["hover"]
-    assert key.startswith("The size of each dimension, in elements")
-
-
-@needs_the_service
 def test_a_wrong_value_a_missing_field_and_an_unknown_key_are_underlined_in_the_spelling_that_is_used() -> None:
     ((text, message),) = ask(WHOLE.replace('"INT64"', '"INT46"', 1))["diagnostics"]
     assert text == '"INT46"'
@@ -96,21 +76,6 @@ def test_a_wrong_value_a_missing_field_and_an_unknown_key_are_underlined_in_the_
     without_repeats = f'{{"InputTensor": {FLAT}, "OutputTensor": {FLAT}}}'
     whole = f'{{"Type": "TILE", "Desc": {without_repeats}}}'
     assert diagnostics(whole, "dml_operator_desc") == ['Missing property "Repeats".']
-
-
-@needs_the_service
-@pytest.mark.parametrize("spelling", ['"INT64"', '"DML_TENSOR_DATA_TYPE_INT64"', "11"])
-def test_every_spelling_is_valid_but_where_the_documented_row_lacks_the_type(spelling: str) -> None:
-    text = WHOLE.replace('"INT64"', spelling)
-    assert diagnostics(text) == []
-    assert [where for where, _ in ask(text, f"{TILE_SCHEMA}.3_1")["diagnostics"]] == [spelling] * 2
-    assert diagnostics(text, f"{TILE_SCHEMA}.4_1") == []
-
-
-@needs_the_service
-@pytest.mark.parametrize("name", ["tile.json", "strided.json", "int64.json"])
-def test_the_example_models_are_clean(name: str) -> None:
-    assert diagnostics((EXAMPLES / name).read_text(), "dxdispatch_model") == []
 
 
 # What the readers do about an editor's key

@@ -224,13 +224,6 @@ def test_a_worker_ends_what_reads_models_once_it_idles(zoo: list[str], monkeypat
             assert is_ended.wait(60)
 
 
-def test_lines_are_results_then_what_is_unread(call: Call) -> None:
-    write("a.json", BAD)
-    lines = [json.loads(line) for line in call("check", "a.json", "b.json", "--format", "jsonl").stdout.splitlines()]
-    whole = json.loads(call("check", "a.json", "b.json", "--format", "json").stdout)
-    assert lines == [*whole["results"], *whole["errors"]]
-
-
 # Processes of --jobs
 
 

@@ -103,36 +103,30 @@ def test_what_is_not_documented_of_a_target_is_noted(name: str, note: str) -> No
 
 NO_CAPABILITY: Final = "is no capability; expected no-double-precision, no-typed-uav-loads, no-native"
 NONSENSE: Final = "vista,,directml-,directml-1.x,directml-1.15.04,directml-1.１5.0,onnxruntime-directml-1,windows-"
+NEAREST: Final = {
+    "windows-11-21h1": "windows-11-21h2",
+    "widnows-10-2004": "windows-10-2004",
+    "directml-1.16.0": "directml-1.15.0",
+    "directml-1.3.0": "directml-1.13.0",
+    "directml-1.8.3": "directml-1.8.2",
+    "onnxruntime-directml-2.0.0": "onnxruntime-directml-1.10.0",
+    "onnxruntime-node-1.31": "onnxruntime-node-1.30.0",
+    "4_2": "4_1",
+    "ort-1.20": r": did you mean onnxruntime-directml-1\.20\?$",
+    "ort-1.20.1": r": did you mean onnxruntime-node-1\.20\.1, onnxruntime-directml-1\.20\.1\?$",
+    "onnxruntime-1.16.3": r": did you mean onnxruntime-directml-1\.16\.3\?$",
+}
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("windows-11-21h1", "is no known target.*windows-11-21h2"),
-        ("directml-1.16.0", "is no known target.*directml-1.15.0"),
-        ("directml-1.3.0", "is no known target.*directml-1.13.0"),
-        ("directml-1.8.3", "is no known target.*directml-1.8.2"),
-        ("onnxruntime-directml-2.0.0", "is no known target.*onnxruntime-directml-1.10.0"),
-        ("onnxruntime-node-1.31", "is no known target.*onnxruntime-node-1.30.0"),
-        (
-            "ort-1.20.1",
-            r"is no known target.*: did you mean onnxruntime-node-1\.20\.1, onnxruntime-directml-1\.20\.1\?$",
-        ),
+        *((name, f"is no known target.*{nearest}") for name, nearest in NEAREST.items()),
         ("onnxruntime-node-1.16.3", "is no target: there is no DirectML in it; it has no DirectML provider"),
         ("onnxruntime-node-1.17.0", "no DirectML in it; its provider loads that of Windows: name windows-RELEASE$"),
         ("onnxruntime-genai-directml-0.14.1", "no DirectML in it; that of onnxruntime-directml, which it requires, is"),
-        (
-            "onnxruntime-genai-winml-0.10",
-            "no DirectML in it; that of the onnxruntime beside it is loaded, else that of",
-        ),
-        (
-            "windows-11-26h1",
-            "'windows-11-26h1' is no target: its build, 28000, is of another servicing branch, for part",
-        ),
-        ("widnows-10-2004", "is no known target.*windows-10-2004"),
-        ("4_2", "is no known target.*4_1"),
-        ("ort-1.20", r"is no known target.*: did you mean onnxruntime-directml-1\.20\?$"),
-        ("onnxruntime-1.16.3", r"is no known target.*: did you mean onnxruntime-directml-1\.16\.3\?$"),
+        ("onnxruntime-genai-winml-0.10", "in it; that of the onnxruntime beside it is loaded, else that of"),
+        ("windows-11-26h1", "is no target: its build, 28000, is of another servicing branch, for part"),
         ("windows-10-1809", r"'windows-10-1809' is no target: DirectML begins with windows-10-1903 \(build 18362\)$"),
         ("windows-server-2019", "is no target: DirectML begins with windows-10-1903"),
         ("windows-server-2022", "is no target: Microsoft's tables do not say .* 20348; name the feature level"),

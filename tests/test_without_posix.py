@@ -81,8 +81,6 @@ def test_python_code_does_the_same(code: str, printed: str) -> None:
         ["show", "a.json"],
         ["run", str(EXAMPLES / "tile.json")],
         ["emit", "a.json", "--lang", "cpp"],
-        ["levels"],
-        ["explain", "DML-TILE-Repeats-zero"],
     ],
     ids=" ".join,
 )
