@@ -193,15 +193,6 @@ def test_explain_names_no_result_of_what_directml_does_not_refuse(call: Call, ru
     assert call("explain", rule.id).stdout.splitlines()[2] == f"  basis: {', '.join(rule.basis.names)}"
 
 
-def test_a_note_is_headed_as_no_refusal(call: Call) -> None:
-    edge = {"FromNodeIndex": 0, "GraphOutputIndex": 0}
-    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}], "OutputEdges": [edge, edge]}
-    graph["InputEdges"] = [{"GraphInputIndex": 0, "ToNodeIndex": 0}]
-    printed = call("check", write("a.json", graph), "--target", "6_4").stdout
-    assert "  note[DML-GRAPH-output-twice] no refusal\n" in printed
-    assert "is not called" not in printed
-
-
 CODES = [code for code in HRESULT if code]
 
 

@@ -24,7 +24,6 @@ from tests.helpers.command_line import bash
 from tests.helpers.dxdispatch_models import model, write_file, zeros
 from tests.helpers.forks import python
 from tests.helpers.ir_models import MODELS, burn_tile
-from tests.helpers.paths import ROOT
 
 pytestmark = pytest.mark.long
 
@@ -131,12 +130,6 @@ def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
         writer.write(json.dumps(TILE).encode())
         writer.close()
         assert process.communicate(timeout=60)[0].startswith(b"a.json: accepted")
-
-
-def test_tests_send_signals_where_the_shell_ignores_them() -> None:
-    asked = "from signal import *; import tests.conftest; print(SIG_IGN in map(getsignal, (SIGINT, SIGHUP)))"
-    done = bash(f"trap '' INT HUP; exec {sys.executable} -c '{asked}'", ROOT)
-    assert done.stdout == b"False\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -20,7 +20,6 @@ from dml_tile.directml.targets import (
     Target,
     target_names,
     tile_rows,
-    tile_support,
 )
 from dml_tile.reports.levels import KINDS, NOT_TAKEN, matrix_rows
 from tests.helpers.command_line import invoke
@@ -159,13 +158,6 @@ def test_a_package_has_releases_in_order_each_with_a_directml_or_what_is_loaded_
         ends = [tuple(map(int, end.split("."))) for each in rows for end in dict.fromkeys((each.first, each.last))]
         assert ends == sorted(set(ends)), package
     assert all(bool(each.directml) != bool(each.instead) for each in PACKAGES)
-
-
-@pytest.mark.parametrize(
-    ("level", "since"), [("1_0", "1_0"), ("2_0", "1_0"), ("3_0", "2_1"), ("4_0", "3_1"), ("4_1", "4_1"), ("6_4", "4_1")]
-)
-def test_a_level_between_two_rows_has_the_older(level: str, since: str) -> None:
-    assert tile_support(FeatureLevel.parse(level)).since == FeatureLevel.parse(since)
 
 
 def test_the_rows_only_grow() -> None:

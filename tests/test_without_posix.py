@@ -115,27 +115,6 @@ def test_the_plugin_runs_tests(tmp_path: Path) -> None:
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
-COLLECTING: Final = """
-import sys
-import pytest
-for package in ("distributed", "onnxruntime", "openvino"):
-    sys.modules[package] = None  # they take long to import; tests skip what is not installed
-sys.modules["psutil"] = type(sys)("psutil")  # on Windows it needs nothing of what is taken away
-sys.exit(pytest.main())
-"""
-
-
-@pytest.mark.exhaustive  # the workflow collects the tests on Windows too
-def test_what_needs_posix_is_not_collected() -> None:
-    done = python("-c", COLLECTING, "--collect-only", "-p", "no:cacheprovider", str(ROOT / "tests"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "test_cli_process.py::" not in done.stdout
-    assert "test_faults.py::" not in done.stdout
-    assert "test_windows_paths" in done.stdout
-    assert "test_a_pattern_matches_what_gitignore_s_does" in done.stdout
-    assert "test_only_a_regular_file_is_read_as_gitignore" not in done.stdout  # it is marked
-
-
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "cp1252:strict", "ascii"])
 @pytest.mark.parametrize("arguments", [["check", "☃ é.json", "-t", "6_4"], ["check", "--help"]])
 def test_a_console_without_utf_8_gets_all_of_it(arguments: list[str], encoding: str, call: Call) -> None:
