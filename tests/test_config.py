@@ -153,23 +153,20 @@ def test_an_option_replaces(
     assert check("a.json", *option.split()).exit_code == status_with_option
 
 
+MANY = [f"onnxruntime-directml-1.17.{i}" for i in range(101)]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ('target = ["6_4"]', "tool.dml-tile.target is unknown (did you mean targets?)"),
-        (
-            "file = 'x'",
-            "tool.dml-tile.file is unknown (the keys are targets, select, ignore, against, via, dim, input-",
-        ),
+        ("x = 1", "tool.dml-tile.x is unknown (the keys are targets, select, ignore, against, via, dim, input-shape, "),
         ('targets = "6_4"', "tool.dml-tile.targets is '6_4'; an array was expected"),
         ("select = [1]", "tool.dml-tile.select[0] is 1; a string was expected"),
         ("against = []", "tool.dml-tile.against is an array of 0; 'documentation', 'runtime' or 'both' was expected"),
         ('against = "docs"', "tool.dml-tile.against is 'docs'; 'documentation', 'runtime' or"),
         ('targets = ["vista"]', "tool.dml-tile.targets: 'vista' is no known target"),
-        (
-            f"targets = ['{','.join(f'onnxruntime-directml-1.17.{i}' for i in range(101))}']",
-            "tool.dml-tile.targets: 101 targets were given; at most 100 were expected",
-        ),
+        (f"targets = ['{','.join(MANY)}']", "tool.dml-tile.targets: 101 targets were given; at most 100 were expected"),
         ('select = ["DML-BUFER"]', "tool.dml-tile.select: no rule is named 'DML-BUFER'; did you mean DML-BUFFER"),
         ('ignore = ["xyz"]', "tool.dml-tile.ignore: no rule is named 'xyz'"),
         ('per-file-ignores = {"*" = ["xyz"]}', "tool.dml-tile.per-file-ignores: no rule is named 'xyz'"),
@@ -188,20 +185,10 @@ def test_an_option_replaces(
         ("x = '\xff'", "unreadable TOML: "),
         (f"x = {'[' * 5000}", "unreadable TOML: "),
         (f"# {'x' * MAX_SETTINGS_BYTES}", f"larger than {MAX_SETTINGS_BYTES} bytes"),
-        (f"targets = {[1] * 500_000}", f"larger than {MAX_SETTINGS_BYTES} bytes"),
-        (
-            f"select = {[''] * 50_000}",
-            "tool.dml-tile.select is an array of 50000; a length of at most 1000 was expected",
-        ),
-        *(
-            (
-                f"{key} = {[''] * 1001}",
-                f"tool.dml-tile.{key} is an array of 1001; a length of at most 1000 was expected",
-            )
-            for key in ("targets", "select", "ignore", "dim", "input-shape", "exclude", "paths")
-        ),
+        *((f"{key} = {[''] * 1001}", f"tool.dml-tile.{key} is an array of 1001; a length of at most 1000 was expected")
+          for key in ("targets", "select", "ignore", "dim", "input-shape", "exclude", "paths")),
     ],
-)
+)  # fmt: skip
 def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Call, text: str, message: str) -> None:
     write("sub/a.json", TILE)
     table = "" if text.startswith("[tool") else "[tool.dml-tile]\n"

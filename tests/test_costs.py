@@ -74,17 +74,6 @@ def test_a_graph_of_many_inputs_and_outputs_is_compiled_in_linear_time() -> None
     assert grows_at_most(15, lambda: seconds(1000), lambda: seconds(10_000), floor=0.1)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("of_tensor", "count", "peak"), [(False, 10**6, 0.6e9), (True, 10**5, 0.25e9)])
-def test_a_million_unknown_keys_take_little_memory(tmp_path: Path, of_tensor: bool, count: int, peak: float) -> None:
-    keys = {f"k{i:014}": 1 for i in range(count)}
-    document = TILE | {"InputTensor": FLAT | keys} if of_tensor else TILE | keys
-    (tmp_path / "much.json").write_text(json.dumps(document))
-    cost = cost_of("check", "much.json", folder=tmp_path)
-    assert b"keys were provided; at most 64 were expected" in cost.printed
-    assert cost.peak_bytes <= peak
-
-
 def test_nulls_of_a_list_or_of_lines_are_reported_once_with_their_number() -> None:
     for text in (b"[null, %s, null, null]", b"null\n%s\nnull\n\nnull\n"):
         first, tile, more = read_document(text % json.dumps(TILE).encode())

@@ -46,17 +46,6 @@ def lower(call: Call) -> Call:
 # Text
 
 
-def test_a_pattern_names_the_files_that_match(lower: Call) -> None:
-    for name in ("a1.json", "a2.json", "b.json"):
-        write(name, LONG)
-    lines = lower("a*.json").stdout.splitlines()
-    assert [line for line in lines if line.startswith(("a", "b"))] == [
-        f"a{i}.json: lowered at {AT_OLD}" for i in (1, 2)
-    ]
-    result = lower("c*.json")
-    assert (result.exit_code, result.stderr) == (2, "dml-tile: c*.json: no file matches the pattern\n")
-
-
 def test_each_tile_of_a_folder_has_a_verdict_and_the_status_is_1_if_one_has_no_lowering(lower: Call) -> None:
     write("in/all.json", [LONG, ODD, PLAIN, BROKEN, WITHOUT_FIELDS])
     shutil.copy(MODEL, "in")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO, TextIOWrapper
@@ -35,7 +35,7 @@ from dml_tile.findings import unreadable
 from dml_tile.readers.sandbox import parent
 from tests.helpers import deadly
 from tests.helpers.check_files import BAD, TILE, write
-from tests.helpers.command_line import Call, bash, errors_of
+from tests.helpers.command_line import Call, errors_of
 from tests.helpers.model_process import ModelProcess
 from tests.helpers.outputs import outputs_of_check
 
@@ -256,16 +256,6 @@ def test_a_process_that_dies_costs_the_file_that_it_dies_of_each_time(
         assert not summary.is_whole
 
 
-@pytest.mark.long
-def test_a_callers_pool_that_breaks_ends_the_sweep_in_one_error(zoo: list[str]) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(2, spawn, deadly.install) as executor:
-        assert list(sweep(zoo, executor=executor)) == list(sweep(zoo))
-        swept = sweep([*zoo, write("dies.json", TILE), *zoo], executor=executor)
-        with pytest.raises(BrokenExecutor, match="and the files after it cannot be checked"):
-            list(swept)
-
-
 def test_processes_that_cannot_start_are_one_error(zoo: list[str], call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(process: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
@@ -350,19 +340,6 @@ def test_a_signal_ends_all_processes(send: str, number: int, seconds: float, com
     assert command.returncode in (1, 130, -number)
     _, left = psutil.wait_procs(workers, timeout=seconds)
     assert not any(is_alive(worker) for worker in left)
-
-
-@pytest.mark.posix
-@pytest.mark.long
-def test_what_only_the_command_can_read_is_checked_by_itself(zoo: list[str], tmp_path: Path) -> None:
-    write("a.json", TILE)
-    piped = json.dumps(BAD).encode()
-    for jobs in ("", "--jobs 2"):
-        ran = bash(f"dml-tile check a.json - <(cat a.json) {jobs} --format jsonl", tmp_path, piped, starts_python=True)
-        lines = [json.loads(line) for line in ran.stdout.splitlines()]
-        assert [(one["source"].rstrip("0123456789"), one["verdict"]) for one in lines if "verdict" in one] == [
-            ("a.json", "accepted"), ("-", "refused"), ("/dev/fd/", "accepted"),
-        ]  # fmt: skip
 
 
 @pytest.mark.long
