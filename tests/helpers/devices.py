@@ -19,12 +19,13 @@ from dml_tile import (
     Device,
     OperatorInitializer,
 )
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import ExecutionFlags
 from tests.helpers.descriptors import GOOD, page_tile
 
 
-def compiled(device: Device, desc: TileOperatorDesc, flags: int = 0) -> CompiledOperator:
+def compiled(device: Device, desc: OperatorDesc | TileOperatorDesc, flags: int = 0) -> CompiledOperator:
     return device.compile_operator(device.create_operator(desc), ExecutionFlags(flags))
 
 
