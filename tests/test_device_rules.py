@@ -48,6 +48,8 @@ D, R, INFERRED = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED
 INPUT, FIRST_INPUT = "InputTensor", "operators[0].InputTensor"
 RESOURCE, FIRST_RESOURCE = "PersistentResource", "operators[0].PersistentResource"
 TEMPORARY_RESOURCE: Final = "TemporaryResource"
+MINIMUM: Final = "minimumFeatureLevel"
+NO_MORE: Final = "DML_FEATURE_LEVEL_5_1 was provided, but directml-1.10.0 takes none above DML_FEATURE_LEVEL_5_0"
 
 
 def tensor(name: str = INPUT, kind: SlotKind = TENSOR, **fields: Any) -> Slot:
@@ -186,18 +188,14 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (Creation(0x80000002, None), Creation(0, None), "flags", None, "5_0"),
     ],
     "DML-DEVICE-minimumFeatureLevel": [
-        (Creation(0, 0x80000000), Creation(0, 0), "minimumFeatureLevel", D),
-        (Creation(0, 0x7FFFFFFF), Creation(0, 0), "minimumFeatureLevel", None, "6_4", "0x7fffffff"),
-        (Creation(0, 0x5100), Creation(0, 0x5000), "minimumFeatureLevel", None, "5_0"),
-        (Creation(0, 0xFFFFFFFF), Creation(0, None), "minimumFeatureLevel", D, "5_0"),
-        (
-            Creation(0, 0x5100),
-            Creation(0, 0x5000),
-            "minimumFeatureLevel",
-            D | INFERRED,
-            "directml-1.10.0",
-            "DML_FEATURE_LEVEL_5_1 was provided, but directml-1.10.0 takes none above DML_FEATURE_LEVEL_5_0",
-        ),
+        (Creation(0, 0x80000000), Creation(0, 0), MINIMUM, D),
+        (Creation(0, 0x7FFFFFFF), Creation(0, 0), MINIMUM, None, "6_4", "0x7fffffff"),
+        (Creation(0, 0x5100), Creation(0, 0x5000), MINIMUM, None, "5_0"),
+        (Creation(0, 0xFFFFFFFF), Creation(0, None), MINIMUM, D, "5_0"),
+        (Creation(0, 0x5100), Creation(0, 0x5000), MINIMUM, D | INFERRED, "directml-1.10.0", NO_MORE),
+        (Creation(0, 0x5200), Creation(0, None), MINIMUM, D | INFERRED, "directml-1.10.0+no-double-precision"),
+        (Creation(0, 0x6000), Creation(0, 0x5200), MINIMUM, None, "directml-1.10.1"),
+        (Creation(0, 0x6000), Creation(0, 0x5200), MINIMUM, None, "directml-1.10"),
     ],
     "DML-COMPILE-flags": [(8, 7, "flags")],
     "DML-INITIALIZER-operators-device": [((COMPILED, InitializerObject(False, True)), (COMPILED,), "operators[1]")],

@@ -271,7 +271,7 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (bound(InputTensor=READ_AND_NOT_USED | {"counter": "X"}), CHECK, "no resource is called 'X'"),
     ],
     "other operators": [
-        (dispatching(GEMM), CHECK, ": accepted at 6_4"),
+        (dispatching(GEMM), CHECK, ": accepted at 6_4; lowest level 4_0"),
         (dispatching(GEMM), RUN, "dml-tile: not DirectML's in every byte: GEMM: values within"),
         (dispatching({"type": "GEMM"}), RUN, "one: ATensor is missing"),
         (dispatching({**GEMM["desc"], "type": "DML_OPERATOR_GEMM", "comment": 1}), CHECK, ": accepted at 6_4"),

@@ -64,7 +64,9 @@ def test_outputs_are_arrays_by_field_of_their_own() -> None:
     tile = TileOperatorDesc.from_input(data_type="UINT8", sizes=[2], repeats=[2])
     for desc in (tile, OperatorDesc(type="TILE", desc=tile)):
         assert evaluate(desc, np.array([False, True]))["OutputTensor"].tolist() == [0, 1, 0, 1]
-    assert evaluate(gemm(sizes=(1, 1)), {"ATensor": ones(1, 1), "BTensor": ones(1, 1), "CTensor": None})
+    large, addend = np.arange(64 * 64, dtype=F32).reshape(64, 64) % 7, None  # NumPy's own product
+    product = evaluate(gemm(sizes=(64, 64)), {"ATensor": large, "BTensor": large.T, "CTensor": addend})["OutputTensor"]
+    assert product.tolist() == (large.astype(int) @ large.T.astype(int)).tolist()
 
 
 def test_an_array_broadcasts_along_strides_of_0() -> None:

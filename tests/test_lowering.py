@@ -32,7 +32,8 @@ from tests.helpers.rule_cases import LOWERING_CASES
 from tests.helpers.strided_tiles import assert_same_bytes
 
 EIGHT: Final = [2] * 8
-GAPS: Final = [999, 333, 111, 37, 11]
+
+
 BITS: Final = (
     "its bits arrive only where nothing normalises NaNs or denormals; small integers are denormals as floats, and "
     "would arrive as 0"
@@ -146,18 +147,6 @@ def test_no_float_stands_for_other_bits_where_that_is_not_allowed() -> None:
     assert without("FLOAT64", "2_1") == "UINT32 {1,1,2,4} x {1,1,2,2} -> {1,1,4,8}"
     with pytest.raises(DmlError, match="takes floats only, which may not carry FLOAT64 here"):
         without("FLOAT64", "1_0")
-
-
-@pytest.mark.parametrize(
-    ("strides", "spread", "field"),
-    [(GAPS, None, "InputTensor"), (GAPS, [40, 8, 4, 2, 1], "InputTensor"), (None, GAPS, "OutputTensor")],
-)
-def test_gaps_in_more_dimensions_than_a_tile_has_are_not_lowered(
-    strides: list[int] | None, spread: list[int] | None, field: str
-) -> None:
-    with pytest.raises(DmlError, match="its order and gaps take 5 dimensions; a tile at 1_0 has at most 4") as error:
-        lower(strided("FLOAT32", [2] * 5, strides, [1] * 5, spread), "1_0")
-    assert [(each.rule, each.path) for each in error.value.findings] == [("DML-LOWER-steps", f"{field}.Strides")]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX, TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.geometry.layout import minimum_size_in_bytes, packed_strides
-from dml_tile.simulation.target import resolve
 
 Draft: TypeAlias = dict[str, Any]
 Fault: TypeAlias = Callable[[st.DrawFn, Draft, Target], Draft | None]
@@ -38,20 +37,12 @@ _bytes: Final = lru_cache(maxsize=64)(st.binary)
 
 
 @st.composite
-def drafts(
-    draw: st.DrawFn,
-    target: Target | None,
-    max_elements: int,
-    data_types: tuple[int, ...] = (),
-    dimension_counts: tuple[int, ...] = (),
-) -> Draft:
+def drafts(draw: st.DrawFn, target: Target, max_elements: int) -> Draft:
     """A tile that passes at the target; its output has at most ``max_elements`` elements.
 
-    Without data types or dimension counts, those are drawn that the target supports.
     What tests seldom depend on is chosen by the bytes of few draws, since each draw takes time.
     """
-    target = resolve(target)
-    ranks, types = _ranks_and_types(target, data_types, dimension_counts)
+    ranks, types = _ranks_and_types(target)
     rank, data_type = draw(ranks), draw(types)
     sizes, repeats = _shapes(draw, rank, max_elements)
     products = list(map(mul, sizes, repeats))
@@ -80,17 +71,9 @@ def _choices(draw: st.DrawFn, count: int) -> Callable[[int], int]:
 
 
 @lru_cache(maxsize=64)
-def _ranks_and_types(
-    target: Target, data_types: tuple[int, ...], dimension_counts: tuple[int, ...]
-) -> tuple[st.SearchStrategy[int], st.SearchStrategy[TensorDataType]]:
-    """Return strategies of what a target supports of these. Raises ValueError if there is nothing."""
-    counts = [count for count in target.tile_support.dimension_counts if count in (dimension_counts or [count])]
-    types = [kind for kind in supported_types(target) if kind in (data_types or [kind])]
-    if not counts or not types:
-        named = " or ".join(TensorDataType(kind).name for kind in data_types) or "any data type"
-        ranks = " or ".join(map(str, dimension_counts)) or "any number of"
-        raise ValueError(f"no tile of {named} with {ranks} dimensions passes at {target.label}")
-    return st.sampled_from(counts), st.sampled_from(types)
+def _ranks_and_types(target: Target) -> tuple[st.SearchStrategy[int], st.SearchStrategy[TensorDataType]]:
+    """Return strategies of what a target supports."""
+    return st.sampled_from(sorted(target.tile_support.dimension_counts)), st.sampled_from(supported_types(target))
 
 
 def supported_types(target: Target) -> list[TensorDataType]:
@@ -147,9 +130,8 @@ def _tensor(
 
 
 @st.composite
-def faulty_drafts(draw: st.DrawFn, target: Target | None, max_elements: int) -> Draft:
+def faulty_drafts(draw: st.DrawFn, target: Target, max_elements: int) -> Draft:
     """A tile with one fault: the drawn one, or the first after it for which the draft has room."""
-    target = resolve(target)
     draft = draw(drafts(target, max_elements))
     first = draw(st.integers(0, len(FAULTS) - 1))
     drawn = (fault(draw, draft, target) for fault in FAULTS[first:])

@@ -429,6 +429,8 @@ LOWERING_CASES: Final = [
      strided("FLOAT32", [1, 2, 2, 2, 2], None, [1] * 5, WIDE), "1_0", "OutputTensor.Strides"),
     ("DML-LOWER-steps", strided("FLOAT32", [2] * 5, WIDE, [1] * 5, None),
      strided("FLOAT32", [1, 2, 2, 2, 2], WIDE, [1] * 5, None), "1_0", "InputTensor.Strides"),
+    ("DML-LOWER-steps", strided("FLOAT32", [2] * 5, WIDE, [1] * 5, [40, 8, 4, 2, 1]),
+     strided("FLOAT32", [1, 2, 2, 2, 2], WIDE, [1] * 5, [40, 8, 4, 2, 1]), "1_0", "InputTensor.Strides"),
     ("DML-LOWER-limits", row("INT64", [2**31], [1]), row("INT64", [2**31 - 1], [1]), "4_0", "InputTensor.Sizes"),
     ("DML-LOWER-limits", strided("INT64", [2], [2**31], [1], None), strided("INT64", [2], [2**31 - 2], [1], None),
      "4_0", "InputTensor.Strides"),
