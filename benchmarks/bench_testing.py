@@ -73,10 +73,8 @@ def main(
 ) -> None:
     """Measure what tests feel."""
     tiles = strategies.tiles(LOWEST)
-    buffers = tiles.flatmap(strategies.tile_buffers)
     measures = (
         Measure("tiles drawn a second / lists of integers", 0.8, draws(tiles, samples), is_least=True),
-        Measure("tiles with buffers drawn a second / lists of integers", 0.5, draws(buffers, samples), is_least=True),
         Measure("a device's whole life / numpy.tile", 25.0, whole_life(samples)),
         Measure(f"{count} trivial tests, marked / unmarked", 1.2, marked(count, samples)),
     )
