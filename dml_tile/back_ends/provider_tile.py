@@ -9,7 +9,7 @@ import numpy as np
 from dml_tile.back_ends.back_end import BackEndResult, Outcome
 from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import NodePlace
-from dml_tile.back_ends.descriptions import describe
+from dml_tile.back_ends.descriptions import DESCRIPTIONS
 from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
 from dml_tile.back_ends.kernels import Version
@@ -55,12 +55,15 @@ def provider_tile(request: Request, deployment: Deployment) -> BackEndResult:
 
 
 def _described(request: Request, version: int, release: Version) -> TileOperatorDesc | None:
-    """Return the descriptor of a tile, of a version of ONNX's operator; None for a result without elements."""
+    """Return the descriptor of a tile, of a version of ONNX's operator; None for a result without elements.
+
+    Sizes that fit no UINT are wrapped, as the provider does.
+    """
     repeats = np.array(request.repeats, np.uint64)
     inputs = (
         Input("input", request.onnx_type, request.shape),
         Input("repeats", "int64", repeats.shape, is_constant=True, elements=lambda: repeats),
     )
     output = Input("output", request.onnx_type, request.output_shape)
-    described = describe(KernelNode("", "Tile", version, release, inputs, (output,), {}))
+    described = DESCRIPTIONS["", "Tile"](KernelNode("", "Tile", version, release, inputs, (output,), {}))
     return TileOperatorDesc.model_validate(described[0].desc["Desc"]) if described else None

@@ -56,8 +56,8 @@ def _values(texts: Iterable[str], side: str) -> Iterable[Input | None]:
             continue
         sizes = [size for size in parts["sizes"].split(",") if size]
         shape = None if "?" in sizes else tuple(map(int, sizes))
-        elements = _elements(parts["type"], shape or (), parts["elements"], i)
-        yield Input(f"{side}{i}", parts["type"], shape, bool(parts["constant"]), elements=partial(_same, elements))
+        elements = partial(_elements, parts["type"], shape or (), parts["elements"], i)
+        yield Input(f"{side}{i}", parts["type"], shape, bool(parts["constant"]), elements=elements)
 
 
 def _elements(name: str, shape: Sequence[int], text: str | None, seed: int) -> Any:
@@ -68,10 +68,6 @@ def _elements(name: str, shape: Sequence[int], text: str | None, seed: int) -> A
         return np.asarray(rng.standard_normal(shape) if shape else 0.05, dtype)
     most = np.iinfo(dtype).max if dtype in (np.int8, np.uint8) else 2
     return np.asarray(rng.integers(0, most, shape) if shape else most // 2, dtype)
-
-
-def _same(elements: Any) -> Any:
-    return elements
 
 
 def operator_descs(described: Iterable[Described]) -> list[OperatorDesc]:

@@ -11,13 +11,14 @@ node               a node and its tensors; rows and rows.toml, operators of whic
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome, NodePlace
 from dml_tile.back_ends.descriptions.activations import ACTIVATIONS
 from dml_tile.back_ends.descriptions.attention import ATTENTION
 from dml_tile.back_ends.descriptions.convolutions import CONVOLUTIONS
-from dml_tile.back_ends.descriptions.created import Described, Descriptions
+from dml_tile.back_ends.descriptions.created import Described, Descriptions, require_c_integers
 from dml_tile.back_ends.descriptions.creators import Creator, creators_of
 from dml_tile.back_ends.descriptions.element_wise import ELEMENT_WISE
 from dml_tile.back_ends.descriptions.matrices import MATRICES
@@ -38,6 +39,7 @@ from dml_tile.back_ends.descriptions.refusals import (
 from dml_tile.back_ends.descriptions.resize import RESIZE
 from dml_tile.back_ends.descriptions.rotary import ROTARY
 from dml_tile.back_ends.descriptions.rows import FUSED_DOMAIN, ROWS, activation, fused_operator, operators_of
+from dml_tile.directml.enums import UINT_MAX
 
 __all__ = ["KnownAtRunTime", "NotDescribed", "OpenDescription", "ProviderRefusal"]
 __all__ += ["DESCRIPTIONS", "WITHOUT_OPERATORS", "Creator", "Described", "KernelNode", "creators_of", "describe"]
@@ -76,10 +78,14 @@ def describe(node: KernelNode) -> tuple[Described, ...]:
     known anyway.
     """
     try:
-        return tuple(_sound(node))
+        _require_uints(size for value in (*node.inputs, *node.outputs) if value for size in value.shape or ())
+        made = tuple(_sound(node))
+        for each in made:
+            require_c_integers(each)
     except OpenDescription as error:
         error.operators = operators_of(node.domain, node.operator, node.since, node.release)
         raise
+    return made
 
 
 def _sound(node: KernelNode) -> Descriptions:
@@ -87,6 +93,12 @@ def _sound(node: KernelNode) -> Descriptions:
         return _described(node)
     except (ArithmeticError, LookupError, TypeError, ValueError):
         raise NotDescribed("its shapes and attributes do not fit together") from None
+
+
+def _require_uints(sizes: Iterable[int]) -> None:
+    """Raise NotDescribed for a size that fits no UINT: kernels wrap it, and compute something else."""
+    if (most := max(sizes, default=0)) > UINT_MAX:
+        raise NotDescribed(f"a size of {most} fits no UINT")
 
 
 def _described(node: KernelNode) -> Descriptions:

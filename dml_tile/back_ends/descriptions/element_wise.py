@@ -8,6 +8,7 @@ import numpy as np
 
 from dml_tile.back_ends.descriptions.created import Described, Descriptions, binary, operator, unary
 from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
+from dml_tile.back_ends.descriptions.refusals import require
 from dml_tile.back_ends.descriptions.rows import name_of
 from dml_tile.back_ends.descriptions.tensors import Tensor, scalar
 from dml_tile.directml.data_types import TensorDataType
@@ -46,7 +47,9 @@ def _modulus(node: KernelNode) -> Descriptions:
 
 
 def _bit_shift(node: KernelNode) -> Descriptions:
-    return _binary(node, f"BIT_SHIFT_{node.attribute('direction')}")
+    direction = node.attribute("direction")
+    require(direction in ("LEFT", "RIGHT"), f"the direction {direction!r}")
+    return _binary(node, f"BIT_SHIFT_{direction}")
 
 
 def _binary(node: KernelNode, name: str) -> Descriptions:
