@@ -7,7 +7,7 @@ with_lowering_suggested()  suggests the command that lowers a tile, and other no
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.back_ends import directml
 from dml_tile.back_ends.back_end import BackEnd
@@ -22,7 +22,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.files.paths import STANDARD_INPUT
 from dml_tile.findings import Finding, Severity, Try
-from dml_tile.lowering.lower import REPAIRABLE_RULES, LoweringOptions, lower
+from dml_tile.lowering.lower import REPAIRABLE_RULES, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
@@ -51,7 +51,7 @@ _CASTS: Final = {
 
 
 def lower_item(
-    source: str, item: Item, target: Target, via: BackEnd | None = None, **options: Unpack[LoweringOptions]
+    source: str, item: Item, target: Target, via: BackEnd | None = None, *, allow_float_reinterpretation: bool = True
 ) -> Result:
     """Lower a source's item, if its tile is known and has a lowering; a model's tile as ``via`` describes it.
 
@@ -65,13 +65,13 @@ def lower_item(
         return result
     item = replace(item, source=source, places={})
     try:
-        lowering = lowering_of(item, target, via, **options)
+        lowering = lowering_of(item, target, via, allow_float_reinterpretation)
     except DmlError as error:
         return Result(item, target, verdict_of(error.findings), error.findings, None)
     return Result(item, target, Verdict.ACCEPTED, (), None, lowering=lowering)
 
 
-def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **options: Unpack[LoweringOptions]) -> Lowering:
+def lowering_of(item: Item, target: Target, via: BackEnd | None = None, allow_floats: bool = True) -> Lowering:
     """Return the lowering of a descriptor, or of a model's tile with all fields known. Raises DmlError.
 
     Through a back end, the lowering is of the back end's descriptor of the tile; if there is none, the error's findings
@@ -82,19 +82,19 @@ def lowering_of(item: Item, target: Target, via: BackEnd | None = None, **option
         desc, other = item.desc, item.other
         if other is not None or item.is_null_graph or not isinstance(desc, TileOperatorDesc | OperatorDesc | None):
             raise DmlError([not_a_tile(other or "a graph")])
-        return lower(desc, target, **options)
+        return lower(desc, target, allow_float_reinterpretation=allow_floats)
     from dml_tile.checks.via import as_optimised, check_node, ruled_out  # imports the back ends
 
     if findings := ruled_out(node):
         raise DmlError(findings)
     if via is None:
-        return lower(node.request, target, **options)
+        return lower(node.request, target, allow_float_reinterpretation=allow_floats)
     node = as_optimised(node, via, target)
     findings = check_node(node, target, via)
     described = via.describe(node.request, target).desc
     if described is None:
         raise DmlError(findings or directml.findings(node.request))  # of an empty tile, the back end reports nothing
-    return lower(described, target, **options)
+    return lower(described, target, allow_float_reinterpretation=allow_floats)
 
 
 def with_lowering_suggested(result: Result, item: Item, known_shapes: KnownShapes, *, is_alone: bool) -> Result:

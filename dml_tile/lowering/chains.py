@@ -19,47 +19,31 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.geometry.axes import (
-    Axis,
-    Dimension,
-    axes_in_units,
-    coalesce,
-    dimensions_of,
-    packing,
-    unpacking,
-)
+from dml_tile.geometry.axes import Axis, Dimension, axes_in_units, coalesce, dimensions_of, packing, unpacking
 from dml_tile.geometry.layout import packed_strides
 
 
-class ChainTile(NamedTuple):
-    """A tile of a chain: its data type (the carrier), and its dimensions in the carrier's elements."""
+class Chain(NamedTuple):
+    """Tiles of one data type (the carrier) in order: one for each scratch buffer, then that which writes the output.
+
+    A tile has dimensions in the carrier's elements. Each of the first tiles writes one of the ``scratch_sizes``, in
+    bytes.
+    """
 
     carrier: TensorDataType
-    dimensions: tuple[Dimension, ...]
-
-
-class Chain(NamedTuple):
-    """Tiles in order: one for each scratch buffer, then the one that writes the output."""
-
-    tiles: tuple[ChainTile, ...]
+    tiles: tuple[tuple[Dimension, ...], ...]
     scratch_sizes: tuple[int, ...]
-    """The bytes that each of the first tiles writes."""
-
-    @property
-    def expense(self) -> tuple[int, int]:
-        """The number of tiles and the bytes of scratch memory, by which chains are compared."""
-        return len(self.tiles), sum(self.scratch_sizes)
 
 
-def uniform_chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> Chain | None:
+def _chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> Chain | None:
     """Return the fewest tiles of one data type that walk axes in bytes with packed scratch memory, or None."""
     unit = ELEMENT_SIZES[carrier]
     in_elements = axes_in_units(axes, unit)
     if in_elements is None or not can_be_chained(in_elements, most):
         return None
-    steps = [dimensions_of(step) for step in shortest_chain(in_elements, most)]
-    scratch_sizes = (math.prod(dimension.size * dimension.repeat for dimension in step) * unit for step in steps[:-1])
-    return Chain(tuple(ChainTile(carrier, step) for step in steps), tuple(scratch_sizes))
+    tiles = tuple(map(dimensions_of, shortest_chain(in_elements, most)))
+    scratch_sizes = (math.prod(dimension.size * dimension.repeat for dimension in tile) * unit for tile in tiles[:-1])
+    return Chain(carrier, tiles, tuple(scratch_sizes))
 
 
 def can_be_chained(axes: Sequence[Axis], most: int) -> bool:
@@ -123,11 +107,10 @@ def _input_has_a_gap(axes: Sequence[Axis], repeat: int) -> bool:
     )
 
 
-def chains_of(axes: tuple[Axis, ...], types: Sequence[TensorDataType], most: int) -> tuple[Chain, ...]:
+def chains_of(axes: tuple[Axis, ...], types: Sequence[TensorDataType], most: int) -> list[Chain]:
     """Return chains of tiles of at most ``most`` dimensions that walk axes in bytes, with packed scratch memory.
 
-    Chains of one tile come first, in the order of the data types, then the cheapest.
+    The shortest come first, and of these the ones with the least scratch memory, in the order of the data types.
     """
-    uniform = [chain for carrier in types if (chain := uniform_chain(axes, carrier, most))]
-    single = [chain for chain in uniform if len(chain.tiles) == 1]
-    return (*single, *sorted((chain for chain in uniform if chain not in single), key=lambda chain: chain.expense))
+    chains = (_chain(axes, carrier, most) for carrier in types)
+    return sorted(filter(None, chains), key=lambda chain: (len(chain.tiles), sum(chain.scratch_sizes)))

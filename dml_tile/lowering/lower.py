@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.back_ends import directml
 from dml_tile.back_ends.dialects import Request
@@ -19,7 +19,7 @@ from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError, require_instance
 from dml_tile.findings import Finding, apply_rules
-from dml_tile.geometry.axes import TileInBytes
+from dml_tile.geometry.axes import Dimension, TileInBytes
 from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.chains import Chain, chains_of
 from dml_tile.lowering.steps import (
@@ -47,12 +47,6 @@ REPAIRABLE_RULES: Final = LOWERED_RULES | {
     rule.id for rule in (elements_can_be_held, dimensions_are_few_enough, sizes_fit)
 }
 """The rules that a lowering can satisfy, of descriptors and of requests."""
-
-
-class LoweringOptions(TypedDict, total=False):
-    """The keywords of ``lower``."""
-
-    allow_float_reinterpretation: bool
 
 
 def lower(
@@ -215,16 +209,17 @@ def _lowered(task: Task, target: Target, *, allow_floats: bool) -> Lowering:
 
 def _lowering(task: Task, target: Target, chain: Chain) -> Lowering:
     """Return the lowering of a chain. Raises DmlError if a step exceeds a limit of DirectML."""
-    tiles = chain.tiles
+    tiles: Sequence[Sequence[Dimension]] = chain.tiles
     if len(tiles) == 1:
-        tiles = (with_dimensions_of(task.walk, tiles[0], target.tile_support.dimension_counts[-1]),)
+        unit, most = ELEMENT_SIZES[chain.carrier], target.tile_support.dimension_counts[-1]
+        tiles = [with_dimensions_of(task.walk, unit, chain.tiles[0], most)]
     written = [TensorMemory(round_up_4(size)) for size in chain.scratch_sizes]
     numbers = [i % 2 for i in range(len(written))]  # in turn: a step may overwrite what the step before read
     sizes = [max(held.total_in_bytes for held in written[i::2]) for i in sorted(set(numbers))]
     scratch: list[tuple[StepBuffer, TensorMemory]] = list(zip(numbers, written, strict=True))
     buffers: list[tuple[StepBuffer, TensorMemory]] = [("input", task.input), *scratch, ("output", task.output)]
     steps = tuple(
-        LoweringStep(step_desc(tile, source, destination, target), reads, writes)
+        LoweringStep(step_desc(chain.carrier, tile, source, destination, target), reads, writes)
         for tile, ((reads, source), (writes, destination)) in zip(tiles, pairwise(buffers), strict=True)
     )
     notes, walk = (*task.notes, *_notes(task, chain, steps)), task.walk
@@ -235,12 +230,11 @@ _BFLOATS: Final = ("bfloat16", "bf16")
 
 
 def _notes(task: Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator[str]:
-    for carrier in dict.fromkeys(tile.carrier for tile in chain.tiles):
-        if carrier != task.own and carrier in FLOATS:
-            yield (
-                f"{task.data_type} travels as {carrier.name}: its bits arrive only where nothing normalises NaNs or "
-                f"denormals{_values_at_stake(task)}"
-            )
+    if chain.carrier != task.own and chain.carrier in FLOATS:
+        yield (
+            f"{task.data_type} travels as {chain.carrier.name}: its bits arrive only where nothing normalises NaNs or "
+            f"denormals{_values_at_stake(task)}"
+        )
     if chain.scratch_sizes and steps[0].is_a_copy:
         yield "step 1 repeats nothing: it packs the input"
     if chain.scratch_sizes and steps[-1].is_a_copy:

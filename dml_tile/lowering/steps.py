@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import mul
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -18,7 +18,6 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Basis, Rules, Violation
 from dml_tile.geometry.axes import Dimension, TileInBytes, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
-from dml_tile.lowering.chains import ChainTile
 from dml_tile.rules.descriptor import refusals_of
 from dml_tile.simulation.target import Origin
 
@@ -198,12 +197,11 @@ class Lowering:
         return moved / (self.original_bytes_read + self.original_bytes_written)
 
 
-def with_dimensions_of(walk: TileInBytes, tile: ChainTile, most: int) -> ChainTile:
-    """Return a tile that does a whole walk in the walk's own dimensions, if they are not too many.
+def with_dimensions_of(walk: TileInBytes, unit: int, tile: tuple[Dimension, ...], most: int) -> Sequence[Dimension]:
+    """Return a tile of elements of ``unit`` bytes that does a whole walk in its own dimensions, if not too many.
 
     Else dimensions of size 1 are left out; if that is not enough, or elements are larger, the tile stays as it is.
     """
-    unit = ELEMENT_SIZES[tile.carrier]
     if unit > walk.element_size:
         return tile
     parts = walk.element_size // unit
@@ -219,13 +217,17 @@ def with_dimensions_of(walk: TileInBytes, tile: ChainTile, most: int) -> ChainTi
     else:
         kept += last, Dimension(parts, 1, 1, 1)
     squeezed = [dimension for dimension in kept if dimension.size * dimension.repeat > 1]
-    dimensions = next(each for each in (kept, squeezed, tile.dimensions) if len(each) <= most)
-    return ChainTile(tile.carrier, tuple(dimensions))
+    return next(each for each in (kept, squeezed, tile) if len(each) <= most)
 
 
-def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, target: Target) -> TileOperatorDesc:
+def step_desc(
+    carrier: TensorDataType,
+    dimensions: Sequence[Dimension],
+    source: TensorMemory,
+    destination: TensorMemory,
+    target: Target,
+) -> TileOperatorDesc:
     """Return a tile's descriptor, with leading 1s if the target requires them. Raises DmlError above the limits."""
-    carrier, dimensions = tile
     missing = target.tile_support.dimension_counts[0] - len(dimensions)
     dimensions = (*[Dimension(1, 1, 0, 0)] * missing, *dimensions)
     sizes, repeats, *strides = map(tuple, zip(*dimensions, strict=True))
