@@ -83,9 +83,9 @@ def short_name(name: str) -> str:
     return name[: MAX_NAME - len(middle) - end] + middle + name[-end:]
 
 
-def plural(number: int, noun: str) -> str:
-    """Return a number of things: ``1 tile``, ``2 tiles``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def plural(number: int, noun: str, form: str = "") -> str:
+    """Return a number of things: ``1 tile``, ``2 tiles``; with the form ``,`` also ``2,000 tiles``."""
+    return f"{number:{form}} {noun}{'' if number == 1 else 's'}"
 
 
 def braced(values: Iterable[object]) -> str:

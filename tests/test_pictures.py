@@ -224,16 +224,16 @@ def test_black_on_the_colours_has_enough_contrast() -> None:
 
 
 def test_the_legend_has_the_signs_that_are_drawn_and_no_others() -> None:
-    plain = {entry.symbol for entry in legend(drawn(laid_out([2, 3], [1, 2], "FLOAT32")))}
+    plain = {entry.text for entry in legend(drawn(laid_out([2, 3], [1, 2], "FLOAT32")))}
     assert plain == {"0", "0A"}
-    padded = {entry.symbol for entry in legend(drawn(laid_out([2, 3], [1, 2], strides=[0, 2], output_strides=[8, 1])))}
+    padded = {entry.text for entry in legend(drawn(laid_out([2, 3], [1, 2], strides=[0, 2], output_strides=[8, 1])))}
     assert padded == {"0", "0A", ".", "=1"}
 
 
 def test_the_copies_in_the_legend_are_few() -> None:
     entries = copies(drawn(laid_out([1], [200])))
-    assert [entry.symbol for entry in entries[:2]] == ["A", "B"]
-    assert (entries[-1].symbol, entries[-1].means) == ("and 188 more", f"to {letters(199)}")
+    assert [entry.text for entry in entries[:2]] == ["A", "B"]
+    assert (entries[-1].text, entries[-1].says) == ("and 188 more", f"to {letters(199)}")
     assert len(entries) == 13
 
 

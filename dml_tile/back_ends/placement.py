@@ -95,10 +95,6 @@ class Facts(NamedTuple):
     elements: tuple[Any, ...] | None = None
 
 
-def _no_facts() -> tuple[Sequence[Facts | None], Sequence[Facts | None]]:
-    return (), ()
-
-
 class Formals(NamedTuple):
     """The names of an operator's inputs and outputs, each with that of its type: a variable or a type."""
 
@@ -164,7 +160,7 @@ class ModelNode:
     fusions: tuple[Fusion, ...] = ()
     parts: int = 0
     may_become: tuple[str, ...] = ()
-    facts: Callable[[], tuple[Sequence[Facts | None], Sequence[Facts | None]]] = _no_facts
+    facts: Callable[[], tuple[Sequence[Facts | None], Sequence[Facts | None]]] = lambda: ((), ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def _scatter(node: ModelNode, release: Version) -> str:
     return "" if reduction == "none" else f"reduction is {abridged(reduction)}"
 
 
-_ANY_EQUATION: Final = (1, 19)
+ANY_EQUATION: Final = (1, 19)
 """The release that takes any equation of one or two inputs."""
 
 
@@ -98,7 +98,7 @@ def _einsum(node: ModelNode, release: Version) -> str:
         return f"{refused}, of {len(inputs)} inputs"
     if not arrow:
         result = "".join(sorted(label for label, count in Counter("".join(inputs)).items() if count == 1))
-    return "" if release >= _ANY_EQUATION or _is_recognised(inputs, result, release) else refused
+    return "" if release >= ANY_EQUATION or _is_recognised(inputs, result, release) else refused
 
 
 def _is_recognised(inputs: list[str], result: str, release: Version) -> bool:

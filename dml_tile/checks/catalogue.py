@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.back_ends.directml import DIALECT_RULES, SPECIFICATION_RULES
 from dml_tile.directml import pages
-from dml_tile.directml.enums import HRESULT
+from dml_tile.directml.enums import FIRST_FAILURE, HRESULT
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
 from dml_tile.findings import KNOWN, OWN, Rule
 from dml_tile.lowering.steps import LOWERING_RULES
@@ -118,7 +118,4 @@ def _failure(word: str) -> int | None:
         number = int(word) + (2**32 if word.startswith("-") else 0)
     else:
         return None
-    return number if _FIRST_FAILURE <= number < 2**32 else None
-
-
-_FIRST_FAILURE: Final = 0x80000000
+    return number if FIRST_FAILURE <= number < 2**32 else None

@@ -19,16 +19,7 @@ from dml_tile.checks.verdict import NOT_FOR_DIRECTML, verdict_of
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, require_instance
 from dml_tile.files.paths import STANDARD_INPUT
-from dml_tile.findings import (
-    CONTRADICTION,
-    Against,
-    Finding,
-    Severity,
-    bases_of,
-    location_of,
-    own_finding,
-    unreadable,
-)
+from dml_tile.findings import CONTRADICTION, Against, Finding, Severity, bases_of, location_of, own_finding, unreadable
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.sources import EMPTY, SourcePart, Sources, StoredFile, is_model_file

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dml_tile.checks.verdict import NOT_FOR_DIRECTML, Verdict
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
-from dml_tile.findings import (
-    NOT_LOOKED_AT,
-    RUN_TIME,
-    Finding,
-    Position,
-    Severity,
-    own_finding,
-)
+from dml_tile.findings import NOT_LOOKED_AT, RUN_TIME, Finding, Position, Severity, own_finding
 from dml_tile.readers.item import Item
 from dml_tile.readers.model_names import ModelFacts
 

@@ -94,7 +94,7 @@ def _counts(nodes: ModelNodes, target: int) -> Iterator[str]:
     first, *others = [placement for placement in PLACED if counts[placement]] or [Placement.DIRECTML]
     judged = [f"{verdicts[verdict]:,} {words}" for verdict, words in JUDGED.items() if verdicts[verdict]]
     more = [f"{counts[placement]:,} {PLACED[placement]}" for placement in others]
-    begin = f"{counts[first]:,} node{'s' * (counts[first] != 1)} {PLACED[first]}"
+    begin = f"{plural(counts[first], 'node', ',')} {PLACED[first]}"
     if judged:
         yield f"{begin}: {', '.join(judged)}"
     else:

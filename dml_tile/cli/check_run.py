@@ -15,14 +15,7 @@ from dml_tile.checks.questions import Event, Questions, checked_here
 from dml_tile.checks.result import CheckedFile
 from dml_tile.checks.selection import Suppression
 from dml_tile.cli.config import Config, chosen_targets, nearest_config, require_models
-from dml_tile.cli.console import (
-    CLEAN,
-    UNREADABLE,
-    ExitStatus,
-    complain,
-    count_passed_over,
-    print_stderr,
-)
+from dml_tile.cli.console import CLEAN, UNREADABLE, ExitStatus, complain, count_passed_over, print_stderr
 from dml_tile.cli.formats import (
     print_text,
     replaced,

@@ -58,7 +58,7 @@ def run(
             raise input_error("", refused)
         if is_model_file(model):
             raise input_error("", "is no DxDispatch model, which run takes; `dml-tile check` checks such a file")
-        notes = run_model(
+        notes, values = run_model(
             parse_source(model),
             _allowed_folders(model, output_dir, allow_hidden, overwrite),
             print_bytes if dxdispatch_output else print_text,
@@ -67,9 +67,9 @@ def run(
             as_dxdispatch=dxdispatch_output,
             in_rows=sys.stdout.isatty(),
         )
-        print_refusals(console_of(sys.stderr), model, notes.findings, target)
-        if notes.values:
-            print_stderr(f"dml-tile: not DirectML's in every byte: {notes.values}")
+        print_refusals(console_of(sys.stderr), model, notes, target)
+        if values:
+            print_stderr(f"dml-tile: not DirectML's in every byte: {values}")
     except RefusedModelError as error:
         print_refusals(console_of(sys.stderr), model, error.results, target)
         raise typer.Exit(FINDINGS) from None

@@ -7,20 +7,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
 from dml_tile.cli import options
-from dml_tile.cli.console import (
-    CLEAN,
-    FINDINGS,
-    UNREADABLE,
-    ExitStatus,
-    complain,
-    count_passed_over,
-    print_stderr,
-)
+from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus, complain, count_passed_over, print_stderr
 from dml_tile.cli.formats import console_of, print_text, replaced, require_writable
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding, unreadable
@@ -191,7 +183,6 @@ def lower(
     from dml_tile.checks.lowerings import lower_item
     from dml_tile.cli.config import Config, one_target, require_models
     from dml_tile.emit.source import lowering_source
-    from dml_tile.lowering.lower import LoweringOptions
     from dml_tile.reports.lowering import print_lowered
 
     target = one_target(targets, "tiles are lowered for one target")
@@ -211,8 +202,10 @@ def lower(
         target,
         options.folder_of_links(root),
     )
-    choices = LoweringOptions(allow_float_reinterpretation=not no_float_carriers)
-    tiles = (lower_item(file, part, target, back_end, **choices) for file, part in chosen)
+    tiles = (
+        lower_item(file, part, target, back_end, allow_float_reinterpretation=not no_float_carriers)
+        for file, part in chosen
+    )
     if output_format == "text":
         status.count_findings(are_failing=print_lowered(console_of(), tiles))
     elif output_format == "json":
@@ -302,15 +295,15 @@ def emit(
             raise typer.BadParameter(others, param_hint="--via")
         if graph and language == "cpp":
             raise typer.BadParameter("it is for json, not cpp", param_hint="--graph")
-        nodes = _described_nodes(file, back_end.deployed(target), config.known_shapes(), as_graphs=graph)
+        nodes, without = _described_nodes(file, back_end.deployed(target), config.known_shapes(), as_graphs=graph)
         if language == "cpp":
-            operators = ((node, descs) for node, descs, _ in nodes.described)
+            operators = ((node, descs) for node, descs, _ in nodes)
             for text in nodes_source(file, operators, name or "", namespace or ""):
                 print_text(text)
         else:
-            _print_nodes(nodes.described)
-        complain(file, nodes.left_out)
-        raise typer.Exit(FINDINGS if nodes.left_out else CLEAN)
+            _print_nodes(nodes)
+        complain(file, without)
+        raise typer.Exit(FINDINGS if without else CLEAN)
     if targets or dim or input_shape or graph:
         raise typer.BadParameter("targets, sizes and --graph are for --via ort", param_hint="--via")
     if is_model_file(file):
@@ -337,15 +330,13 @@ def emit(
     raise typer.Exit(FINDINGS if left_out else CLEAN)
 
 
-class _Nodes(NamedTuple):
-    """The nodes of a model with the operators and graphs that a provider creates of them, and those without any."""
+def _described_nodes(
+    file: str, deployment: Deployment, known_shapes: KnownShapes, *, as_graphs: bool
+) -> tuple[list[tuple[DescribedNode, list[OperatorDesc], list[GraphDesc]]], list[Finding]]:
+    """Return the operators and graphs that ONNX Runtime's DirectML provider creates of nodes, and why others have none.
 
-    described: list[tuple[DescribedNode, list[OperatorDesc], list[GraphDesc]]]
-    left_out: list[Finding]
-
-
-def _described_nodes(file: str, deployment: Deployment, known_shapes: KnownShapes, *, as_graphs: bool) -> _Nodes:
-    """Return what ONNX Runtime's DirectML provider creates of a model; exits where it cannot be read."""
+    Exits where the model cannot be read.
+    """
     from pydantic import ValidationError
 
     from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome
@@ -368,7 +359,7 @@ def _described_nodes(file: str, deployment: Deployment, known_shapes: KnownShape
         raise typer.Exit(UNREADABLE)
     if problems:
         raise typer.Exit(UNREADABLE)
-    found = _Nodes([], [])
+    described, left_out = list[tuple["DescribedNode", list[OperatorDesc], list[GraphDesc]]](), list[Finding]()
     for node in parts:
         assert isinstance(node, DescribedNode)
         try:
@@ -376,12 +367,12 @@ def _described_nodes(file: str, deployment: Deployment, known_shapes: KnownShape
             graphs = [GraphDesc.model_validate(node.graph)] if node.graph else []
         except ValidationError as error:
             why = f"{node.place.operator} is {DescriptionOutcome.NOT_DESCRIBED}: {error.errors()[0]['msg']}"
-            found.left_out.append(unreadable(node.place.pointer, why))
+            left_out.append(unreadable(node.place.pointer, why))
             continue
-        found.described.append((node, descs, graphs))
+        described.append((node, descs, graphs))
         if node.outcome is not DescriptionOutcome.DESCRIBED:
-            found.left_out.append(unreadable(node.place.pointer, node.why_left_out))
-    return found
+            left_out.append(unreadable(node.place.pointer, node.why_left_out))
+    return described, left_out
 
 
 def _print_nodes(nodes: Iterable[tuple[DescribedNode, list[OperatorDesc], list[GraphDesc]]]) -> None:

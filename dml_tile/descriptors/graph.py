@@ -7,8 +7,8 @@ from binascii import Error
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self, SupportsIndex, TypeAlias
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import Enumerator, Ordered, Struct, left_out
@@ -43,24 +43,20 @@ def _flattened(data: Any) -> Any:
     return {**{key: value for key, value in data.items() if key != "Desc"}, **data["Desc"]}
 
 
-class _Data:
-    """Annotation of bytes, which JSON has in base64."""
+def _bytes(value: Any) -> bytes:
+    """Return bytes, from base64 if they are text."""
+    try:
+        return b64decode(value, validate=True) if isinstance(value, str) else memoryview(value).tobytes()
+    except (TypeError, ValueError, Error):
+        raise PydanticCustomError("bytes", "Input should be bytes, or their text in base64") from None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        written = core_schema.plain_serializer_function_ser_schema(
-            lambda data: b64encode(data).decode(), when_used="json"
-        )
-        return core_schema.no_info_plain_validator_function(self._read, serialization=written)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"type": "string", "contentEncoding": "base64"}
-
-    @staticmethod
-    def _read(value: Any) -> bytes:
-        try:
-            return b64decode(value, validate=True) if isinstance(value, str) else memoryview(value).tobytes()
-        except (TypeError, ValueError, Error):
-            raise PydanticCustomError("bytes", "Input should be bytes, or their text in base64") from None
+_Data = Annotated[
+    bytes,
+    PlainValidator(_bytes, json_schema_input_type=str),
+    PlainSerializer(lambda data: b64encode(data).decode(), when_used="json"),
+    WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
+]
 
 
 class OperatorGraphNodeDesc(_GraphPart):
@@ -72,7 +68,7 @@ class OperatorGraphNodeDesc(_GraphPart):
     type: Annotated[GraphNodeType | int, NODE_TYPE] = Field(default=GraphNodeType.OPERATOR)
     operator: OperatorDesc | None
     """The descriptor of the IDMLOperator, or null."""
-    data: Annotated[bytes, _Data()] | None = None
+    data: _Data | None = None
     """A constant's bytes, in JSON in base64; None where they are not known, as in a capture."""
     data_size: UINT64 | None = None
     """The number of a constant's bytes, by default that of its data."""

@@ -195,6 +195,10 @@ class CommandListType(IntEnum):
     VIDEO_ENCODE = 6
 
 
+FIRST_FAILURE: Final = 0x80000000
+"""The smallest HRESULT of a failure."""
+
+
 class HRESULT(IntEnum):
     """The result codes that DirectML gives, or that its callers pass on, as unsigned 32-bit values.
 

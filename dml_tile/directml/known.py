@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.sections import sections, values_below
-from dml_tile.directml.targets import Target, releases_of
+from dml_tile.directml.targets import Target, numbers_in, releases_of
 from dml_tile.text import listed
 
 TABLE: Final = Path(__file__).with_name("known.toml")
@@ -109,12 +109,8 @@ class Known(NamedTuple):
 
     def is_in(self, release: tuple[int, ...]) -> bool:
         """Return True if a release may have it, of DirectML, or of ONNX Runtime for a row of nodes."""
-        since = (0,) if self.since in (_UNKNOWN, _ALL) else _numbers(self.since)
-        return since <= release and (not self.fixed or release < _numbers(self.fixed))
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
+        since = (0,) if self.since in (_UNKNOWN, _ALL) else numbers_in(self.since)
+        return since <= release and (not self.fixed or release < numbers_in(self.fixed))
 
 
 @cache

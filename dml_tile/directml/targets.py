@@ -352,7 +352,7 @@ def _directml_in(name: str) -> Release | None:
     version = packaged[0].directml if packaged else windows or name.removeprefix("directml-")
     if not version or name in {level.short for level in FeatureLevel}:
         return None
-    major, minor, patch, *_ = (*_numbers(version), 0)
+    major, minor, patch, *_ = (*numbers_in(version), 0)
     return major, minor, patch
 
 
@@ -361,7 +361,7 @@ def releases_of(level: FeatureLevel) -> list[Release]:
     """Return the releases of DirectML that have a level and none above; of a version in no table, its first."""
     found = list[Release]()
     for row in DIRECTML_VERSIONS:
-        major, minor = _numbers(row.version)
+        major, minor = numbers_in(row.version)
         found += [(major, minor, patch) for patch in row.patches or (0,) if row.level == level]
     return found
 
@@ -386,7 +386,7 @@ def packaged_directml(name: str) -> tuple[Packaged, str | None] | None:
     version = (int(parts[2]), int(parts[3]), int(parts[4]) if parts[4] else _NO_PATCH)
     near = []
     for row in PACKAGES:
-        nearest = max(_numbers(row.first), min(version, _numbers(row.last)))
+        nearest = max(numbers_in(row.first), min(version, numbers_in(row.last)))
         if row.package == parts[1] and nearest[:2] == version[:2]:
             read = None if nearest == version else ".".join(map(str, nearest))
             near.append((abs(nearest[2] - version[2]), row, read))
@@ -404,12 +404,10 @@ def provider_release(name: str) -> tuple[int, int] | None:
 
 def package_of(release: tuple[int, int]) -> Packaged:
     """Return the first package with ONNX Runtime's DirectML provider of a release, and a DirectML."""
-    return next(
-        row
-        for row in PACKAGES
-        if row.package in _PROVIDERS and row.directml and _numbers(row.first)[:2] <= release <= _numbers(row.last)[:2]
-    )
+    rows = (row for row in PACKAGES if row.package in _PROVIDERS and row.directml)
+    return next(row for row in rows if numbers_in(row.first)[:2] <= release <= numbers_in(row.last)[:2])
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers_in(version: str) -> tuple[int, ...]:
+    """Return the parts of a version."""
     return tuple(map(int, version.split(".")))

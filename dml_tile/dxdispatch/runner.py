@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,6 @@ from dml_tile.dxdispatch.rules import (
 from dml_tile.errors import DmlError, InputError, RefusedModelError, input_error
 from dml_tile.execution.evaluation import ExecutableOperator, TensorArgument, executable
 from dml_tile.execution.executor import compile_tile
-from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, unreadable
@@ -78,30 +77,23 @@ _BLOCK: Final = 2**12
 """The bytes that a small file, or a folder, takes on a disk."""
 
 
-class RunNotes(NamedTuple):
-    """The notes on a run that succeeded."""
-
-    findings: dict[str, tuple[Finding, ...]]
-    """The notes on the model's parts, by their JSON pointers."""
-    values: str
-    """The labels of its operators' values; empty if all equal DirectML's in every recorded byte."""
-
-
 def run_model(
     document: Document,
     folders: AllowedFolders,
     write: Callable[[str], object],
     target: TargetLike | None = None,
     against: Against = "both",
-    dispatch: Callable[[str, BoundTile], object] = lambda name, tile: tile.run(),
     *,
     as_dxdispatch: bool = False,
     in_rows: bool = False,
-) -> RunNotes:
+) -> tuple[dict[str, tuple[Finding, ...]], str]:
     """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
 
-    ``dispatch`` is called with the name of a dispatchable that is a tile, and the tile, to run it. ``as_dxdispatch``
-    prints exactly what DxDispatch prints. ``in_rows`` prints a resource in rows of its tensor's last dimension.
+    ``as_dxdispatch`` prints exactly what DxDispatch prints. ``in_rows`` prints a resource in rows of its tensor's last
+    dimension.
+
+    Returns the notes on the model's parts by their JSON pointers, and the labels of its operators' values, empty if all
+    equal DirectML's in every recorded byte.
 
     Nothing is printed or written before all operators, resources, bindings and paths are known to be good. Raises
     RefusedModelError with the findings of its parts, operators and bindings, and with those of an index out of range,
@@ -125,8 +117,7 @@ def run_model(
         """Refuse what can be refused before the run, and return the function that runs the command."""
         match command:
             case DispatchCommand():
-                run = bound.dispatch(command, pointer, dispatch)
-                return run or (lambda: None)
+                return bound.dispatch(command, pointer) or (lambda: None)
             case PrintCommand():
                 printed = memory[command.resource]
                 shown = _elements(printed, f"{pointer}/resource", printed.shown_bytes)
@@ -144,7 +135,7 @@ def run_model(
     for step in steps:
         step()
     bounds.require_all_printed()
-    return RunNotes(found, how_true(operators()[desc.type].name for desc in described.values()))
+    return found, how_true(operators()[desc.type].name for desc in described.values())
 
 
 def _operators_of(model: Model, parts: Mapping[str, ModelPart], data: dict[str, Any]) -> dict[str, OperatorDesc]:
@@ -236,9 +227,7 @@ class _BoundOperators:
         require_memory(needed + sum(each.nbytes for each in owned.values()), "/dispatchables")
         self._persistent = {key: each.copy() for key, each in owned.items()}
 
-    def dispatch(
-        self, command: DispatchCommand, pointer: str, run_tile: Callable[[str, BoundTile], object]
-    ) -> Callable[[], object] | None:
+    def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], object] | None:
         """Return a function that runs the operator of a command; None if its bindings break a rule."""
         name, part = command.dispatchable, self._parts[pointer]
         if _pointer_to(name) in self.results:
@@ -255,7 +244,7 @@ class _BoundOperators:
                 except DmlError as error:
                     findings = error.findings
                 else:
-                    return lambda: run_tile(name, bind())
+                    return lambda: bind().run()
             else:
                 operator = self._executable(desc)
                 findings = tuple(operator.findings_of(memory))

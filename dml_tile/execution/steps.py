@@ -13,6 +13,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from dml_tile.geometry.axes import Axis, indices
+from dml_tile.text import plural
 
 Array = NDArray[Any]
 Lengths = tuple[int, ...]
@@ -147,4 +148,4 @@ class Plan:
 
     def __str__(self) -> str:
         steps = dict.fromkeys(map(str, self.steps[self.blocks[0][2]]))  # a pass for each index of an axis is one line
-        return "\n  ".join([f"{self.size} bytes in {len(self.blocks)} block{'s' * (len(self.blocks) > 1)}", *steps])
+        return "\n  ".join([f"{self.size} bytes in {plural(len(self.blocks), 'block')}", *steps])

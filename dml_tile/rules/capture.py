@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 from dml_tile.descriptors.graph import UNKNOWN_OPERATOR, GraphDesc, is_constant
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml import pages
-from dml_tile.directml.enums import HRESULT, FeatureLevel
+from dml_tile.directml.enums import FIRST_FAILURE, HRESULT, FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import NOT_RETURNED, UNEXPLAINED, Basis, Finding, Rules, Severity, Violation
 from dml_tile.rules.descriptor import findings_of, findings_of_null_graph, not_looked_at
@@ -30,7 +30,6 @@ _OF_THE_MACHINE: Final = {
 }
 """HRESULTs about lost devices, memory or the requested interface, not about a descriptor."""
 
-_FIRST_FAILURE: Final = 0x80000000
 _UNKNOWN_FIELDS: Final = ("the fields of the operator, which were not captured",)
 _PLEASE_REPORT: Final = "please report it, with the captured line: one of the two is wrong"
 
@@ -56,7 +55,7 @@ class Capture:
     @property
     def was_taken(self) -> bool:
         """True if DirectML returned success."""
-        return self.hresult is not None and self.hresult < _FIRST_FAILURE
+        return self.hresult is not None and self.hresult < FIRST_FAILURE
 
     @property
     def is_null_graph(self) -> bool:

@@ -25,6 +25,7 @@ from dml_tile.lowering.lower import lower
 from dml_tile.rules.tile_findings import blocks_creation
 from dml_tile.simulation.calls import Call, Calls, record_calls
 from dml_tile.simulation.target import resolve, simulate
+from dml_tile.text import plural
 
 __all__ = ["Call", "Calls", "assert_accepts", "assert_rejects", "record_calls", "simulate"]
 
@@ -78,6 +79,6 @@ def _message(
     with suppress(DmlError):
         if is_refused:
             steps = len(lower(desc, target).steps)
-            where = f"{steps} tile{'s' * (steps > 1)} that write{'s' * (steps == 1)} the same bytes there"
+            where = f"{plural(steps, 'tile')} that write{'s' * (steps == 1)} the same bytes there"
             lines.append(f"  try: dml_tile.lower, which finds {where}")
     return "\n".join([verdict, *lines])

@@ -11,6 +11,7 @@ from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
 from dml_tile.back_ends.descriptions.quantised import uniform
 from dml_tile.back_ends.descriptions.refusals import NotDescribed, require
 from dml_tile.back_ends.descriptions.tensors import MAX_DIMENSIONS, MIN_DIMENSIONS, OWN, Alignment, Tensor, tensor
+from dml_tile.back_ends.queries import ANY_EQUATION
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.geometry.layout import packed_strides
 
@@ -32,16 +33,16 @@ def gemm(
     return operator("GEMM", ATensor=a, BTensor=b, OutputTensor=result, **fields)
 
 
-def _factors(node: KernelNode, a: int, b: int) -> tuple[Tensor, Tensor, Tensor]:
+def _factors(node: KernelNode, b: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return the tensors of two factors and of the product, whose batch dimensions all have."""
-    left, right, result = node.shape(a), node.shape(b), node.output_shape()
+    left, right, result = node.shape(), node.shape(b), node.output_shape()
     if len(right) == 1:
         right, result = [*right, 1], [*result, 1]
     if len(left) == 1:
         left, result = [1, *left], [*result[:-1], 1, result[-1]]
     batch = result[:-2]
     # a vector's own shape has fewer dimensions, and its strides are made of that: those of one on the right are 0, 1
-    return node.input(a, batch + left[-2:]), node.input(b, batch + right[-2:]), node.output(0, result)
+    return node.input(0, batch + left[-2:]), node.input(b, batch + right[-2:]), node.output(0, result)
 
 
 def _rows(a: Tensor) -> Alignment:
@@ -50,7 +51,7 @@ def _rows(a: Tensor) -> Alignment:
 
 
 def _matmul(node: KernelNode) -> Descriptions:
-    return [gemm(*_factors(node, 0, 1))]
+    return [gemm(*_factors(node, 1))]
 
 
 def _gemm(node: KernelNode) -> Descriptions:
@@ -60,7 +61,7 @@ def _gemm(node: KernelNode) -> Descriptions:
 
 
 def _qlinear_matmul(node: KernelNode) -> Descriptions:
-    a, b, result = _factors(node, 0, 3)
+    a, b, result = _factors(node, 3)
     rows, right = _rows(a), Alignment()
     inputs = {
         "AScaleTensor": (1, rows),
@@ -75,13 +76,13 @@ def _qlinear_matmul(node: KernelNode) -> Descriptions:
 
 
 def _matmul_integer(node: KernelNode) -> Descriptions:
-    a, b, result = _factors(node, 0, 1)
+    a, b, result = _factors(node, 1)
     zeros = {"AZeroPointTensor": node.optional(2, align=_rows(a)), "BZeroPointTensor": node.optional(3)}
     return [operator("MATRIX_MULTIPLY_INTEGER", ATensor=a, BTensor=b, OutputTensor=result, **zeros)]
 
 
 def _matmul_integer_to_float(node: KernelNode) -> Descriptions:
-    a, b, result = _factors(node, 0, 1)
+    a, b, result = _factors(node, 1)
     bias = node.optional(6, node.output_shape())
     inputs = {
         "AScaleTensor": node.input(2, align=_rows(a)),
@@ -208,12 +209,9 @@ def _softmax_of(node: KernelNode) -> dict[str, Any] | None:
     return {"Type": "ACTIVATION_SOFTMAX1", "Desc": {"Axes": [node.axis(node.attribute("activation_axis", -1))]}}
 
 
-_ANY_EQUATION: Final = (1, 19)
-
-
 def _einsum(node: KernelNode) -> Descriptions:
     """Describe an Einsum of one input, or of two, by tensors of all labels, of which strides leave out some."""
-    if node.release < _ANY_EQUATION:
+    if node.release < ANY_EQUATION:
         raise NotDescribed("an Einsum before onnxruntime 1.19, which depends on its equation")
     given, arrow, kept = str(node.attribute("equation")).replace(" ", "").partition("->")
     terms = given.split(",")

@@ -12,12 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from numpy.typing import NDArray
 
 from dml_tile.back_ends.descriptions.created import Descriptions
-from dml_tile.back_ends.descriptions.refusals import (
-    KnownAtRunTime,
-    NotDescribed,
-    ProviderRefusal,
-    require,
-)
+from dml_tile.back_ends.descriptions.refusals import KnownAtRunTime, NotDescribed, ProviderRefusal, require
 from dml_tile.back_ends.descriptions.tensors import RIGHT, SMALL_CONSTANT_BYTES, Alignment, Tensor, tensor
 from dml_tile.back_ends.kernels import Version
 from dml_tile.directml.data_types import TensorDataType
@@ -160,9 +155,9 @@ class KernelNode(NamedTuple):
         """Return the tensor of an output; None for one that is left out."""
         return self.output(i, align=align) if self.gives(i) else None
 
-    def result(self, sizes: Sequence[int], strides: Sequence[int] | None = None, i: int = 0) -> Tensor:
-        """Return an output's memory as a tensor of these sizes and strides; none are put in."""
-        made = self.output(i, ())
+    def result(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
+        """Return the first output's memory as a tensor of these sizes and strides; none are put in."""
+        made = self.output(0, ())
         return made._replace(sizes=tuple(sizes), strides=None if strides is None else tuple(strides))
 
     def require_plain_indices(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from dml_tile.back_ends.descriptions.created import Descriptions, binary, operator, unary
 from dml_tile.back_ends.descriptions.node import KernelNode, Table, table_of
@@ -18,15 +18,11 @@ _HEADS_READ_SINCE: Final = (1, 20)
 """The release from which on num_heads, rotary_embedding_dim and is_packed_batching are read."""
 
 
-class _Rotation(NamedTuple):
-    """The sizes of a RotaryEmbedding; the first ``turned`` elements of a ``head`` are rotated."""
+_Rotation: TypeAlias = tuple[int, int, int, int, int, bool]
+"""The sizes of a RotaryEmbedding: batch, length, heads, a head, and the first elements of a head, which are rotated.
 
-    batch: int
-    length: int
-    heads: int
-    head: int
-    turned: int
-    is_of_four: bool
+Behind them, whether its input has four dimensions.
+"""
 
 
 def _rotation(node: KernelNode) -> _Rotation:
@@ -48,7 +44,7 @@ def _rotation(node: KernelNode) -> _Rotation:
     is_packed = is_read and node.attribute("is_packed_batching", 0) == 1
     require(is_packed or length <= cos.sizes[2], f"{length} positions; the caches have {cos.sizes[2]} (E_NOTIMPL)")
     batch = source.sizes[0] if is_of_four else source.sizes[1]
-    return _Rotation(batch, length, heads, head, part or head, is_of_four)
+    return batch, length, heads, head, part or head, is_of_four
 
 
 def _rotary(node: KernelNode) -> Descriptions:

@@ -15,11 +15,15 @@ from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKe
 
 
 class Interpolation(NamedTuple):
-    """Along one dimension, the two elements that each output lies between, and the weight of the second."""
+    """Along one dimension, the two elements that each output lies between, and the weight of the second.
+
+    Of a region's samples, those are ``inside`` that are within the input.
+    """
 
     low: Array
     high: Array
     weight: Array
+    inside: Any = True
 
     def _weights(self, ndim: int, axis: int, dtype: np.dtype[Any]) -> Array:
         return self.weight.reshape([-1 if i == axis else 1 for i in range(ndim)]).astype(dtype)
@@ -177,19 +181,12 @@ def cell_range(i: int, first: int, last: int, count: int, limit: int) -> slice:
     return slice(min(max(begin, 0), limit), min(max(end, 0), limit))
 
 
-class Samples(NamedTuple):
-    """A region's samples along one dimension, and which of them are inside of the input."""
-
-    line: Interpolation
-    inside: Array
-
-
 def sample_count(c: ExecutedOperator, length: Any, size: int) -> Any:
     """Return how many samples a region of a length, or each of several, takes for ``size`` cells."""
     return size * np.clip(np.ceil(length / size), c.MinimumSamplesPerOutput, c.MaximumSamplesPerOutput).astype(float)
 
 
-def samples_along(c: ExecutedOperator, first: float, last: float, size: int, limit: int) -> Samples:
+def samples_along(c: ExecutedOperator, first: float, last: float, size: int, limit: int) -> Interpolation:
     """Return the samples of a region along a dimension: as many as elements of the input, within the two limits.
 
     They may lie a pixel beyond the input's elements, with AlignRegionsToCorners not at all.
@@ -203,10 +200,10 @@ def samples_along(c: ExecutedOperator, first: float, last: float, size: int, lim
     weight = np.clip(at, 0, limit - 1) - low if c.InterpolationMode else np.zeros(total)
     near, next_ = (np.clip(each, 0, limit - 1).astype(int) for each in (low, low + 1))
     margin = 0 if aligned else 1
-    return Samples(Interpolation(near, next_, weight), (at >= -margin) & (at <= limit - 1 + margin))
+    return Interpolation(near, next_, weight, (at >= -margin) & (at <= limit - 1 + margin))
 
 
-def regions_of(c: ExecutedOperator, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Samples, Samples]]:
+def regions_of(c: ExecutedOperator, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Interpolation, Interpolation]]:
     """Yield of each region its image, and its samples along height and width."""
     scales = (c.SpatialScaleX, c.SpatialScaleY) * 2
     images, regions = c.indices("BatchIndicesTensor", shape[0]).ravel(), c.regions(scales)
@@ -222,7 +219,7 @@ def roi_align(c: ExecutedOperator) -> Array:
     x, found, (height, width) = c["InputTensor"], list[Array](), c.out.shape[2:]
     least: Any = np.finfo(c.out.dtype).min
     for image, rows, columns in regions_of(c, x.shape, c.out.shape[2:]):
-        values = columns.line.take(rows.line.take(x[image], 1), 2)
+        values = columns.take(rows.take(x[image], 1), 2)
         values = np.where(rows.inside[:, None] & columns.inside, values, x.dtype.type(c.OutOfBoundsInputValue))
         values = values.reshape(x.shape[1], height, -1, width, columns.inside.size // width)
         is_max = c.ReductionFunction == MAX
@@ -239,7 +236,7 @@ def roi_align_grad(c: ExecutedOperator) -> tuple[Array, None]:
         counts = rows.inside.size // part.shape[1], columns.inside.size // part.shape[2]
         shares = np.repeat(np.repeat(part / prod(counts), counts[0], 1), counts[1], 2)
         shares = np.where(rows.inside[:, None] & columns.inside, shares, 0)
-        found[image] += columns.line.give(rows.line.give(shares, 1, height), 2, width)
+        found[image] += columns.give(rows.give(shares, 1, height), 2, width)
     return found, None
 
 

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, TypeAlias
 
 import numpy as np
 import onnx
@@ -132,11 +132,11 @@ _BELOW_FOLDER_SINCE: Final = (1, 24)
 """The first release that refuses external data outside of the model's folder; 1.23.2 reads them."""
 
 
-class Lacking(NamedTuple):
-    """Why a release of onnxruntime finds no external data, and the first release that does not."""
+Lacking: TypeAlias = tuple[str, Version]
+"""Why a release of onnxruntime finds no external data, and the first release that does not."""
 
-    why: str
-    since: Version = (1, 0)
+ANY: Final = (1, 0)
+"""Before all releases that were read."""
 
 
 class Tensors:
@@ -167,14 +167,14 @@ class Tensors:
         entries = {"offset": "0", "length": "0"} | {entry.key: entry.value for entry in tensor.external_data}
         location, numbers = entries.get("location", ""), (entries["offset"], entries["length"])
         if not location:
-            return Lacking("missing: no file is named")
+            return "missing: no file is named", ANY
         if _is_outside(self.path.parent, location):
-            return Lacking(f"at no path below the model's folder: {shown(location)}", _BELOW_FOLDER_SINCE)
+            return f"at no path below the model's folder: {shown(location)}", _BELOW_FOLDER_SINCE
         size = self._bytes_in(location)
         if size is None:
-            return Lacking(f"missing: {shown(location)} does not exist in the model's folder")
+            return f"missing: {shown(location)} does not exist in the model's folder", ANY
         is_short = all(map(_NUMBER.fullmatch, numbers)) and sum(map(int, numbers)) > size
-        return Lacking(f"missing: {shown(location)} ends after {size} bytes") if is_short else None
+        return (f"missing: {shown(location)} ends after {size} bytes", ANY) if is_short else None
 
 
 def of_elements(tensor: TensorProto | SparseTensorProto) -> TensorProto:

@@ -16,10 +16,9 @@ from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.kernels import Version, version_text
 from dml_tile.back_ends.placement import NAMELESS, Placement, Reason
 from dml_tile.errors import input_error
-from dml_tile.readers.onnx.file import nodes, subgraphs
+from dml_tile.readers.onnx.file import ANY, nodes, subgraphs
 from dml_tile.readers.onnx.nodes import NodeTable, default_opset, place
 from dml_tile.readers.onnx.operators import is_operator
-from dml_tile.readers.onnx.removals import ANY
 
 DEEPEST: Final = 64
 """The deepest nesting of calls and subgraphs that is read."""

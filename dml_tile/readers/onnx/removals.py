@@ -23,13 +23,10 @@ from onnx import GraphProto
 from dml_tile.back_ends.dialects import INT64_MAX
 from dml_tile.back_ends.kernels import Version
 from dml_tile.back_ends.placement import Gone
-from dml_tile.readers.onnx.file import graphs
+from dml_tile.readers.onnx.file import ANY, graphs
 from dml_tile.readers.onnx.folding import is_deterministic
 from dml_tile.readers.onnx.nodes import Node
 from dml_tile.readers.onnx.values import Value
-
-ANY: Final = (1, 0)
-"""Before all releases that were read."""
 
 
 class Uses:

@@ -33,10 +33,9 @@ from dml_tile.back_ends.placer import placed_model
 from dml_tile.findings import EXTERNAL_DATA, Finding, unreadable
 from dml_tile.readers.model_names import KnownShapes, ModelFacts
 from dml_tile.readers.model_tile import Dimension, TileNode, ValueOrigin, require_few_dimensions, tile_node
-from dml_tile.readers.onnx.file import Tensors, load, nodes
+from dml_tile.readers.onnx.file import ANY, Tensors, load, nodes
 from dml_tile.readers.onnx.functions import OVERLOADS_SINCE, Inliner
 from dml_tile.readers.onnx.nodes import Node, place
-from dml_tile.readers.onnx.removals import ANY
 from dml_tile.readers.onnx.scan import GraphScan, ScannedGraph
 from dml_tile.readers.onnx.sizes import fix, names_in
 from dml_tile.readers.onnx.values import UNKNOWN
